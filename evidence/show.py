@@ -15,9 +15,8 @@ from exhibit.evidence.guard import boxes_within, read_within, render_within
 from exhibit.schemas.command import Parser, add_json, guarded, print_results, spelled
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import Gold
-from exhibit.storage.bundle import open_bundle
+from exhibit.storage.bundle import mirrored, open_bundle
 from exhibit.storage.locations import Location, fetched, parse_location
-from exhibit.storage.mirror import mirrored
 
 GOLD = (255, 196, 0)  # red, green, blue: amber, that black words show through
 _SCALE = 1.5  # pixels a point: a page fills a screen and its words can be read
