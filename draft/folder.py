@@ -16,8 +16,8 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from exhibit.converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally, points
-from exhibit.converters._press import check_printers
-from exhibit.converters._table.documents import Shelf
+from exhibit.converters._documents import Shelf
+from exhibit.converters._print import check_printers
 from exhibit.converters._titles import join_names, unique_titles
 from exhibit.converters._web.fetch import Policy
 from exhibit.draft.asked import Asker, Thresholds
@@ -36,7 +36,7 @@ from exhibit.schemas.errors import SourceError, ToolkitError
 from exhibit.schemas.models import DraftInfo, Licence
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.whole import write_whole
+from exhibit.storage.place import write_whole
 
 INFO = DatasetInfo(
     name="draft",

@@ -21,10 +21,9 @@ from exhibit.converters._benchmark import RawDocument
 from exhibit.converters._browser import fetch_browser, find_browser, launch_arguments, require_browser
 from exhibit.converters._fonts import font_hashes, font_path
 from exhibit.converters._materialise import materialise, tasks
-from exhibit.converters._press import Press
-from exhibit.converters._print import PAGE, Printer, pdf_options, printing
+from exhibit.converters._pages import html_from_text
+from exhibit.converters._print import PAGE, Press, Printer, pdf_options, printing
 from exhibit.converters._text_pdf import printer_name
-from exhibit.converters._typeset import html_from_text
 from exhibit.engine import Limits
 from exhibit.engine.programs import programs_below
 from exhibit.evidence import fold, read_document
@@ -90,7 +89,9 @@ def test_a_driver_that_cannot_start_is_one_line(monkeypatch, tmp_path, error):
     def start(self: object) -> None:
         raise error
 
-    monkeypatch.setattr("playwright.sync_api._context_manager.PlaywrightContextManager.start", start)
+    for way in ("sync", "async"):
+        monkeypatch.setattr(f"playwright.{way}_api._context_manager.PlaywrightContextManager.start", start)
+    monkeypatch.setattr("playwright.sync_api._context_manager.PlaywrightContextManager.__enter__", start)
     with pytest.raises(ServiceError, match=r"^Playwright's driver does not start: .*ulimit -v and ulimit -n$"):
         Printer().__enter__()
     monkeypatch.delenv("EXHIBIT_BROWSER", raising=False)
@@ -123,7 +124,7 @@ def test_the_same_page_gives_the_same_bytes(printer, tmp_path):
 
 
 def test_a_page_that_cannot_be_printed_is_one_document_less(printer, tmp_path):
-    printer._browser.close()
+    printer._runner.run(printer._browser.close())
     with pytest.raises(DocumentError, match="bad.pdf: Chromium cannot print it"):
         printer.print_html("<p>Words.</p>", tmp_path / "bad.pdf")
     printer.print_html("<p>Words.</p>", tmp_path / "good.pdf")
@@ -162,13 +163,11 @@ def test_a_page_that_never_ends_is_set_aside_its_browser_replaced_and_the_others
     monkeypatch.setattr("exhibit.engine._crew.time", SimpleNamespace(monotonic=lambda: real() + clock.ahead))
     with Press(Limits(seconds=1000)) as press, ThreadPoolExecutor(1) as pool:
         press.print(RawDocument("first.pdf", "First", html="Rent is due."), tmp_path)
-        (place,) = press._desk._crew._places
-        browser = programs_below(place.worker._process.pid)
+        browser = programs_below(press._worker.place.worker._process.pid)
         bad = pool.submit(press.print, RawDocument("bad.pdf", "Bad", html=ENDLESS), tmp_path)
-        while place.job is None:
-            time.sleep(0.01)
-        assert not wait([bad], 0.3).done, "it is being printed"
-        clock.ahead += 2000
+        assert not wait([bad], 0.5).done, "it is being printed"
+        while not wait([bad], 0.5).done:
+            clock.ahead += 2000
         with pytest.raises(LimitError, match=r"^bad.pdf: not done after 1000 s \(--item-timeout\); set aside"):
             bad.result()
         press.print(RawDocument("last.pdf", "Last", html="Rent was due."), tmp_path)
