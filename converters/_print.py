@@ -22,7 +22,7 @@ from exhibit.converters._text_pdf import Block, needs_browser, print_blocks, pri
 from exhibit.engine import Limits, OneWorker
 from exhibit.engine.limits import programs_unlimited
 from exhibit.engine.programs import programs_watched
-from exhibit.evidence.printable import Printable
+from exhibit.evidence.markup import Printable
 from exhibit.evidence.read import has_page, read_document
 from exhibit.evidence.readers import html
 from exhibit.schemas.errors import DocumentError, ServiceError
