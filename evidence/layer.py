@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exhibit.schemas.errors import DocumentError
-from exhibit.storage.whole import whole
+from exhibit.storage.place import whole
 
 if TYPE_CHECKING:  # elsewhere by the functions that use it: few documents are scans, and it takes 0.1 s in each process
     from pypdf.generic import RectangleObject, StreamObject

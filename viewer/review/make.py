@@ -19,7 +19,7 @@ from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.schemas.review import REVIEW, gold_digest
 from exhibit.schemas.run import RunPassage, RunQuestion
 from exhibit.storage.locations import keeping
-from exhibit.storage.whole import write_whole
+from exhibit.storage.place import write_whole
 from exhibit.viewer.cases import cut
 from exhibit.viewer.drawing import WIDTH, Record
 from exhibit.viewer.page import as_json, page, render
