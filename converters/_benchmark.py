@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import tomllib
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from exhibit.converters._text_pdf import Block
 from exhibit.evidence.readers.text import decode
@@ -30,7 +31,7 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True)
 class Download:
-    """A pinned archive: where it is, how long, and what it must hash to."""
+    """A pinned file or archive: where it is, how long, and what it must hash to."""
 
     url: str
     sha256: str
@@ -53,7 +54,10 @@ class DatasetInfo:
     citation: str
     expects: str
     """What the source must hold, for error messages and --help."""
-    download: Download | None = None
+    downloads: tuple[Download, ...] = ()
+    """An archive, or all files of a release that has none; empty where no address is known whose bytes stay."""
+    by_hand: str = ""
+    """How to get it where nothing is downloaded, for --help and error messages."""
     groups: str | None = None
     headline: str | None = None
     """The metric that stands for the benchmark in one figure, such as `ndcg@5`."""
@@ -70,6 +74,23 @@ class DatasetInfo:
     """Endings of single files that are a source by themselves (.jsonl, .csv), besides folders and archives."""
     corpus_only: bool = False
     """A benchmark that only gives documents: its `train.json` is empty until somebody asks questions."""
+    asked: Mapping[str, str] = field(default_factory=dict)
+    """The questions that every document is asked, by the source's own name for each and in its order."""
+
+
+def read_info(module: str) -> DatasetInfo:
+    """Return what the TOML file beside a converter says: `read_info(__file__)` of cuad.py reads cuad.toml."""
+    path = Path(module).with_suffix(".toml")
+    fields: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    fields |= {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
+    limits = fields.pop("limits", "")
+    return DatasetInfo(
+        name=path.stem,
+        licence=Licence(**fields.pop("licence")),
+        downloads=tuple(Download(**one) for one in fields.pop("downloads", ())),
+        limits=points(*limits) if isinstance(limits, tuple) else limits,
+        **fields,
+    )
 
 
 def points(*texts: str) -> str:
@@ -149,6 +170,17 @@ class RawRow:
     place: str = ""
     """Where it stands in the source, for the list of what is left out."""
 
+    @property
+    def files(self) -> list[str]:
+        """The documents that it is about, each once."""
+        names = (self.filename, *(quote.filename for quote in self.quotes))
+        return list(dict.fromkeys(filter(None, names)))
+
+    @property
+    def name(self) -> str:
+        """What the list of what is left out calls it."""
+        return self.place or f"row {self.id}"
+
 
 @dataclass(frozen=True)
 class Benchmark:
@@ -188,6 +220,16 @@ class Tally:
             self._items[item] = reason
         self.left_out.setdefault(reason, []).append(printable(name))  # a name may be no UTF-8, which bundle.json is
 
+    def leave_out_all(
+        self, reason: str, items: Sequence[Item], *, name: str = "", more: str = "", fault: bool = False
+    ) -> None:
+        """Leave out everything that a document or a row came from; where that is nothing, itself by its name."""
+        told = f": {more}" if more else ""
+        for item in items:
+            (self.fault if fault else self.leave_out)(reason, f"{item.name}{told}", item=item)
+        if name and not items:
+            self.leave_out(reason, f"{name}{told}")
+
     def fault(self, reason: str, name: str, *, item: Item | None = None) -> None:
         """Count something that is wrong with the source; with --strict, stop."""
         if self.strict:
@@ -222,3 +264,24 @@ class Converter(Protocol):
 
     def read(self, source: Path, options: Namespace, tally: Tally) -> Benchmark:
         """Read the raw files; write nothing."""
+
+
+BEYOND = "beyond --limit"
+IMPOSSIBLE = "no answer in the document (--answerable-only)"
+
+
+def choose(benchmark: Benchmark, options: Namespace, tally: Tally) -> Benchmark:
+    """Return the first documents and the questions about them; every row that is left out is counted."""
+    documents = benchmark.documents[: options.limit]
+    names = {document.filename for document in documents}
+    for document in benchmark.documents[len(documents) :]:
+        tally.leave_out_all(BEYOND, document.items)
+    rows = []
+    for row in benchmark.rows:
+        if row.is_impossible and options.answerable_only:
+            tally.leave_out_all(IMPOSSIBLE, row.items, name=row.name)
+        elif options.limit is not None and not names.issuperset(row.files):
+            tally.leave_out_all(BEYOND, row.items, name=row.name)
+        else:
+            rows.append(row)
+    return replace(benchmark, documents=documents, rows=rows)

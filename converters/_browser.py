@@ -5,21 +5,36 @@
 
 from __future__ import annotations
 
+import asyncio
+import importlib.util
 import os
 import re
 import shutil
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from exhibit.converters import _playwright
+from tqdm import tqdm
+
 from exhibit.converters._fonts import font_hashes, sealed_environment
 from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import ServiceError
+from exhibit.storage.scratch import scratch_folder
 
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, Error
+
+NEEDED = (
+    "HTML, office files and mails, and texts in Chinese, Japanese or Korean are printed by Playwright, "
+    "which is not installed: "
+    "pip install 'exhibit-rag[print]', then python -m converters._browser"
+)
+HERE = importlib.util.find_spec("playwright") is not None
+"""Playwright, an extra, drives the browser. It is imported by whoever prints: most commands never do."""
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
 _MAC = (
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
@@ -76,6 +91,49 @@ def launch_options(folder: Path, *, gate: bool = False) -> dict[str, Any]:
     }
 
 
+@asynccontextmanager
+async def running_browser(*, gate: bool = False) -> AsyncIterator[Browser]:
+    """Yield a Chromium, in its sandbox but for root and where the system grants none; it ends with the context."""
+    if not HERE:
+        raise ServiceError(NEEDED)
+    from playwright.async_api import async_playwright
+
+    async with AsyncExitStack() as stack:
+        # in a thread: Playwright may be asked where its own browser is, which it does not tell within a running loop
+        options = await asyncio.to_thread(launch_options, stack.enter_context(scratch_folder()), gate=gate)
+        try:
+            driver = await async_playwright().start()
+        except Exception as error:  # it raises whatever its pipe to the driver meets, and plain Exception
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            needs = "it needs memory and open files: see ulimit -v and ulimit -n"
+            raise ServiceError(f"Playwright's driver does not start: {reason}; {needs}") from error
+        stack.push_async_callback(driver.stop)
+        for sandbox in (False,) if is_root() else (True, False):
+            try:
+                browser = await driver.chromium.launch(chromium_sandbox=sandbox, **options)
+                break
+            except browser_error() as error:
+                problem = error.message.splitlines()[0]
+            if sandbox and gate:
+                tqdm.write("note: Chromium's sandbox is not available here; pages print without it", file=sys.stderr)
+        else:
+            raise ServiceError(f"Chromium does not start: {problem}")
+        stack.push_async_callback(_end, browser)
+        yield browser
+
+
+async def _end(browser: Browser) -> None:
+    with suppress(browser_error()):  # it may have ended by itself
+        await browser.close()
+
+
+def browser_error(*, late: bool = False) -> type[Error]:
+    """Return what Playwright raises, or what it raises when time is over; whoever asks has a browser."""
+    from playwright.async_api import Error, TimeoutError
+
+    return TimeoutError if late else Error
+
+
 def is_root() -> bool:
     """Return whether this is the one user for whom Chromium has no sandbox."""
     return hasattr(os, "geteuid") and os.geteuid() == 0
@@ -94,8 +152,8 @@ def require_browser() -> Path:
 
 def fetch_browser() -> Path:
     """Find a browser, or fetch one: from Playwright, then, as root on Debian, from the distribution."""
-    if not _playwright.HERE:
-        raise ServiceError(_playwright.NEEDED)
+    if not HERE:
+        raise ServiceError(NEEDED)
     attempts = {"Playwright's Chromium": [[sys.executable, "-m", "playwright", "install", "chromium"]]}
     if shutil.which("apt-get") and is_root():
         attempts["the distribution's Chromium"] = [
@@ -130,9 +188,11 @@ def _fault(commands: list[list[str]]) -> str:
 
 
 def _playwrights() -> str | None:
-    if not _playwright.HERE:
+    if not HERE:
         return None
-    with suppress(ServiceError), _playwright.driver() as playwright:
+    from playwright.sync_api import sync_playwright
+
+    with suppress(Exception), sync_playwright() as playwright:  # whatever its pipe to the driver meets
         return playwright.chromium.executable_path
     return None
 

@@ -6,7 +6,8 @@ import json
 import shutil
 from argparse import Namespace
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from exhibit.converters._benchmark import (
@@ -14,6 +15,7 @@ from exhibit.converters._benchmark import (
     UNREADABLE,
     Benchmark,
     DatasetInfo,
+    Item,
     Label,
     Quote,
     RawDocument,
@@ -21,8 +23,7 @@ from exhibit.converters._benchmark import (
     Tally,
 )
 from exhibit.converters._materialise import NOWHERE, Done, Place, materialise, tasks
-from exhibit.converters._press import Press
-from exhibit.converters._print import printing
+from exhibit.converters._print import Press, printing
 from exhibit.engine import Engine, limits_from, open_engine, track
 from exhibit.evidence.scan import Ocr, ocr_from
 from exhibit.hub.card import CardText, write_card
@@ -86,17 +87,23 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     bundle = _describe(info, benchmark, tally, options, questions, gold, [done[name].entry for name in sorted(done)])
     kept_items = [item for items in (*(raw.items for raw in kept), *(row.items for row in rows)) for item in items]
     bundle = bundle.model_copy(update={"account": tally.account(kept_items)})
-    text = _card_text(info, benchmark, converter)
+    # a table's own name is nobody's dataset
+    text = card_text(replace(info, derived="") if benchmark.info else info, converter)
     bundle = write_card(bundle, folder, rows=questions, gold=gold, engine=engine, text=text, out=out, texts=texts)
     shutil.rmtree(texts)
     printers = press.printers | {raw.printer for raw in benchmark.documents if raw.filename in done}
-    bundle = bundle.model_copy(update={"files": _files(out), "printing": printing(printers)})
-    write_info(bundle, folder / INFO)
-    problems = validate(folder, elsewhere=out.entries)
+    return finish(bundle.model_copy(update={"printing": printing(printers)}), out)
+
+
+def finish(info: BundleInfo, out: Out) -> BundleInfo:
+    """Write bundle.json, which knows every other file, and check the whole."""
+    info = info.model_copy(update={"files": _files(out)})
+    write_info(info, out.folder / INFO)
+    problems = validate(out.folder, elsewhere=out.entries)
     if problems:
         listing = "\n".join(f"  {problem}" for problem in problems[:20])
         raise BundleError(f"the new bundle breaks {len(problems)} promises; please report this bug:\n{listing}")
-    return bundle
+    return info
 
 
 def _materialise_all(
@@ -134,12 +141,13 @@ def _materialise_all(
 
 def _leave_out(raw: RawDocument, error: ToolkitError, tally: Tally) -> None:
     line = f"{raw.filename}: {str(error).removeprefix(f'{raw.original or raw.path or raw.filename}: ')}"
-    files = [item for item in raw.items if item.kind == "files"]
     reason = PAST_A_LIMIT if isinstance(error, LimitError) else UNREADABLE
-    tally.fault(reason, line, item=files[0] if files else None)
-    for item in raw.items:
-        if item.kind == "rows":
-            tally.leave_out(reason, f"{item.name}: {line}", item=item)
+    tally.fault(reason, line, item=_file_of(raw))
+    tally.leave_out_all(reason, [item for item in raw.items if item.kind == "rows"], more=line)
+
+
+def _file_of(raw: RawDocument) -> Item | None:
+    return next((item for item in raw.items if item.kind == "files"), None)
 
 
 def _keep_originals(documents: Sequence[RawDocument], folder: Path) -> None:
@@ -152,23 +160,17 @@ def _keep_originals(documents: Sequence[RawDocument], folder: Path) -> None:
 
 
 def _answerable_from(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
-    names = {quote.filename for quote in row.quotes} | ({row.filename} if row.filename else set())
-    missing = sorted(names - done.keys())
-    if not missing:
-        return True
-    for item in row.items:
-        tally.leave_out(ABOUT_UNREADABLE, f"{item.name}: {missing[0]}", item=item)
-    if not row.items:
-        tally.leave_out(ABOUT_UNREADABLE, f"row {row.id}: {missing[0]}")
-    return False
+    missing = min((name for name in row.files if name not in done), default=None)
+    if missing:
+        tally.leave_out_all(ABOUT_UNREADABLE, row.items, name=f"row {row.id}", more=missing)
+    return missing is None
 
 
 def _writable(raw: RawDocument, tally: Tally) -> bool:
     """Return whether a document's name can stand in train.json; count it where it cannot."""
     if printable(raw.filename) == raw.filename:
         return True
-    files = [item for item in raw.items if item.kind == "files"]
-    tally.fault("document's name is not UTF-8; rename it", printable(raw.filename), item=files[0] if files else None)
+    tally.fault("document's name is not UTF-8; rename it", printable(raw.filename), item=_file_of(raw))
     return False
 
 
@@ -196,6 +198,10 @@ def _row(row: RawRow, done: dict[str, Done]) -> Row:
     )
 
 
+def _is_unfound_answer(quote: Quote, done: dict[str, Done]) -> bool:
+    return quote.answer and done[quote.filename].places[quote].how == "absent"
+
+
 def _located(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
     """Return whether every passage of a drafted row stands in its document; count it where one does not."""
     if all(done[quote.filename].places[quote].spans for quote in row.quotes):
@@ -216,23 +222,20 @@ def _set_drafts_apart(rows: Sequence[RawRow], done: dict[str, Done], folder: Pat
     return [row for row in rows if row.labels.get("draft") != "unsure"]
 
 
-def _is_unfound_answer(quote: Quote, done: dict[str, Done]) -> bool:
-    return quote.answer and done[quote.filename].places[quote].how == "absent"
-
-
 def _gold(rows: Sequence[RawRow], done: dict[str, Done]) -> Iterator[Gold]:
     """Yield one line per context; a row without any has one line, which carries its labels."""
     for row in rows:
         if not row.quotes:
-            yield _line(row, None, row.filename, NOWHERE, {})
+            yield gold_of(row.id, None, row.filename, NOWHERE, row.labels)
         for index, quote in enumerate(row.quotes):
-            yield _line(row, index, quote.filename, done[quote.filename].places[quote], dict(quote.labels))
+            place = done[quote.filename].places[quote]
+            yield gold_of(row.id, index, quote.filename, place, {**row.labels, **dict(quote.labels)})
 
 
-def _line(row: RawRow, context: int | None, filename: str | None, place: Place, labels: dict[str, Label]) -> Gold:
-    return Gold.model_validate(
-        {"id": row.id, "context": context, "filename": filename, "labels": {**row.labels, **labels}, **vars(place)}
-    )
+def gold_of(id: int, context: int | None, filename: str | None, place: Place, labels: dict[str, Label]) -> Gold:
+    """Return a line of gold.jsonl."""
+    told = {"id": id, "context": context, "filename": filename, "labels": labels, **vars(place)}
+    return Gold.model_validate(told)
 
 
 def _note_absent(gold: Sequence[Gold], rows: Sequence[Row], tally: Tally) -> None:
@@ -257,10 +260,8 @@ def _describe(
     gold: Sequence[Gold],
     documents: list[DocumentEntry],
 ) -> BundleInfo:
-    impossible = sum(row.is_impossible for row in rows)
-    words = {row.id: row.contexts for row in rows}
-    # a file named without words has nothing to locate: it counts as a context, not as one that was missed
-    located = Counter(line.how for line in gold if line.context is not None and words[line.id][line.context].text)
+    # only a benchmark that cites headings has sections, and only a table answers that stand in for quotes
+    hows = [how for how in HOWS if how not in ("section", "answer")]
     return BundleInfo(
         format=FORMAT,
         name=info.name,
@@ -269,15 +270,7 @@ def _describe(
         source=SourceEntry(name=info.benchmark, url=info.url, version=info.version, sha256=benchmark.sha256),
         licence=info.licence,
         citation=info.citation,
-        counts=Counts(
-            documents=len(documents),
-            questions=len(rows),
-            answerable=len(rows) - impossible,
-            impossible=impossible,
-            contexts=sum(len(row.contexts) for row in rows),
-            # only a benchmark that cites headings has sections, and only a table answers that stand in for quotes
-            located={how: located[how] for how in HOWS if located[how] or how not in ("section", "answer")},
-        ),
+        counts=counts_of(rows, gold, documents=len(documents), hows=hows),
         groups=info.groups,
         headline=info.headline,
         left_out=tally.left_out,
@@ -288,6 +281,22 @@ def _describe(
         options=_content_options(options),
         patches=list(benchmark.patches),
         draft=_draft_info(benchmark, rows),
+    )
+
+
+def counts_of(rows: Sequence[Row], gold: Sequence[Gold], *, documents: int, hows: Collection[str]) -> Counts:
+    """Return what bundle.json counts; ways of locating that are not among `hows` only where there are some."""
+    impossible = sum(row.is_impossible for row in rows)
+    words = {row.id: row.contexts for row in rows}
+    # a file named without words has nothing to locate: it counts as a context, not as one that was missed
+    located = Counter(line.how for line in gold if line.context is not None and words[line.id][line.context].text)
+    return Counts(
+        documents=documents,
+        questions=len(rows),
+        answerable=len(rows) - impossible,
+        impossible=impossible,
+        contexts=sum(len(row.contexts) for row in rows),
+        located={how: located[how] for how in HOWS if located[how] or how in hows},
     )
 
 
@@ -310,15 +319,10 @@ def _content_options(options: Namespace) -> dict[str, Label]:
     return chosen
 
 
-def _card_text(info: DatasetInfo, benchmark: Benchmark, converter: str) -> CardText:
-    return CardText(
-        tags=info.tags,
-        questions=info.questions,
-        limits=info.limits,
-        annotations=info.annotations,
-        converter=converter,
-        derived="" if benchmark.info else info.derived,
-    )
+def card_text(info: DatasetInfo, converter: str) -> CardText:
+    """Return what the card says that no file of the bundle does."""
+    told = {name: getattr(info, name) for name in ("tags", "questions", "limits", "annotations", "derived")}
+    return CardText(converter=converter, **told)
 
 
 def _files(out: Out) -> dict[str, FileEntry]:

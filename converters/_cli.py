@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 import time
 from pathlib import Path
 
-from exhibit.converters._benchmark import Converter, Tally
+from exhibit.converters._benchmark import Converter, Tally, choose
 from exhibit.converters._build import build
-from exhibit.converters._choice import choose
 from exhibit.converters._patches import SHIPPED, patched
 from exhibit.converters._source import open_source
 from exhibit.engine import add_engine_arguments, check_engine, limits_from, limits_in_force, positive, track
@@ -56,56 +56,46 @@ def convert(converter: Converter, options: argparse.Namespace) -> BundleInfo:
 def make_parser(converter: Converter) -> argparse.ArgumentParser:
     """Return the flags that every converter has, and those of this one."""
     info = converter.INFO
-    name = info.name
+    command = f"python -m converters.{info.name}"
+    about = (info.benchmark, info.summary, f"The source must hold {info.expects}.", info.by_hand)
+    bundle = f"datasets_out/{info.name}"
+    examples = [f"{command} --out {bundle}"] if info.downloads else []
+    examples += [
+        f"{command} --source samples/{info.name} --out {bundle} --force",
+        f"python -m schemas.validate {bundle}",
+    ]
+    terms = f"licence of the source: {info.licence.name}. {info.url}"
     parser = Parser(
-        prog=spelled(f"python -m converters.{name}"),
+        prog=spelled(command),
+        usage=f"{spelled(command)} --out DIR {'[--source DIR|ZIP]' if info.downloads else '--source PATH'} [flags]",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description=f"{info.benchmark}\n\n{info.summary}\n\nThe source must hold {info.expects}.",
-        epilog=spelled(
-            "examples:\n"
-            + (f"  python -m converters.{name} --out datasets_out/{name}\n" if info.download else "")
-            + f"  python -m converters.{name} --source samples/{name} --out datasets_out/{name} --force\n"
-            f"  python -m schemas.validate datasets_out/{name}\n\n"
-            f"licence of the source: {info.licence.name}. {info.url}"
-        ),
+        description="\n\n".join(textwrap.fill(part, _WIDTH) for part in about if part),
+        epilog=spelled("\n  ".join(["examples:", *examples])) + f"\n\n{terms}",
     )
+    downloaded = "the raw benchmark (default: the official release, downloaded once and cached)"
     parser.add_argument(
         "--out", type=parse_location, required=True, metavar="DIR", help="where the bundle goes; also s3://, gs://"
     )
-    parser.add_argument(
-        "--source",
-        type=Path,
-        metavar="DIR|ZIP" if info.download else "PATH",
-        help="the raw benchmark; without it the official archive is downloaded once and cached. "
-        "With it, the network is never touched"
-        if info.download
-        else info.expects,
-    )
+    parser.add_argument("--source", type=Path, metavar="PATH", help=downloaded if info.downloads else "see above")
     parser.add_argument("--max-documents", dest="limit", type=positive, metavar="N", help="only the first N documents")
     parser.add_argument("--limit", type=positive, action=Renamed, const="--max-documents", help=HIDDEN)
-    add_engine_arguments(parser)
-    parser.add_argument(
-        "--answerable-only", action="store_true", help="leave out questions that have no answer in the document"
-    )
-    parser.add_argument(
-        "--patch",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="FILE",
-        help=f"apply reviewers' corrections of the gold, in order; {SHIPPED}: those that come with the converter",
-    )
-    parser.add_argument("--strict", action="store_true", help="stop at the first bad row instead of counting it")
-    parser.add_argument("--force", action="store_true", help="replace an existing bundle")
-    parser.add_argument(
-        "--keep-originals",
-        action="store_true",
-        help="keep the files that documents were printed from, in originals/; see that their licence allows it",
-    )
+    for flag, what in (
+        ("--answerable-only", "leave out questions that have no answer in the document"),
+        ("--strict", "stop at the first bad row instead of counting it"),
+        ("--force", "replace an existing bundle"),
+        ("--keep-originals", "keep in originals/ what documents were printed from; see that their licence allows it"),
+    ):
+        parser.add_argument(flag, action="store_true", help=what)
+    corrections = f"apply reviewers' corrections of the gold, in order; {SHIPPED}: those that come with the converter"
+    parser.add_argument("--patch", nargs="+", action="extend", default=[], metavar="FILE", help=corrections)
     add_json(parser)
-    add_ocr_arguments(parser)
     converter.add_arguments(parser)
+    add_engine_arguments(parser.add_argument_group("how it runs"))
+    add_ocr_arguments(parser)
     return parser
+
+
+_WIDTH = 80  # of a terminal
 
 
 def _reasons(tally: Tally) -> str:

@@ -12,7 +12,6 @@ import hashlib
 import importlib.util
 import os
 import re
-from collections.abc import Iterable
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -23,37 +22,20 @@ _FOLDER = Path(__file__).with_name("_typefaces")
 _CJK_PACKAGE = "noto_cjk_sans_jp_regular"
 
 
-SERIF, SANS, MONO = "Exhibit Serif", "Exhibit Sans", "Exhibit Mono"
-SIGNS, CJK = "Exhibit Signs", "Noto Sans CJK JP"
-BOLD = "Exhibit Serif Bold"
+SERIF, BOLD, MONO, SIGNS = "Exhibit Serif", "Exhibit Serif Bold", "Exhibit Mono", "Exhibit Signs"
 _FILES = {SERIF: "ExhibitSerif-Regular.ttf", BOLD: "ExhibitSerif-Bold.ttf", MONO: "ExhibitMono-Regular.ttf"} | {
     SIGNS: "ExhibitSigns-Regular.ttf"
 }
 """The faces that plain text is printed with, by name."""
 _CJK_FILE = "NotoSansCJKjp-Regular.otf"
-# What a page may call them; Chromium's own defaults are Times New Roman, Arial and Monospace.
-_NAMES = {
-    SERIF: "serif|Times New Roman|Times|Georgia|Cambria|Garamond|Palatino|Book Antiqua|Liberation Serif",
-    SANS: "sans-serif|sans|system-ui|ui-sans-serif|Arial|Helvetica|Helvetica Neue|Verdana|Tahoma|Calibri|Segoe UI|"
-    "Trebuchet MS|Liberation Sans",
-    MONO: "monospace|mono|ui-monospace|Courier New|Courier|Consolas|Menlo|Monaco|Lucida Console|Liberation Mono",
-}
-_SETTINGS = {  # of drawing, which the desktop would otherwise give
-    "antialias": "<bool>true</bool>",
-    "hinting": "<bool>false</bool>",
-    "autohint": "<bool>false</bool>",
-    "embeddedbitmap": "<bool>false</bool>",
-    "hintstyle": "<const>hintnone</const>",
-    "rgba": "<const>none</const>",
-    "lcdfilter": "<const>lcdnone</const>",
-}
 _DESKTOP = re.compile(r"FONTCONFIG_|FREETYPE_|LC_|LANG|GTK_|QT_|GDK_")
 """Variables by which a machine tells a browser about fonts and languages."""
 
 
-def stack(family: str) -> str:
-    """Return a CSS list of families: the named one, then those that have what it lacks."""
-    return ", ".join(f'"{name}"' for name in (family, SIGNS, CJK))
+@cache
+def style(name: str) -> str:
+    """Return the style sheet of our own pages: `text`, or `office` for what is read from Word and the like."""
+    return (_FOLDER / f"{name}.css").read_text(encoding="utf-8")
 
 
 @cache
@@ -85,20 +67,9 @@ def sealed_environment(folder: Path) -> dict[str, str]:
     """Return the environment of a browser that sees our fonts and no others; the folder is for its configuration."""
     configuration = folder / "fonts.conf"
     folders = dict.fromkeys(font_path(file).parent for file in font_hashes())  # ours first, wherever the two are
-    configuration.write_text(_configuration(folders, folder / "cache"), encoding="utf-8")
+    places = "\n".join(f"<dir>{escape(str(path))}</dir>" for path in folders)
+    template = (_FOLDER / "fonts.conf").read_text(encoding="utf-8")
+    text = template.format(folders=places, cache=escape(str(folder / "cache")))
+    configuration.write_text(text, encoding="utf-8")
     kept = {name: value for name, value in os.environ.items() if not _DESKTOP.match(name)}
     return kept | {"FONTCONFIG_FILE": str(configuration), "LANG": "C.UTF-8"}
-
-
-def _configuration(folders: Iterable[Path], cache_folder: Path) -> str:
-    lines = ["<?xml version='1.0'?>", "<!DOCTYPE fontconfig SYSTEM 'fonts.dtd'>", "<fontconfig>"]
-    lines += [f"<dir>{escape(str(path))}</dir>" for path in folders]
-    lines += [f"<cachedir>{escape(str(cache_folder))}</cachedir>"]
-    for ours, names in _NAMES.items():
-        for name in names.split("|"):
-            test = f"<test name='family' qual='any'><string>{name}</string></test>"
-            edit = f"<edit name='family' mode='assign' binding='strong'><string>{ours}</string></edit>"
-            lines.append(f"<match target='pattern'>{test}{edit}</match>")
-    settings = "".join(f"<edit name='{name}' mode='assign'>{value}</edit>" for name, value in _SETTINGS.items())
-    lines += [f"<match target='{target}'>{settings}</match>" for target in ("pattern", "font")]
-    return "\n".join([*lines, "</fontconfig>\n"])

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from exhibit.converters._benchmark import Quote, RawDocument, source_text
-from exhibit.converters._press import Press
+from exhibit.converters._print import Press
 from exhibit.evidence import Document, Match, Span, fold, locate, read_document
 from exhibit.evidence.fold import Fold
 from exhibit.evidence.locate import worthy
@@ -183,18 +183,8 @@ class _Finder:
             return replace(where, how="answer") if once else NOWHERE
         return replace(where, how="section", score=quote.score) if quote.section and where.spans else where
 
-    def _marked(self, quote: Quote) -> Place | None:
-        """Return the place that a reviewer marked, where the document still has those words there."""
-        text = self.document.text
-        words = " ".join(text[start:end] for start, end in quote.marked if end <= len(text))
-        if not quote.marked or fold(words, loose=True) != fold(quote.text or "", loose=True):
-            return None
-        pages = sorted({number for span in quote.marked for number in self.document.pages_of(Span(*span))})
-        how: How = "parts" if len(quote.marked) > 1 else "exact" if words == quote.text else "folded"
-        return Place(pages, list(quote.marked), [], how, 1.0)
-
     def _place(self, quote: Quote) -> Place:
-        marked = self._marked(quote)
+        marked = marked_place(quote.text or "", quote.marked, self.document)
         if marked:
             return marked
         if quote.spans and self.source is not None:
@@ -231,6 +221,16 @@ class _Finder:
         alternatives = [[(span.start, span.end) for span in other] for other in others]
         how = how if score == 1.0 else "fuzzy"
         return Place(pages, [(span.start, span.end) for span in spans], alternatives, how, score)
+
+
+def marked_place(quote: str, spans: Sequence[tuple[int, int]], document: Document) -> Place | None:
+    """Return the place that a reviewer marked, where the document still has those words there."""
+    words = " ".join(document.text[start:end] for start, end in spans if end <= len(document.text))
+    if not spans or fold(words, loose=True) != fold(quote, loose=True):
+        return None
+    pages = sorted({number for span in spans for number in document.pages_of(Span(*span))})
+    how: How = "parts" if len(spans) > 1 else "exact" if words == quote else "folded"
+    return Place(pages, list(spans), [], how, 1.0)
 
 
 def place_of(matches: list[Match], document: Document) -> Place:

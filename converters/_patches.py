@@ -1,19 +1,31 @@
-"""Reviewers' corrections applied to a benchmark as it was read: the same for every converter, each one counted."""
+"""Reviewers' corrections of the gold: applied as a source is read, or to a bundle whose source is not at hand."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import shutil
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from exhibit.converters._benchmark import Benchmark, DatasetInfo, Item, Quote, RawRow, Tally
-from exhibit.schemas.errors import SourceError
-from exhibit.schemas.models import PatchEntry
-from exhibit.schemas.review import Correction, Patch, gold_digest, read_patch
-from exhibit.schemas.validate import sha256_of
+from exhibit.converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally
+from exhibit.converters._build import ORIGINALS, card_text, counts_of, finish, gold_of
+from exhibit.converters._materialise import NOWHERE, marked_place
+from exhibit.engine import open_engine, track
+from exhibit.evidence.guard import read_within
+from exhibit.hub.card import CardText, write_card
+from exhibit.schemas import IMPOSSIBLE_ANSWER
+from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, Question, write_gold, write_train
+from exhibit.schemas.errors import BundleError, SourceError
+from exhibit.schemas.models import BundleInfo, Context, Gold, PatchEntry, Row
+from exhibit.schemas.plugins import load_plugin, plugin_names
+from exhibit.schemas.review import Correction, MarkedPassage, Patch, gold_digest, read_patch
+from exhibit.storage.bundle import Bundle, open_bundle, sha256_of
+from exhibit.storage.locations import fetched
+from exhibit.storage.upload import check_out, opened_out
 
 SHIPPED = "shipped"
-"""The word for the patch that comes with a converter."""
+"""The word for the patch, or the list of addresses, that comes with a converter."""
 _KNOWN = Path(__file__).parent / "_known"
 CORRECTED = "gold corrected by review"
 UNFIT = "correction not applied: the gold is not what was reviewed"
@@ -23,7 +35,7 @@ ELSEWHERE = "in a patch, and not in the source as it was read"
 def patched(benchmark: Benchmark, info: DatasetInfo, names: Sequence[str], tally: Tally) -> Benchmark:
     """Return the benchmark with patches applied in their order."""
     for name in names:
-        path = _path(name, info)
+        path = _patch_path(name, info)
         patch = read_patch(path)
         wanted = (benchmark.info or info).name
         if patch.dataset != wanted:
@@ -32,7 +44,7 @@ def patched(benchmark: Benchmark, info: DatasetInfo, names: Sequence[str], tally
     return benchmark
 
 
-def _path(name: str, info: DatasetInfo) -> Path:
+def _patch_path(name: str, info: DatasetInfo) -> Path:
     if name != SHIPPED or Path(name).exists():
         return Path(name)
     path = _KNOWN / f"{info.name}.json"
@@ -49,17 +61,17 @@ def _apply(benchmark: Benchmark, patch: Patch, path: Path, tally: Tally) -> Benc
     documents = []
     for raw in benchmark.documents:
         if raw.filename in aside:
-            _leave_out(f"set aside by a patch: {aside[raw.filename]}", raw.filename, raw.items, tally)
+            tally.leave_out_all(f"set aside by a patch: {aside[raw.filename]}", raw.items, name=raw.filename)
         else:
             documents.append(raw)
     rows: list[RawRow] = []
     applied = 0
     for row in benchmark.rows:
-        reason = dropped.get(row.id) or next((aside[name] for name in _files(row) if name in aside), None)
+        reason = dropped.get(row.id) or next((aside[name] for name in row.files if name in aside), None)
         if reason:
-            _leave_out(f"set aside by a patch: {reason}", row.place or f"row {row.id}", row.items, tally)
+            tally.leave_out_all(f"set aside by a patch: {reason}", row.items, name=row.name)
             continue
-        fixed = _fixed(row, fixes.get(row.id), tally)
+        fixed = _fixed_row(row, fixes.get(row.id), tally)
         applied += fixed is not row
         rows.append(fixed)
     entry = PatchEntry(
@@ -73,11 +85,11 @@ def _apply(benchmark: Benchmark, patch: Patch, path: Path, tally: Tally) -> Benc
     return replace(benchmark, documents=documents, rows=rows, patches=(*benchmark.patches, entry))
 
 
-def _fixed(row: RawRow, fix: Correction | None, tally: Tally) -> RawRow:
+def _fixed_row(row: RawRow, fix: Correction | None, tally: Tally) -> RawRow:
     """Return the row with the gold that reviewers gave it; as it is where they saw another one."""
     if fix is None:
         return row
-    name = row.place or f"row {row.id}"
+    name = row.name
     if fix.was != gold_digest((quote.filename, quote.text) for quote in row.quotes):
         if tally.strict:
             raise SourceError(f"{name}: {UNFIT} (--strict)")
@@ -90,19 +102,8 @@ def _fixed(row: RawRow, fix: Correction | None, tally: Tally) -> RawRow:
         quotes=quotes,
         is_impossible=fix.is_impossible,
         answer=fix.answer or ("" if row.is_impossible else row.answer) or " […] ".join(c.text for c in fix.contexts),
-        filename=quotes[0].filename if quotes else row.filename or next(iter(_files(row)), None),
+        filename=quotes[0].filename if quotes else next(iter(row.files), None),
     )
-
-
-def _files(row: RawRow) -> list[str]:
-    return [name for name in (row.filename, *(quote.filename for quote in row.quotes)) if name]
-
-
-def _leave_out(reason: str, name: str, items: Sequence[Item], tally: Tally) -> None:
-    for item in items:
-        tally.leave_out(reason, item.name, item=item)
-    if not items:
-        tally.leave_out(reason, name)
 
 
 def _note_strangers(
@@ -113,3 +114,142 @@ def _note_strangers(
     ids = {row.id for row in benchmark.rows}
     for name in [*(name for name in aside if name not in known), *(f"row {id}" for id in questions if id not in ids)]:
         tally.note(ELSEWHERE, f"{path.name}: {name}")
+
+
+# ---------------------------------------------------------------- of a bundle
+
+
+@dataclass
+class Changed:
+    """A bundle's questions and gold, changed, and what a reader should know of it."""
+
+    rows: list[Row] = field(default_factory=list)
+    gold: list[Gold] = field(default_factory=list)
+    left_out: dict[str, list[str]] = field(default_factory=dict)
+    noted: dict[str, list[str]] = field(default_factory=dict)
+
+
+def apply_patch(patch: Patch, path: Path, root: Path, out: Path, *, force: bool = False) -> PatchEntry:
+    """Write the bundle with the patch applied; it appears whole or not at all."""
+    check_out(out, force=force)
+    bundle = open_bundle(root)
+    info = bundle.info
+    if info is None:
+        raise BundleError(f"{root}: no {INFO}; a patch is for a bundle that a converter made")
+    if info.name != patch.dataset:
+        raise BundleError(f"{path}: is for {patch.dataset}, and {root} is {info.name}")
+    lines: dict[int, list[Gold]] = defaultdict(list)
+    for line in bundle.gold:
+        lines[line.id].append(line)
+    documents = [RawDocument(document.filename, document.title) for document in info.documents]
+    rows = {int(question.id): _raw_row(question, lines[int(question.id)]) for question in bundle.questions}
+    tally = Tally()
+    result = _apply(Benchmark(documents, list(rows.values()), {}), patch, path, tally)
+    [entry] = result.patches
+    if not any((entry.documents, entry.questions, entry.corrections)):
+        raise BundleError(f"{path}: nothing in it fits {root}; was it applied already?")
+    changed = Changed(left_out=tally.left_out, noted=tally.noted)
+    passages = {fix.id: fix.contexts for fix in patch.corrections}
+    after = {row.id: row for row in result.rows}
+    for question in bundle.questions:
+        row, mine = after.get(int(question.id)), lines[int(question.id)]
+        if row is None:
+            continue  # told of by the tally
+        better = row_of(question), mine
+        if row is not rows[row.id]:
+            better = mended(better[0], mine, passages[row.id], row.answer, row.labels, bundle)
+        changed.rows.append(better[0])
+        changed.gold += better[1]
+    kept = {raw.filename for raw in result.documents}
+    left = [document for document in info.documents if document.filename in kept]
+    info = info.model_copy(update={"patches": [*info.patches, entry], "documents": left})
+    write_changed(bundle, info, changed, out, {}, force=force)
+    return entry
+
+
+def _raw_row(question: Question, lines: Sequence[Gold]) -> RawRow:
+    """Return a question of a bundle as a converter read it."""
+    return RawRow(
+        id=int(question.id),
+        question=question.question,
+        answer=question.answer,
+        quotes=tuple(Quote(str(context.filename), context.text) for context in question.contexts),
+        filename=next((line.filename for line in lines if line.filename), None),
+        is_impossible=question.is_impossible,
+        labels=dict(lines[0].labels) if lines else {},
+    )
+
+
+def row_of(question: Question) -> Row:
+    """Return a question as train.json has it."""
+    return Row(
+        id=int(question.id),
+        question=question.question,
+        answer=question.answer,
+        is_impossible=question.is_impossible,
+        contexts=[Context(filename=str(c.filename), text=c.text) for c in question.contexts],
+    )
+
+
+def mended(
+    row: Row,
+    lines: Sequence[Gold],
+    passages: Sequence[MarkedPassage],
+    answer: str,
+    labels: dict[str, Label],
+    bundle: Bundle,
+) -> tuple[Row, list[Gold]]:
+    """Return a row with better gold, and its lines; without passages nothing in the documents answers."""
+    if not passages:
+        name = next((line.filename for line in lines if line.filename), None)
+        impossible = {"answer": IMPOSSIBLE_ANSWER, "is_impossible": True, "contexts": []}
+        return row.model_copy(update=impossible), [gold_of(row.id, None, name, NOWHERE, labels)]
+    gold = []
+    for at, passage in enumerate(passages):
+        name = passage.filename
+        if name not in bundle.files:
+            raise BundleError(f"row {row.id}: {name} is not in {bundle.root}/{CORPUS}")
+        place = marked_place(passage.text, passage.spans, read_within(bundle.files[name]))
+        if place is None:
+            other = f"has other words at {passage.spans}; run its converter with --patch"
+            raise BundleError(f"row {row.id}: {name} {other}")
+        gold.append(gold_of(row.id, at, name, place, labels))
+    contexts = [Context(filename=passage.filename, text=passage.text) for passage in passages]
+    return row.model_copy(update={"answer": answer, "is_impossible": False, "contexts": contexts}), gold
+
+
+def write_changed(
+    bundle: Bundle, info: BundleInfo, changed: Changed, out: Path, extra: Mapping[str, str], *, force: bool
+) -> None:
+    """Write a bundle with other rows and gold, and further files of text; it appears whole or not at all."""
+    check_out(out, force=force)
+    left_out = {reason: list(names) for reason, names in info.left_out.items()}
+    for reason, names in changed.left_out.items():
+        left_out.setdefault(reason, []).extend(names)
+    counts = counts_of(changed.rows, changed.gold, documents=len(info.documents), hows=info.counts.located)
+    update = {"counts": counts, "left_out": left_out, "noted": {**info.noted, **changed.noted}}
+    info = info.model_copy(update=update)
+    names = [document.filename for document in info.documents]
+    with opened_out(out, force=force) as place:
+        folder = place.folder
+        (folder / CORPUS).mkdir()
+        for name in track(names, total=len(names), label="documents"):
+            with fetched(bundle.files[name]) as here:
+                shutil.copyfile(here, folder / CORPUS / name)
+        if (bundle.root / ORIGINALS).is_dir():
+            shutil.copytree(bundle.root / ORIGINALS, folder / ORIGINALS)
+        write_train(changed.rows, folder / TRAIN)
+        write_gold(changed.gold, folder / GOLD)
+        for name, text in extra.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        engine = open_engine("local", jobs=1, items=len(names))
+        write_card(info, folder, rows=changed.rows, gold=changed.gold, engine=engine, text=_card_text(info), out=place)
+        finish(info, place)
+
+
+def _card_text(info: BundleInfo) -> CardText:
+    """Return what the converter says that no file of the bundle does; a table's bundle is called as its user likes."""
+    if info.name not in plugin_names("exhibit.converters"):
+        return CardText(converter="table")
+    about: DatasetInfo = load_plugin("exhibit.converters", info.name)[0].INFO
+    return card_text(about, info.name)

@@ -1,27 +1,37 @@
-"""HTML to PDF by Chromium: one browser, one page, used again for every document."""
+"""Documents to PDF: HTML by Chromium, plain text by ReportLab, in a process apart; one that never ends is set aside."""
 
 from __future__ import annotations
 
+import asyncio
+import os
 import re
-from collections.abc import Iterable
-from contextlib import ExitStack, suppress
+import tempfile
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from exhibit.converters import _playwright
-from exhibit.converters._browser import is_root, launch_options
+from exhibit.converters._benchmark import RawDocument, source_text
+from exhibit.converters._browser import HERE, NEEDED, browser_error, running_browser
 from exhibit.converters._fonts import font_hashes
+from exhibit.converters._pages import html_from_text, office_page
+from exhibit.converters._text_pdf import Block, needs_browser, print_blocks, printer_name
+from exhibit.engine import Desk, Limits
 from exhibit.engine.limits import programs_unlimited
+from exhibit.engine.programs import programs_watched
+from exhibit.evidence.printable import Printable
+from exhibit.evidence.read import has_page, read_document
+from exhibit.evidence.readers import html
 from exhibit.schemas.errors import DocumentError, ServiceError
 from exhibit.schemas.models import Printing
 from exhibit.storage.scratch import scratch_folder
 from exhibit.storage.whole import write_whole
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Playwright, Route
+    from playwright.async_api import Route
 
 _DATE = re.compile(rb"/(CreationDate|ModDate) \(D:[^()]*\)")
 _ARABIC = re.compile("[\u0600-\u08ff\ufb50-\ufdff\ufe70-\ufefc]")
@@ -57,64 +67,58 @@ class Printer:
     """Prints HTML; the same HTML and browser give the same bytes, whenever and wherever it is printed."""
 
     def __enter__(self) -> Printer:
-        with ExitStack() as stack:
-            self._folder = stack.enter_context(scratch_folder())
-            with programs_unlimited():
-                self._playwright: Playwright = stack.enter_context(_playwright.driver())
-                self._browser = self._launch()
-            self._stack = stack.pop_all()
+        self._runner = asyncio.Runner()
+        try:
+            self._start()
+        except BaseException:
+            self._runner.close()
+            raise
         return self
+
+    def _start(self) -> None:
+        self._running = running_browser()
+        with programs_unlimited():
+            self._browser = self._runner.run(self._running.__aenter__())
 
     @property
     def browser(self) -> str:
         """The browser's version."""
         return self._browser.version
 
-    def _launch(self) -> Browser:
-        """Start Chromium in its sandbox; without it for root, and where the system grants none."""
-        options = launch_options(self._folder)
-        for sandbox in (False,) if is_root() else (True, False):
-            try:
-                return self._playwright.chromium.launch(chromium_sandbox=sandbox, **options)
-            except _playwright.PlaywrightError as error:
-                problem = error
-        raise ServiceError(f"Chromium does not start: {problem.message.splitlines()[0]}") from problem
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with self._stack, suppress(_playwright.PlaywrightError):  # it may have ended by itself
-            self._browser.close()
+    def __exit__(self, *error: object) -> None:
+        with self._runner:
+            self._runner.run(self._running.__aexit__(None, None, None))
 
     def print_html(self, html: str, path: Path, *, header: str = "", footer: str = "", margins: str = "22mm") -> None:
         """Print a page that stands by itself; its own CSS may set the paper with `@page { size: … }`."""
+        options = pdf_options(header=header, footer=footer, margins=margins)
         try:
-            # each in a page of its own: what one has begun, a refresh or a timer, never comes to another
-            page = self._browser.new_page(**PAGE)
-            page.route("**/*", partial(_hand_over, _VIDEO.sub(r"\1no-", html).encode("utf-8", "replace")))
-            # how long it may take is for the limit of an item to say: `page.pdf` knows no timeout of its own
-            page.goto(_ADDRESS, wait_until="load", timeout=0)
-            data = page.pdf(**pdf_options(header=header, footer=footer, margins=margins))
-            page.close()
-        except _playwright.PlaywrightError as error:
-            self._renew()
+            data = self._runner.run(self._printed(_VIDEO.sub(r"\1no-", html).encode("utf-8", "replace"), options))
+        except browser_error() as error:
+            # a page that crashed may have taken the browser with it
+            self._runner.run(self._running.__aexit__(None, None, None))
+            self._start()
             raise DocumentError(f"{path.name}: Chromium cannot print it: {error.message.splitlines()[0]}") from error
         write_whole(path, in_order(fix_dates(data), html))
 
-    def _renew(self) -> None:
-        """Open another browser: a page that crashed may have taken the old one with it."""
-        with suppress(_playwright.PlaywrightError):
-            self._browser.close()
-        self._browser = self._launch()
+    async def _printed(self, html: bytes, options: dict[str, Any]) -> bytes:
+        # each in a page of its own: what one has begun, a refresh or a timer, never comes to another
+        page = await self._browser.new_page(**PAGE)
+        await page.route("**/*", partial(_hand_over, html))
+        # how long it may take is for the limit of an item to say: `page.pdf` knows no timeout of its own
+        await page.goto(_ADDRESS, wait_until="load", timeout=0)
+        data = await page.pdf(**options)
+        await page.close()
+        return data
 
 
-def _hand_over(html: bytes, route: Route) -> None:
+async def _hand_over(html: bytes, route: Route) -> None:
     """Answer the browser: the document itself, and to whatever it asks for besides nothing at all."""
     request = route.request
     if request.url == _ADDRESS and request.frame.parent_frame is None and request.is_navigation_request():
-        route.fulfill(status=200, headers=_HEADERS, body=html)
+        await route.fulfill(status=200, headers=_HEADERS, body=html)
     else:
-        route.abort("aborted")  # a navigation that is aborted leaves the page as it is; one that fails does not
+        await route.abort("aborted")  # a navigation that is aborted leaves the page as it is; one that fails does not
 
 
 def printing(printers: Iterable[str]) -> Printing | None:
@@ -169,3 +173,131 @@ def _same_length(match: re.Match[bytes]) -> bytes:
     name = match.group(1)
     room = len(match.group()) - len(name) - 4
     return b"/" + name + b" (" + _EPOCH[:room].ljust(room, b"0") + b")"
+
+
+_USUAL = Limits()
+
+
+def check_printers(documents: Iterable[RawDocument]) -> None:
+    """Raise where a document needs the browser and there is none: before hours of work, not behind them."""
+    if not HERE:
+        needing = [raw.original.name for raw in documents if raw.original and _needs_page(raw.original)]
+        if needing:
+            more = f" and {len(needing) - 1} more" if needing[1:] else ""
+            raise ServiceError(f"{needing[0]}{more}: {NEEDED}")
+
+
+def _needs_page(path: Path) -> bool:
+    return path.suffix.lower() in html.SUFFIXES or has_page(path)
+
+
+class Press:
+    """Prints documents one after another; a browser is started by the first that needs it."""
+
+    def __init__(self, limits: Limits = _USUAL) -> None:
+        self._limits = limits
+        self._stack = ExitStack()
+        self._desk: Desk[_Sheet, _Printed] | None = None
+        self._folder = Path()
+        self.printers: set[str] = set()
+
+    def __enter__(self) -> Press:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def print(self, raw: RawDocument, corpus: Path) -> tuple[str, ...]:
+        """Print a document, read from its original where it has one, into the corpus; return the reader's remarks."""
+        printed = self._print(raw, corpus)
+        self.printers.add(printed.printer)
+        return printed.notes
+
+    def _print(self, raw: RawDocument, corpus: Path) -> _Printed:
+        if self._desk is None:
+            # what a browser leaves that had to be killed goes with the folder
+            self._folder = self._stack.enter_context(scratch_folder())
+            self._desk = Desk(_print_sheet, limits=self._limits)
+            self._stack.callback(self._desk.close)
+            self._stack.callback(self._end_browser)
+        return self._desk.hand(_Sheet(raw, corpus.absolute(), self._folder, self._limits))
+
+    def _end_browser(self) -> None:
+        if self._desk is not None:
+            self._desk.hand(_Sheet(None, self._folder, self._folder, self._limits))
+
+
+@dataclass(frozen=True)
+class _Sheet:
+    """What is printed at once; without a document the browser ends."""
+
+    document: RawDocument | None
+    corpus: Path
+    folder: Path
+    """For what the browser keeps while it runs."""
+    limits: Limits
+
+    def __str__(self) -> str:
+        """Return what an error calls it."""
+        return str(self.document.original or self.document.filename) if self.document else "the end of printing"
+
+
+class _Printed(NamedTuple):
+    printer: str
+    notes: tuple[str, ...] = ()
+
+
+# ---------------------------------------------------------------- in the process that prints
+
+
+_running: list[Printer] = []
+"""The browser of this process, kept from sheet to sheet."""
+
+
+def _print_sheet(sheet: _Sheet) -> _Printed:
+    raw = sheet.document
+    if raw is None:
+        while _running:
+            _running.pop().__exit__(None, None, None)
+        return _Printed("")
+    path = sheet.corpus / raw.filename
+    text = _text(raw)
+    if text is not None:
+        print_blocks(text.blocks, path, title=raw.title)
+        return _Printed(printer_name(), text.notes)
+    page = office_page(raw.original) if raw.original else Printable(raw.html or _text_page(raw))
+    if not _running:
+        os.environ["TMPDIR"] = tempfile.tempdir = str(sheet.folder)
+        _running.append(Printer().__enter__())
+    (printer,) = _running
+    with programs_watched(sheet.limits, str(sheet)):
+        printer.print_html(page.html, path)
+    return _Printed(f"Chromium {printer.browser}", page.notes)
+
+
+class _Text(NamedTuple):
+    blocks: Sequence[Block]
+    notes: tuple[str, ...] = ()
+
+
+def _text(raw: RawDocument) -> _Text | None:
+    """Return a document that is printed without a browser, and the remarks of its reader; None for any other."""
+    if raw.html is not None:
+        return None
+    if raw.original is None:
+        text = _Text(_blocks(raw))
+    elif _needs_page(raw.original):
+        return None
+    else:
+        document = read_document(raw.original)
+        text = _Text([Block("p", document.text)], document.notes)
+    return None if any(needs_browser(block.text) for block in text.blocks) else text
+
+
+def _blocks(raw: RawDocument) -> Sequence[Block]:
+    heading = [Block("h1", raw.heading)] if raw.heading else []
+    return raw.blocks or [*heading, Block("p", source_text(raw))]
+
+
+def _text_page(raw: RawDocument) -> str:
+    return html_from_text("\n\n".join(block.text for block in _blocks(raw)))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import stat
 import sys
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path, PurePosixPath
@@ -27,6 +29,7 @@ MAX_BYTES = 8 << 30  # unpacked: a benchmark of PDFs takes some hundred megabyte
 MAX_RATIO = 200
 """Text packs 5 to 20 times; a file that packs 200 times is made to fill a disk."""
 _RATIO_FROM = 1 << 20  # bytes: what is smaller fills no disk, however it packs
+_LONGEST_CELL = 1 << 24  # characters: a covenant quoted in full is longer than the csv module allows by itself
 _LONGEST_NAME = 255
 """Bytes of a name that any file system takes."""
 
@@ -50,6 +53,49 @@ def open_source(info: DatasetInfo, source: Path | None) -> Iterator[Path]:
 
 def _from(info: DatasetInfo) -> str:
     return f", from {info.url}" if info.url else ""
+
+
+def find_one(source: Path, info: DatasetInfo, *patterns: str) -> Path:
+    """Return the one file of the first name that a source has, at its top or further down; a file is that itself."""
+    if source.is_file():
+        return source
+    for search in (source.glob, source.rglob):
+        for pattern in patterns:
+            paths = sorted(path for path in search(pattern) if "__MACOSX" not in path.parts)
+            if len(paths) > 1:
+                raise SourceError(f"{source}: several {pattern}: {paths[0]} and {paths[1]}; pass the one that is meant")
+            if paths:
+                return paths[0]
+    raise SourceError(f"{source}: no {patterns[0]} in it; expected {info.expects}{_from(info)}")
+
+
+def refuse_pointer(path: Path, data: bytes, info: DatasetInfo) -> None:
+    """Raise where Git left a pointer in a file's place."""
+    if data.startswith(b"version https://git-lfs"):
+        raise SourceError(f"{path}: a Git LFS pointer, not the file; run `git lfs pull`, or download it: {info.url}")
+
+
+def read_csv(
+    path: Path, data: bytes, wanted: Collection[str], info: DatasetInfo, *, header: Callable[[str], str] = str.strip
+) -> list[dict[str, str]]:
+    """Return the rows of a release's table by column; one that lacks a column or a cell is not the release's."""
+    usual = csv.field_size_limit(_LONGEST_CELL)
+    try:
+        records = list(csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise SourceError(f"{path}: not a CSV file in UTF-8: {error}; get it again from {info.url}") from error
+    finally:
+        csv.field_size_limit(usual)
+    if len(records) < 2:
+        raise SourceError(f"{path}: no rows")
+    names = [header(name) for name in records[0]]
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        raise SourceError(f"{path}: no column {missing[0]!r} ({len(missing)} missing); is this {info.benchmark}?")
+    short = next((n for n, record in enumerate(records, 1) if record and len(record) != len(names)), None)
+    if short is not None:
+        raise SourceError(f"{path}: record {short} has {len(records[short - 1])} fields, the header {len(names)}")
+    return [dict(zip(names, record, strict=True)) for record in records[1:] if record]
 
 
 # ---------------------------------------------------------------- archives
@@ -113,14 +159,21 @@ def _check_twins(archive: Path, names: list[str]) -> None:
 
 
 def fetch(info: DatasetInfo) -> Path:
-    """Return the pinned archive from the cache, downloading what is missing of it."""
-    if info.download is None:
-        raise SourceError(f"{info.name} has no download: pass --source with {info.expects}{_from(info)}")
-    download = info.download
-    path = cache_folder() / info.name / Path(urlsplit(download.url).path).name
-    if path.is_file():
-        return path
-    tqdm.write(_notice(info), file=sys.stderr)
+    """Return the pinned archive, or the folder of pinned files, from the cache; what is missing is downloaded."""
+    if not info.downloads:
+        hand = f" {info.by_hand}" if info.by_hand else ""
+        raise SourceError(f"{info.name} has no download: pass --source with {info.expects}{_from(info)}.{hand}")
+    folder = cache_folder() / info.name
+    paths = {folder / Path(urlsplit(one.url).path).name: one for one in info.downloads}
+    missing = {path: one for path, one in paths.items() if not path.is_file()}
+    if missing:
+        tqdm.write(_notice(info), file=sys.stderr)
+    for path, one in missing.items():
+        _fetch_one(one, path)
+    return next(iter(paths)) if len(paths) == 1 else folder
+
+
+def _fetch_one(download: Download, path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # not storage.whole: the name must be known again, so that a later run goes on where this one was stopped
@@ -130,7 +183,6 @@ def fetch(info: DatasetInfo) -> Path:
         partial.replace(path)
     except OSError as error:
         raise SourceError(f"{path}: cannot be written: {error.strerror}; set EXHIBIT_CACHE elsewhere") from error
-    return path
 
 
 def _notice(info: DatasetInfo) -> str:

@@ -1,28 +1,101 @@
-"""Titles that tell the documents of a bundle apart."""
+"""Names and titles: files paired with the rows that name them, and titles that tell documents apart."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from tqdm import tqdm
-
 from exhibit.engine import track
+from exhibit.evidence.align import edit_distance
+from exhibit.law.names import file_key
 from exhibit.models.llms import LLM, Completion, Prompt
-from exhibit.schemas.errors import ServiceError, SourceError
-from exhibit.schemas.parsing import parse_json
+from exhibit.schemas.errors import ServiceError
 from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.whole import write_whole
+
+_MIN_LENGTH = 20
+"""Names shorter than this say too little to be matched by a part of them."""
+_MIN_SIMILARITY = 0.9  # a letter or two of a name of twenty
+
+
+@dataclass
+class Pairs:
+    """Which row has which file; and how sure that is."""
+
+    files: dict[int, Path] = field(default_factory=dict)
+    similar: list[tuple[str, str]] = field(default_factory=list)
+    """Pairs that rest on a similar name alone, for the report."""
+    doubled: list[int] = field(default_factory=list)
+    """Rows that name a file which an earlier row has."""
+    missing: list[int] = field(default_factory=list)
+
+
+def pair_files(names: Sequence[str], paths: Iterable[Path]) -> Pairs:
+    """Tie each name to one file: equal names first, then the rest by what is left over, surest rule first."""
+    left = {path.name: path for path in paths}
+    pairs = Pairs()
+    for rule in _RULES:
+        for row, name in enumerate(names):
+            path = rule(name, left) if row not in pairs.files else None
+            if path is not None:
+                pairs.files[row] = left.pop(path.name)
+                if rule is _similar:
+                    pairs.similar.append((name, path.name))
+    taken = {path.name: path for path in pairs.files.values()}
+    for row, name in enumerate(names):
+        if row not in pairs.files:
+            again = any(rule(name, taken) for rule in (_equal, _alike))
+            (pairs.doubled if again else pairs.missing).append(row)
+    return pairs
+
+
+def _equal(name: str, left: Mapping[str, Path]) -> Path | None:
+    return left.get(name)
+
+
+def _alike(name: str, left: Mapping[str, Path]) -> Path | None:
+    """`A&B .PDF` and `A_B.pdf`."""
+    key = file_key(name)
+    return _only(path for path in left.values() if file_key(path.name) == key)
+
+
+def _longer(name: str, left: Mapping[str, Path]) -> Path | None:
+    """One name goes on where the other ends."""
+    key = file_key(name)
+    keys = {path: file_key(path.name) for path in left.values()}
+    return _only(
+        path
+        for path, other in keys.items()
+        if min(len(key), len(other)) >= _MIN_LENGTH and (other.startswith(key) or key.startswith(other))
+    )
+
+
+def _similar(name: str, left: Mapping[str, Path]) -> Path | None:
+    """A letter lost on the way (`É` as `_`), in a name that is still clearly this one."""
+    key = file_key(name)
+    if len(key) < _MIN_LENGTH:
+        return None
+    distances = {path: edit_distance(key, file_key(path.name)) for path in left.values()}
+    close = [path for path, distance in distances.items() if distance <= (1 - _MIN_SIMILARITY) * len(key)]
+    nearest = min((distances[path] for path in close), default=0)
+    return _only(path for path in close if distances[path] == nearest)
+
+
+_RULES: tuple[Callable[[str, Mapping[str, Path]], Path | None], ...] = (_equal, _alike, _longer, _similar)
+
+
+def _only(paths: Iterable[Path]) -> Path | None:
+    some = list(paths)
+    return some[0] if len(some) == 1 else None
+
 
 _SPACES = re.compile(r"\s+")
 
-PROMPT_VERSION = 2  # raised when the wording changes: titles made with another are not used
 _PROMPT = """Here is the beginning of a legal document. Reply with a title for it and nothing else: the kind of \
 document, then "between" and the names of the parties. At most 15 words, no quotation marks.
 
@@ -71,23 +144,17 @@ def unique_titles(candidates: Mapping[str, Sequence[str]]) -> dict[str, str]:
 # ---------------------------------------------------------------- by an LLM
 
 
-def llm_titles(texts: Mapping[str, Callable[[], str]], *, store: Path, model: str | None) -> dict[str, str]:
-    """Ask an OpenAI-compatible server for titles, once: answers are stored beside the source."""
-    store = _writable(store)
-    model = model or os.environ.get("OPENAI_MODEL") or "gpt-4o-mini"
-    kept = _load(store, model)
-    missing = [name for name in texts if name not in kept]
-    if not missing:
-        return {name: kept[name] for name in texts}
+def llm_titles(texts: Mapping[str, Callable[[], str]]) -> dict[str, str]:
+    """Ask an OpenAI-compatible server for titles; its replies are kept in the cache, so that each is asked once."""
+    model = os.environ.get("OPENAI_MODEL") or "gpt-4o-mini"
     module, _ = load_plugin("exhibit.models.llms", "openai")
-    llm: LLM = module.open(model, {"retries": 1})
-    for name in track(missing, total=len(missing), label="titles"):
-        prompt = Prompt(_PROMPT.format(filename=name, text=texts[name]()[:_PROMPT_CHARACTERS]), schema=_SCHEMA)
+    llm: LLM = module.open(model, {"retries": 1, "cache": cache_folder() / "titles"})
+    titles = {}
+    for name, text in track(texts.items(), total=len(texts), label="titles"):
+        prompt = Prompt(_PROMPT.format(filename=name, text=text()[:_PROMPT_CHARACTERS]), schema=_SCHEMA)
         [reply] = llm.complete([prompt], max_tokens=100, temperature=0.0)
-        kept[name] = _title(reply, model)
-        _save(store, model, kept)
-    tqdm.write(f"titles stored in {store}", file=sys.stderr)
-    return {name: kept[name] for name in texts}
+        titles[name] = _title(reply, model)
+    return titles
 
 
 def _title(reply: Completion, model: str) -> str:
@@ -107,25 +174,3 @@ def _said(text: str) -> str:
         return text
     title = held.get("title") if isinstance(held, dict) else None
     return title if isinstance(title, str) else text
-
-
-def _load(store: Path, model: str) -> dict[str, str]:
-    if not store.is_file():
-        return {}
-    data = parse_json(store.read_bytes(), where=store, error=SourceError)
-    same = data.get("model") == model and data.get("prompt_version") == PROMPT_VERSION
-    return dict(data["titles"]) if same else {}
-
-
-def _save(store: Path, model: str, titles: Mapping[str, str]) -> None:
-    data = {"model": model, "prompt_version": PROMPT_VERSION, "titles": dict(sorted(titles.items()))}
-    write_whole(store, json.dumps(data, ensure_ascii=False, indent=1) + "\n")
-
-
-def _writable(store: Path) -> Path:
-    """Return the store, or one in the cache when the source's folder cannot be written."""
-    if store.is_file() or os.access(store.parent, os.W_OK):
-        return store
-    folder = cache_folder() / "titles"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder / f"{store.parent.name}-{store.name}"

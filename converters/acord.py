@@ -15,52 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from exhibit.converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally, points
+from exhibit.converters._benchmark import Benchmark, Label, Quote, RawDocument, RawRow, Tally, read_info
 from exhibit.converters._cli import main
 from exhibit.converters._records import Record, read_records
+from exhibit.converters._source import find_one, refuse_pointer
 from exhibit.schemas.errors import SourceError
-from exhibit.schemas.models import Licence
 
-INFO = DatasetInfo(
-    name="acord",
-    title="ACORD as a library of PDFs",
-    headline="ndcg@5",
-    benchmark="Atticus Clause Retrieval Dataset (ACORD)",
-    summary=(
-        "A library of contract clauses, each a document of its own, and what lawyers look for in it when they draft: "
-        "for each query the clauses were graded by lawyers from irrelevant to the best precedent."
-    ),
-    url="https://huggingface.co/datasets/theatticusproject/acord",
-    version="1",
-    licence=Licence(
-        id="cc-by-4.0", name="CC BY 4.0", url="https://creativecommons.org/licenses/by/4.0/", redistributable=True
-    ),
-    citation="""@inproceedings{wang-etal-2025-acord,
-  title = {ACORD: An Expert-Annotated Retrieval Dataset for Legal Contract Drafting},
-  author = {Wang, Steven H. and Zubkov, Maksim and Fan, Kexin and Harrell, Sarah and Sun, Yuyang and Chen, Wei and
-    Plesner, Andreas and Wattenhofer, Roger},
-  booktitle = {ACL},
-  year = {2025},
-  eprint = {2501.06582},
-  archivePrefix = {arXiv}
-}""",
-    expects="corpus.jsonl, queries.jsonl and qrels/{train,valid,test}.tsv (or some of them)",
-    tags=("legal", "contracts", "drafting", "acord"),
-    questions=(
-        "The queries are ACORD's own, word for word; they name no document, and the whole library is searched. "
-        "The answer of a row is the text of the clause with the best grade."
-    ),
-    limits=points(
-        "The source gives clauses as text: each is printed to a PDF of its own and is not the page of a contract.",
-        "Grades go from 0 to 4, which are ACORD's one to five stars. Gold is what has grade 3 or 4, the best first; "
-        "`labels.grade` in gold.jsonl is the grade of that passage, and `labels.grades`, on the first line of each "
-        "row, is a JSON object with the grade of every clause that was judged for the query.",
-        "For each query a part of the library was judged, irrelevant clauses (grade 0) among it. Graded metrics are "
-        "over that part: clauses that nobody judged are left out of a ranking, as many of them would do as well.",
-    ),
-    annotations=("expert-generated",),
-    derived="acord",
-)
+INFO = read_info(__file__)
 
 SPLITS = ("train", "valid", "test")
 GOLD_GRADE = 3
@@ -94,7 +55,7 @@ class _JudgedQuery:
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read clauses, queries and grades; every clause becomes a document, whatever queries are chosen."""
-    folder = _find_folder(source)
+    folder = find_one(source, INFO, "corpus.jsonl").parent
     sha256: dict[str, str] = {}
     clauses = _read_clauses(folder, sha256, tally)
     judged = {split: _read_grades(folder, split, clauses, sha256, tally) for split in SPLITS}
@@ -115,25 +76,13 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 # ---------------------------------------------------------------- the release's files
 
 
-def _find_folder(source: Path) -> Path:
-    """Return the folder that holds the release's three parts; an archive may have it further down."""
-    paths = [path for path in sorted(source.rglob("corpus.jsonl")) if "__MACOSX" not in path.parts]
-    paths = [source / "corpus.jsonl"] if source / "corpus.jsonl" in paths else paths
-    if not paths:
-        raise SourceError(f"{source}: no corpus.jsonl in it; expected {INFO.expects}, from {INFO.url}")
-    if len(paths) > 1:
-        raise SourceError(f"{source}: several corpus.jsonl: {paths[0]} and {paths[1]}; pass the folder of one")
-    return paths[0].parent
-
-
 def _load(path: Path, columns: Sequence[str], sha256: dict[str, str], tally: Tally) -> Iterator[Record]:
     """Yield the records of a file that have the columns."""
     try:
         data = path.read_bytes()
     except OSError as error:
         raise SourceError(f"{path}: cannot be read: {error.strerror}; expected {INFO.expects}") from error
-    if data.startswith(b"version https://git-lfs"):
-        raise SourceError(f"{path}: a Git LFS pointer, not the file; run `git lfs pull`, or download it: {INFO.url}")
+    refuse_pointer(path, data, INFO)
     sha256[path.name] = hashlib.sha256(data).hexdigest()
     records = read_records(path, data, tally, accounted=False)
     if not any(all(name in record.cells for name in columns) for record in records):

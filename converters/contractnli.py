@@ -16,124 +16,17 @@ from urllib.parse import unquote
 
 from pydantic import BaseModel, Field, ValidationError
 
-from exhibit.converters._benchmark import Benchmark, DatasetInfo, Download, Quote, RawDocument, RawRow, Tally, points
+from exhibit.converters._benchmark import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
 from exhibit.converters._cli import main
+from exhibit.converters._pages import filed_text, filing
+from exhibit.converters._source import find_one
 from exhibit.converters._titles import join_names, unique_titles
-from exhibit.converters._typeset import filed_text, filing
 from exhibit.law.profile import date_of, kind_of, parties_of
 from exhibit.schemas.errors import SourceError
-from exhibit.schemas.models import Licence
 
-INFO = DatasetInfo(
-    name="contractnli",
-    title="ContractNLI on its documents",
-    headline="recall@10",
-    benchmark="ContractNLI",
-    summary=(
-        "Non-disclosure agreements from the web and from SEC filings, each asked whether it provides what 17 "
-        "hypotheses say; the evidence for every yes and no is located on the page of the agreement's PDF."
-    ),
-    url="https://stanfordnlp.github.io/contract-nli/",
-    version="2021-10-05",
-    licence=Licence(
-        id="cc-by-4.0",
-        name="CC BY 4.0, with terms of use",
-        url="https://creativecommons.org/licenses/by/4.0/",
-        redistributable=False,
-        note=(
-            "The dataset is released under CC BY 4.0 together with TERMS that every user of it agrees to, and that say "
-            "how a copyright owner has a document taken out. The agreements in it were written by third parties and "
-            "collected from the web and from SEC filings: pass them on only where you have the right to."
-        ),
-    ),
-    citation="""@inproceedings{koreeda-manning-2021-contractnli,
-  title = {{ContractNLI}: A Dataset for Document-level Natural Language Inference for Contracts},
-  author = {Koreeda, Yuta and Manning, Christopher D.},
-  booktitle = {Findings of the Association for Computational Linguistics: EMNLP 2021},
-  year = {2021},
-  pages = {1907--1919},
-  doi = {10.18653/v1/2021.findings-emnlp.164}
-}""",
-    expects="contract-nli/ with train.json, dev.json, test.json and raw/ (or contract-nli.zip)",
-    download=Download(
-        url="https://stanfordnlp.github.io/contract-nli/resources/contract-nli.zip",
-        sha256="e03fc77bbf8b53e2976a250e81d8a294bc3d5e5fb014521e477dee9340d6287b",
-        bytes=65_362_913,
-    ),
-    tags=("legal", "contracts", "nda", "contractnli"),
-    questions=(
-        'One question per hypothesis, worded for this conversion, in the form "Consider the {title}; {question}". '
-        "Entailment is answered Yes, Contradiction No, and NotMentioned is impossible. The title is made by rule from "
-        "the heading and the parties on the first page; where two agreements would share one, or no party is named, "
-        "the date or the file's name tells them apart."
-    ),
-    limits=points(
-        "A document's PDF is the source's own where its raw/ folder has it. HTML and plain text from there "
-        "are printed without scripts, and without pictures that are not in the file; where the folder or a "
-        "file is missing, the source's extracted text is printed instead.",
-        "The source's offsets carry over exactly into what is printed from its text; in official files its "
-        "words are searched, and every place they stand in is kept as an alternative.",
-        "Many agreements are forms with blanks, and a few are in the release twice under two names.",
-    ),
-    derived="contract-nli",
-)
+INFO = read_info(__file__)
 
-QUESTIONS: dict[str, str] = {
-    "nda-11": (
-        "does the agreement forbid the receiving party to reverse engineer anything that embodies the disclosing "
-        "party's confidential information?"
-    ),
-    "nda-16": (
-        "does the agreement oblige the receiving party to return or destroy at least some of the confidential "
-        "information when the agreement ends?"
-    ),
-    "nda-15": (
-        "does the agreement provide that the receiving party acquires no right in the confidential information by it?"
-    ),
-    "nda-10": (
-        "does the agreement forbid the receiving party to reveal that the agreement was made or was being negotiated?"
-    ),
-    "nda-2": "does the agreement provide that nothing but technical information can be confidential information?",
-    "nda-1": (
-        "does the agreement provide that all confidential information must be expressly identified as such by the "
-        "disclosing party?"
-    ),
-    "nda-19": "does the agreement provide that some of its obligations may outlast its termination?",
-    "nda-12": (
-        "does the agreement leave the receiving party free to develop, by itself, information that resembles the "
-        "confidential information?"
-    ),
-    "nda-20": (
-        "does the agreement let the receiving party keep some confidential information even after it has returned or "
-        "destroyed the rest?"
-    ),
-    "nda-3": "does the agreement provide that what is told by word of mouth can be confidential information?",
-    "nda-18": (
-        "does the agreement forbid the receiving party to solicit some of the disclosing party's representatives?"
-    ),
-    "nda-7": (
-        "does the agreement let the receiving party pass some confidential information on to some third parties, such "
-        "as consultants, agents or professional advisers?"
-    ),
-    "nda-17": (
-        "does the agreement let the receiving party make copies of some confidential information in some circumstances?"
-    ),
-    "nda-8": (
-        "does the agreement oblige the receiving party to tell the disclosing party when a law, a regulation or a "
-        "court requires it to disclose confidential information?"
-    ),
-    "nda-13": (
-        "does the agreement leave the receiving party free to obtain, from a third party, information that resembles "
-        "the confidential information?"
-    ),
-    "nda-5": (
-        "does the agreement let the receiving party pass some confidential information on to some of its own employees?"
-    ),
-    "nda-4": (
-        "does the agreement forbid the receiving party to use confidential information for any purpose that the "
-        "agreement does not state?"
-    ),
-}
+QUESTIONS = INFO.asked
 """Our wording of the 17 hypotheses, in the order of the source's labels."""
 
 SPLITS = {"train": 423, "dev": 61, "test": 123}
@@ -222,13 +115,8 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 def _find_root(source: Path) -> Path:
     names = [f"{split}.json" for split in SPLITS]
-    for pattern in ("", "**/"):
-        folders = sorted({path.parent for name in names for path in source.glob(pattern + name)})
-        if len(folders) > 1:
-            raise SourceError(f"{source}: splits in {folders[0]} and in {folders[1]}; pass one contract-nli folder")
-        if folders:
-            return folders[0]
-    raise SourceError(f"{source}: none of {', '.join(names)} in it; expected {INFO.expects}, from {INFO.url}")
+    first = next((name for name in names if any(source.rglob(name))), names[0])
+    return find_one(source, INFO, first).parent
 
 
 def _check_splits(root: Path, chosen: list[str], paths: list[Path], options: Namespace, tally: Tally) -> None:

@@ -16,66 +16,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from exhibit.converters._benchmark import Benchmark, DatasetInfo, Item, Label, Quote, RawRow, Tally, points
-from exhibit.converters._choice import BEYOND
+from exhibit.converters._benchmark import Benchmark, Item, Label, Quote, RawRow, Tally, read_info
 from exhibit.converters._cli import main
 from exhibit.converters._cpr.citations import Citation, citations
 from exhibit.converters._cpr.corpus import METHODS, Corpus, Resolution, Row
 from exhibit.converters._cpr.parsing import string
-from exhibit.converters._cpr.search import candidates
-from exhibit.converters._cpr.sources import Source, load
-from exhibit.converters._source import open_source
+from exhibit.converters._cpr.sources import Source, candidates, load
+from exhibit.converters._patches import SHIPPED
+from exhibit.converters._source import find_one, open_source
 from exhibit.converters._web.fetch import add_fetch_arguments, policy_from
 from exhibit.schemas.command import Parser, guarded, spelled
 from exhibit.schemas.errors import SourceError
-from exhibit.schemas.models import Licence
 from exhibit.storage.whole import write_whole
 
-INFO = DatasetInfo(
-    name="cpr",
-    title="Civil Procedure Rules on PDFs",
-    headline="document_hit@1",
-    benchmark="UK Civil Procedure Rules question set (ground_truth_cpr.jsonl)",
-    summary=(
-        "Questions on the civil procedure of England and Wales, answered with citations; each citation is tied to the "
-        "Part, practice direction or court guide that it names."
-    ),
-    url="https://www.justice.gov.uk/courts/procedure-rules/civil",
-    version="as given",
-    licence=Licence(
-        id="other",
-        name="MIT (questions); Crown copyright (rules and court guides)",
-        url="https://www.nationalarchives.gov.uk/doc/open-government-licence/version/3/",
-        redistributable=False,
-        note=(
-            "The questions are under the MIT licence. The Rules and practice directions are Crown copyright, usually "
-            "offered under the Open Government Licence v3.0; a court guide may have terms of its own, which the "
-            "source does not give. Check them before passing the documents on."
-        ),
-    ),
-    citation="""@misc{cpr,
-  title = {Civil Procedure Rules and Practice Directions},
-  author = {{Ministry of Justice}},
-  howpublished = {https://www.justice.gov.uk/courts/procedure-rules/civil},
-  note = {Crown copyright}
-}""",
-    expects="a .jsonl file with question and truth on each line, and documents beside it (JSON exports, PDFs, HTML)",
-    tags=("legal", "civil procedure", "uk", "cpr"),
-    questions="The questions and answers are the source's own; an answer keeps its citations in square brackets.",
-    limits=points(
-        "A citation names a heading, a rule or a document, and quotes nothing: the gold is the section under that "
-        "heading or number, as the document has it, up to the next heading that stands as high. It may be longer "
-        "than what answers the question.",
-        "A document that is cited as a whole is one section where it has at most 25,000 characters (about ten pages); "
-        "a longer one is a file name without text, and counts for document metrics only.",
-        "A citation is matched by a document's name (exact), by its name without case, punctuation and abbreviation "
-        "(normalised), or by a heading, its number and its page in any document (section): gold.jsonl says which, and "
-        "which heading was found. The question's court and kind of source break ties.",
-        "A citation that names no document, or may name several, gives no context and is listed in bundle.json.",
-        "Rules and practice directions change: answers hold for the text in the corpus, not for the law of today.",
-    ),
-    accepts=(".jsonl",),
-)
+INFO = read_info(__file__)
 
 _UNRESOLVED = "citation to review: it gives no context"
 _NAMED = "citation of a whole document longer than ten pages: it counts for document metrics only"
@@ -89,8 +43,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--documents",
         type=Path,
         metavar="DIR|FILE|urls.txt",
-        help="a folder with JSON exports, PDFs or HTML, one of these files, or a list of URLs, one on each line "
-        "(default: the source's folder)",
+        help="a folder with JSON exports, PDFs or HTML, one of these files, or a list of URLs, one on each line; "
+        f"{SHIPPED}: the list that comes with the converter (default: the source's folder)",
     )
     add_fetch_arguments(parser)
     other = parser.add_argument_group("other things it can do, without --out")
@@ -135,17 +89,15 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         # the documents that are asked about first, so that a small bundle still has gold
         cited = [quote.filename for row in rows for quote in row.quotes]
         kept = list(dict.fromkeys([*cited, *(s.raw.filename for s in sources)]))[: options.limit]
-        wanted = [row for row in rows if {quote.filename for quote in row.quotes} <= set(kept)]
-        dropped = [s.raw for s in sources if s.raw.filename not in kept] + [row for row in rows if row not in wanted]
-        for item in (item for one in dropped for item in one.items):
-            tally.leave_out(BEYOND, item.name, item=item)
-        sources, rows = [s for s in sources if s.raw.filename in kept], wanted
+        sources.sort(key=lambda source: source.raw.filename not in kept)
     return Benchmark(documents=[s.raw for s in sources], rows=rows, sha256=hashes)
 
 
 def _resolved(source: Path, options: Namespace, tally: Tally) -> tuple[list[Source], list[_Entry], dict[str, str]]:
-    table = _find_table(source)
+    table = find_one(source, INFO, "ground_truth*.jsonl", "*.jsonl")
     documents: Path = options.documents or (source if source.is_dir() else table.parent)
+    if documents == Path(SHIPPED) and not documents.exists():
+        documents = Path(__file__).with_name("cpr_urls.txt")
     if not documents.exists():
         raise SourceError(f"{documents}: no such file or folder; --documents takes exports, PDFs, HTML or a URL list")
     sources, digest = load(documents, policy_from(options), tally, table=table)
@@ -159,18 +111,6 @@ def _resolved(source: Path, options: Namespace, tally: Tally) -> tuple[list[Sour
 
 
 # ---------------------------------------------------------------- the ground truth
-
-
-def _find_table(source: Path) -> Path:
-    if source.is_file():
-        return source
-    for pattern in ("ground_truth*.jsonl", "*.jsonl", "**/ground_truth*.jsonl", "**/*.jsonl"):
-        tables = sorted(source.glob(pattern))
-        if len(tables) > 1:
-            raise SourceError(f"{source}: several tables: {tables[0].name} and {tables[1].name}; pass one as --source")
-        if tables:
-            return tables[0]
-    raise SourceError(f"{source}: no .jsonl file in it; expected {INFO.expects}")
 
 
 def _entries(path: Path, tally: Tally) -> Iterator[_Entry]:

@@ -6,135 +6,26 @@ python -m converters.cuad --out datasets_out/cuad
 from __future__ import annotations
 
 import ast
-import csv
 import hashlib
-import io
 import re
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from exhibit.converters._benchmark import Benchmark, DatasetInfo, Download, Quote, RawDocument, RawRow, Tally, points
+from exhibit.converters._benchmark import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
 from exhibit.converters._cli import main
-from exhibit.converters._pairing import pair_files
-from exhibit.converters._titles import join_names, llm_titles, unique_titles
+from exhibit.converters._source import find_one, read_csv
+from exhibit.converters._titles import join_names, llm_titles, pair_files, unique_titles
 from exhibit.evidence.guard import read_within
 from exhibit.law.profile import tidy
 from exhibit.schemas.errors import SourceError
-from exhibit.schemas.models import Licence
 
-INFO = DatasetInfo(
-    name="cuad",
-    title="CUAD on its PDFs",
-    headline="recall@10",
-    benchmark="Contract Understanding Atticus Dataset (CUAD) v1",
-    summary=(
-        "Commercial contracts filed with the SEC, each asked about 41 clauses that lawyers look for; "
-        "every clause that a contract has is quoted, and located on the page of the contract's PDF."
-    ),
-    url="https://zenodo.org/records/4595826",
-    version="1",
-    licence=Licence(
-        id="cc-by-4.0", name="CC BY 4.0", url="https://creativecommons.org/licenses/by/4.0/", redistributable=True
-    ),
-    citation="""@inproceedings{hendrycks2021cuad,
-  title = {CUAD: An Expert-Annotated NLP Dataset for Legal Contract Review},
-  author = {Hendrycks, Dan and Burns, Collin and Chen, Anya and Ball, Spencer},
-  booktitle = {NeurIPS Datasets and Benchmarks},
-  year = {2021}
-}""",
-    expects="CUAD_v1/ with master_clauses.csv and full_contract_pdf/ (or CUAD_v1.zip)",
-    download=Download(
-        url="https://zenodo.org/records/4595826/files/CUAD_v1.zip",
-        sha256="88b694d99007d39777fa44cd72daf8297773d285dc3eab0091ba32078888d18e",
-        bytes=105_883_672,
-    ),
-    tags=("legal", "contracts", "cuad"),
-    questions=(
-        'One question per clause, worded for this conversion, in the form "Consider the {title}; {question}". '
-        "The title is made by rule from the source's Document Name and Parties; where two contracts would share one, "
-        "the date and then the file's name tell them apart."
-    ),
-    limits=points(
-        "The source gives quotes without offsets: where the same words occur more than once, every place is "
-        "kept as an alternative.",
-        "Contracts whose file name shows that they are one of several versions or parts are left out unless "
-        "--keep-ambiguous is given.",
-        "A clause without a quote counts as impossible even where the source has an answer for it; those are "
-        "listed in bundle.json.",
-        "The contracts are filings with the SEC, in English, most of them under the law of a state of the US.",
-    ),
-    annotations=("expert-generated",),
-    derived="cuad",
-)
+INFO = read_info(__file__)
 
-QUESTIONS: dict[str, str] = {
-    "Document Name": "what is the document called?",
-    "Parties": "who are the parties to it?",
-    "Agreement Date": "what date does it bear?",
-    "Effective Date": "from what date does it take effect?",
-    "Expiration Date": "when does its initial term come to an end?",
-    "Renewal Term": "for how long does it renew or extend once the initial term is over?",
-    "Notice Period To Terminate Renewal": "how much notice must a party give to stop it from renewing?",
-    "Governing Law": "which state's or country's law governs it?",
-    "Most Favored Nation": (
-        "must one party be given terms at least as good as those offered to any third party, "
-        "for example on price or technology?"
-    ),
-    "Competitive Restriction Exception": (
-        "what exceptions or carve-outs soften its non-compete, exclusivity or no-solicit duties?"
-    ),
-    "Non-Compete": (
-        "is a party restrained from competing with the other, or from working in some business, place or sector?"
-    ),
-    "Exclusivity": (
-        "does a party commit to deal exclusively with the other, "
-        "or to keep away from others for certain goods, rights or territory?"
-    ),
-    "No-Solicit Of Customers": (
-        "is a party barred from soliciting or contracting with the other's customers or partners?"
-    ),
-    "No-Solicit Of Employees": "is a party barred from soliciting or hiring the other's employees or contractors?",
-    "Non-Disparagement": "must a party refrain from disparaging the other?",
-    "Termination For Convenience": "may a party end it without cause, merely by giving notice?",
-    "Rofr/Rofo/Rofn": "does a party have a right of first refusal, first offer or first negotiation?",
-    "Change Of Control": (
-        "does a merger, sale of shares or other change of control of a party let the other end it, "
-        "or require notice or consent?"
-    ),
-    "Anti-Assignment": "does assigning it to a third party require notice or consent?",
-    "Revenue/Profit Sharing": "must one party share revenue or profit with the other?",
-    "Price Restrictions": "is a party limited in raising or lowering the prices of what it provides?",
-    "Minimum Commitment": "must a party buy, order or pay a minimum amount or number of units?",
-    "Volume Restriction": "is there a cap or a surcharge when use or volume passes a threshold?",
-    "Ip Ownership Assignment": "does intellectual property made by one party become the property of the other?",
-    "Joint Ip Ownership": "is any intellectual property owned by the parties jointly?",
-    "License Grant": "does one party grant the other a licence?",
-    "Non-Transferable License": "is a licensee limited in transferring its licence to somebody else?",
-    "Affiliate License-Licensor": "does a licence cover intellectual property of the licensor's affiliates?",
-    "Affiliate License-Licensee": "does a licence extend to the licensee's affiliates, or let it sublicense to them?",
-    "Unlimited/All-You-Can-Eat-License": "is there an enterprise-wide or unlimited-use licence?",
-    "Irrevocable Or Perpetual License": "is any licence irrevocable or perpetual?",
-    "Source Code Escrow": "must source code be deposited in escrow, and released to the other party on some event?",
-    "Post-Termination Services": (
-        "what must a party still do after it has ended, such as winding down, paying or handing over?"
-    ),
-    "Audit Rights": "may a party audit the other's books, records or premises?",
-    "Uncapped Liability": (
-        "is a party's liability unlimited for some breach, such as of confidentiality or of intellectual property?"
-    ),
-    "Cap On Liability": "is a party's liability limited, in amount, in kind or in the time for bringing a claim?",
-    "Liquidated Damages": "does a breach or an early end cost a party liquidated damages or a termination fee?",
-    "Warranty Duration": "for how long does any warranty against defects last?",
-    "Insurance": "must a party carry insurance for the benefit of the other?",
-    "Covenant Not To Sue": (
-        "does a party promise not to contest the other's intellectual property, "
-        "or not to bring claims unrelated to the contract?"
-    ),
-    "Third Party Beneficiary": "does somebody who is not a party benefit from it and may enforce it?",
-}
+QUESTIONS = INFO.asked
 """Our wording of the 41 clauses, in the order of the source's columns: an id is row x 41 + place here."""
 
 _AMBIGUOUS = re.compile(r"agreement[234](?!\d)|part ?[12](?!\d)", re.IGNORECASE)
@@ -155,7 +46,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         choices=["rule", "llm"],
         default="rule",
         help="titles from the source's own fields (rule), or from an OpenAI-compatible server (llm: "
-        "OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL), stored beside the source so that the next run is the same",
+        "OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL), whose replies are kept in the cache for the next run",
     )
 
 
@@ -170,7 +61,7 @@ class _Contract:
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read master_clauses.csv and pair its rows with the PDFs."""
-    table = _find_table(source)
+    table = find_one(source, INFO, "master_clauses.csv")
     data = table.read_bytes()
     records = read_table(table, data)
     contracts = _pair(records, _pdfs(table.parent), tally)
@@ -180,7 +71,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         contracts = [c for c in contracts if not _leave_ambiguous(c, titles[c.path.name], tally)]
     contracts = contracts[: options.limit]
     if options.titles == "llm":
-        titles = _asked_titles(contracts, options.source, table)
+        titles = _asked_titles(contracts)
     return Benchmark(
         documents=[RawDocument(c.path.name, titles[c.path.name], c.path) for c in contracts],
         rows=[row for c in contracts for row in _rows(c, titles[c.path.name], tally)],
@@ -191,37 +82,11 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 # ---------------------------------------------------------------- the table
 
 
-def _find_table(source: Path) -> Path:
-    tables = sorted(source.glob("master_clauses.csv")) or sorted(source.glob("**/master_clauses.csv"))
-    if not tables:
-        raise SourceError(f"{source}: no master_clauses.csv in it; expected {INFO.expects}, from {INFO.url}")
-    if len(tables) > 1:
-        raise SourceError(f"{source}: several master_clauses.csv: {tables[0]} and {tables[1]}; pass one CUAD_v1 folder")
-    return tables[0]
-
-
 def read_table(path: Path, data: bytes) -> list[dict[str, str]]:
-    """Return the rows by column, with header spaces mended and missing columns refused."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise SourceError(f"{path}: not UTF-8 (byte {error.start}); the release is: get it again") from error
-    try:
-        records = list(csv.reader(io.StringIO(text, newline=""), strict=True))
-    except csv.Error as error:
-        raise SourceError(f"{path}: not a CSV file: {error}") from error
-    if len(records) < 2:
-        raise SourceError(f"{path}: no rows")
-    # the release has a stray space in one header: "Notice Period To Terminate Renewal- Answer"
-    header = [name.strip().replace("- Answer", "-Answer") for name in records[0]]
+    """Return the rows by column."""
     wanted = ["Filename", *QUESTIONS, *(f"{clause}-Answer" for clause in QUESTIONS)]
-    missing = [name for name in wanted if name not in header]
-    if missing:
-        raise SourceError(f"{path}: no column {missing[0]!r} ({len(missing)} missing); is this CUAD v1?")
-    short = next((n for n, record in enumerate(records[1:], 2) if record and len(record) != len(header)), None)
-    if short is not None:
-        raise SourceError(f"{path}: line {short} has {len(records[short - 1])} fields, the header {len(header)}")
-    return [dict(zip(header, record, strict=True)) for record in records[1:] if record]
+    # the release has a stray space in one header: "Notice Period To Terminate Renewal- Answer"
+    return read_csv(path, data, wanted, INFO, header=lambda name: name.strip().replace("- Answer", "-Answer"))
 
 
 # ---------------------------------------------------------------- rows and their PDFs
@@ -264,21 +129,13 @@ def _leave_ambiguous(contract: _Contract, title: str, tally: Tally) -> bool:
 # ---------------------------------------------------------------- titles
 
 
-def _asked_titles(contracts: list[_Contract], source: Path | None, table: Path) -> dict[str, str]:
-    texts: dict[str, Callable[[], str]] = {c.path.name: _text_of(c.path) for c in contracts}
-    asked = llm_titles(texts, store=_store(source, table), model=None)
+def _asked_titles(contracts: list[_Contract]) -> dict[str, str]:
+    asked = llm_titles({c.path.name: partial(_text_of, c.path) for c in contracts})
     return unique_titles({name: [title, f"{title} ({Path(name).stem})"] for name, title in asked.items()})
 
 
-def _store(given: Path | None, table: Path) -> Path:
-    """Return where titles are kept: in the source's folder, or beside its archive."""
-    if given is not None and given.is_file():
-        return given.with_name(given.name + ".titles.json")
-    return table.with_name("exhibit-titles.json")
-
-
-def _text_of(path: Path) -> Callable[[], str]:
-    return lambda: read_within(path).text
+def _text_of(path: Path) -> str:
+    return read_within(path).text
 
 
 def _candidates(contract: _Contract) -> Iterator[str]:

@@ -16,49 +16,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from exhibit.converters._benchmark import Benchmark, DatasetInfo, Quote, RawDocument, RawRow, Tally, points
+from exhibit.converters._benchmark import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
 from exhibit.converters._cli import main
-from exhibit.engine import Engine, limits_from, open_engine
-from exhibit.evidence import read_document
-from exhibit.schemas.errors import DocumentError, SourceError
-from exhibit.schemas.models import Licence
+from exhibit.converters._source import find_one
+from exhibit.schemas.errors import SourceError
 
-INFO = DatasetInfo(
-    name="legalbenchrag",
-    title="LegalBench-RAG as one bundle",
-    headline="char_recall@8",
-    benchmark="LegalBench-RAG",
-    summary=(
-        "Queries on non-disclosure agreements (ContractNLI), commercial contracts (CUAD), merger agreements (MAUD) and "
-        "privacy policies (PrivacyQA), answered by character spans; all four are searched in one corpus."
-    ),
-    url="https://github.com/zeroentropy-cc/legalbenchrag",
-    version="",
-    licence=Licence(
-        id="mit",
-        name="MIT",
-        url="https://github.com/zeroentropy-cc/legalbenchrag/blob/main/LICENSE",
-        note="That covers the queries and spans; the texts keep their own licences: CC BY 4.0 for ContractNLI, CUAD "
-        "and MAUD, MIT for PrivacyQA.",
-    ),
-    citation="""@article{pipitone2024legalbenchrag,
-  title = {LegalBench-RAG: A Benchmark for Retrieval-Augmented Generation in the Legal Domain},
-  author = {Pipitone, Nicholas and Alami, Ghita Houir},
-  journal = {arXiv preprint arXiv:2408.10343},
-  year = {2024}
-}""",
-    expects="benchmarks/*.json and corpus/<benchmark>/*.txt",
-    groups="benchmark",
-    tags=("legal", "contracts", "privacy", "legalbench-rag"),
-    questions="The queries are LegalBench-RAG's own, word for word.",
-    limits=points(
-        "The answer of a row is the text of its gold passages: the source has no other, and no impossible rows.",
-        "As text, corpus and spans are those published; a byte order mark is character 0. As PDF, the texts "
-        "are printed anew: pages and lines are not those of the originals.",
-        "labels.benchmark names the group that a mean is taken over before the mean of the four.",
-    ),
-    derived="legalbench-rag",
-)
+INFO = read_info(__file__)
 
 MINI = 194
 """How many tests of each benchmark the published sample has: as many as the smallest of them."""
@@ -103,7 +66,7 @@ class _Test(NamedTuple):
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read benchmarks/*.json and check each span against the text that it counts in."""
-    root = _find_root(source)
+    root = find_one(source, INFO, "benchmarks").parent
     as_pdf = vars(options)["as"] == "pdf"
     tests, sha256 = _read_benchmarks(root / "benchmarks", tally)
     files = _corpus(root / "corpus", tally)
@@ -115,7 +78,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     if options.limit:
         files = dict(list(files.items())[: options.limit])
         tests = [test for test in tests if all(_key(snippet.path) in files for snippet in test.snippets)]
-    words = _verify(files, tests, tally, open_engine(options.engine, jobs=options.jobs, limits=limits_from(options)))
+    words = _verify(files, tests, tally)
     return Benchmark(
         documents=[
             RawDocument(names[key], Path(names[key]).stem, None if as_pdf else path, text_path=path, source=key)
@@ -128,17 +91,6 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 
 # ---------------------------------------------------------------- the benchmarks
-
-
-def _find_root(source: Path) -> Path:
-    """Return the folder that has benchmarks/ and corpus/, at the top or further down."""
-    folders = sorted({p.parent.parent for p in source.glob("**/benchmarks/*.json") if "__MACOSX" not in p.parts})
-    roots = [root for root in ([source] if source in folders else folders) if (root / "corpus").is_dir()]
-    if not roots:
-        raise SourceError(f"{source}: no benchmarks/*.json beside a corpus/; expected {INFO.expects}, from {INFO.url}")
-    if len(roots) > 1:
-        raise SourceError(f"{source}: several sources, {roots[0]} and {roots[1]}; pass one of them")
-    return roots[0]
 
 
 def _read_benchmarks(folder: Path, tally: Tally) -> tuple[list[_Test], dict[str, str]]:
@@ -255,19 +207,19 @@ def _used(files: dict[str, Path], tests: Iterable[_Test], tally: Tally) -> dict[
 # ---------------------------------------------------------------- gold
 
 
-def _verify(files: dict[str, Path], tests: Iterable[_Test], tally: Tally, engine: Engine) -> _Words:
+def _verify(files: dict[str, Path], tests: Iterable[_Test], tally: Tally) -> _Words:
     """Cut every snippet out of its text; one text is held at a time."""
     wanted: dict[str, set[_Snippet]] = defaultdict(set)
     for test in tests:
         for snippet in test.snippets:
             wanted[_key(snippet.path)].add(snippet)
     words: _Words = {}
-    for (key, path), outcome in zip(files.items(), engine.map(read_document, files.values()), strict=True):
+    for key, path in files.items():
         try:
-            text = outcome.unwrap().text
-            _refuse_other_encodings(path)
-        except DocumentError as error:
-            tally.fault("document cannot be read", f"{key}: {str(error).removeprefix(f'{path}: ')}")
+            text = path.read_bytes().decode("utf-8")  # published offsets count in UTF-8 alone
+        except UnicodeDecodeError as error:
+            fault = f"{key}: not UTF-8 (byte {error.start}); convert it with iconv first"
+            tally.fault("document cannot be read", fault)
             continue
         spans = {snippet: snippet.span for snippet in wanted[key] if snippet.span}
         words[key] = {s: text[start:end] for s, (start, end) in spans.items() if 0 <= start < end <= len(text)}
@@ -298,14 +250,6 @@ def _row(test: _Test, words: _Words, names: dict[str, str], tally: Tally) -> Ite
         quotes=tuple(quote for _, quote in passages),
         labels={"benchmark": test.benchmark},
     )
-
-
-def _refuse_other_encodings(path: Path) -> None:
-    """Raise where published offsets do not hold: they count in UTF-8 alone."""
-    try:
-        path.read_bytes().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise DocumentError(f"{path}: not UTF-8 (byte {error.start}); convert it with iconv first") from error
 
 
 if __name__ == "__main__":

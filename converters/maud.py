@@ -13,117 +13,25 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from exhibit.converters._benchmark import Benchmark, DatasetInfo, Quote, RawDocument, RawRow, Tally, points
+from exhibit.converters._benchmark import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
 from exhibit.converters._cli import main
-from exhibit.converters._maud.files import MAE, Labels, Release, read_release
-from exhibit.converters._maud.text import Excerpt, definition_key, find_excerpts, read_cell, titles_of
+from exhibit.converters._maud_release import (
+    MAE,
+    Excerpt,
+    Labels,
+    Release,
+    definition_key,
+    find_excerpts,
+    read_cell,
+    read_release,
+    titles_of,
+)
 from exhibit.converters._titles import unique_titles
 from exhibit.evidence import Document, fold
-from exhibit.schemas.models import Licence
 
-INFO = DatasetInfo(
-    name="maud",
-    title="MAUD on printed agreements",
-    headline="recall@10",
-    benchmark="Merger Agreement Understanding Dataset (MAUD)",
-    summary=(
-        "Merger agreements between public companies, each asked about the deal points of the American Bar "
-        "Association's Public Target Deal Points Study; the passages that lawyers chose are located on the page."
-    ),
-    url="https://www.atticusprojectai.org/maud",
-    version="1",
-    licence=Licence(
-        id="cc-by-4.0", name="CC BY 4.0", url="https://creativecommons.org/licenses/by/4.0/", redistributable=True
-    ),
-    citation="""@inproceedings{wang-etal-2023-maud,
-  title = {MAUD: An Expert-Annotated Legal NLP Dataset for Merger Agreement Understanding},
-  author = {Wang, Steven H. and Scardigli, Antoine and Tang, Leonard and Chen, Wei and Levkin, Dimitry and
-    Chen, Anya and Ball, Spencer and Woodside, Thomas and Zhang, Oliver and Hendrycks, Dan},
-  booktitle = {EMNLP},
-  year = {2023},
-  doi = {10.18653/v1/2023.emnlp-main.1019}
-}""",
-    expects="maud-main/ (or its zip) with data/raw/main.csv, data/MAUD_{train,dev,test}.csv and data/contracts/",
-    tags=("legal", "contracts", "mergers", "maud"),
-    questions=(
-        'One question per deal point, worded for this conversion, in the form "Consider the {title}; {question}". '
-        "The title is read from the agreement's first page by rule: its name and parties; where two agreements would "
-        "share one, the date and then the file's name tell them apart. The answer is the text of the excerpt, since "
-        "the questions ask what the agreement provides; what the experts ticked for finer questions on the same "
-        "excerpt is in gold.jsonl as `answers`."
-    ),
-    limits=points(
-        "The source gives agreements as text, which is printed to PDF here: pages are not those of the filing.",
-        "A passage of several excerpts has one context for each. Where an excerpt's words occur more than "
-        "once and the order of the excerpts does not decide, the place nearest to the others is given and the "
-        "rest are kept as alternatives.",
-        "A deal point without an excerpt is left out, not counted as impossible.",
-        "The source's users report that contract_88 is cut short and that contract_149 is another agreement "
-        "than its row says.",
-    ),
-    annotations=("expert-generated",),
-    derived="maud",
-)
+INFO = read_info(__file__)
 
-QUESTIONS: dict[str, str] = {
-    "Type of Consideration": "what will the target's stockholders receive for their shares?",
-    "Accuracy of Target R&W Closing Condition": (
-        "how accurate must the target's representations and warranties be for the buyer to have to close?"
-    ),
-    "Compliance with Covenant Closing Condition": (
-        "how fully must covenants have been performed before the closing can be required?"
-    ),
-    "Absence of Litigation Closing Condition": (
-        "is it a condition of closing that no lawsuit or proceeding against the deal is pending or threatened?"
-    ),
-    'Agreement includes a "Back-Door" MAE': (
-        "does the target's representation that there was no material adverse effect let the buyer refuse to close?"
-    ),
-    '"No MAE" R&W Made as of a Specified Date': (
-        "since what date does the target represent that no material adverse effect has occurred?"
-    ),
-    "MAE Definition": "what counts as a material adverse effect, and what is carved out of it?",
-    "Knowledge Definition": "whose knowledge counts as a party's knowledge, and must they have inquired?",
-    "No-Shop": "how is the target kept from soliciting or discussing other acquisition proposals?",
-    "Fiduciary exception: Board determination (no-shop)": (
-        "what must the target's board determine before it may talk to an unsolicited bidder despite the no-shop?"
-    ),
-    "Fiduciary exception to COR covenant": (
-        "when do the board's fiduciary duties allow it to change its recommendation to stockholders?"
-    ),
-    "Agreement provides for matching rights in connection with COR": (
-        "may the buyer match a competing offer before the board changes its recommendation, and how long has it?"
-    ),
-    "Superior Offer Definition": "what makes a competing proposal a superior one?",
-    "Intervening Event Definition": (
-        "what event, other than a better offer, may lead the board to change its recommendation?"
-    ),
-    "FTR Triggers": "what allows the target to terminate in order to accept a better offer?",
-    "Limitations on FTR Exercise": (
-        "what must the target have done, or not done, before it may terminate for a better offer?"
-    ),
-    "Agreement provides for matching rights in connection with FTR": (
-        "may the buyer match a better offer before the target terminates for it, and how long has it?"
-    ),
-    "Tail Period & Acquisition Proposal Details": (
-        "for how long after termination can another deal still cost the target a termination fee?"
-    ),
-    "Breach of No Shop": "may the buyer terminate and collect a fee when the target breaches the no-shop?",
-    "Breach of Meeting Covenant": (
-        "may the buyer terminate and collect a fee when the target fails to call or hold its stockholders' meeting?"
-    ),
-    "Ordinary course covenant": "how must the target run its business between signing and closing?",
-    "Negative interim operating covenant": (
-        "what may the target not do between signing and closing without the buyer's consent?"
-    ),
-    "General Antitrust Efforts Standard": (
-        "how hard must the parties try to obtain antitrust and other regulatory clearance?"
-    ),
-    "Limitations on Antitrust Efforts": (
-        "which divestitures, lawsuits or other steps may the buyer refuse even if antitrust clearance depends on them?"
-    ),
-    "Specific Performance": "may a party have the agreement specifically enforced by a court?",
-}
+QUESTIONS = INFO.asked
 """Our wording of the 25 deal points, in the order of the source's columns: an id is row x 25 + place here."""
 
 KNOWN_BAD = {"contract_88": "its text ends early", "contract_149": "its text is not this agreement's"}

@@ -15,52 +15,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from exhibit.converters._benchmark import Benchmark, DatasetInfo, Quote, RawDocument, RawRow, Tally, points
+from exhibit.converters._benchmark import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
 from exhibit.converters._cli import main
 from exhibit.converters._records import decode_table, separated
+from exhibit.converters._source import find_one, refuse_pointer
 from exhibit.converters._text_pdf import Block
 from exhibit.converters._titles import unique_titles
 from exhibit.schemas.errors import SourceError
-from exhibit.schemas.models import Licence
 
-INFO = DatasetInfo(
-    name="privacyqa",
-    title="PrivacyQA as PDF",
-    headline="recall@10",
-    benchmark="PrivacyQA",
-    summary=(
-        "Questions that users ask about the privacy policies of mobile apps, most of them in their own words and some "
-        "of them beyond what any policy says; experts with legal training marked the sentences that answer them."
-    ),
-    url="https://github.com/AbhilashaRavichander/PrivacyQA_EMNLP",
-    version="EMNLP 2019",
-    licence=Licence(id="mit", name="MIT", url="https://opensource.org/license/mit", redistributable=True),
-    citation="""@inproceedings{ravichander-etal-2019-question,
-  title = {Question Answering for Privacy Policies: Combining Computational and Legal Perspectives},
-  author = {Ravichander, Abhilasha and Black, Alan W and Wilson, Shomir and Norton, Thomas and Sadeh, Norman},
-  booktitle = {EMNLP-IJCNLP},
-  year = {2019},
-  pages = {4949--4959},
-  doi = {10.18653/v1/D19-1500}
-}""",
-    expects="policy_train_data.csv and policy_test_data.csv (or one of them), tab-separated",
-    accepts=(".csv", ".tsv"),
-    tags=("legal", "privacy", "privacyqa"),
-    questions=(
-        'Each question is as a user asked it, in the form "Consider the {title}; {question}". The title is made of the '
-        "app's name in the source's DocID; where two policies would share one, the app's package tells them apart."
-    ),
-    limits=points(
-        "The source gives policies as sentences: each policy is printed to PDF from them, one to a line, and "
-        "is not the page its users saw.",
-        "In the test set a sentence is gold when at least half of the annotators who answered call it "
-        "relevant; a question is left out where more than two of the six did not. The training set has one "
-        "mark a sentence.",
-        "A question without a relevant sentence counts as impossible.",
-    ),
-    annotations=("expert-generated",),
-    derived="privacyqa",
-)
+INFO = read_info(__file__)
 
 TRAIN_QUESTIONS = 1_350
 """Questions in the release's training set: where the ids of its test set begin."""
@@ -167,19 +130,13 @@ def _find_tables(source: Path) -> list[Path]:
     tables = []
     for split in ("train", "test"):
         name = f"policy_{split}_data.csv"
-        paths = sorted(source.glob(name)) or sorted(source.glob(f"**/{name}"))
-        if len(paths) > 1:
-            raise SourceError(f"{source}: several {name}: {paths[0]} and {paths[1]}; pass the folder of one")
-        tables += paths
-    if not tables:
-        raise SourceError(f"{source}: no policy_*_data.csv in it; expected {INFO.expects}, from {INFO.url}")
-    return tables
+        tables += [find_one(source, INFO, name)] if any(source.rglob(name)) else []
+    return tables or [find_one(source, INFO, "policy_*_data.csv")]
 
 
 def _read_table(path: Path, data: bytes, tally: Tally) -> _Table:
     """Return the rows by column; wrong columns and pointers to the data are refused."""
-    if data.startswith(b"version https://git-lfs"):
-        raise SourceError(f"{path}: a Git LFS pointer, not the table; run `git lfs pull`, or download it: {INFO.url}")
+    refuse_pointer(path, data, INFO)
     header, *records = separated(decode_table(path, data, tally), "\t") or [[]]
     header = [name.strip() for name in header]
     missing = [name for name in _COLUMNS if name not in header]

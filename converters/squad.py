@@ -15,37 +15,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from exhibit.converters._benchmark import Benchmark, DatasetInfo, Item, Label, Quote, RawDocument, RawRow, Tally, points
+from exhibit.converters._benchmark import (
+    Benchmark,
+    Item,
+    Label,
+    Quote,
+    RawDocument,
+    RawRow,
+    Tally,
+    read_info,
+)
 from exhibit.converters._cli import main
+from exhibit.converters._source import find_one
 from exhibit.law.names import file_key
 from exhibit.schemas.errors import SourceError
-from exhibit.schemas.models import Licence
 
-INFO = DatasetInfo(
-    name="squad",
-    title="Questions in SQuAD's form on PDFs",
-    benchmark="a file in SQuAD's form",
-    summary="Contexts as documents, questions as published, and every answer located on its page.",
-    url="https://rajpurkar.github.io/SQuAD-explorer/",
-    version="as given",
-    licence=Licence(
-        id="other",
-        name="as given with the source",
-        redistributable=False,
-        note="The file does not say under what terms it may be passed on; check them before you publish.",
-    ),
-    citation="@misc{squad,\n  title = {A benchmark in SQuAD's form},\n  note = {as given}\n}",
-    expects="a .json file in SQuAD's form: data, paragraphs, context, qas, answers with answer_start",
-    tags=("question answering",),
-    questions="The questions and answers are the source's own.",
-    limits=points(
-        "An answer's offset is checked against its context; where the words stand elsewhere in it, they are located "
-        "by the words, and the row is noted.",
-        "Several answers to one question are further places of one passage where their words are the same, and "
-        "passages of their own where they are not.",
-    ),
-    accepts=(".json",),
-)
+INFO = read_info(__file__)
 _ODD = re.compile(r"[^\w.-]+")
 _DIGITS = 16  # of an id that is a number
 _LONGEST = 80  # characters of a file's name
@@ -63,7 +48,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read the file; each context is a document."""
-    path = _file(source)
+    path = find_one(source, INFO, "*.json")
     data = path.read_bytes()
     contexts = list(_contexts(path, data))
     names = _names(contexts)
@@ -98,13 +83,6 @@ class _Context:
     title: str
     text: str
     qas: tuple[Mapping[str, Any], ...]
-
-
-def _file(source: Path) -> Path:
-    files = [source] if source.is_file() else sorted(source.glob("*.json"))
-    if len(files) != 1:
-        raise SourceError(f"{source}: {len(files)} .json files; pass the one in SQuAD's form")
-    return files[0]
 
 
 def _contexts(path: Path, data: bytes) -> Iterator[_Context]:

@@ -15,56 +15,16 @@ from datetime import date
 from itertools import groupby
 from pathlib import Path
 
-from exhibit.converters._benchmark import Benchmark, DatasetInfo, Item, RawDocument, RawRow, Tally, points
+from exhibit.converters._benchmark import Benchmark, Item, RawDocument, RawRow, Tally, read_info
 from exhibit.converters._cli import main
-from exhibit.converters._statutes.markdown import Law, read_law, wrapped
-from exhibit.converters._statutes.questions import KINDS, Asker, Edition
-from exhibit.converters._statutes.versions import Version, read_versions
+from exhibit.converters._law_questions import Asker, Edition
+from exhibit.converters._laws import Law, Version, read_law, read_versions, wrapped
 from exhibit.engine import positive
 from exhibit.law.days import write_day
 from exhibit.law.provisions import LawName
 from exhibit.schemas.errors import SourceError
-from exhibit.schemas.models import Licence
 
-INFO = DatasetInfo(
-    name="statutes",
-    title="Laws of another day on PDFs",
-    benchmark="Laws in Markdown with their versions",
-    summary=(
-        "Laws as they were worded from day to day, one PDF a version, with questions in the law's own language: what a "
-        "provision says, what it said on a day, which one governs, whether it changed, where it refers to, and what "
-        "no version answers."
-    ),
-    url="https://github.com/legalize-dev",
-    version="as given",
-    licence=Licence(
-        id="other",
-        name="texts of laws (usually free of copyright)",
-        redistributable=False,
-        note="Texts of laws are free in most countries; a collection of them may have a licence of its own. Check it.",
-    ),
-    citation="@misc{statutes,\n  title = {Laws in their versions},\n  note = {as given}\n}",
-    expects="a folder with LAW/DATE.md (or LAW.md), or a Git repository of laws in Markdown, bare or not",
-    tags=("legal", "legislation", "temporal"),
-    limits=points(
-        "The questions are made by rule from the laws themselves: their gold is sure, their wording is not a lawyer's.",
-        "A version is in force from its own day to the day before the next version that the source has; where the "
-        "source leaves versions out, the days of those between count as the earlier version's.",
-        "Without a day a question means the last version of the source, as the law of today.",
-        "The same § of every other version is a near miss: `labels.other_versions` says where each stands.",
-        "The answer to a question on a change quotes the words that were put in and taken out, at most 60 of each.",
-    ),
-    annotations=("machine-generated",),
-)
-_SAID = {
-    "says": "what a provision says today",
-    "said": "what it said on a day",
-    "governs": "which provision governs, by its heading",
-    "changed": "whether it changed between two days, and in which words",
-    "leads": "where a reference leads",
-    "repealed": "impossible: a provision that was repealed on that day",
-    "before": "impossible: a day before the law",
-}
+INFO = read_info(__file__)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -166,7 +126,7 @@ def _counts(laws: dict[str, list[Edition]], rows: Sequence[RawRow]) -> str:
     languages = Counter(edition.law.system.language for editions in laws.values() for edition in editions)
     kinds = Counter(str(row.labels["kind"]) for row in rows)
     versions = ", ".join(f"{count:,} in `{language}`" for language, count in sorted(languages.items()))
-    table = "\n".join(f"| `{kind}` | {_SAID[kind]} | {kinds[kind]:,} |" for kind in KINDS if kinds[kind])
+    table = "\n".join(f"| `{kind}` | {INFO.asked[kind]} | {kinds[kind]:,} |" for kind in INFO.asked if kinds[kind])
     return (
         f"Made by rule in the law's own language, in several wordings. {len(laws):,} laws, versions: {versions}.\n\n"
         f"| kind | what is asked | questions |\n|---|---|---:|\n{table}"

@@ -14,15 +14,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exhibit.converters._benchmark import Benchmark, DatasetInfo, Item, Label, Quote, RawDocument, RawRow, Tally
-from exhibit.converters._choice import BEYOND
+from exhibit.converters._benchmark import (
+    BEYOND,
+    Benchmark,
+    DatasetInfo,
+    Item,
+    Label,
+    Quote,
+    RawDocument,
+    RawRow,
+    Tally,
+    read_info,
+)
 from exhibit.converters._cli import main
-from exhibit.converters._records import ENDINGS, Record, columns_of, read_records
-from exhibit.converters._table.across import Texts, columns_by_cells
-from exhibit.converters._table.columns import (
+from exhibit.converters._columns import (
     ROLES,
     Columns,
     choose_columns,
+    columns_by_cells,
     inside,
     label,
     listed,
@@ -30,28 +39,15 @@ from exhibit.converters._table.columns import (
     values,
     words,
 )
-from exhibit.converters._table.documents import Shelf
+from exhibit.converters._documents import Shelf, Texts
+from exhibit.converters._records import ENDINGS, Record, columns_of, read_records
 from exhibit.converters._titles import unique_titles
 from exhibit.converters._web.fetch import add_fetch_arguments, policy_from
 from exhibit.evidence.read import readable
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import Licence
 
-INFO = DatasetInfo(
-    name="table",
-    title="A table of questions",
-    benchmark="Any table of questions about documents",
-    summary="Questions from a table, with the passages that answer them located in their documents.",
-    url="",
-    version="",
-    licence=Licence(id="unknown", name="unknown terms", redistributable=False),
-    citation="",
-    expects=f"one table ({', '.join(ENDINGS)}) with a question a row",
-    accepts=ENDINGS,
-    tags=("legal",),
-    questions="The questions are the table's own.",
-    limits="What its columns mean was said on the command line, or guessed from their names: see bundle.json.",
-)
+INFO = read_info(__file__)
 
 _YES = frozenset({"true", "yes", "y", "1", "1.0", "t"})
 _NO = frozenset({"false", "no", "n", "0", "0.0", "f", ""})
@@ -140,7 +136,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         if all(passage.document in within for passage in question.passages):
             asked.append(question)
         else:
-            _leave_out(question, BEYOND, "", tally)
+            tally.leave_out_all(BEYOND, question.items)
     documents = {document.filename: document for document in [*documents_by_name.values(), *others.values()]}
     titles = unique_titles({name: [document.title, name] for name, document in documents.items()})
     return Benchmark(
@@ -254,7 +250,7 @@ def _find_documents(question: _Question, texts: Texts, tally: Tally) -> bool:
             passages.append(passage)
             continue
         if not texts.shelf.files:
-            _leave_out(question, "passage without a document", "", tally, fault=True)
+            tally.leave_out_all("passage without a document", question.items, fault=True)
             return False
         text = _HOP.sub("", passage.text or "")
         holders = texts.holders(text)
@@ -268,13 +264,6 @@ def _find_documents(question: _Question, texts: Texts, tally: Tally) -> bool:
     return True
 
 
-def _leave_out(question: _Question, reason: str, more: str, tally: Tally, *, fault: bool = False) -> None:
-    """Leave out every row of a question, each by its place."""
-    for item in question.items:
-        line = f"{item.name}: {more}" if more else item.name
-        (tally.fault if fault else tally.leave_out)(reason, line, item=item)
-
-
 def _row(
     question: _Question, documents: dict[str, RawDocument], shelf: Shelf, options: Namespace, tally: Tally
 ) -> Iterator[RawRow]:
@@ -282,13 +271,14 @@ def _row(
     texts = [passage.text for passage in question.passages if passage.text]
     if missing:
         reason, more = shelf.lost[missing[0]]
-        _leave_out(question, reason, f"{missing[0]}{f' ({more})' if more else ''}", tally, fault=True)
+        more = f"{missing[0]} ({more})" if more else missing[0]
+        tally.leave_out_all(reason, question.items, more=more, fault=True)
         return
     if not question.is_impossible and not (question.answer or texts):
-        _leave_out(question, "row without an answer or a passage", "", tally, fault=True)
+        tally.leave_out_all("row without an answer or a passage", question.items, fault=True)
         return
     if not question.is_impossible and not question.passages and not question.quoted:
-        _leave_out(question, "row names no document", "", tally, fault=True)
+        tally.leave_out_all("row names no document", question.items, fault=True)
         return
     if question.is_impossible and texts:
         tally.note("impossible, so its passages are dropped", question.place)

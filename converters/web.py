@@ -16,52 +16,26 @@ from urllib.parse import unquote, urlsplit
 
 import pypdfium2 as pdfium
 
-from exhibit.converters._benchmark import Benchmark, DatasetInfo, Item, RawDocument, Tally
-from exhibit.converters._choice import BEYOND
+from exhibit.converters._benchmark import BEYOND, Benchmark, Item, RawDocument, Tally, read_info
 from exhibit.converters._cli import main
-from exhibit.converters._records import ENDINGS, Record, columns_of, decode_table, read_records
+from exhibit.converters._records import Record, columns_of, decode_table, read_records
+from exhibit.converters._source import find_one
 from exhibit.converters._titles import unique_titles
 from exhibit.converters._web import refresh
-from exhibit.converters._web.addresses import flaw_of
-from exhibit.converters._web.fetch import Fetched, add_fetch_arguments, fetch_all, fetch_folder, policy_from, report
-from exhibit.converters._web.stems import corpus_names
+from exhibit.converters._web.fetch import (
+    Fetched,
+    add_fetch_arguments,
+    corpus_names,
+    fetch_all,
+    fetch_folder,
+    policy_from,
+    report,
+)
+from exhibit.converters._web.gate import flaw_of
 from exhibit.law.profile import tidy
 from exhibit.schemas.errors import SourceError
-from exhibit.schemas.models import Licence
 
-INFO = DatasetInfo(
-    name="web",
-    title="Pages from the web as PDFs",
-    benchmark="A list of URLs",
-    summary=(
-        "Documents that a benchmark only links to, as PDFs: the publisher's own where the address gives one, "
-        "else the page as Chromium prints it, with its pictures and its print style. There are no questions in it: "
-        "train.json is empty until somebody asks some."
-    ),
-    url="",
-    version="",
-    licence=Licence(
-        id="other",
-        name="the terms of each page's publisher",
-        redistributable=False,
-        note="A page that may be read may not always be passed on: ask its publisher before you share this bundle.",
-    ),
-    citation="@misc{web,\n  note = {Cite each page by its own address: documents[].source in bundle.json}\n}",
-    expects=(
-        "a list of URLs: urls.txt (one a line, # comments), "
-        "or a table (.csv, .tsv, .jsonl, .json, .parquet) with a column of them"
-    ),
-    tags=("legal", "web"),
-    questions="There are none: this bundle is a corpus.",
-    limits=(
-        "The same address may give other bytes on another day; what was fetched is kept, so that running the same list "
-        "again gives the same bundle (--refetch asks anew). A printed page is what a visitor without cookies sees, "
-        "consent banners included. A file is named after the last segment of its address's path, and its fragment, "
-        "exactly as written there."
-    ),
-    accepts=(".txt", *ENDINGS),
-    corpus_only=True,
-)
+INFO = read_info(__file__)
 
 _EPILOG = """\
 example, with a small site of this project served from this machine:
@@ -74,7 +48,6 @@ Has a page changed since, and which questions does that touch?
 
 A second run asks only for what is missing or failed. Each run writes a manifest, one line per URL, and says where.
 """
-_LIST = "urls.txt"
 _USUAL_COLUMNS = ("url", "link", "href", "uri", "source_url", "address")
 _MADE_BY = re.compile(r"^Microsoft (Word|PowerPoint|Excel) - |\.(docx?|pdf|indd|qxd)$", re.IGNORECASE)
 
@@ -94,7 +67,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Fetch every URL of the list; the bundle itself is written later."""
-    path = _find_list(source)
+    path = find_one(source, INFO, "urls.txt")
     data = path.read_bytes()
     listed: dict[str, list[Item]] = {}
     for url, item in _urls(path, data, options.column, tally):
@@ -129,14 +102,6 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 
 # ---------------------------------------------------------------- the list
-
-
-def _find_list(source: Path) -> Path:
-    if source.is_file():
-        return source
-    if (source / _LIST).is_file():
-        return source / _LIST
-    raise SourceError(f"{source}: no {_LIST} in it; expected {INFO.expects}")
 
 
 def _urls(path: Path, data: bytes, column: str | None, tally: Tally) -> Iterator[tuple[str, Item]]:

@@ -102,14 +102,14 @@ def add_limit_arguments(parser: Any, **defaults: object) -> None:
     """Add --item-timeout and --item-memory to a parser or a group of one."""
     parser.add_argument(
         "--item-timeout",
-        type=_seconds,
+        type=seconds,
         metavar="S",
         help=f"seconds that one document may take before it is set aside (default: {SECONDS:g}; 0: no limit)",
         **{"default": SECONDS, **defaults},
     )
     parser.add_argument(
         "--item-memory",
-        type=_mebibytes,
+        type=natural,
         metavar="MIB",
         help=f"memory that one document may take before it is set aside (default: {MEMORY // _MIB}; 0: no limit)",
         **{"default": MEMORY // _MIB, **defaults},
@@ -126,14 +126,16 @@ def make_limits(seconds: float, mebibytes: int) -> Limits:
     return Limits(seconds or None, mebibytes * _MIB or None)
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
+    """Read a number of seconds from the command line."""
     number = float(text)
     if not 0 <= number < float("inf"):
         raise argparse.ArgumentTypeError("must be 0 or more seconds")
     return number
 
 
-def _mebibytes(text: str) -> int:
+def natural(text: str) -> int:
+    """Read a whole number of at least 0 from the command line."""
     number = int(text)
     if number < 0:
         raise argparse.ArgumentTypeError("must be 0 or more")

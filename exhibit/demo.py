@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from exhibit.conversion import convert
+from exhibit.converters._browser import HERE, find_browser
 from exhibit.evidence.check import main as check
 from exhibit.evidence.show import main as show
 from exhibit.schemas.command import add_json, documented, guarded, print_note
@@ -23,6 +24,8 @@ from exhibit.storage.validate import main as validate
 from exhibit.viewer.evaluate import main as evaluate
 
 SAMPLES = ("cuad", "contractnli", "maud", "privacyqa", "cpr", "statutes")
+_PRINTED = "contractnli"
+"""The sample with a page of HTML in it; the others are printed without a browser."""
 _SHOWN = 33
 """A question of the sample of CUAD whose gold is drawn on its page."""
 
@@ -42,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--run-name", default="demo", metavar="NAME", help="default: demo")
     add_json(parser)
     options = parser.parse_args(argv)
-    names = [options.only] if options.only else list(SAMPLES)
+    names = chosen_samples(options.only)
     bundles = [str(_converted(name, options.out / "datasets_out" / name)) for name in names]
     # of --json only the run's figures are results
     with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext():
@@ -59,6 +62,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     code = evaluate([*words, "--json"] if options.json else words)
     print_note(f"open {results / options.run_name / 'report.html'} in a browser")
     return code
+
+
+def chosen_samples(only: str | None) -> list[str]:
+    """Return the samples to convert: without a browser all but the one that needs it, unless it is asked for."""
+    if only:
+        return [only]
+    if HERE and find_browser():
+        return list(SAMPLES)
+    print_note(f"the sample of {_PRINTED} is left out: it takes a browser to print its HTML; see exhibit doctor")
+    return [name for name in SAMPLES if name != _PRINTED]
 
 
 def _converted(name: str, out: Path) -> Path:

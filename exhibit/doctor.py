@@ -140,7 +140,7 @@ def _asked(group: str, name: str, look: Callable[[], tuple[State, str]]) -> Find
 
 
 def _browser() -> tuple[State, str]:
-    playwright = import_module("exhibit.converters._playwright")
+    playwright = import_module("exhibit.converters._browser")
     if not playwright.HERE:
         return "absent", playwright.NEEDED
     browser: Path | None = import_module("exhibit.converters._browser").find_browser()
@@ -155,7 +155,7 @@ def _browser() -> tuple[State, str]:
 
 
 def _fonts() -> tuple[State, str]:
-    if not import_module("exhibit.converters._playwright").HERE:
+    if not import_module("exhibit.converters._browser").HERE:
         return "absent", "those of Chinese, Japanese and Korean come with exhibit-rag[print]"
     return "ok", f"{len(import_module('exhibit.converters._fonts').font_hashes())}, with the project"
 

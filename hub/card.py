@@ -20,6 +20,7 @@ from exhibit.evidence.guard import read_within
 from exhibit.evidence.show import draw_spans
 from exhibit.hub._head import head, size_category
 from exhibit.hub._tables import PARQUET, Config, write_tables
+from exhibit.hub.exports.croissant import write_description
 from exhibit.schemas.bundle import CARD, CORPUS
 from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.models import HOWS, BundleInfo, Gold, Row
@@ -60,7 +61,7 @@ def write_card(
     out: Out | None = None,
     texts: Path | None = None,
 ) -> BundleInfo:
-    """Write `README.md`, `parquet/` and, where there is a page to show, `page.png` into a bundle's folder.
+    """Write `README.md`, `croissant.json`, `parquet/` and, where there is a page to show, `page.png` into a folder.
 
     `out` is told where the documents are in a store already, and where large files go as they are finished. `texts`
     is a folder with the texts that are known already. The bundle that comes back notes pages that could not be drawn.
@@ -72,6 +73,8 @@ def write_card(
         bundle = bundle.model_copy(update={"noted": {**bundle.noted, UNDRAWN: undrawn}})
     words = render_card(bundle, configs=configs, example=example, text=text)
     (folder / CARD).write_text(words, encoding="utf-8", newline="\n")
+    if rows:
+        write_description(bundle, folder)
     return bundle
 
 

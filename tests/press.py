@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from exhibit.converters._benchmark import RawDocument
-from exhibit.converters._press import Press, _Printed
+from exhibit.converters._print import Press, _Printed
 from exhibit.engine import Limits
 
 

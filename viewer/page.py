@@ -6,15 +6,17 @@ import base64
 import hashlib
 import json
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 _STATIC = Path(__file__).parent / "static"
+_LANGUAGES = _STATIC.with_name("languages")
 _NO_XML = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
@@ -27,6 +29,7 @@ def page(
     scripts: Sequence[str] = (),
     data: Mapping[str, str] | None = None,
     pieces: bool = False,
+    language: str = "en",
 ) -> str:
     """Return a whole HTML page: `body` inside the look that all pages of results share.
 
@@ -35,12 +38,13 @@ def page(
     page, and it asks nothing of any server; with `pieces` it may also load scripts and images from beside itself.
     """
     css = "\n".join(map(read, ["viewer.css", *styles]))
-    code = "\n".join(map(read, scripts))
+    code = translated("\n".join(map(read, scripts)), language)
     blocks = "".join(
         f'<script type="application/json" id="{escape(name)}">{text}</script>\n' for name, text in (data or {}).items()
     )
     text = (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<!doctype html>\n<html lang="{escape(language)}">\n'
+        '<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_policy(css, code, pieces)}">\n'
@@ -65,9 +69,25 @@ def read(name: str) -> str:
     return (_STATIC / name).read_text(encoding="utf-8")
 
 
-def render(template: str, **values: Any) -> Markup:
+def render(template: str, *, language: str = "en", **values: Any) -> Markup:
     """Return a template, filled; everything in it is escaped."""
-    return Markup(_environment().get_template(template).render(**values))
+    return Markup(_environment(language).get_template(template).render(**values))
+
+
+def languages() -> list[str]:
+    """Return the languages that there is a file of words for, English first."""
+    return ["en", *sorted(path.stem for path in _LANGUAGES.glob("*.toml"))]
+
+
+def translated(source: str, language: str) -> str:
+    """Return a template or a script in another language: whole texts that its file knows, in quotes or between tags."""
+    if language == "en":
+        return source
+    words = tomllib.loads((_LANGUAGES / f"{language}.toml").read_text(encoding="utf-8"))
+    for english, other in words.items():
+        for first, last in ('""', "``", "><"):
+            source = source.replace(f"{first}{english}{last}", f"{first}{other}{last}")
+    return source
 
 
 def plain(text: object) -> Markup:
@@ -81,10 +101,10 @@ def _xml(text: str) -> str:
 
 
 @cache
-def _environment() -> Environment:
+def _environment(language: str) -> Environment:
     # kept: to compile the templates takes longer than to fill them for a small run
     environment = Environment(
-        loader=FileSystemLoader(_STATIC),
+        loader=FunctionLoader(lambda name: translated(read(name), language)),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

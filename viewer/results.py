@@ -4,6 +4,7 @@ python -m evaluation.results summary results/naive results/sac
 python -m evaluation.results diff results/before results/after --fail-on-regression
 python -m evaluation.results report results/after
 python -m evaluation.results compare results/naive results/sac results/routed
+python -m evaluation.results card results/after --model me/my-rag
 python -m evaluation.results gold datasets_out/cuad
 python -m evaluation.results index results --fail-on regression
 """
@@ -21,7 +22,7 @@ from typing import Any
 from exhibit.engine import positive
 from exhibit.engine.limits import add_limit_arguments, limits_from
 from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
-from exhibit.evaluation.metrics import split_requests
+from exhibit.evaluation.metrics import about, split_requests
 from exhibit.evaluation.records import read_tables, summary_json
 from exhibit.evaluation.statistics import compare, overlap, summarise, summarise_run
 from exhibit.evaluation.terminal import ALL, diff_lines, is_regression, shown_metrics, table_of
@@ -118,6 +119,32 @@ def _export(options: Any) -> int:
     return 0
 
 
+def _card(options: Any) -> int:
+    """Print a run's means as the head of a model's or a Space's card, where the Hub looks for results."""
+    from huggingface_hub import EvalResult, ModelCardData  # half a second to load
+
+    run = RunFolder(options.runs[0])
+    results = []
+    for table in read_tables(run):
+        means = summarise(table)
+        for metric in shown_metrics(means, options.metrics):
+            one = means[metric]
+            given = {"n": one.n, "failed": one.errors, **({"ci95": list(one.ci95)} if one.ci95 else {})}
+            told = EvalResult(
+                task_type="question-answering",
+                dataset_type=(run.config.datasets[table.name].origin or table.name).removeprefix("hf://"),
+                dataset_name=table.name,
+                metric_type=metric,
+                metric_name=about(metric).title,
+                metric_value=round(one.mean or 0.0, 4),
+                metric_args=given,
+            )
+            results += [told] if one.mean is not None else []
+    card = ModelCardData(model_name=options.model or run.name, eval_results=results)
+    print(f"---\n{card.to_yaml()}\n---")
+    return 0
+
+
 def _gold(options: Any) -> int:
     datasets, warnings = load_datasets(options.datasets, Selection())
     for warning in warnings:
@@ -187,6 +214,9 @@ def _parser() -> argparse.ArgumentParser:
     gold = add("gold", _gold, "what share of a bundle's gold is located, by method; lists the rest", None)
     gold.add_argument("datasets", nargs="+", metavar="DIR")
     gold.add_argument("--list", type=int, default=20, metavar="N", help="passages listed (default: 20)")
+    card = add("card", _card, "means as the head of a model's card on the Hugging Face Hub (model-index)", 1)
+    card.add_argument("--model", metavar="NAME", help="what was tested (default: the run's name)")
+    card.add_argument("--metrics", type=split_requests, default=[], metavar="NAME,…")
     add_arguments(add("index", index, "a page over all runs; which one made what worse, and why", None))
     return parser
 

@@ -5,13 +5,23 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from exhibit.converters._benchmark import PAST_A_LIMIT, UNREADABLE, Item, RawDocument, Tally
-from exhibit.converters._cpr.pages import blocks_of, heading_of
-from exhibit.converters._cpr.parsing import read_export, read_page
+from exhibit.converters._cpr.parsing import (
+    Record,
+    blocks_of,
+    body,
+    document_key,
+    heading_of,
+    load_json,
+    read_export,
+    read_page,
+    records,
+    string,
+)
 from exhibit.converters._text_pdf import Block
 from exhibit.converters._titles import unique_titles
 from exhibit.converters._web.fetch import Policy, fetch_all, fetch_folder, report
@@ -294,3 +304,91 @@ def _page(path: Path) -> Source:
     title = tidy(page.title) or tidy(re.sub(r"[-_]+", " ", path.stem))
     raw = RawDocument(f"{path.stem}.pdf", title, text=_joined(page.blocks), html=page.markup)
     return replace(_source(raw, (title, path.stem, path.name), path.name), blocks=page.blocks)
+
+
+_CITED = 3
+"""Documents cited per candidate, best first: more is a list to prune, not an answer."""
+_LONGEST_EXCERPT = 600  # characters of an excerpt: a paragraph
+
+
+def candidates(exports: Sequence[Path]) -> Iterator[dict[str, str]]:
+    """Yield a line of ground truth per query of these files; a plain export gives one per document."""
+    seen: set[str] = set()
+    for path in exports:
+        before = len(seen)
+        try:
+            rows = guarded(read_candidates, path)
+        except DocumentError as error:
+            raise SourceError(f"{error}; expected an export of search results") from error
+        for candidate in rows:
+            if candidate["question"] not in seen:
+                seen.add(candidate["question"])
+                yield candidate
+        if len(seen) == before:
+            raise SourceError(
+                f"{path}: no search results in it; expected records with content and sourcepage, or "
+                '{"query": …, "results": […]}'
+            )
+
+
+def read_candidates(path: Path) -> list[dict[str, str]]:
+    """Return a line of ground truth per query of a file. Called in a worker."""
+    data = load_json(path)
+    searches = [(query, records) for query, records in _searches(data) if records]
+    return [_candidate(query or f"What does {_document(records[0])} provide?", records) for query, records in searches]
+
+
+def _searches(data: object) -> Iterator[tuple[str, list[Record]]]:
+    """Yield each query with its results, best first; records without a query come one document at a time."""
+    if isinstance(data, dict) and string(data, "query", "question"):
+        results = [record for name in ("results", "value", "documents") for record in records(data.get(name))]
+        yield string(data, "query", "question"), results or list(records(data))
+        return
+    if isinstance(data, list) and any(isinstance(item, dict) and "results" in item for item in data):
+        for item in data:
+            yield from _searches(item)
+        return
+    grouped: dict[tuple[str, str], list[Record]] = {}
+    for record in records(data):
+        query = string(record, "query", "question")
+        grouped.setdefault((query, "" if query else document_key(record)), []).append(record)
+    for (query, _), group in grouped.items():
+        yield query, group
+
+
+def _candidate(question: str, records: list[Record]) -> dict[str, str]:
+    cited = list(dict.fromkeys(_citation(record) for record in records))[:_CITED]
+    return {
+        "question": question,
+        "truth": " ".join([_excerpt(body(_content(records[0]))), *cited]),
+        "source_type": kind_of(_document(records[0])),
+        "category": string(records[0], "category"),
+    }
+
+
+def _content(record: Record) -> str:
+    return string(record, "content") or next((string(r, "content") for r in records(record.get("chunks"))), "")
+
+
+def _document(record: Record) -> str:
+    """Return the name that a citation should give: `Part 36`, or the whole name where it has no number."""
+    name = full_name(document_key(record), string(record, "sourcepage"))
+    return reference_of(name) or name
+
+
+def _citation(record: Record) -> str:
+    document, section = _document(record), string(record, "sourcepage")
+    mark = document if section in {"", document} else f"{document}#page={section}"
+    # brackets inside would end the citation early
+    return "[" + mark.replace("[", "(").replace("]", ")") + "]"
+
+
+def _excerpt(text: str) -> str:
+    """Return the beginning of a text, whole sentences as far as they fit; its brackets must not read as citations."""
+    flat = re.sub(r"\s+", " ", re.sub(r"^-+$", "", text, flags=re.MULTILINE)).strip()
+    flat = flat.replace("[", "(").replace("]", ")")
+    if len(flat) <= _LONGEST_EXCERPT:
+        return flat
+    cut = flat[:_LONGEST_EXCERPT]
+    end = max(cut.rfind(mark) for mark in (". ", "; ", "? "))
+    return cut[: end + 1] if end > _LONGEST_EXCERPT // 3 else cut[: cut.rfind(" ")] + " …"

@@ -15,8 +15,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from exhibit.converters._web.addresses import Addresses, FetchError, flaw_of
-from exhibit.converters._web.gate import MARK, Gate
+from exhibit.converters._web.gate import MARK, Addresses, FetchError, Gate, flaw_of
 from exhibit.evidence.read import has_page, suffix_of
 from exhibit.evidence.readers import picture
 from exhibit.schemas import __version__

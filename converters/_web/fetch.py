@@ -8,40 +8,158 @@ Any converter whose source gives links uses it so:
     documents = [RawDocument(f.filename, title, f.path, source=f.url, printer=f.printer) for f in … if f.path]
 
 `fetch_all` never raises for a bad page: each URL comes back as a `Fetched`, with a path or with a reason. It does
-raise a SourceError, before anything is downloaded, when two URLs would have one file name or one has none
-(`converters._web.stems`). What was fetched stays in the folder, so that the next run asks only for what is missing.
+raise a SourceError, before anything is downloaded, when two URLs would have one file name or one has none. What was
+fetched stays in the folder, so that the next run asks only for what is missing.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import os
 import re
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from urllib.parse import urldefrag, urlsplit
+from typing import Literal
+from urllib.parse import urldefrag, urlparse, urlsplit
 
 import httpx
 from tqdm import tqdm
 
 from exhibit.converters._benchmark import Item, Tally
-from exhibit.converters._office import office_page
+from exhibit.converters._pages import office_page
 from exhibit.converters._text_pdf import Block, needs_browser, pdf_of, printer_name
-from exhibit.converters._web.addresses import Addresses, FetchError, flaw_of
 from exhibit.converters._web.download import Downloader, Policy, Reply
-from exhibit.converters._web.gate import Gate
+from exhibit.converters._web.gate import Addresses, FetchError, Gate, flaw_of
 from exhibit.converters._web.page import PagePrinter
-from exhibit.converters._web.stems import corpus_names
-from exhibit.converters._web.store import Fetched, Store
-from exhibit.engine import guarded, track
+from exhibit.engine import guarded, positive, track
+from exhibit.engine.limits import natural, seconds
 from exhibit.schemas.errors import DocumentError, SourceError
+from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.scratch import scratch_folder
+from exhibit.storage.whole import write_whole
+
+_LONGEST = 255
+"""Bytes of a file name that every common file system can hold."""
+
+
+def stem_of(url: str) -> str:
+    """Return the last path segment, plus `#fragment` if there is one; nothing unquoted, nothing replaced."""
+    parts = urlparse(url)
+    segment = parts.path.rpartition("/")[2]
+    return f"{segment}#{parts.fragment}" if parts.fragment else segment
+
+
+def filename_of(url: str) -> str:
+    """Return the name of a URL's PDF in the corpus, or raise a SourceError that names the URL."""
+    stem = stem_of(url)
+    if not stem:
+        raise SourceError(f"{url}: no file name in it, its path ends in '/'; use the address of one page")
+    if "/" in stem or "\0" in stem:
+        raise SourceError(f"{url}: its fragment holds a '/', which no file name can; leave the fragment off")
+    name = stem if stem.lower().endswith(".pdf") else f"{stem}.pdf"
+    size = len(name.encode("utf-8", "surrogatepass"))
+    if size > _LONGEST:
+        raise SourceError(f"{url}: its file name would have {size} bytes, more than the {_LONGEST} a disk can hold")
+    return name
+
+
+def corpus_names(urls: Iterable[str]) -> dict[str, str]:
+    """Return the file name of each URL; two URLs with one name are a SourceError that names both."""
+    names: dict[str, str] = {}
+    owners: dict[str, str] = {}
+    for url in dict.fromkeys(urls):
+        name = filename_of(url)
+        if name in owners:
+            raise SourceError(
+                f"{owners[name]} and {url}: both would be {name!r} in the corpus; "
+                "leave one of them out, or convert them into two bundles"
+            )
+        owners[name] = url
+        names[url] = name
+    return names
+
+
+_RECIPE = 3
+"""Raise it when pages come to be printed otherwise: what was kept then no longer counts."""
+
+Outcome = Literal["pdf", "printed", "refused", "disallowed", "unusable", "failed"]
+"""pdf: the publisher's file. printed: by us. refused: an address that may not be reached. disallowed: by
+robots.txt. unusable: no page and no PDF, or too large. failed: the server or the network did not give it."""
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """What became of one URL; a line of the manifest."""
+
+    url: str
+    filename: str
+    """Its name in the corpus, by the URL-stem rule."""
+    outcome: Outcome
+    path: Path | None = None
+    """The PDF on this disk, or None."""
+    reason: str = ""
+    """Why there is none: a few words that are the same for all URLs with this fate."""
+    detail: str = ""
+    final_url: str = ""
+    status: int | None = None
+    bytes: int = 0
+    sha256: str = ""
+    note: str = ""
+    """What a reader of the PDF should know."""
+    printer: str = ""
+    """What printed it."""
+
+
+@dataclass(frozen=True)
+class Store:
+    """Fetched PDFs by URL, each with a record beside it; a file counts only with its record, written last."""
+
+    folder: Path
+
+    def load(self, url: str, filename: str) -> Fetched | None:
+        """Return what an earlier run fetched, if it is still whole."""
+        path, record = self._places(url)
+        try:
+            kept = Fetched(**json.loads(record.read_bytes()))
+            whole = sha256_of(path) == kept.sha256
+        except (OSError, ValueError, TypeError):
+            return None  # never fetched, or the run was killed between the two files
+        return replace(kept, path=path, filename=filename) if whole else None
+
+    def save(self, fetched: Fetched, data: bytes) -> Fetched:
+        """Keep a PDF and its record."""
+        path, record = self._places(fetched.url)
+        fetched = replace(fetched, bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
+        write_whole(path, data)
+        write_whole(record, _line(fetched))
+        return replace(fetched, path=path)
+
+    def write_manifest(self, fetched: Iterable[Fetched]) -> Path:
+        """Write one line per URL; each list of URLs has its own manifest."""
+        lines = list(fetched)
+        key = hashlib.sha256("\n".join(one.url for one in lines).encode()).hexdigest()[:16]
+        path = self.folder / f"manifest-{key}.jsonl"
+        write_whole(path, b"".join(map(_line, lines)))
+        return path
+
+    def _places(self, url: str) -> tuple[Path, Path]:
+        key = hashlib.sha256(f"{_RECIPE} {url}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        return self.folder / f"{key}.pdf", self.folder / f"{key}.json"
+
+
+def _line(fetched: Fetched) -> bytes:
+    record = asdict(fetched)
+    del record["path"]
+    return (json.dumps(record, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
+
 
 __all__ = ["Fetched", "Policy", "add_fetch_arguments", "fetch_all", "fetch_folder", "policy_from", "report"]
 
@@ -53,55 +171,30 @@ def add_fetch_arguments(parser: ArgumentParser) -> None:
     """Add the flags that say how pages are fetched; `policy_from` reads them."""
     usual = Policy()
     group = parser.add_argument_group("fetching")
-    group.add_argument(
-        "--per-host", type=_count, default=usual.per_host, metavar="N", help="pages of one host at a time (default: 2)"
-    )
-    group.add_argument(
-        "--delay",
-        type=_seconds,
-        default=usual.delay,
-        metavar="S",
-        help="seconds between two requests to one host (default: 0.5; a Crawl-delay in robots.txt may ask for more)",
-    )
-    group.add_argument(
-        "--timeout", type=_seconds, default=usual.timeout, metavar="S", help="seconds for one page, whole (default: 60)"
-    )
-    group.add_argument(
-        "--retries",
-        type=_natural,
-        default=usual.retries,
-        metavar="N",
-        help="tries after a passing failure (default: 3)",
-    )
-    group.add_argument(
-        "--max-bytes",
-        type=_count,
-        default=usual.max_bytes,
-        metavar="N",
-        help="leave out what is larger (default: 104857600)",
-    )
+    for name, kind, metavar, what in (
+        ("per_host", positive, "N", "pages of one host at a time"),
+        (
+            "delay",
+            seconds,
+            "S",
+            "seconds between two requests to one host; a Crawl-delay in robots.txt may ask for more",
+        ),
+        ("timeout", seconds, "S", "seconds for one page, whole"),
+        ("retries", natural, "N", "tries after a passing failure"),
+        ("max_bytes", positive, "N", "leave out what is larger"),
+    ):
+        flag, shown = f"--{name.replace('_', '-')}", f"{what} (default: %(default)s)"
+        group.add_argument(flag, type=kind, default=getattr(usual, name), metavar=metavar, help=shown)
     group.add_argument("--refetch", action="store_true", help="fetch again what an earlier run has kept")
     group.add_argument("--ignore-robots", action="store_true", help="fetch even what robots.txt asks robots to leave")
-    group.add_argument(
-        "--allow-private",
-        action="store_true",
-        help="allow addresses of this machine, of private networks and of cloud metadata services",
-    )
+    private = "allow addresses of this machine, of private networks and of cloud metadata services"
+    group.add_argument("--allow-private", action="store_true", help=private)
 
 
 def policy_from(options: Namespace) -> Policy:
     """Return what the flags of `add_fetch_arguments` ask for."""
-    return Policy(
-        allow_private=options.allow_private,
-        ignore_robots=options.ignore_robots,
-        per_host=options.per_host,
-        delay=options.delay,
-        timeout=options.timeout,
-        max_bytes=options.max_bytes,
-        retries=options.retries,
-        refetch=options.refetch,
-        pages=max(4, getattr(options, "jobs", None) or os.cpu_count() or 4),
-    )
+    given = {name: value for name, value in vars(options).items() if name in Policy.__dataclass_fields__}
+    return Policy(**given, pages=max(4, getattr(options, "jobs", None) or os.cpu_count() or 4))
 
 
 def fetch_folder() -> Path:
@@ -240,24 +333,3 @@ def _failed(url: str, name: str, error: FetchError) -> Fetched:
 def _shown(url: str) -> str:
     """Return an address without the password that may stand in it."""
     return re.sub(r"//[^/@]*@", "//…@", url)
-
-
-def _natural(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise ArgumentTypeError("must be 0 or more")
-    return number
-
-
-def _count(text: str) -> int:
-    number = _natural(text)
-    if number < 1:
-        raise ArgumentTypeError("must be 1 or more")
-    return number
-
-
-def _seconds(text: str) -> float:
-    number = float(text)
-    if not 0 <= number < float("inf"):
-        raise ArgumentTypeError("must be 0 or more seconds")
-    return number

@@ -4,43 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import re
-import sys
 from contextlib import AsyncExitStack, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tqdm import tqdm
-
-from exhibit.converters import _playwright
-from exhibit.converters._browser import is_root, launch_options
+from exhibit.converters._browser import browser_error, running_browser
+from exhibit.converters._pages import html_from_text
 from exhibit.converters._print import fix_dates, in_order, pdf_options
-from exhibit.converters._typeset import html_from_text
-from exhibit.converters._web.addresses import FetchError
 from exhibit.converters._web.download import USER_AGENT, Reply
-from exhibit.converters._web.gate import MARK, Gate
-from exhibit.schemas.errors import ServiceError
-from exhibit.storage.scratch import scratch_folder
+from exhibit.converters._web.gate import MARK, FetchError, Gate
 
 if TYPE_CHECKING:
-    from playwright.async_api import Browser, Page, Playwright, Response, Route
+    from playwright.async_api import Browser, Page, Response, Route
 
 UNFINISHED = "printed before everything on the page had loaded"
 _KEPT_HEADERS = ("content-language", "content-security-policy", "referrer-policy")
 """Of the server's headers those that change how a page looks; Content-Disposition would make it a download."""
 _IDLE_SECONDS = 10.0  # to wait for quiet on the line: pages that poll are never quiet
 _CLOSE_SECONDS = 10.0  # a browser that hangs is ended
-# Pictures that wait to be scrolled to are not printed: walk down the page once, as far as it reached at first.
-_REVEAL = """async () => {
-  for (const image of document.querySelectorAll('[loading=lazy]')) image.loading = 'eager';
-  const end = document.documentElement.scrollHeight;
-  for (let y = 0, steps = 0; y < end && steps < 50; y += innerHeight, steps++) {
-    scrollTo(0, y);
-    await new Promise(resolve => setTimeout(resolve, 10));
-  }
-  scrollTo(0, 0);
-  await Promise.all([...document.images].map(image =>
-    image.complete || new Promise(resolve => { image.onload = image.onerror = resolve; })));
-  await document.fonts.ready;
-}"""
+_REVEAL = Path(__file__).with_name("reveal.js").read_text(encoding="utf-8")
 
 
 class PagePrinter:
@@ -51,7 +33,6 @@ class PagePrinter:
         self._timeout = timeout
         self._places = asyncio.Semaphore(pages)
         self._launching = asyncio.Lock()
-        self._playwright: Playwright | None = None
         self._browser: Browser | None = None
         self._stack = AsyncExitStack()
 
@@ -71,9 +52,9 @@ class PagePrinter:
             with suppress(_GoneError):
                 return await self._attempt(browser, reply, url)
             # its neighbour may have ended the browser, or it did so itself: it is tried again with one of its own
-            async with AsyncExitStack() as stack:
+            async with running_browser(gate=True) as browser:
                 with suppress(_GoneError):
-                    return await self._attempt(await self._launch(stack), reply, url)
+                    return await self._attempt(browser, reply, url)
             raise FetchError("failed", "the browser cannot print it", "it ends the browser", url=url)
 
     async def _attempt(self, browser: Browser, reply: Reply, url: str) -> tuple[bytes, str, str]:
@@ -90,10 +71,10 @@ class PagePrinter:
                     accept_downloads=False,
                 )
                 return await self._printed(await context.new_page(), reply, url)
-        except (TimeoutError, _playwright.PlaywrightTimeout):
+        except (TimeoutError, browser_error(late=True)):
             detail = f"in the browser, after {self._timeout:g} s"
             raise FetchError("failed", "timed out", detail, url=url, status=reply.status) from None
-        except _playwright.PlaywrightError as error:
+        except browser_error() as error:
             if not browser.is_connected() or re.search(r"has been closed|crashed|ERR_ABORTED", error.message):
                 raise _GoneError from error
             detail = error.message.splitlines()[0]
@@ -101,7 +82,7 @@ class PagePrinter:
         finally:
             if context is not None:
                 # a page that is caught in a loop may not answer; its process ends with the browser
-                with suppress(_playwright.PlaywrightError, TimeoutError):
+                with suppress(browser_error(), TimeoutError):
                     await asyncio.wait_for(context.close(), _CLOSE_SECONDS)
 
     async def _printed(self, page: Page, reply: Reply, url: str) -> tuple[bytes, str, str]:
@@ -124,11 +105,11 @@ class PagePrinter:
         try:
             async with asyncio.timeout(self._timeout / 2 + idle):
                 await page.wait_for_load_state("load", timeout=500 * self._timeout)
-                with suppress(_playwright.PlaywrightError):  # the page moved on: the load of the other is awaited below
+                with suppress(browser_error()):  # the page moved on: the load of the other is awaited below
                     await asyncio.wait_for(page.evaluate(_REVEAL), idle)
                 await page.wait_for_load_state("load", timeout=1000 * idle)
                 await page.wait_for_load_state("networkidle", timeout=1000 * idle)
-        except (TimeoutError, _playwright.PlaywrightTimeout):
+        except (TimeoutError, browser_error(late=True)):
             return False
         return True
 
@@ -136,29 +117,8 @@ class PagePrinter:
         """Return the browser, started when first needed and again should it have crashed."""
         async with self._launching:
             if self._browser is None or not self._browser.is_connected():
-                self._browser = await self._launch(self._stack)
+                self._browser = await self._stack.enter_async_context(running_browser(gate=True))
             return self._browser
-
-    async def _launch(self, stack: AsyncExitStack) -> Browser:
-        """Start a browser that ends with the stack."""
-        if self._playwright is None:
-            self._playwright = await self._stack.enter_async_context(_playwright.async_driver())
-        options = launch_options(stack.enter_context(scratch_folder()), gate=True)
-        for sandbox in (False,) if is_root() else (True, False):
-            try:
-                browser = await self._playwright.chromium.launch(chromium_sandbox=sandbox, **options)
-                stack.push_async_callback(_end, browser)
-                return browser
-            except _playwright.PlaywrightError as error:
-                problem = error
-            if sandbox:
-                tqdm.write("note: Chromium's sandbox is not available here; pages print without it", file=sys.stderr)
-        raise ServiceError(f"Chromium does not start: {problem.message.splitlines()[0]}") from problem
-
-
-async def _end(browser: Browser) -> None:
-    with suppress(_playwright.PlaywrightError):  # it may have ended by itself
-        await browser.close()
 
 
 class _GoneError(Exception):

@@ -17,12 +17,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
+from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from exhibit.converters._web.changes import Change, changes_between
 from exhibit.converters._web.fetch import Fetched, add_fetch_arguments, fetch_all, fetch_folder, policy_from
 from exhibit.evidence import Document, Span, locate, read_document
+from exhibit.law.sentences import sentences
 from exhibit.schemas.bundle import INFO, read_info
 from exhibit.schemas.command import FAILED, Parser, guarded, spelled
 from exhibit.schemas.errors import BundleError, SourceError, ToolkitError
@@ -31,6 +32,49 @@ from exhibit.storage.bundle import Bundle, open_bundle
 from exhibit.storage.locations import Remote
 from exhibit.storage.scratch import scratch_folder
 from exhibit.storage.whole import write_whole
+
+_MOST_WORDS = 3000
+"""Words of a passage that are compared one by one; of a longer one all count as changed."""
+
+
+class Change(NamedTuple):
+    """A passage that was replaced, or only removed or only added."""
+
+    removed: str
+    added: str
+    words_removed: tuple[str, ...]
+    words_added: tuple[str, ...]
+
+
+def changes_between(old: str, new: str) -> list[Change]:
+    """Return what is different in the words of two texts; how they are broken into lines does not count."""
+    before, after = _sentences(old), _sentences(new)
+    changes = []
+    for tag, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if tag != "equal":
+            removed, added = " ".join(before[a:b]), " ".join(after[c:d])
+            if removed.split() != added.split():  # the same words in other sentences
+                changes.append(Change(removed, added, *_differing(removed.split(), added.split())))
+    return changes
+
+
+def _sentences(text: str) -> list[str]:
+    plain = " ".join(text.split())
+    return [plain[span.start : span.end] for span in sentences(plain)]
+
+
+def _differing(removed: list[str], added: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the words that only one of two passages has at its place."""
+    if max(len(removed), len(added)) > _MOST_WORDS:
+        return tuple(removed), tuple(added)
+    gone: list[str] = []
+    come: list[str] = []
+    for tag, a, b, c, d in SequenceMatcher(None, removed, added, autojunk=False).get_opcodes():
+        if tag != "equal":
+            gone += removed[a:b]
+            come += added[c:d]
+    return tuple(gone), tuple(come)
+
 
 CHANGED = 4
 """The exit code where a source is not what it was."""

@@ -2,14 +2,16 @@
 
 A term counts once however often it is used, in the singular or plural. A US term is no fault inside a quotation, as
 part of a name (the Attorney General, Discovery Holdings Ltd), in a use that is English too (power of attorney, the
-discovery of a fraud), or where the truth itself has it. None where the truth has no UK term.
+discovery of a fraud), or where the truth itself has it. None where the truth has no UK term. Parity "seed" takes
+`lawyer` and `settlement offer`, which English lawyers say as well, for US terms.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 
-from exhibit.evaluation.metrics import About, Case, per_case
+from exhibit.evaluation.metrics import About, Case, Options, Values, each
 
 ABOUT = {
     "legal_terminology_accuracy": About(
@@ -21,6 +23,7 @@ ABOUT = {
     )
 }
 
+Terms = Mapping[str, re.Pattern[str]]
 PENALTY = 0.5
 """What is left of a score for each different US term."""
 
@@ -76,15 +79,16 @@ def _spaced(term: str) -> str:
 
 _UK_TERMS = _compiled(_UK)
 _US_TERMS = _compiled(_US)
+_SEED_TERMS = _US_TERMS | _compiled("lawyers?; settlement offers?")
 
 
-def _score(case: Case) -> float | None:
+def _score(case: Case, terms: Terms) -> float | None:
     """Return the share times its penalties for each answer, None where the truth has no UK term."""
     expected, answer = uk_terms(case.truth), case.reply.answer or ""
     if not expected:
         return None
     share = len(expected & uk_terms(answer)) / len(expected)
-    return float(share * PENALTY ** len(us_terms(answer) - us_terms(case.truth)))
+    return float(share * PENALTY ** len(us_terms(answer, terms) - us_terms(case.truth, terms)))
 
 
 def uk_terms(text: str) -> set[str]:
@@ -93,12 +97,10 @@ def uk_terms(text: str) -> set[str]:
     return {term for term, pattern in _UK_TERMS.items() if pattern.search(straight)}
 
 
-def us_terms(text: str) -> set[str]:
+def us_terms(text: str, terms: Terms = _US_TERMS) -> set[str]:
     """Return the US terms that a text uses as its own words."""
     own = _CASE_NAME.sub(" ", _TOO.sub(" ", _QUOTED.sub(" ", text)))
-    return {
-        term for term, pattern in _US_TERMS.items() if any(not _is_name(own, match) for match in pattern.finditer(own))
-    }
+    return {term for term, pattern in terms.items() if any(not _is_name(own, match) for match in pattern.finditer(own))}
 
 
 def _is_name(text: str, match: re.Match[str]) -> bool:
@@ -110,4 +112,10 @@ def _is_name(text: str, match: re.Match[str]) -> bool:
     return bool(_NAME_AFTER.match(text, match.end()) or (_NAME_BEFORE.search(before) and not article))
 
 
-NAMES, measure = per_case(legal_terminology_accuracy=_score)
+NAMES = ("legal_terminology_accuracy",)
+
+
+def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+    """Return the share of each answer."""
+    terms = _SEED_TERMS if options.parity == "seed" else _US_TERMS
+    return {"legal_terminology_accuracy": each(cases, lambda case: _score(case, terms))}

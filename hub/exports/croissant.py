@@ -11,6 +11,7 @@ from exhibit.hub.exports import Export
 from exhibit.schemas.bundle import GOLD, TRAIN
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import BundleInfo
+from exhibit.storage.bundle import sha256_of
 
 FILE = "croissant.json"
 _TEMPLATE = Path(__file__).parent.parent / FILE
@@ -24,11 +25,16 @@ def write(export: Export, folder: Path) -> None:
         raise BundleError(f"{export.bundle.root}: no bundle.json; its licence and its files' checksums are needed")
     for name in (TRAIN, GOLD):
         (folder / name).write_bytes((export.bundle.root / name).read_bytes())
-    text = json.dumps(describe(info), ensure_ascii=False, indent=1)
+    write_description(info, folder)
+
+
+def write_description(info: BundleInfo, folder: Path) -> None:
+    """Write the description of a bundle into a folder that holds the questions and the gold."""
+    text = json.dumps(describe(info, folder), ensure_ascii=False, indent=1)
     (folder / FILE).write_text(text + "\n", encoding="utf-8", newline="\n")
 
 
-def describe(info: BundleInfo) -> dict[str, Any]:
+def describe(info: BundleInfo, folder: Path) -> dict[str, Any]:
     """Return a bundle in the vocabulary of Croissant 1.0."""
     told: dict[str, Any] = json.loads(_TEMPLATE.read_text(encoding="utf-8"))
     told |= {
@@ -39,6 +45,6 @@ def describe(info: BundleInfo) -> dict[str, Any]:
         "citeAs": info.citation or info.title,
     }
     for file in told["distribution"]:
-        entry = info.files[file["name"]]
-        file |= {"contentSize": f"{entry.bytes} B", "sha256": entry.sha256}
+        path = folder / file["name"]
+        file |= {"contentSize": f"{path.stat().st_size} B", "sha256": sha256_of(path)}
     return {name: value for name, value in told.items() if value}

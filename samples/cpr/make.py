@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from exhibit.converters._print import Printer
+from exhibit.converters._text_pdf import Block, print_blocks
 
 _HERE = Path(__file__).parent
 _OUT = _HERE / "documents"
@@ -82,7 +83,9 @@ def main() -> None:
     shutil.rmtree(_OUT, ignore_errors=True)
     _OUT.mkdir()
     _exports()
-    shutil.copyfile(_HERE / "remote.txt", _OUT / "registry-note-3.html")
+    title, *paragraphs = (_HERE / "remote.txt").read_text(encoding="utf-8").strip().split("\n\n")
+    blocks = [Block("h2" if words.startswith("#") else "p", words.lstrip("# ")) for words in paragraphs]
+    print_blocks([Block("h1", title), *blocks], _OUT / "registry-note-3.pdf", title=title)
     with Printer() as printer:
         printer.print_html(_guide(), _OUT / _GUIDE)
     print(f"{len(list(_OUT.iterdir()))} files in {_OUT}")

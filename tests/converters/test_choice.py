@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from exhibit.converters._benchmark import Benchmark, Item, Quote, RawDocument, RawRow, Tally
-from exhibit.converters._choice import choose
+from exhibit.converters._benchmark import Benchmark, Item, Quote, RawDocument, RawRow, Tally, choose
 
 ROWS = [
     RawRow(0, "first?", "yes", (Quote("a.txt", "yes"),), "a.txt"),

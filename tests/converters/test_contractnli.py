@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from exhibit.converters import contractnli
-from exhibit.converters._benchmark import Benchmark, Tally
-from exhibit.converters._choice import choose
+from exhibit.converters._benchmark import Benchmark, Tally, choose
 from exhibit.converters._cli import main
 from exhibit.evidence import read_document
 from exhibit.evidence.fold import fold
@@ -299,7 +298,7 @@ def test_what_is_not_the_release_is_refused(copy):
 
 def test_two_folders_with_splits_are_refused(copy):
     shutil.copytree(copy, copy.parent / "again")
-    with pytest.raises(SourceError, match="pass one contract-nli folder"):
+    with pytest.raises(SourceError, match="several train.json"):
         read(copy.parent)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from argparse import Namespace
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -12,13 +13,14 @@ from threading import Thread
 import pytest
 
 from exhibit.converters import cpr
-from exhibit.converters._benchmark import RawDocument, Tally
+from exhibit.converters._benchmark import RawDocument, Tally, choose
 from exhibit.converters._cpr.citations import Citation, citations
 from exhibit.converters._cpr.corpus import LONGEST_WHOLE, Corpus, Row
-from exhibit.converters._cpr.pages import blocks_of
+from exhibit.converters._cpr.parsing import blocks_of
 from exhibit.converters._cpr.sources import NO_DOCUMENT, Source, full_name, kind_of, load, reference_of
 from exhibit.converters._text_pdf import Block
-from exhibit.converters._web.fetch import Policy
+from exhibit.converters._web.fetch import Policy, corpus_names
+from exhibit.converters._web.gate import flaw_of
 from exhibit.evidence import read_document
 from exhibit.evidence.check import check_gold
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
@@ -432,11 +434,13 @@ def test_errors_name_what_was_expected(tmp_path):
     with pytest.raises(SourceError, match="nowhere: no such file or folder; --documents takes"):
         read_rows(source, "--documents", str(tmp_path / "nowhere"))
     shutil.copy(source / "ground_truth.jsonl", source / "ground_truth_2.jsonl")
-    with pytest.raises(SourceError, match="several tables: ground_truth.jsonl and ground_truth_2.jsonl"):
+    with pytest.raises(
+        SourceError, match=r"several ground_truth\*.jsonl: .*ground_truth.jsonl and .*ground_truth_2.jsonl"
+    ):
         read_rows(source)
     assert len(read_rows(source / "ground_truth.jsonl")[0].rows) == 1
     (tmp_path / "empty").mkdir()
-    with pytest.raises(SourceError, match=r"no \.jsonl file in it"):
+    with pytest.raises(SourceError, match=r"no ground_truth\*.jsonl in it; expected a .jsonl file"):
         read_rows(tmp_path / "empty")
     with pytest.raises(SourceError, match="no document in it; expected JSON exports, PDFs or HTML"):
         read_rows(source / "ground_truth.jsonl", "--documents", str(tmp_path / "empty"))
@@ -457,13 +461,43 @@ def test_two_documents_of_one_name_are_refused_and_two_that_differ_are_told(tmp_
 
 
 def test_a_limit_keeps_the_documents_that_are_asked_about(samples):
-    benchmark, _ = read_rows(samples / "cpr", "--limit", "2")
+    benchmark, tally = read_rows(samples / "cpr", "--limit", "2")
+    benchmark = choose(benchmark, Namespace(limit=2, answerable_only=False), tally)
     names = {document.filename for document in benchmark.documents}
     assert names == {"Part 4 – Service of Documents.pdf", "Practice Direction 12 – Fees And Costs.pdf"}
     assert [row.id for row in benchmark.rows] == [0, 1, 6, 7, 9]
 
 
 # ---------------------------------------------------------------- pages and links
+
+
+def test_the_list_of_addresses_that_comes_with_it_is_sound(tmp_path, monkeypatch):
+    asked: list[str] = []
+
+    def fetch(urls, **more):
+        asked.extend(urls)
+        return {}
+
+    monkeypatch.setattr("exhibit.converters._cpr.sources.fetch_all", fetch)
+    with pytest.raises(SourceError, match="none of its [0-9]{3} URLs gave a document"):
+        read_rows(written(tmp_path / "s", LINE), "--documents", "shipped")
+    assert len(corpus_names(asked)) == len(asked) > 200 and all(flaw_of(url) is None for url in asked)
+    assert any("circuit-commercial" in url for url in asked)
+
+
+def test_a_page_is_named_by_its_title_and_cited_by_its_headings(tmp_path):
+    page = (
+        "<!doctype html><title>Remote Hearings</title><style>p { color: red }</style><h1>Remote Hearings</h1>"
+        "<h2>Joining</h2><p>A quiet room.</p><h2>If the line fails</h2><p>The hearing stops.</p>"
+    )
+    row = {"question": "And if the line fails?", "truth": "It stops. [Remote Hearings#page=If the line fails]"}
+    source = written(tmp_path / "s", row)
+    (source / "registry-note-3.html").write_text(page, encoding="utf-8")
+    benchmark, _ = read_rows(source)
+    [quote] = benchmark.rows[0].quotes
+    [document] = [raw for raw in benchmark.documents if raw.filename == quote.filename == "registry-note-3.pdf"]
+    assert document.title == "Remote Hearings" and document.html == page
+    assert quote.text == "If the line fails\n\nThe hearing stops." and quote.section
 
 
 @pytest.fixture

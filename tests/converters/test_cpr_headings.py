@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exhibit.converters._cpr.courts import Court, guide_courts, unknown_courts
+from exhibit.converters._cpr.citations import Court, guide_courts, unknown_courts
 from exhibit.converters._cpr.headings import Heading, find_headings, lines_of
 from exhibit.converters._cpr.names import likeness, read_name
 from exhibit.evidence import Document, Span

@@ -149,9 +149,9 @@ def drop_column(rows):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (drop_column, "no column 'Insurance' (1 missing); is this CUAD v1?"),
+        (drop_column, "no column 'Insurance' (1 missing); is this Contract Understanding"),
         (lambda rows: rows.__delitem__(slice(1, None)), "no rows"),
-        (lambda rows: rows[1].pop(), "line 2 has 82 fields, the header 83"),
+        (lambda rows: rows[1].pop(), "record 2 has 82 fields, the header 83"),
     ],
 )
 def test_a_broken_table_is_a_clear_error(source, convert, capsys, change, message):
@@ -164,7 +164,7 @@ def test_a_wrong_encoding_is_a_clear_error(source, convert, capsys):
     path = source / "master_clauses.csv"
     path.write_bytes(path.read_text(encoding="utf-8").encode("latin-1", "replace"))
     convert("cuad", "--source", source, expect=1)
-    assert "master_clauses.csv: not UTF-8" in capsys.readouterr().err
+    assert "master_clauses.csv: not a CSV file in UTF-8" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("cell", ["['unclosed", "{'a': 1}", "[1, 2]", "__import__('os').system('touch /tmp/x')"])
@@ -268,7 +268,7 @@ def test_help_teaches(capsys):
 
 def quotes_located_in_text(root: Path) -> tuple[int, int]:
     """Return how many quotes of the release there are, and how many are found in its text files."""
-    from exhibit.converters._pairing import pair_files
+    from exhibit.converters._titles import pair_files
     from exhibit.converters.cuad import quotes_of, read_table
     from exhibit.evidence import locate, read_document
 

@@ -244,7 +244,7 @@ def test_a_source_may_lie_further_down_but_there_must_be_one(tmp_path, source):
     shutil.copytree(source, tmp_path / "down" / "data")
     assert len(read(tmp_path)[0].rows) == 15
     shutil.copytree(source, tmp_path / "other")
-    with pytest.raises(SourceError, match="several sources"):
+    with pytest.raises(SourceError, match="several benchmarks"):
         read(tmp_path)
 
 

@@ -15,7 +15,7 @@ import pytest
 from exhibit.converters import maud
 from exhibit.converters._benchmark import Benchmark, Tally
 from exhibit.converters._cli import main
-from exhibit.converters._maud.text import find_excerpts, read_cell, titles_of
+from exhibit.converters._maud_release import find_excerpts, read_cell, titles_of
 from exhibit.evidence import Document, read_document
 from exhibit.evidence.fold import fold
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.converters._benchmark import Benchmark, DatasetInfo, Item, Quote, RawDocument, RawRow, Tally
-from exhibit.converters._choice import choose
+from exhibit.converters._benchmark import Benchmark, DatasetInfo, Item, Quote, RawDocument, RawRow, Tally, choose
 from exhibit.converters._cli import make_parser
 from exhibit.converters._materialise import Task, materialise
 from exhibit.converters._patches import CORRECTED, ELSEWHERE, UNFIT, patched

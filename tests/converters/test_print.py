@@ -21,10 +21,9 @@ from exhibit.converters._benchmark import RawDocument
 from exhibit.converters._browser import fetch_browser, find_browser, launch_arguments, require_browser
 from exhibit.converters._fonts import font_hashes, font_path
 from exhibit.converters._materialise import materialise, tasks
-from exhibit.converters._press import Press
-from exhibit.converters._print import PAGE, Printer, pdf_options, printing
+from exhibit.converters._pages import html_from_text
+from exhibit.converters._print import PAGE, Press, Printer, pdf_options, printing
 from exhibit.converters._text_pdf import printer_name
-from exhibit.converters._typeset import html_from_text
 from exhibit.engine import Limits
 from exhibit.engine.programs import programs_below
 from exhibit.evidence import fold, read_document
@@ -90,7 +89,9 @@ def test_a_driver_that_cannot_start_is_one_line(monkeypatch, tmp_path, error):
     def start(self: object) -> None:
         raise error
 
-    monkeypatch.setattr("playwright.sync_api._context_manager.PlaywrightContextManager.start", start)
+    for way in ("sync", "async"):
+        monkeypatch.setattr(f"playwright.{way}_api._context_manager.PlaywrightContextManager.start", start)
+    monkeypatch.setattr("playwright.sync_api._context_manager.PlaywrightContextManager.__enter__", start)
     with pytest.raises(ServiceError, match=r"^Playwright's driver does not start: .*ulimit -v and ulimit -n$"):
         Printer().__enter__()
     monkeypatch.delenv("EXHIBIT_BROWSER", raising=False)
@@ -123,7 +124,7 @@ def test_the_same_page_gives_the_same_bytes(printer, tmp_path):
 
 
 def test_a_page_that_cannot_be_printed_is_one_document_less(printer, tmp_path):
-    printer._browser.close()
+    printer._runner.run(printer._browser.close())
     with pytest.raises(DocumentError, match="bad.pdf: Chromium cannot print it"):
         printer.print_html("<p>Words.</p>", tmp_path / "bad.pdf")
     printer.print_html("<p>Words.</p>", tmp_path / "good.pdf")

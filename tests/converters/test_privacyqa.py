@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from exhibit.converters import privacyqa
-from exhibit.converters._benchmark import RawRow, Tally
-from exhibit.converters._choice import choose
+from exhibit.converters._benchmark import RawRow, Tally, choose
 from exhibit.evidence import read_document
 from exhibit.evidence.fold import fold
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN

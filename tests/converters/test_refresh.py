@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from exhibit.converters import web
-from exhibit.converters._web.changes import changes_between
 from exhibit.converters._web.fetch import Policy
-from exhibit.converters._web.refresh import CHANGED
+from exhibit.converters._web.refresh import CHANGED, changes_between
 from exhibit.evidence import read_document
 from tests.converters.site import Site, serve
 from tests.evidence import files

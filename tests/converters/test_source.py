@@ -6,13 +6,16 @@ import dataclasses
 import hashlib
 import http.server
 import io
+import re
 import stat
 import threading
 import zipfile
+from functools import partial
+from importlib import import_module
 
 import pytest
 
-from exhibit.converters import _source
+from exhibit.converters import _source, privacyqa
 from exhibit.converters._benchmark import Download
 from exhibit.converters._source import fetch, open_source, unpack
 from exhibit.converters.cuad import INFO
@@ -125,7 +128,7 @@ def info(server, tmp_path, monkeypatch):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     url = f"http://127.0.0.1:{server.server_port}/files/CUAD_v1.zip"
     digest = hashlib.sha256(server.data).hexdigest()
-    return dataclasses.replace(INFO, download=Download(url=url, sha256=digest, bytes=len(server.data)))
+    return dataclasses.replace(INFO, downloads=(Download(url=url, sha256=digest, bytes=len(server.data)),))
 
 
 def test_a_download_is_checked_kept_and_not_repeated(server, info, capsys):
@@ -154,21 +157,64 @@ def test_a_server_without_ranges_starts_anew(server, info):
 
 
 def test_other_content_than_pinned_is_removed(server, info):
-    wrong = dataclasses.replace(info, download=dataclasses.replace(info.download, sha256="0" * 64))
+    wrong = dataclasses.replace(info, downloads=(dataclasses.replace(info.downloads[0], sha256="0" * 64),))
     with pytest.raises(SourceError, match="expected 0000.*the file was removed"):
         fetch(wrong)
     assert not list(_source.cache_folder().rglob("CUAD*"))
 
 
 def test_no_server_is_a_clear_error(info, server):
-    gone = dataclasses.replace(info, download=dataclasses.replace(info.download, url="http://127.0.0.1:9/x.zip"))
+    gone = dataclasses.replace(
+        info, downloads=(dataclasses.replace(info.downloads[0], url="http://127.0.0.1:9/x.zip"),)
+    )
     with pytest.raises(ServiceError, match="pass it with --source"):
         fetch(gone)
 
 
 def test_without_a_download_the_source_must_be_given():
     with pytest.raises(SourceError, match="has no download: pass --source"):
-        fetch(dataclasses.replace(INFO, download=None))
+        fetch(dataclasses.replace(INFO, downloads=()))
+
+
+BENCHMARKS = ("cuad", "contractnli", "maud", "privacyqa", "cpr", "legalbenchrag", "acord")
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_a_benchmark_is_pinned_or_says_how_to_get_it(name):
+    info = import_module(f"exhibit.converters.{name}").INFO
+    assert bool(info.downloads) != bool(info.by_hand)
+    for one in info.downloads:
+        assert one.url.startswith("https://") and re.fullmatch(r"[0-9a-f]{64}", one.sha256) and one.bytes > 1 << 20
+    if not info.downloads:
+        with pytest.raises(SourceError, match=re.escape(info.by_hand)):
+            fetch(info)
+
+
+def test_a_release_of_several_files_is_downloaded_into_one_folder(samples, convert, monkeypatch, tmp_path):
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
+    folder = samples / "privacyqa" / "data"
+    handler = partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
+    monkeypatch.setattr(http.server.SimpleHTTPRequestHandler, "log_message", lambda *args: None)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        pins = [
+            Download(
+                url=f"http://127.0.0.1:{server.server_port}/{path.name}",
+                sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
+                bytes=path.stat().st_size,
+            )
+            for path in sorted(folder.glob("policy_*.csv"))
+        ]
+        assert len(pins) == len(privacyqa.INFO.downloads) == 2
+        monkeypatch.setattr(privacyqa, "INFO", dataclasses.replace(privacyqa.INFO, downloads=tuple(pins)))
+        downloaded = convert("privacyqa", out="downloaded")
+        server.shutdown()
+    given = convert("privacyqa", "--source", folder, out="given")
+    assert (downloaded / "train.json").read_bytes() == (given / "train.json").read_bytes()
+    assert sorted(path.name for path in (tmp_path / "cache" / "privacyqa").iterdir()) == [
+        "policy_test_data.csv",
+        "policy_train_data.csv",
+    ]
 
 
 def test_the_archive_itself_is_a_source(samples, convert, converted, tmp_path):

@@ -12,8 +12,7 @@ import pytest
 
 from exhibit.converters import statutes
 from exhibit.converters._benchmark import Benchmark, Tally
-from exhibit.converters._statutes.markdown import read_law, wrapped
-from exhibit.converters._statutes.versions import read_versions
+from exhibit.converters._laws import read_law, read_versions, wrapped
 from exhibit.schemas.errors import SourceError
 from tests.conftest import Convert
 
@@ -33,7 +32,7 @@ def test_the_sample_becomes_a_bundle_all_of_whose_gold_is_exact(converted: Conve
         "effective_to": "2022-12-31",
     }
     gold = [json.loads(line) for line in (bundle / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert {line["labels"]["kind"] for line in gold} == set(statutes.KINDS)
+    assert {line["labels"]["kind"] for line in gold} == set(statutes.INFO.asked)
     assert "| `repealed` | impossible: a provision that was repealed on that day | 1 |" in (
         (bundle / "README.md").read_text(encoding="utf-8")
     )

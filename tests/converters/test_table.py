@@ -17,7 +17,7 @@ import pytest
 
 from exhibit.converters import table
 from exhibit.converters._benchmark import Benchmark, Tally
-from exhibit.converters._parquet import read_parquet
+from exhibit.converters._records import read_parquet
 from exhibit.engine import Limits, guarded
 from exhibit.engine._worker import dismiss
 from exhibit.evidence import read_document

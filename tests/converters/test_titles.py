@@ -101,7 +101,8 @@ def source(samples, tmp_path):
     return shutil.copytree(samples / "cuad" / "CUAD_v1", tmp_path / "CUAD_v1")
 
 
-def test_llm_titles_are_asked_once_and_stored_beside_the_source(llm, source, convert, capsys):
+def test_llm_titles_are_asked_once_and_kept(llm, source, convert, capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     first = convert("cuad", "--source", source, "--titles", "llm", "--limit", "2", out="first")
     questions = {
         row["question"].split(";")[0] for row in json.loads((first / "train.json").read_text(encoding="utf-8"))
@@ -114,8 +115,8 @@ def test_llm_titles_are_asked_once_and_stored_beside_the_source(llm, source, con
     second = convert("cuad", "--source", source, "--titles", "llm", "--limit", "2", out="second")
     assert len(llm.asked) == 2
     assert (second / "train.json").read_bytes() == (first / "train.json").read_bytes()
-    stored = (source / "exhibit-titles.json").read_text(encoding="utf-8")
-    assert "Deed 1" in stored and "planted" not in stored + capsys.readouterr().err
+    kept = b"".join(path.read_bytes() for path in (tmp_path / "cache" / "titles").iterdir())
+    assert b"Deed 1" in kept and b"planted" not in kept + capsys.readouterr().err.encode()
 
 
 def test_llm_titles_that_clash_are_told_apart(llm, source, convert):

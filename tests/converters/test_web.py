@@ -26,12 +26,10 @@ from exhibit.converters import web
 from exhibit.converters._benchmark import Tally
 from exhibit.converters._cli import main
 from exhibit.converters._fonts import font_hashes
-from exhibit.converters._web import addresses, download
-from exhibit.converters._web.addresses import Addresses, flaw_of
+from exhibit.converters._web import download, gate
 from exhibit.converters._web.download import USER_AGENT, Hosts
-from exhibit.converters._web.fetch import Policy, fetch_all
-from exhibit.converters._web.gate import Gate
-from exhibit.converters._web.stems import corpus_names, filename_of, stem_of
+from exhibit.converters._web.fetch import Policy, corpus_names, fetch_all, filename_of, stem_of
+from exhibit.converters._web.gate import Addresses, Gate, flaw_of
 from exhibit.evidence import read_document
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN
 from exhibit.schemas.errors import SourceError
@@ -205,7 +203,7 @@ def hostile(site_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("EXHIBIT_CACHE", str(folder / "cache"))
             patch.setattr(socket, "getaddrinfo", look_up)
-            patch.setattr(addresses, "is_public", lambda address: address == "127.0.0.1")
+            patch.setattr(gate, "is_public", lambda address: address == "127.0.0.1")
             assert main(web, flags) == 0
         yield Run(site, folder / "bundle", folder / "cache")
 

@@ -6,20 +6,22 @@ import json
 import re
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
 from exhibit.draft import folder
 from exhibit.draft.__main__ import main
-from exhibit.draft.asked import Asker
+from exhibit.draft.asked import FIRST, MORE, Asker
 from exhibit.draft.drafts import worded
 from exhibit.draft.made import made_from
-from exhibit.evidence import read_document
+from exhibit.evidence import Document, read_document
 from exhibit.hub.publish import main as publish
 from exhibit.law.profile import read_profile
 from exhibit.law.sentences import sentences
 from exhibit.law.structure import read_structure
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.reader import Found, Reading
+from exhibit.rag.ingest import Prepared
 from exhibit.schemas.models import DraftInfo, wilson
 from exhibit.schemas.validate import validate
 
@@ -173,3 +175,24 @@ def test_what_is_said_beside_every_figure(wrong, judged, told):
     assert told in info.told(200) and info.told(200).startswith("drafted, 40 of 200 reviewed by a person")
     low, high = wilson(2, 40)
     assert (round(low, 3), round(high, 3)) == (0.014, 0.165)
+
+
+def test_few_chunks_are_read_and_none_where_all_are_far():
+    read: list[int] = []
+
+    class Counted(Scripted):
+        def score(self, question, passages):
+            read.append(len(passages))
+            return [0.0] * len(passages)
+
+    texts = tuple(f"clause {number} of the agreement" for number in range(20))
+    profile = read_profile(Document("a.txt", " ".join(texts), ()))
+    table = np.zeros((len(texts), 4), np.int64)
+    prepared = Prepared("a.txt", " ".join(texts), 0, (), "", profile, table, (), texts, None, None, None)
+    embedder = Hashing(64)
+    chunks = embedder.embed(list(texts), role="passage")
+    judged = Asker(embedder, Counted(), Scripted()).judge("Which clause?", ["Which clause?"], prepared, chunks)
+    assert judged.status == "absent" and read == [FIRST, MORE - FIRST], "more are read where the first do not answer"
+    read.clear()
+    far = Asker(embedder, Counted(), Scripted(), far=1.1).judge("Which clause?", ["Which clause?"], prepared, chunks)
+    assert far == ("absent", (), 0.99) and not read

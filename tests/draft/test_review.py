@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
+from pathlib import Path
 
 import pytest
 
+from exhibit import viewer
 from exhibit.schemas.validate import validate
+from exhibit.viewer.page import languages, read
 from exhibit.viewer.review.__main__ import main as review
 from exhibit.viewer.review.drafts import DraftedBundle
 from tests.draft.test_draft import contracts, draft
+from tests.viewer.watching import watched
 
 __all__ = ["contracts"]
 
@@ -157,3 +162,30 @@ def test_a_bundle_that_nobody_drafted_is_refused(tmp_path, drafted, capsys):
 def test_ids_are_drawn_in_the_same_order_everywhere(drafted):
     bundle = DraftedBundle(drafted[0])
     assert bundle.worth_judging(8) == DraftedBundle(drafted[0]).worth_judging(8)
+
+
+LANGUAGES = Path(viewer.__file__).parent / "languages"
+
+
+@pytest.mark.parametrize("language", languages()[1:])
+def test_the_page_speaks_other_languages(drafted, tmp_path, browser, language):
+    words = tomllib.loads((LANGUAGES / f"{language}.toml").read_text("utf-8"))
+    data = page_of(drafted[0], tmp_path, "--sample", "3", "--language", language)
+    with watched(browser, (tmp_path / "page.html").as_uri()) as page:
+        assert page.locator("html").get_attribute("lang") == language
+        assert page.locator("#save").inner_text() == words["Save the review"]
+        page.keyboard.press("1")
+        told = words["${done} of ${CASES.length} judged"].replace("${done}", "1")
+        assert page.locator("#done").inner_text() == told.replace("${CASES.length}", str(len(data["cases"])))
+        assert words["Do the proposed words answer it?"] in page.locator("#shown").inner_text()
+
+
+def test_every_text_of_a_language_is_one_of_the_page():
+    sources = "".join(read(name) for name in ("review.html.j2", "marking.js", "judging.js", "review.js"))
+    files = {path.stem: tomllib.loads(path.read_text("utf-8")) for path in LANGUAGES.glob("*.toml")}
+    assert files.keys() == {"cs", "de"} and files["cs"].keys() == files["de"].keys()
+    for words in files.values():
+        for english, other in words.items():
+            assert any(f"{a}{english}{b}" in sources for a, b in ('""', "``", "><")), english
+            parts = [sorted(re.findall(r"\$\{.*?\}|</?\w+>", text)) for text in (english, other)]
+            assert parts[0] == parts[1], english

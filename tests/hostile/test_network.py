@@ -60,11 +60,13 @@ def recorder() -> Iterator[tuple[int, list[bytes]]]:
 def through(monkeypatch: pytest.MonkeyPatch, port: int, *, sealed: bool) -> None:
     """Let the printing browser send whatever it sends to a port of this machine."""
 
-    def options(folder: Path) -> dict[str, object]:
-        there = {"server": f"http://127.0.0.1:{port}", "bypass": "<-loopback>"}
-        return _browser.launch_options(folder, gate=not sealed) | {"proxy": there}
+    usual = _browser.launch_options
 
-    monkeypatch.setattr(_print, "launch_options", options)
+    def options(folder: Path, *, gate: bool) -> dict[str, object]:
+        there = {"server": f"http://127.0.0.1:{port}", "bypass": "<-loopback>"}
+        return usual(folder, gate=not sealed) | {"proxy": there}
+
+    monkeypatch.setattr(_browser, "launch_options", options)
 
 
 def test_a_document_asks_for_nothing_in_any_of_eighty_ways_and_is_printed(tmp_path, monkeypatch):
@@ -86,11 +88,11 @@ def test_a_document_asks_for_nothing_in_any_of_eighty_ways_and_is_printed(tmp_pa
 
 
 def test_the_same_references_are_heard_from_a_browser_that_is_not_sealed(tmp_path, monkeypatch):
-    def hand_over(html: bytes, route: Route) -> None:
+    async def hand_over(html: bytes, route: Route) -> None:
         if route.request.url == _print._ADDRESS:
-            route.fulfill(status=200, content_type="text/html", body=html)
+            await route.fulfill(status=200, content_type="text/html", body=html)
         else:
-            route.continue_()
+            await route.continue_()
 
     monkeypatch.setattr(_print, "_hand_over", hand_over)
     monkeypatch.setitem(_print.PAGE, "offline", False)

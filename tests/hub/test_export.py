@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import zlib
 from collections import defaultdict
 from importlib import import_module
 from pathlib import Path
@@ -492,7 +493,16 @@ def test_parquet_has_the_types_and_values_of_the_bundle(small, tmp_path):
 
 
 def test_every_format_writes_the_same_bytes_twice(small, tmp_path):
-    assert format_names() == ["beir", "beir_passages", "croissant", "legalbenchrag", "parquet", "squad"]
+    assert format_names() == [
+        "beir",
+        "beir_passages",
+        "croissant",
+        "inspect",
+        "legalbenchrag",
+        "mteb",
+        "parquet",
+        "squad",
+    ]
     for name in set(format_names()) - {"croissant"}:  # it needs a bundle.json, and has a test of its own
         one, two = (export(small, name, tmp_path / f"{name}{n}") for n in (1, 2))
         first, second = ({p.relative_to(f): p.read_bytes() for p in f.rglob("*") if p.is_file()} for f in (one, two))
@@ -531,3 +541,85 @@ def test_the_summary_names_what_was_written_and_what_was_left_out(small, tmp_pat
     out = capsys.readouterr().out
     assert "benchmarks/ (1), corpus/ (2), export.json" in out
     assert "left out: impossible question: 1" in out
+
+
+def test_every_bundle_has_its_croissant(pdf_bundle, tmp_path):
+    told = json.loads((pdf_bundle / "croissant.json").read_text(encoding="utf-8"))
+    for file in told["distribution"]:
+        assert hashlib.sha256((pdf_bundle / file["contentUrl"]).read_bytes()).hexdigest() == file["sha256"]
+    exported = export(pdf_bundle, "croissant", tmp_path / "croissant")
+    assert (exported / "croissant.json").read_bytes() == (pdf_bundle / "croissant.json").read_bytes()
+    assert "croissant.json" in open_bundle(pdf_bundle).info.files
+
+
+def test_an_mteb_task_lies_beside_the_passages(pdf_bundle, pdf_texts, tmp_path):
+    exported = export(pdf_bundle, "mteb", tmp_path / "mteb", "--texts", pdf_texts)
+    told = json.loads((exported / "task.json").read_text(encoding="utf-8"))
+    assert told["type"] == "Retrieval" and told["main_score"] == "ndcg_at_10" and told["name"].endswith("Retrieval")
+    compile((exported / "task.py").read_text(encoding="utf-8"), "task.py", "exec")
+    passages = export(pdf_bundle, "beir_passages", tmp_path / "beir", "--texts", pdf_texts)
+    for name in ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv"):
+        assert (exported / name).read_bytes() == (passages / name).read_bytes()
+
+
+def test_an_inspect_task_has_a_sample_for_every_question(pdf_bundle, pdf_texts, tmp_path):
+    exported = export(pdf_bundle, "inspect", tmp_path / "inspect", "--texts", pdf_texts)
+    samples = [json.loads(line) for line in (exported / "questions.jsonl").read_text("utf-8").splitlines()]
+    bundle = open_bundle(pdf_bundle)
+    assert [sample["id"] for sample in samples] == [str(question.id) for question in bundle.questions]
+    characters = {entry.filename: entry.characters for entry in bundle.info.documents}
+    for sample, question in zip(samples, bundle.questions, strict=True):
+        assert sample["input"] == question.question and sample["target"] == question.answer
+        assert sample["metadata"]["is_impossible"] == question.is_impossible
+        name = sample["metadata"]["document"]
+        text = (exported / "documents" / f"{name}.txt").read_text("utf-8")
+        assert len(text) == characters[name]
+        assert sample["metadata"]["passages"] == [context.text for context in question.contexts]
+    compile((exported / "task.py").read_text(encoding="utf-8"), "task.py", "exec")
+
+
+@pytest.mark.interop
+def test_mteb_itself_runs_an_export(pdf_bundle, pdf_texts, tmp_path, monkeypatch):
+    import mteb
+    import numpy as np
+
+    class Words:
+        """A model of no sense: counts of words, hashed."""
+
+        mteb_model_meta = mteb.ModelMeta.create_empty({"name": "exhibit/words", "revision": "1"})
+
+        def encode(self, inputs, **_):
+            texts = [text for batch in inputs for text in batch["text"]]
+            vectors = np.zeros((len(texts), 512), np.float32)
+            for row, text in zip(vectors, texts, strict=True):
+                for word in text.lower().split():
+                    row[zlib.crc32(word.encode()) % 512] += 1
+            return vectors
+
+        def similarity(self, one, other):
+            return np.asarray(one) @ np.asarray(other).T
+
+        def similarity_pairwise(self, one, other):
+            return (np.asarray(one) * np.asarray(other)).sum(axis=1)
+
+    exported = export(pdf_bundle, "mteb", tmp_path / "mteb", "--texts", pdf_texts)
+    monkeypatch.syspath_prepend(exported)
+    import task
+
+    [result] = mteb.evaluate(Words(), [task.load()], cache=None).task_results
+    assert 0 < result.scores["test"][0]["ndcg_at_10"] <= 1
+
+
+@pytest.mark.interop
+def test_inspect_itself_runs_an_export(pdf_bundle, pdf_texts, tmp_path, monkeypatch):
+    import inspect_ai
+    from inspect_ai.model import ModelOutput, get_model
+
+    exported = export(pdf_bundle, "inspect", tmp_path / "inspect", "--texts", pdf_texts)
+    said = ModelOutput.from_content("mockllm/model", "The document does not say.")
+    model = get_model("mockllm/model", custom_outputs=[said] * len(open_bundle(pdf_bundle).questions))
+    [log] = inspect_ai.eval(str(exported / "task.py"), model=model, log_dir=str(tmp_path / "logs"), display="none")
+    assert log.status == "success"
+    impossible = sum(question.is_impossible for question in open_bundle(pdf_bundle).questions)
+    [score] = log.results.scores
+    assert score.metrics["mean"].value == pytest.approx(impossible / len(open_bundle(pdf_bundle).questions))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from huggingface_hub import ModelCard
 
 from exhibit.evaluation.metrics import about
 from exhibit.evaluation.statistics import Difference
@@ -46,6 +47,15 @@ def test_summary_shows_datasets_or_runs(runs, capsys):
     assert main(["summary", *map(str, runs), "--metrics", "drm"]) == 0
     head, line = capsys.readouterr().out.splitlines()
     assert head.split() == ["one", "two"] and line.split()[0] == "drm@1" and "0.750" in line
+
+
+def test_the_hub_reads_a_runs_means_from_a_models_card(runs, capsys):
+    assert main(["card", str(runs[0]), "--model", "me/my-rag", "--metrics", "recall@10,answer_f1"]) == 0
+    data = ModelCard(capsys.readouterr().out + "\n# My RAG\n").data
+    told = {(one.dataset_name, one.metric_type): (one.metric_value, one.metric_args["n"]) for one in data.eval_results}
+    assert data.model_name == "me/my-rag"
+    assert told == {("leases", "recall@10"): (0.45, 40), ("leases", "answer_f1"): (0.45, 40)}
+    assert all(one.metric_args["ci95"] and one.metric_name for one in data.eval_results)
 
 
 def test_a_mean_that_has_a_band_says_it(tmp_path, capsys):

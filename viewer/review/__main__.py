@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from exhibit.converters._corrected import apply_patch
+from exhibit.converters._patches import apply_patch
 from exhibit.engine import positive
 from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.records import write_json
@@ -26,6 +26,7 @@ from exhibit.schemas.bundle import TRAIN
 from exhibit.schemas.command import Parser, add_json, guarded, print_note, print_results, spelled
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.review import Review, is_review, read_patch, read_review
+from exhibit.viewer.page import languages
 from exhibit.viewer.review.agreement import Agreement, Share, agreements, shares
 from exhibit.viewer.review.corrections import Outcome, correct, rescored
 from exhibit.viewer.review.drafts import DraftedBundle, Reviewed, apply_reviews
@@ -53,7 +54,9 @@ def _make(options: Any) -> int:
     beside = (
         options.run.with_name(f"{options.run.name}-{NAME}") if isinstance(run, DraftedBundle) else options.run / NAME
     )
-    made = make_review(run, options.out or beside, by=options.by, size=options.sample, seed=options.seed)
+    made = make_review(
+        run, options.out or beside, by=options.by, size=options.sample, seed=options.seed, language=options.language
+    )
     if made.left_out:
         print_note(f"{made.left_out} pages could not be drawn or did not fit; the questions have their words")
     lines = f"{made.cases} of {made.of} questions, {made.sheets} pages\npage: {made.path}"
@@ -202,6 +205,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="KIND,…",
         help=f"kinds that take turns: {', '.join(BY)}, document, impossible, or a label (default: {','.join(BY)})",
     )
+    make.add_argument("--language", choices=languages(), default="en", help="of the page's own words (default: en)")
     make.add_argument("--out", type=Path, metavar="FILE", help=f"the page (default: RUN/{NAME})")
     read = commands.add_parser("read", help="agreement, corrected gold as patches, metrics with and without it")
     read.add_argument("files", nargs="+", type=Path, metavar="FILE", help="what the page saved, one a reviewer")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from exhibit.converters._build import DRAFTS
-from exhibit.converters._corrected import Changed, mended, row_of, write_changed
+from exhibit.converters._patches import Changed, mended, row_of, write_changed
 from exhibit.evaluation.documents import Documents
 from exhibit.evidence import Document
 from exhibit.schemas.errors import BundleError

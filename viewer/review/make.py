@@ -45,7 +45,7 @@ class Made(NamedTuple):
     """Pages that could not be drawn or did not fit."""
 
 
-def make_review(run: Reviewed, path: Path, *, by: Sequence[str], size: int, seed: int) -> Made:
+def make_review(run: Reviewed, path: Path, *, by: Sequence[str], size: int, seed: int, language: str = "en") -> Made:
     """Write the page of a sample."""
     drafted = isinstance(run, DraftedBundle)
     if isinstance(run, DraftedBundle):
@@ -60,8 +60,9 @@ def make_review(run: Reviewed, path: Path, *, by: Sequence[str], size: int, seed
     told = {"format": REVIEW, "review": _identity(run, keys), "run": run.name, "sample": sample, "drafted": drafted}
     text = page(
         f"Review of {run.name} – Exhibit",
-        render("review.html.j2", drafted=drafted),
+        render("review.html.j2", language=language, drafted=drafted),
         styles=["review.css"],
+        language=language,
         scripts=_SCRIPTS,
         data={"data": as_json({"about": told, "cases": cases, "sheets": album.sheets})},
     )

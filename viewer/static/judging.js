@@ -1,5 +1,6 @@
 /* One question: what it is, what is gold, what was answered, and what the reviewer makes of it. */
 const JUDGMENTS = ["right", "wrong", "unclear"];
+const SAID = { right: " right ", wrong: " wrong ", unclear: " unclear " };
 
 function heading(text) {
   return make("h3", {}, text);
@@ -50,7 +51,7 @@ function judging(title, name, value, first, change) {
     const id = `${name}-${judgment}`;
     const input = make("input", { type: "radio", name, id, value: judgment, checked: value === judgment });
     input.addEventListener("change", () => change(judgment));
-    set.append(make("label", { for: id }, input, ` ${judgment} `, make("kbd", {}, String(first + at))));
+    set.append(make("label", { for: id }, input, SAID[judgment], make("kbd", {}, String(first + at))));
   });
   return set;
 }

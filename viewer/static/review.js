@@ -48,6 +48,8 @@ function remember() {
   }
 }
 
+const STATES = { judged: ", judged", begun: ", begun", open: ", open" };
+
 function showProgress() {
   const done = states.filter(isDone).length;
   byId("progress").max = CASES.length;
@@ -58,7 +60,7 @@ function showProgress() {
     const state = isDone(states[n]) ? "judged" : isTouched(states[n]) ? "begun" : "open";
     item.className = state;
     button.setAttribute("aria-current", n === at ? "true" : "false");
-    button.querySelector(".unseen").textContent = `, ${state}`;
+    button.querySelector(".unseen").textContent = STATES[state];
   });
 }
 

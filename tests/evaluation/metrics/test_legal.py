@@ -304,6 +304,13 @@ def test_us_terms(answer: str, faults: int) -> None:
     assert value == 0.5**faults
 
 
+def test_the_seed_takes_lawyer_and_settlement_offer_for_us_terms() -> None:
+    rows = [row("The claimant appeals.", "The claimant's lawyer made a settlement offer.")]
+    for parity, value in (("", 1.0), ("seed", 0.25)):
+        values = apply(legal_terminology_accuracy, rows, Options(parity=parity))
+        assert values["legal_terminology_accuracy"] == [value]
+
+
 def test_a_us_term_of_the_truth_is_no_fault() -> None:
     truth = "The claimant applied ex parte."
     assert score(legal_terminology_accuracy, truth, "The claimant applied ex parte.") == 1.0
@@ -350,6 +357,20 @@ def test_precedents(source: str, cited: str, value: float, strict: float) -> Non
     values = apply(precedent_matching, [row(f"So it is. [{source}]", f"It is [{cited}].")], Options())
     assert values["precedent_matching"] == [pytest.approx(value)]
     assert values["precedent_matching_strict"] == [strict]
+
+
+@pytest.mark.parametrize(
+    ("source", "cited", "value"),
+    [
+        ("Part 36#page=Offers to Settle", "Part 36", 0.95),
+        ("Trial bundles and lists", "Reading lists", 0.75 + 0.15 / 4),
+        ("Hearings in private", "Open justice and the media", 0.75),
+        ("Costs budgets", "Open justice", 0.0),
+    ],
+)
+def test_precedents_as_the_seed_scores_them(source: str, cited: str, value: float) -> None:
+    rows = [row(f"So it is. [{source}]", f"It is [{cited}].")]
+    assert apply(precedent_matching, rows, Options(parity="seed"))["precedent_matching"] == [pytest.approx(value)]
 
 
 def test_precedents_cited_by_number() -> None:

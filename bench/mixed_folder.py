@@ -1,0 +1,90 @@
+"""Makes a folder of twenty mixed documents from our own samples: PDFs, Word files, scans and text.
+
+python -m bench.mixed_folder contracts
+
+Then, as docs/draft.md has it: exhibit draft, exhibit review, exhibit evaluate.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import textwrap
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+from PIL import Image, ImageDraw, ImageFont
+
+from exhibit.schemas.command import guarded
+
+ROOT = Path(__file__).resolve().parent.parent
+SAMPLES, LESSONS = ROOT / "samples", ROOT / "training" / "lessons"
+_TYPES = (
+    '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
+    '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    '<Override PartName="/word/document.xml" '
+    'ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>'
+)
+_LINKS = (
+    '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="a" '
+    'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" '
+    'Target="word/document.xml"/></Relationships>'
+)
+_WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+_PAGE, _MARGIN, _LINE = (1240, 1754), 120, 34  # pixels of A4 at 150 dots an inch
+
+
+@guarded()
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write the folder."""
+    parser = argparse.ArgumentParser(prog="python -m bench.mixed_folder", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    out = parser.parse_args(argv).folder
+    out.mkdir(parents=True)
+    for path in sorted(SAMPLES.glob("cuad/CUAD_v1/full_contract_pdf/**/*.[pP][dD][fF]")):
+        shutil.copy(path, out / path.name.lower())
+    texts = [
+        *sorted(SAMPLES.glob("contractnli/contracts/0[1-4]*.txt")),
+        SAMPLES / "maud/maud-main/data/contracts/contract_7.txt",
+        SAMPLES / "maud/maud-main/data/contracts/contract_12.txt",
+        SAMPLES / "table/documents/harbour-lease.txt",
+    ]
+    for path in texts:
+        write_word(path.read_text(encoding="utf-8"), out / f"{path.stem}.docx")
+    for path in sorted(SAMPLES.glob("scans/held-out/*.txt")):
+        write_scan(path.read_text(encoding="utf-8"), out / f"{path.stem}-scan.pdf")
+    rest = sorted(LESSONS.glob("documents/*.md"))
+    for path in rest[: 20 - len(list(out.iterdir()))]:
+        shutil.copy(path, out / path.name)
+    print(f"{out}: {len(list(out.iterdir()))} documents")
+    return 0
+
+
+def write_word(text: str, path: Path) -> None:
+    """Write a text as a Word file, a paragraph a line."""
+    lines = (f"<w:p><w:r><w:t>{escape(line)}</w:t></w:r></w:p>" for line in text.splitlines())
+    body = f'<w:document xmlns:w="{_WORD}"><w:body>{"".join(lines)}</w:body></w:document>'
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in {"[Content_Types].xml": _TYPES, "_rels/.rels": _LINKS, "word/document.xml": body}.items():
+            file.writestr(name, content)
+
+
+def write_scan(text: str, path: Path) -> None:
+    """Write a text as pages that are pictures, a little askew, as a scanner makes them."""
+    font = ImageFont.load_default(24)
+    lines = [part for line in text.splitlines() for part in (textwrap.wrap(line, 84) or [""])]
+    most = (_PAGE[1] - 2 * _MARGIN) // _LINE
+    pages = []
+    for first in range(0, len(lines), most):
+        page = Image.new("L", _PAGE, 250)
+        for at, line in enumerate(lines[first : first + most]):
+            ImageDraw.Draw(page).text((_MARGIN, _MARGIN + at * _LINE), line, font=font, fill=20)
+        pages.append(page.rotate(0.4, fillcolor=250))
+    pages[0].save(path, save_all=True, append_images=pages[1:], resolution=150)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

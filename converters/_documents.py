@@ -1,0 +1,245 @@
+"""The documents that a table names: files in a folder, paths beside the table, or URLs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+
+from exhibit.converters._benchmark import BEYOND, Item, RawDocument, Tally
+from exhibit.converters._titles import pair_files
+from exhibit.converters._web.fetch import Policy, fetch_all, fetch_folder, report
+from exhibit.engine import track
+from exhibit.evidence.fold import fold
+from exhibit.evidence.folder import Listed, list_folder
+from exhibit.evidence.guard import read_within
+from exhibit.evidence.read import readable
+from exhibit.law.names import FileNames, file_key
+from exhibit.schemas.errors import DocumentError, SourceError, printable
+from exhibit.storage.folders import left_out
+
+_URL = re.compile(r"https?://", re.IGNORECASE)
+NO_READER = "no reader for files of this kind"
+UNASKED = "document that no question is about (--only-asked)"
+NAMESAKE = "document that no question is about has the name of another; rename one"
+_SHOWN = 80
+"""Characters of a bad name that are told."""
+
+
+def is_url(name: str) -> bool:
+    """Return whether a document is named by its address."""
+    return _URL.match(name) is not None
+
+
+@dataclass
+class Shelf:
+    """Where a table's documents are, and what to make of them."""
+
+    table: Path
+    folder: Path | None
+    as_pdf: bool
+    policy: Policy
+    lost: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Why a name gave no document: the reason, and whatever else there is to say."""
+
+    @cached_property
+    def files(self) -> list[Listed]:
+        """Every file of the folder, with what is attached to its mails."""
+        return files_of(self.folder) if self.folder else []
+
+    @cached_property
+    def names(self) -> FileNames:
+        """The files by whatever a table may call them."""
+        return FileNames((file.name for file in self.files), {file.name: file.aliases for file in self.files})
+
+    def find(self, names: Sequence[str], tally: Tally) -> dict[str, RawDocument]:
+        """Return the document of each name that has one; `lost` says why the others have none."""
+        tally.take(_item(file) for file in self.files)
+        for path, why in left_out(self.folder) if self.folder else ():
+            tally.leave_out(why, path.relative_to(self.folder or path).as_posix())
+        urls = [name for name in names if is_url(name)]
+        wanted = [name for name in names if not is_url(name)]
+        paired = self._in_folder(wanted, tally) if self.folder else self._beside(wanted, tally)
+        documents = {}
+        for name, file in paired.items():
+            if not readable(file.path) and not _looks_like_pdf(file.path):
+                self._refuse(file, tally)
+                self.lost[name] = NO_READER, ""
+            else:
+                documents[name] = self._document(file)
+        if urls:
+            fetched = fetch_all(urls, folder=fetch_folder(), policy=self.policy)
+            report(fetched, tally)
+            for url, page in fetched.items():
+                if page.path is not None:
+                    documents[url] = RawDocument(
+                        page.filename, page.filename, page.path, source=url, printer=page.printer
+                    )
+                else:
+                    self.lost[url] = "document could not be fetched", page.reason
+        _check_distinct(documents)
+        return {name: documents[name] for name in names if name in documents}
+
+    def find_others(
+        self, documents: dict[str, RawDocument], *, take: bool, limited: bool, tally: Tally
+    ) -> dict[str, RawDocument]:
+        """Return the documents of the folder that nobody asked about, or leave them out."""
+        asked = {item for document in documents.values() for item in document.items}
+        taken = {document.filename for document in documents.values()}
+        others = {}
+        for file in self.files:
+            if _item(file) in asked:
+                continue
+            if not readable(file.path) and not _looks_like_pdf(file.path):
+                self._refuse(file, tally)
+            elif not take or limited:
+                tally.leave_out(BEYOND if limited else UNASKED, file.name, item=_item(file))
+            elif (document := self._document(file)).filename in taken:
+                tally.leave_out(NAMESAKE, file.name, item=_item(file))
+            else:
+                taken.add(document.filename)
+                others[file.name] = document
+        return others
+
+    def _refuse(self, file: Listed, tally: Tally) -> None:
+        line = f"{file.name}: {file.path.suffix or 'a file without ending'}"
+        tally.leave_out(NO_READER, line, item=_item(file))
+
+    def _document(self, file: Listed) -> RawDocument:
+        path = file.path
+        pdf = path.suffix.lower() == ".pdf" or _looks_like_pdf(path)
+        filename = path.name if path.suffix.lower() == ".pdf" or not (self.as_pdf or pdf) else f"{path.name}.pdf"
+        document = RawDocument(filename, path.stem, path, items=(_item(file),))
+        return document if pdf or not self.as_pdf else replace(document, path=None, original=path)
+
+    # ------------------------------------------------------------ files
+
+    def _in_folder(self, names: Sequence[str], tally: Tally) -> dict[str, Listed]:
+        """Tie each name to a file of the folder: by its path there, by its name, then by what is left of both."""
+        if not names:
+            return {}
+        by_name = {file.name: file for file in self.files}
+        files: dict[str, Listed] = {}
+        for name in names:
+            same = self.names.find_all(name)
+            if len(same) == 1:
+                files[name] = by_name[same[0]]
+            elif same:
+                self.lost[name] = "several files have the document's name", ", ".join(same)
+        rest = [name for name in names if name not in files and name not in self.lost]
+        return files | self._alike(rest, files.values(), tally)
+
+    def _alike(self, names: Sequence[str], taken: Iterable[Listed], tally: Tally) -> dict[str, Listed]:
+        """Pair the names that no file has exactly; two spellings of one name are one file."""
+        files = {file.path: file for file in self.files}
+        used = {file_key(file.path.name): file for file in taken}
+        pairs_by_name = {name: used[file_key(_last(name))] for name in names if file_key(_last(name)) in used}
+        rest = [name for name in names if name not in pairs_by_name]
+        free = [path for path, file in files.items() if file not in used.values()]
+        pairs = pair_files([_last(name) for name in rest], free)
+        pairs_by_name |= {rest[row]: files[path] for row, path in pairs.files.items()}
+        paired = {file_key(path.name): files[path] for path in pairs.files.values()}
+        for name, similar in pairs.similar:
+            tally.note("document paired with a file of a similar name", f"{name} -> {similar}")
+        for row in pairs.doubled:
+            pairs_by_name[rest[row]] = paired[file_key(_last(rest[row]))]
+        for row in pairs.missing:
+            self.lost[rest[row]] = "document is not in the folder", ""
+        return pairs_by_name
+
+    def _beside(self, names: Sequence[str], tally: Tally) -> dict[str, Listed]:
+        """Take names as paths from the table's folder; a table may not name files outside it."""
+        root = self.table.parent.resolve()
+        files: dict[str, Listed] = {}
+        for name in names:
+            path = _resolved(root, name)
+            if path is None:
+                self.lost[name] = "no name that a file can have", shown(name)
+            elif not path.is_relative_to(root):
+                self.lost[name] = "path leads out of the table's folder; pass its folder with --documents", ""
+            elif path.is_file():
+                files[name] = Listed(path, path.relative_to(root).as_posix())
+            else:
+                self.lost[name] = "no such file; paths count from the table's folder, or pass --documents DIR", ""
+        tally.take(_item(file) for file in files.values())
+        return files
+
+
+def files_of(folder: Path) -> list[Listed]:
+    """Return every file of a folder, at any depth; a folder without any is an error."""
+    if not folder.is_dir():
+        raise SourceError(f"{folder}: no such folder; --documents takes the folder that holds the documents")
+    files = list_folder(folder)
+    if not any(readable(file.path) for file in files):
+        raise SourceError(f"{folder}: no documents in it that can be read; {len(files)} other files")
+    return files
+
+
+def _item(file: Listed) -> Item:
+    return Item("files", file.name)
+
+
+def _last(name: str) -> str:
+    return PurePosixPath(name.replace("\\", "/")).name
+
+
+def _resolved(root: Path, name: str) -> Path | None:
+    """Return where a name leads; None where it is none: a byte 0 in it, or thousands of characters."""
+    try:
+        path = (root / name).resolve()
+        path.is_file()
+    except (OSError, ValueError):
+        return None
+    return path
+
+
+def shown(name: str) -> str:
+    """Return a name as a message tells it."""
+    return printable(name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…")
+
+
+def _looks_like_pdf(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(5) == b"%PDF-"
+    except OSError:
+        return False  # whoever reads it says why it cannot be
+
+
+def _check_distinct(documents: dict[str, RawDocument]) -> None:
+    """Refuse two documents of one name: a bundle's corpus has one folder."""
+    first: dict[str, tuple[str, RawDocument]] = {}
+    for name, document in documents.items():
+        other, same = first.setdefault(document.filename, (name, document))
+        if same != document:
+            raise SourceError(f"{other} and {name}: both would be {document.filename!r} in the corpus; rename one")
+
+
+@dataclass
+class Texts:
+    """The documents of a folder as folded text; one that cannot be read has none."""
+
+    shelf: Shelf
+    _read: dict[str, str] = field(default_factory=dict)
+
+    def of(self, file: Listed) -> str:
+        """Return a document's words as they are compared."""
+        if file.name not in self._read:
+            try:
+                text = read_within(file.path).text if readable(file.path) else ""
+            except DocumentError:
+                text = ""  # whoever makes it a document says why
+            self._read[file.name] = fold(text, loose=True)
+        return self._read[file.name]
+
+    @cached_property
+    def _all(self) -> list[tuple[str, str]]:
+        files = track(self.shelf.files, total=len(self.shelf.files), label="documents searched for passages")
+        return [(file.name, self.of(file)) for file in files]
+
+    def holders(self, passage: str) -> list[str]:
+        """Return the documents that have a passage."""
+        needle = fold(passage, loose=True)
+        return [name for name, text in self._all if needle and needle in text]

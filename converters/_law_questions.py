@@ -1,0 +1,296 @@
+"""Questions on laws whose gold is known by construction: what a § says or said, where it is, whether it changed."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from functools import cached_property
+
+from exhibit.converters._benchmark import Label, Quote, RawRow
+from exhibit.converters._laws import Law, Paragraph, Version
+from exhibit.law.days import write_day
+from exhibit.law.provisions import LawName, label_key, provisions
+
+_SHORTEST = 40
+"""Characters: a § with fewer words was repealed, or says only what another says."""
+_WORD = re.compile(r"\w+")
+_MOST_WORDS = 60  # words of a change that an answer quotes
+_ENDS = re.compile(r"\s*(?:[.,;)]|$)")
+"""What follows a reference to the law's own §; other words may name another law."""
+
+
+@dataclass(frozen=True)
+class Edition:
+    """A version of a law as it is printed."""
+
+    version: Version
+    law: Law
+    filename: str
+    shift: int
+    """What stands above the law's own words: its name, and from when to when it is in force."""
+
+    def span(self, paragraph: Paragraph) -> tuple[int, int]:
+        """Return where a paragraph stands in the printed text."""
+        return paragraph.start + self.shift, paragraph.end + self.shift
+
+    def paragraph(self, label: str) -> Paragraph | None:
+        """Return a § by its label; None where this version has none, or has it twice."""
+        found = self._by_label.get(label_key(label), ())
+        return found[0] if len(found) == 1 else None
+
+    @cached_property
+    def _by_label(self) -> dict[tuple[str, str], list[Paragraph]]:
+        index: dict[tuple[str, str], list[Paragraph]] = defaultdict(list)
+        for paragraph in self.own:
+            index[label_key(paragraph.label)].append(paragraph)
+        return index
+
+    @cached_property
+    def own(self) -> list[Paragraph]:
+        """The law's own paragraphs; those that it puts into another law stand inside an article."""
+        units = {word for level in self.law.system.units for word in level.words}
+        return [p for p in self.law.paragraphs if not any(part.split()[0].lower() in units for part in p.path)]
+
+    @cached_property
+    def live(self) -> list[Paragraph]:
+        """Those that say something."""
+        return [paragraph for paragraph in self.own if self.says(paragraph)]
+
+    def says(self, paragraph: Paragraph) -> bool:
+        """Return whether a paragraph has words of its own: it was not repealed."""
+        words = self.law.words(paragraph)
+        gone = set(self.law.system.data.get("repealed", "").split())
+        return len(words) >= _SHORTEST and not gone & set(
+            _WORD.findall(f"{paragraph.title} {words[:_SHORTEST]}".lower())
+        )
+
+    def quote(self, paragraph: Paragraph) -> Quote:
+        """Return a paragraph as gold, with its version's days."""
+        start, end = self.span(paragraph)
+        text = self.law.text[paragraph.start : paragraph.end]
+        version = self.version
+        labels: tuple[tuple[str, Label], ...] = (
+            ("paragraph", paragraph.label),
+            ("effective_from", version.start.isoformat() if version.start else None),
+            ("effective_to", version.end.isoformat() if version.end else None),
+        )
+        return Quote(self.filename, text, ((start, end),), labels)
+
+
+@dataclass
+class Asker:
+    """Makes the questions on one law in all its versions."""
+
+    editions: Sequence[Edition]
+    name: LawName
+    title: str
+    laws: dict[str, Sequence[Edition]]
+    names: Sequence[LawName]
+    most: int
+    """Questions of each kind."""
+    ids: set[int] = field(default_factory=set)
+
+    @property
+    def last(self) -> Edition:
+        """The version that is in force today."""
+        return self.editions[-1]
+
+    def rows(self) -> Iterator[RawRow]:
+        """Yield the questions, kind by kind."""
+        for make in (self._says, self._said, self._governs, self._changed, self._leads, self._repealed, self._before):
+            yield from make()
+
+    # ------------------------------------------------------------ kinds
+
+    def _says(self) -> Iterator[RawRow]:
+        for paragraph in self._chosen("says", self.last.live):
+            words = self.last.law.words(paragraph)
+            yield self._row("says", paragraph.label, words, [(self.last, paragraph)])
+
+    def _said(self) -> Iterator[RawRow]:
+        dated = [edition for edition in self.editions if edition.version.start]
+        for at, edition in enumerate(dated):
+            share = self.most // len(dated) + (at < self.most % len(dated))
+            for paragraph in self._chosen(f"said {edition.version.start}", edition.live)[:share]:
+                day = self._day(edition, paragraph.label)
+                words = edition.law.words(paragraph)
+                yield self._row("said", paragraph.label, words, [(edition, paragraph)], as_of=day)
+
+    def _governs(self) -> Iterator[RawRow]:
+        titles = Counter(paragraph.title.casefold() for paragraph in self.last.own)
+        alone = [p for p in self.last.live if p.title and titles[p.title.casefold()] == 1]
+        for paragraph in self._chosen("governs", alone):
+            yield self._row(
+                "governs", paragraph.label, paragraph.label, [(self.last, paragraph)], title=paragraph.title
+            )
+
+    def _changed(self) -> Iterator[RawRow]:
+        pairs = list(zip(self.editions, self.editions[1:], strict=False))
+        both = [
+            (old, new, before, after)
+            for old, new in pairs
+            for before in old.live
+            if (after := new.paragraph(before.label)) and old.version.start and new.version.start
+        ]
+        moved = [pair for pair in both if pair[0].law.words(pair[2]) != pair[1].law.words(pair[3])]
+        same = [pair for pair in both if pair[0].law.words(pair[2]) == pair[1].law.words(pair[3])]
+        changed = sorted(moved, key=lambda pair: _order("changed", pair[0].filename, pair[2].label))
+        unchanged = sorted(same, key=lambda pair: _order("same", pair[0].filename, pair[2].label))
+        for old, new, before, after in [*changed[: self.most - self.most // 3], *unchanged[: self.most // 3]]:
+            answer = self._difference(old.law.words(before), new.law.words(after))
+            days = self._day(old, before.label), self._day(new, before.label)
+            gold = [(old, before), (new, after)]
+            yield self._row("changed", before.label, answer, gold, as_of=days[0], until=days[1])
+
+    def _leads(self) -> Iterator[RawRow]:
+        targets = []
+        for paragraph in self.last.live:
+            for words, edition, target in self._references(paragraph):
+                if target is not paragraph:
+                    targets.append((paragraph, words, edition, target))
+                    break
+        targets.sort(key=lambda target: _order("leads", self.name.key, target[0].label))
+        for paragraph, words, edition, target in targets[: self.most]:
+            answer = f"{target.label}: {edition.law.words(target)}"
+            yield self._row("leads", paragraph.label, answer, [(edition, target)], words=words)
+
+    def _repealed(self) -> Iterator[RawRow]:
+        gone = []
+        for old, new in zip(self.editions, self.editions[1:], strict=False):
+            still = {label_key(paragraph.label) for paragraph in new.law.paragraphs}
+            gone += [(p, new) for p in old.live if new.version.start and label_key(p.label) not in still]
+        gone.sort(key=lambda pair: _order("repealed", pair[1].filename, pair[0].label))
+        for paragraph, edition in gone[: self.most]:
+            yield self._row(
+                "repealed", paragraph.label, "", [], about=edition, as_of=self._day(edition, paragraph.label)
+            )
+
+    def _before(self) -> Iterator[RawRow]:
+        first = self.editions[0]
+        if first.version.start is None:
+            return
+        for at, paragraph in enumerate(self._chosen("before", first.live)[: max(1, self.most // 3)]):
+            day = first.version.start - timedelta(days=365 * (at + 1) + 30)
+            yield self._row("before", paragraph.label, "", [], about=first, as_of=day)
+
+    # ------------------------------------------------------------ parts of a question
+
+    def _row(
+        self,
+        kind: str,
+        unit: str,
+        answer: str,
+        gold: Sequence[tuple[Edition, Paragraph]],
+        *,
+        about: Edition | None = None,
+        as_of: date | None = None,
+        until: date | None = None,
+        title: str = "",
+        words: str = "",
+    ) -> RawRow:
+        system = self.last.law.system
+        templates = system.data["questions"]["said" if kind in {"repealed", "before"} else kind]
+        key = "|".join((self.name.key, kind, unit, as_of.isoformat() if as_of else "", words))
+        at = int(hashlib.sha256(key.encode()).hexdigest()[:8], 16)
+        question = templates[at % len(templates)].format(
+            unit=unit,
+            law=self.name.codes[0] if self.name.codes else self.title,
+            name=self.title,
+            date=write_day(as_of, system) if as_of else "",
+            date2=write_day(until, system) if until else "",
+            title=title,
+            words=words,
+        )
+        while at in self.ids:
+            at += 1
+        self.ids.add(at)
+        labels: dict[str, Label] = {
+            "kind": kind,
+            "law": self.name.key,
+            "paragraph": unit,
+            "language": system.language,
+            "as_of": as_of.isoformat() if as_of else None,
+            "other_versions": self._near_misses(gold),
+        }
+        quotes = tuple(edition.quote(paragraph) for edition, paragraph in gold)
+        edition = gold[0][0] if gold else about or self.last
+        return RawRow(
+            id=at,
+            question=question,
+            answer=answer,
+            quotes=quotes,
+            filename=edition.filename,
+            is_impossible=not quotes,
+            labels=labels,
+            place=f"{self.name.key} {unit} ({kind})",
+        )
+
+    def _near_misses(self, gold: Sequence[tuple[Edition, Paragraph]]) -> str:
+        """Return where the same § stands in every other version: `file#start-end`, parted by spaces."""
+        if not gold:
+            return ""
+        given = {edition.filename for edition, _ in gold}
+        editions = next((all_ for all_ in self.laws.values() if gold[0][0] in all_), ())
+        places = [
+            (edition.filename, *edition.span(paragraph))
+            for edition in editions
+            if edition.filename not in given and (paragraph := edition.paragraph(gold[0][1].label))
+        ]
+        return " ".join(f"{name}#{start}-{end}" for name, start, end in places)
+
+    def _chosen(self, kind: str, paragraphs: Sequence[Paragraph]) -> list[Paragraph]:
+        """Return some paragraphs spread over a law, the same ones on every machine."""
+        ordered = sorted(paragraphs, key=lambda paragraph: _order(kind, self.name.key, paragraph.label))
+        return ordered[: self.most]
+
+    def _day(self, edition: Edition, label: str) -> date:
+        """Return a day on which a version is in force, neither its first nor its last where it has others."""
+        start = edition.version.start or date.min
+        length = (edition.version.end - start).days if edition.version.end else 700
+        return (
+            start + timedelta(days=1 + _order("day", edition.filename, label) % max(1, length - 1)) if length else start
+        )
+
+    def _references(self, paragraph: Paragraph) -> Iterator[tuple[str, Edition, Paragraph]]:
+        """Yield the references of a paragraph that lead to a place in the corpus, with their words."""
+        words = self.last.law.words(paragraph)
+        for reference in provisions(words, self.last.law.system, self.names):
+            if reference.law is None and not _ENDS.match(words, reference.span.end):
+                continue
+            editions = self.laws.get(reference.law or self.name.key, ())
+            target = editions[-1].paragraph(reference.label) if editions else None
+            if target is not None and editions[-1].says(target):
+                yield words[slice(*reference.span)], editions[-1], target
+
+    def _difference(self, old: str, new: str) -> str:
+        """Return whether and in which words a paragraph changed."""
+        texts = self.last.law.system.data["questions"]
+        if old == new:
+            return str(texts["no"])
+        before, after = old.split(), new.split()
+        matcher = difflib.SequenceMatcher(a=before, b=after, autojunk=False)
+        edits = [edit for edit in matcher.get_opcodes() if edit[0] != "equal"]
+        removed = _quoted([before[a:b] for _, a, b, _, _ in edits])
+        added = _quoted([after[a:b] for _, _, _, a, b in edits])
+        return str(texts["yes"]).format(added=added or "–", removed=removed or "–")
+
+
+def _quoted(pieces: Sequence[Sequence[str]]) -> str:
+    """Return pieces of text in quotation marks, as many words as an answer takes."""
+    room = _MOST_WORDS
+    shown = []
+    for piece in pieces:
+        if piece and room > 0:
+            shown.append(f"„{' '.join(piece[:room])}{' …' if len(piece) > room else ''}“")
+            room -= len(piece)
+    return ", ".join(shown)
+
+
+def _order(*parts: str) -> int:
+    """Return a number that spreads what it is given evenly, and is the same everywhere."""
+    return int(hashlib.sha256("|".join(parts).encode()).hexdigest()[:8], 16)

@@ -1,0 +1,365 @@
+"""Laws in Markdown: their versions by day, their parts, and their words as they will be printed."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
+from itertools import groupby
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from exhibit.law.system import Level, System, system_for, systems
+from exhibit.schemas.errors import SourceError
+
+_DATED = re.compile(r"(\d{4}-\d{2}-\d{2})\.md")
+_IN_FORCE = re.compile(r'^(?:effectiveness_date|effective_date|last_updated):\s*"?(\d{4}-\d{2}-\d{2})', re.MULTILINE)
+_READ_ME = frozenset({"readme.md", "license.md", "contributing.md", "changelog.md"})
+_HEADER_LENGTH = 4000  # characters in which a file's header stands
+
+
+@dataclass(frozen=True)
+class Version:
+    """A law as it was worded from a day on."""
+
+    law: str
+    """The law's name: its folder's, or its file's."""
+    markdown: str
+    source: str
+    """Where it was read, for the list of what was given."""
+    start: date | None = None
+    """The day from which it is in force; None where nothing tells."""
+    end: date | None = None
+    """The last day on which it is; None for the last version."""
+
+    def holds(self, day: date) -> bool:
+        """Return whether it is the law of a day."""
+        return (self.start is None or self.start <= day) and (self.end is None or day <= self.end)
+
+
+def read_versions(source: Path, *, since: date | None = None, as_of: date | None = None) -> list[Version]:
+    """Return all versions by law and day; of each law those in force from `since` on, or the one of a day."""
+    versions = list(_history(source)) if is_repository(source) else list(_files(source))
+    if not versions:
+        raise SourceError(f"{source}: no laws; expected LAW/DATE.md, LAW.md or a Git repository of such files")
+    versions.sort(key=lambda version: (version.law, version.start or date.min))
+    dated = [version for _, group in groupby(versions, lambda version: version.law) for version in _dated(list(group))]
+    kept = [version for version in dated if _wanted(version, since, as_of)]
+    if not kept:
+        raise SourceError(f"{source}: none of {len(dated)} versions was in force then; see --from and --as-of")
+    return kept
+
+
+def _wanted(version: Version, since: date | None, as_of: date | None) -> bool:
+    return (as_of is None or version.holds(as_of)) and (since is None or version.end is None or version.end >= since)
+
+
+def _dated(versions: list[Version]) -> list[Version]:
+    """Say when each version ended: the day before the next; of two with the same day the later one is the law."""
+    last = {version.start: version for version in versions}
+    ordered = list(last.values())
+    nexts = [version.start for version in ordered[1:]]
+    ends = [following - timedelta(days=1) if following else None for following in nexts]
+    return [replace(version, end=end) for version, end in zip(ordered, [*ends, None], strict=True)]
+
+
+# ---------------------------------------------------------------- a folder
+
+
+def _files(folder: Path) -> Iterator[Version]:
+    for path in sorted(folder.rglob("*.md")):
+        if path.name.lower() in _READ_ME or not path.is_file():
+            continue
+        dated = _DATED.fullmatch(path.name)
+        text = _decoded(path.read_bytes(), str(path))
+        law = path.parent.name if dated and path.parent != folder else path.stem
+        start = _day(dated[1], str(path)) if dated else _stated(text)
+        yield Version(law, text, path.relative_to(folder).as_posix(), start)
+
+
+def _decoded(data: bytes, name: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{name}: not UTF-8: {error}") from error
+
+
+def _day(text: str, name: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError as error:
+        raise SourceError(f"{name}: {text} is no day of the calendar") from error
+
+
+def _stated(markdown: str) -> date | None:
+    match = _IN_FORCE.search(markdown[:_HEADER_LENGTH])
+    return _day(match[1], "a law's header") if match else None
+
+
+# ---------------------------------------------------------------- a Git repository
+
+
+def is_repository(source: Path) -> bool:
+    """Return whether a folder is a clone or a bare repository."""
+    return (source / ".git").exists() or ((source / "HEAD").is_file() and (source / "objects").is_dir())
+
+
+def _history(repository: Path) -> Iterator[Version]:
+    """Yield each law as each commit left it; a header's date of effect comes before the commit's own."""
+    log = _git(
+        repository, "log", "--reverse", "--diff-filter=AM", "--no-renames", "-z", "--name-only", "--format=%x01%H %as"
+    )
+    for entry in log.split("\x01")[1:]:
+        head, *names = entry.split("\x00")
+        commit, _, day = head.strip().partition(" ")
+        for name in (name.strip() for name in names):
+            if name.endswith(".md") and PurePosixPath(name).name.lower() not in _READ_ME:
+                text = _decoded(_git_bytes(repository, "cat-file", "blob", f"{commit}:{name}"), f"{commit[:10]}:{name}")
+                start = _stated(text) or _day(day, f"commit {commit[:10]}")
+                yield Version(PurePosixPath(name).stem, text, f"{commit[:10]}:{name}", start)
+
+
+def _git(repository: Path, *arguments: str) -> str:
+    return _git_bytes(repository, *arguments).decode("utf-8", errors="replace")
+
+
+def _git_bytes(repository: Path, *arguments: str) -> bytes:
+    # safe.directory: a bare repository of another user is refused by Git otherwise, and nothing of it is run here
+    command = ["git", "-c", "safe.directory=*", "-c", "core.quotepath=off", "-C", str(repository), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, check=False, stdin=subprocess.DEVNULL)
+    except FileNotFoundError as error:
+        raise SourceError(f"{repository}: a Git repository, and no `git` is installed to read it") from error
+    if done.returncode:
+        raise SourceError(f"{repository}: git {arguments[0]}: {done.stderr.decode(errors='replace').strip()[:200]}")
+    return done.stdout
+
+
+_WIDTH = 84
+"""Letters in a printed line. A line that the printer need not break is read back as it was written."""
+_HEADER = re.compile(r"\A\ufeff?---\s*\n(.*?)\n---\s*\n", re.DOTALL)
+_FIELD = re.compile(r'^(\w+):\s*"?(.*?)"?\s*$', re.MULTILINE)
+_HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*$")
+_ITEM = re.compile(r"(?:[-*+]\s+)+(?=\S)")
+_NUMBERED = re.compile(r"\s*(?:[-*+]\s+|\d{1,3}[a-z]?\\?[.)]\s+|[a-z]{1,2}\)\s+|\(\d{1,3}[a-z]?\)\s+)")
+_RULE = re.compile(r"\|?[\s|:-]+\|?")
+_MARKS = re.compile(r"\*\*|__|\\(?=[^\w\s])|\^(?=\S)|`")
+_PLACEHOLDER = re.compile(r"\(X+\)\s*")  # what bundestag/gesetze sets before paragraphs that are gone
+
+
+class Heading(NamedTuple):
+    """A heading with the depth of its mark, and the part of the law that it names."""
+
+    depth: int
+    text: str
+    level: Level | None
+    label: str
+    rest: str
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """A § or an article: what it is called, where it stands in the law and in the printed text."""
+
+    label: str
+    title: str
+    path: tuple[str, ...]
+    """The labels of the parts above it, outermost first."""
+    start: int
+    end: int
+    body: int
+    """Where its words begin, after its label and title."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """A version of a law."""
+
+    fields: dict[str, str]
+    """What its header says."""
+    title: str
+    text: str
+    """Its words in lines short enough to be printed as they are."""
+    system: System
+    paragraphs: tuple[Paragraph, ...] = ()
+
+    def words(self, paragraph: Paragraph) -> str:
+        """Return a paragraph's words without its label and title, in one line."""
+        return " ".join(self.text[paragraph.body : paragraph.end].split())
+
+
+def read_law(markdown: str, system: System | None = None) -> Law:
+    """Return what a Markdown file says; the system is told by the file where it is not given."""
+    header = _HEADER.match(markdown)
+    fields: dict[str, str] = dict(_FIELD.findall(header[1])) if header else {}
+    blocks = list(_blocks(markdown[header.end() :] if header else markdown))
+    system = system or _system(fields, blocks)
+    blocks = [(depth or _unmarked(text, system), text) for depth, text in blocks]
+    reader = _Reader()
+    for (depth, text), (after, _) in zip(blocks, [*blocks[1:], (0, "")], strict=True):
+        if depth:
+            reader.heading(_heading(depth, text, system), words_follow=not after)
+        else:
+            reader.write(text)
+    reader.close()
+    title = next((text for depth, text in blocks if depth == 1), "") or fields.get("title") or fields.get("Title", "")
+    return Law(fields, title, "\n".join(reader.lines), system, tuple(reader.paragraphs))
+
+
+@dataclass
+class _Reader:
+    lines: list[str] = field(default_factory=list)
+    at: int = 0
+    open: list[Heading] = field(default_factory=list)
+    paragraphs: list[Paragraph] = field(default_factory=list)
+    unit: Paragraph | None = None
+    """The paragraph that is being read."""
+    bare: bool = False
+    """Whether nothing stands below its number yet."""
+
+    def write(self, text: str) -> None:
+        self.bare = False
+        for line in wrapped(text):
+            self.lines.append(line)
+            self.at += len(line) + 1
+
+    def heading(self, heading: Heading, *, words_follow: bool) -> None:
+        """Read a heading: below a § that has no title yet it is the §'s own, if words stand below it."""
+        if self.unit is not None and self.bare and heading.level is None and words_follow:
+            self.write(heading.text)
+            self.unit = replace(self.unit, title=heading.text, body=self.at)
+            return
+        self.close()
+        if heading.depth > 1:
+            _open(self.open, heading)
+        start = self.at
+        self.write(heading.text)
+        if heading.level is not None and heading.level.unit:
+            above = tuple(part.label for part in self.open[:-1] if part.level is not None)
+            self.unit = Paragraph(heading.label, heading.rest, above, start, start, self.at)
+            self.bare = not heading.rest
+
+    def close(self) -> None:
+        if self.unit is not None:
+            end = self.at - 1
+            self.paragraphs.append(replace(self.unit, end=end, body=min(self.unit.body, end)))
+        self.unit = None
+
+
+def _open(stack: list[Heading], heading: Heading) -> None:
+    """Close the parts that a heading ends: those that stand no higher by their words, or by the depth of their marks.
+
+    Czech laws mark divisions and titles of every height alike, and German ones call parts alike at several depths.
+    """
+    rank = _rank(heading)
+    if heading.level is None:
+        while stack and (stack[-1].level is None or _rank(stack[-1]) > _ARTICLE):
+            stack.pop()
+    elif heading.level.unit:
+        stack[:] = [above for above in stack if not (above.level and above.level.unit and _rank(above) >= rank)]
+    else:
+        while (
+            stack
+            and (
+                stack[-1].depth > heading.depth or _rank(stack[-1]) > rank
+                if not heading.level.free
+                else stack[-1].depth > heading.depth or stack[-1].level is None or stack[-1].level.unit
+            )
+        ) or (stack and stack[-1].depth == heading.depth and _rank(stack[-1]) >= rank):
+            stack.pop()
+    stack.append(heading)
+
+
+_BARE, _ARTICLE = 4.8, 5.5
+"""A title without a number stands just above the units of a law; an article may hold paragraphs of another law."""
+
+
+def _rank(heading: Heading) -> float:
+    return heading.level.rank if heading.level else _BARE
+
+
+def _heading(depth: int, text: str, system: System) -> Heading:
+    plain = _PLACEHOLDER.sub("", text)
+    match = system.label.match(plain)
+    if match is not None and (match["number"] or match["before"] or (not plain[match.end() :] and plain.isupper())):
+        level = system.by_word[match["word"].lower()]
+        rest = plain[match.end() :].strip(" -–—:.")
+        if level.text or not rest or not rest[0].islower():
+            return Heading(depth, plain, level, match.group().strip(" \xa0.:-–—"), rest)
+    roman = next((level for level in system.levels if level.roman), None)
+    if roman and (numbered := re.match(r"([IVXLC]{1,6}[a-z]?\.)\s*[-–—]?\s*", plain)):
+        return Heading(depth, plain, roman, numbered[1].rstrip("."), plain[numbered.end() :])
+    return Heading(depth, plain, None, "", plain)
+
+
+def _unmarked(text: str, system: System) -> int:
+    """Return the depth of a part's label that stands alone without a mark, as `Pododdíl 1` does; 0 for other words."""
+    match = system.label.fullmatch(text) if len(text) < _WIDTH else None
+    level = system.by_word[match["word"].lower()] if match and (match["number"] or match["before"]) else None
+    return _DIVISION if level and not level.unit and not level.text and level.rank > 1 else 0
+
+
+_DIVISION = 4  # the depth of marks that Czech laws have their smaller divisions at
+
+
+def _system(fields: dict[str, str], blocks: list[tuple[int, str]]) -> System:
+    country = fields.get("country", "")
+    named = next((system for system in systems() if country and country in system.country.split()), None)
+    if named:
+        return named
+    words = re.findall(r"[^\W\d_]+", " ".join(text for _, text in blocks[:400]).lower())
+    legal = [system for system in systems() if system.units]
+    return max(legal, key=lambda system: sum(word in system.glue for word in words), default=system_for("en"))
+
+
+def _blocks(markdown: str) -> Iterator[tuple[int, str]]:
+    """Yield headings with their depth, and paragraphs, items and rows of tables with depth 0, without their marks."""
+    pending: list[str] = []
+
+    def paragraph() -> Iterator[tuple[int, str]]:
+        text = _plain(" ".join(pending))
+        pending.clear()
+        if text:
+            yield 0, text
+
+    for raw in markdown.split("\n"):
+        line = raw.strip()
+        heading = _HEADING.fullmatch(line)
+        row = line.startswith("|")
+        if not line or heading or row or _NUMBERED.match(raw):
+            yield from paragraph()
+        if heading:
+            text = _plain(heading[2])
+            if text:
+                yield len(heading[1]), text
+        elif row and not _RULE.fullmatch(line):
+            cells = [_plain(cell) for cell in line.strip("|").split("|")]
+            pending.append("; ".join(cell for cell in cells if cell))
+        elif line and not row and line != "[image omitted]":
+            pending.append(line.removeprefix(":   "))
+    yield from paragraph()
+
+
+def _plain(text: str) -> str:
+    text = _ITEM.sub("", text.strip(), count=1) if text[:2].strip() in {"-", "*", "+"} else text
+    return " ".join(_MARKS.sub("", text).replace("\xa0", " ").replace("\xad", "").split())
+
+
+def wrapped(text: str) -> list[str]:
+    """Return a paragraph in lines that fit on the page; capitals take half as much room again.
+
+    No line ends in a hyphen: whoever reads the page back takes it for a word that was cut.
+    """
+    wide = sum(character.isupper() for character in text)
+    width = _WIDTH if 4 * wide < len(text) else _WIDTH * 2 // 3
+    lines = textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=True) or [""]
+    for at, line in enumerate(lines[:-1]):
+        head, space, last = line.rpartition(" ")
+        if line.endswith("-") and space:
+            lines[at] = head
+            lines[at + 1 :] = wrapped(" ".join([last, *lines[at + 1 :]]))
+            break
+    return lines

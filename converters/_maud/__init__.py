@@ -1,1 +1,0 @@
-"""Parts of the MAUD converter: its tables and its excerpts."""

@@ -1,0 +1,321 @@
+"""MAUD's release: its tables and agreements as files, where the excerpts of a cell stand, and what a deal is called."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from exhibit.converters._benchmark import DatasetInfo, Tally
+from exhibit.converters._source import find_one, read_csv, unpack
+from exhibit.converters._titles import join_names
+from exhibit.evidence import Document, Match, Span, fold, locate
+from exhibit.evidence.locate import in_order, stretch, worthy
+from exhibit.law.companies import DESCRIBED
+from exhibit.law.days import MONTH
+from exhibit.law.profile import tidy, title_case
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.quotes import quote_parts
+from exhibit.storage.scratch import scratch_folder
+
+MAE = "MAE Definition"
+"""The deal point that tells whose a row is."""
+
+_MAIN = "main.csv"
+_LABEL_FILES = ("MAUD_train.csv", "MAUD_dev.csv", "MAUD_test.csv")
+_LABEL_COLUMNS = ("contract_name", "text", "text_type", "question", "answer")
+_MADE_UP = frozenset({"abridged", "rare_answers"})
+"""Label rows on texts that were shortened or written for the label files: they say nothing of an agreement."""
+
+
+@dataclass
+class Labels:
+    """The label files: whose the definitions are, and what experts ticked."""
+
+    owners: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """Agreements by the key of their MAE definition."""
+    verbatim: set[str] = field(default_factory=set)
+    """The MAE definitions as they stand."""
+    answers: dict[tuple[str, str], dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
+    """Answers by question, for each agreement and deal point."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """Everything the release holds, read."""
+
+    rows: list[dict[str, str]]
+    """The rows of main.csv by column."""
+    labels: Labels
+    texts: dict[str, str]
+    """The agreements by name, `contract_7`; characters as they are, since offsets count the BOM too."""
+    sha256: dict[str, str]
+
+
+def read_release(source: Path, info: DatasetInfo, columns: Collection[str], tally: Tally) -> Release:
+    """Read the release from maud-main/, its data/, or data.zip in either."""
+    with ExitStack() as stack:
+        if not any(source.rglob(f"raw/{_MAIN}")) and any(source.rglob("data.zip")):  # as the repository has it
+            archive, source = find_one(source, info, "data.zip"), stack.enter_context(scratch_folder())
+            unpack(archive, source)
+        main = find_one(source, info, f"raw/{_MAIN}")
+        data = main.parent.parent
+        tables = {name: find_one(data, info, name).read_bytes() for name in _LABEL_FILES}
+        texts = {path.name: path.read_bytes() for path in sorted((data / "contracts").glob("contract_*.txt"))}
+        if not texts:
+            raise SourceError(
+                f"{data / 'contracts'}: no contract_N.txt in it; expected {info.expects}, from {info.url}"
+            )
+        files = {_MAIN: main.read_bytes(), **tables}
+
+    def table(name: str, wanted: Collection[str]) -> list[dict[str, str]]:
+        # the release has two spaces in one header: "Fiduciary exception:  Board determination (no-shop)"
+        return read_csv(Path(name), files[name], wanted, info, header=lambda cell: " ".join(cell.split()))
+
+    return Release(
+        rows=table(_MAIN, columns),
+        labels=_labels(row for name in _LABEL_FILES for row in table(name, _LABEL_COLUMNS)),
+        texts=dict(_decoded(texts, tally)),
+        sha256={name: hashlib.sha256(content).hexdigest() for name, content in (files | texts).items()},
+    )
+
+
+def _labels(records: Iterable[dict[str, str]]) -> Labels:
+    labels = Labels()
+    for record in records:
+        if record.get("data_type") in _MADE_UP:
+            continue
+        contract = Path(record["contract_name"]).stem
+        point = " ".join(record["text_type"].split())
+        if point == MAE:
+            labels.owners[definition_key(record["text"])].add(contract)
+            labels.verbatim.add(record["text"])
+        asked = [record["question"], record.get("subquestion", "")]
+        question = ", ".join(part for part in asked if part and part != "<NONE>")
+        labels.answers[contract, point][question] = record["answer"]
+    return labels
+
+
+def _decoded(texts: dict[str, bytes], tally: Tally) -> Iterator[tuple[str, str]]:
+    for name, data in texts.items():
+        try:
+            yield Path(name).stem, data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            tally.fault("agreement is not UTF-8", f"{name}: byte {error.start}")
+
+
+_PAGES = re.compile(r"(?<!\s)\s*\(\s*(pages?\s*\d[\d\s,;&–—-]*+(?:and\s+\d+)?)\s*\)\s*$", re.IGNORECASE)
+"""The mark at a cell's end says on what pages of the annotators' PDF the excerpt stands."""
+_NOTHING = frozenset({"", "n/a", "na", "nan", "none", "-"})
+
+_FIRST_PAGE = 3000  # characters of a printed page, on which title, parties and date stand
+_PREAMBLE = 60_000
+"""Names that the first page shouts are written as usual somewhere in the agreement's first pages."""
+_DATE = re.compile(rf"\b{MONTH}\s+\d{{1,2}},\s+\d{{4}}\b", re.IGNORECASE)
+_NAME = re.compile(
+    r"\b(?:amended\s+and\s+restated\s+)?(?:agreement\s+(?:and\s+plan\s+)?of\s+(?:merger|reorganization)"
+    r"(?:\s+and\s+(?:plan\s+of\s+)?(?:merger|reorganization))?"
+    r"|(?:merger|transaction|business\s+combination|combination)\s+agreement)\b",
+    re.IGNORECASE,
+)
+_AMONG = re.compile(r"\b(?:by\s+and\s+)?(?:among|between)\b\s*:?", re.IGNORECASE)
+_AFTER = re.compile(rf"\bdated\b|{_DATE.pattern}|_{{5}}|\btable\s+of\s+contents\b|\bindex\b", re.IGNORECASE)
+_BREAK = re.compile(r"\s*\n\s*|\s{2,}|;")
+_AND = re.compile(r"^(?:and\b\s*)+|(?<!\s)(?:\s*\band){1,9}$", re.IGNORECASE)
+_ASIDE = re.compile(r"\bsolely\b|\bpurposes\b|\bsections?\s+\d|^\W*$", re.IGNORECASE)
+_LONGEST_NAME = 80  # characters: what is longer is a list of parties that was not cut
+_SHELL = re.compile(r"\b(?:merger|acquisition)\s+(?:sub|corp|co)|\bsubsidiary\b|\bmidco\b|\bsub\b", re.IGNORECASE)
+"""A company made for the merger: where there are many parties, the others tell more."""
+_MOST = 3  # parties: of more, those made for the merger are left out
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one row says on one deal point."""
+
+    excerpts: tuple[str, ...]
+    """The words on either side of each `<omitted>`."""
+    pages: str
+    """The page mark without its brackets, for the labels."""
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """Words of a cell, and their place in the contract's text when they have one."""
+
+    text: str
+    match: Match | None = None
+    others: tuple[Match, ...] = ()
+    """The places that the order of the cell's excerpts leaves possible besides."""
+
+    @property
+    def span(self) -> Span | None:
+        """The range from the first character to the last, where there is one place only."""
+        return self.match.span if self.match and not self.others else None
+
+
+def read_cell(cell: str) -> Cell:
+    """Return a cell's excerpts without page marks; none when it only says that there is nothing."""
+    parts, pages = [], []
+    for part in quote_parts(cell):
+        mark = _PAGES.search(part)
+        words = part[: mark.start()].strip() if mark else part.strip()
+        if mark:
+            pages.append(" ".join(mark.group(1).split()))
+        if fold(words) and words.casefold() not in _NOTHING:
+            parts.append(words)
+    # the same words twice are one excerpt
+    return Cell(tuple(dict.fromkeys(parts)), "; ".join(pages))
+
+
+def definition_key(cell: str) -> str:
+    """Return what two copies of a definition share, whatever became of their spaces, dashes and page marks."""
+    return fold("".join(read_cell(cell).excerpts), loose=True)
+
+
+def find_excerpts(cell: Cell, document: Document) -> list[Excerpt]:
+    """Return the excerpts with their places; of several places, the one that the order of the others decides."""
+    places = [sorted(worthy(locate(text, document)), key=lambda match: match.span) for text in cell.excerpts]
+    located = [choices for choices in places if choices]
+    chain = iter(_tightest(located) or [choices[0] for choices in located])
+    allowed = iter(_with_room(located) or located)
+    excerpts = []
+    for text, choices in zip(cell.excerpts, places, strict=True):
+        if not choices:
+            excerpts.append(Excerpt(text))
+            continue
+        match = next(chain)
+        excerpts.append(Excerpt(text, match, tuple(other for other in next(allowed) if other != match)))
+    return _joined(_without_repeats(excerpts), document.text)
+
+
+def _with_room(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
+    """Return for each excerpt the places that leave room for those before and after it; [] when no order does."""
+    earliest = [0]
+    for choices in places:
+        ends = [match.span.end for match in choices if match.span.start >= earliest[-1]]
+        if not ends:
+            return []
+        earliest.append(min(ends))
+    latest = [max(match.span.end for choices in places for match in choices)] if places else [0]
+    for choices in reversed(places):
+        latest.append(max(match.span.start for match in choices if match.span.end <= latest[-1]))
+    latest.reverse()
+    return [
+        [match for match in choices if before <= match.span.start and match.span.end <= after]
+        for choices, before, after in zip(places, earliest[:-1], latest[1:], strict=True)
+    ]
+
+
+def _tightest(places: Sequence[Sequence[Match]]) -> list[Match]:
+    """Return one place for each excerpt, in reading order and close together; [] when no order does.
+
+    A section's heading stands in the table of contents too: the nearest to what follows is the one quoted.
+    """
+    return min(in_order(places), key=stretch, default=[])
+
+
+def _without_repeats(excerpts: Sequence[Excerpt]) -> list[Excerpt]:
+    """Leave out an excerpt whose place lies inside another's: some cells say the same again in fewer words."""
+    taken = [(index, excerpt.span) for index, excerpt in enumerate(excerpts) if excerpt.span]
+    return [
+        excerpt
+        for index, excerpt in enumerate(excerpts)
+        if not any(_inside(excerpt, index, span, other) for other, span in taken if other != index)
+    ]
+
+
+def _inside(excerpt: Excerpt, index: int, span: Span, other: int) -> bool:
+    if excerpt.match is None:
+        return False
+    # of two equal places the first is kept
+    return any(
+        span.start <= match.span.start and match.span.end <= span.end and (match.span != span or other < index)
+        for match in (excerpt.match, *excerpt.others)
+    )
+
+
+def _joined(excerpts: Sequence[Excerpt], text: str) -> list[Excerpt]:
+    """Make one of two excerpts with nothing but white space between their places: nothing was omitted."""
+    joined: list[Excerpt] = []
+    for excerpt in excerpts:
+        last = joined[-1] if joined else None
+        if (
+            last
+            and last.match
+            and excerpt.match
+            and last.span
+            and excerpt.span
+            and _meet(last.span, excerpt.span, text)
+        ):
+            whole = replace(
+                last.match,
+                spans=(Span(last.span.start, excerpt.span.end),),
+                score=min(last.match.score, excerpt.match.score),
+            )
+            joined[-1] = Excerpt(f"{last.text}\n{excerpt.text}", whole)
+        else:
+            joined.append(excerpt)
+    return joined
+
+
+def _meet(first: Span, second: Span, text: str) -> bool:
+    return first.end <= second.start and not text[first.end : second.start].strip()
+
+
+# ---------------------------------------------------------------- titles
+
+
+def titles_of(text: str, *, deal: str, stem: str) -> Iterator[str]:
+    """Yield titles from plain to precise; `deal` names it where the first page does not name the parties."""
+    page = "".join(c for c in text[:_FIRST_PAGE] if c != "\ufeff" and c != "\u200b")
+    name = _NAME.search(page)
+    kind = title_case(" ".join(name.group().split()).upper()) if name else "Merger Agreement"
+    names = [_as_usual(party, text[:_PREAMBLE]) for party in _parties(page[name.end() :])] if name else []
+    if len(names) > 1:
+        title = f"{kind} {'between' if len(names) == 2 else 'among'} {join_names(names, most=2 * _MOST)}"
+    else:
+        title = f"{kind} {_between(deal)}"
+    yield title
+    date = _DATE.search(page, name.end() if name else 0)
+    if date:
+        title = f"{title} dated {title_case(' '.join(date.group().upper().split()))}"
+        yield title
+    yield f"{title} ({stem})"
+
+
+def _parties(page: str) -> list[str]:
+    """Return the names between `by and among` and the date or the table of contents; [] when it is no title page."""
+    among = _AMONG.search(page)
+    after = _AFTER.search(page, among.end()) if among else None
+    if among is None or after is None:
+        return []
+    names = []
+    for line in _BREAK.split(page[among.end() : after.start()]):
+        name = _AND.sub("", DESCRIBED.sub("", line).strip(" ,:")).strip(" ,:")
+        if name and not _ASIDE.search(name):
+            names.append(name)
+    if len(names) == 1:
+        names = re.split(r"(?<!\s)\s+and\s+", names[0], flags=re.IGNORECASE)
+    if len(names) > _MOST:
+        names = [name for name in names if not _SHELL.search(name)]
+    return names if all(len(name) <= _LONGEST_NAME for name in names) else []
+
+
+def _as_usual(name: str, text: str) -> str:
+    """Return a shouted name as the agreement itself writes it elsewhere: `BioTelemetry, Inc.`, `LVMH Moët`."""
+    if name.isupper():
+        words = r"\s+".join(re.escape(word) for word in name.split())
+        written = (" ".join(match.group().split()) for match in re.finditer(rf"\b{words}", text, re.IGNORECASE))
+        name = next((other for other in written if not other.isupper() and other[:1].isupper()), name)
+    return tidy(name)
+
+
+def _between(deal: str) -> str:
+    """Return the parties of a deal that is named `Target_Buyer.pdf`, or with `_` for every space."""
+    names = re.sub(r"\.pdf$", "", deal.split(" | ")[0], flags=re.IGNORECASE).split("_")
+    return f"between {names[0]} and {names[1]}" if len(names) == 2 else f"of {' '.join(names)}"

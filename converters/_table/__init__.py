@@ -1,1 +1,0 @@
-"""Parts of the table converter: its columns and its documents."""

@@ -1,0 +1,37 @@
+"""Inspect: the questions as samples, the documents' texts, and a task with a scorer that `inspect eval` runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from exhibit.hub.exports import Export, write_lines
+
+_TASK = Path(__file__).parent.parent / "inspect_task.txt"
+
+
+def write(export: Export, folder: Path) -> None:
+    """Write the samples, the texts and the task."""
+    (folder / "documents").mkdir()
+    for filename, text in export.documents({}):
+        (folder / "documents" / f"{filename}.txt").write_text(text, encoding="utf-8", newline="")
+    write_lines(folder / "questions.jsonl", _samples(export))
+    (folder / "task.py").write_bytes(_TASK.read_bytes())
+
+
+def _samples(export: Export) -> Iterator[dict[str, Any]]:
+    gold = export.gold()
+    for question in export.bundle.questions:
+        lines = gold[question.id]
+        named = dict.fromkeys(line.filename for line in lines if line.filename)
+        if len(named) > 1:
+            export.note("question on several documents: the model is shown the first", question.id)
+        metadata = {
+            "document": next(iter(named), None),
+            "is_impossible": question.is_impossible,
+            "passages": [context.text for context in question.contexts],
+            "labels": lines[0].labels if lines else {},
+        }
+        sample = {"id": str(question.id), "input": question.question, "target": question.answer}
+        yield {**sample, "metadata": metadata}

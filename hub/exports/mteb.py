@@ -1,0 +1,36 @@
+"""MTEB: the pieces and relevances of `beir_passages`, with a task beside them that `mteb` loads and runs."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from exhibit.hub._head import LICENCES
+from exhibit.hub.exports import Export, beir_passages
+
+_TASK = Path(__file__).parent.parent / "mteb_task.txt"
+_DESCRIPTION = "Questions on legal documents, whose gold passages were located in the documents as extracted."
+
+
+def write(export: Export, folder: Path) -> None:
+    """Write the files, the task's description and the task."""
+    beir_passages.write(export, folder)
+    info = export.bundle.info
+    licence = info.licence.id if info and info.licence.id in LICENCES - {"other", "unknown"} else None
+    told = {
+        "name": f"Exhibit{re.sub(r'[^A-Za-z0-9]', '', export.name.title())}Retrieval",
+        "description": info.summary if info and info.summary else _DESCRIPTION,
+        "dataset": {"path": export.name, "revision": info.source.version if info else "1"},
+        "type": "Retrieval",
+        "category": "t2t",
+        "modalities": ["text"],
+        "eval_splits": ["test"],
+        "eval_langs": ["eng-Latn"],
+        "main_score": "ndcg_at_10",
+        "domains": ["Legal", "Written"],
+        "reference": info.source.url or None if info else None,
+        "license": licence,
+    }
+    (folder / "task.json").write_text(json.dumps(told, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    (folder / "task.py").write_bytes(_TASK.read_bytes())
