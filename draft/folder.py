@@ -36,7 +36,7 @@ from exhibit.schemas.errors import SourceError, ToolkitError
 from exhibit.schemas.models import DraftInfo, Licence
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.whole import write_whole
+from exhibit.storage.place import write_whole
 
 INFO = DatasetInfo(
     name="draft",

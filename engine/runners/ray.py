@@ -22,7 +22,8 @@ from ray._private import ray_constants
 from ray._private import worker as driver
 
 import exhibit
-from exhibit.engine._worker import STARTING, Bug, Work, dump, hire
+from exhibit.engine._crew import Place
+from exhibit.engine._worker import Work, dump, outcome_in
 from exhibit.engine.limits import UNLIMITED, Limits
 from exhibit.engine.outcome import AHEAD, TRIES, Outcome, named, worker_died
 from exhibit.engine.runners._nodes import check_seen
@@ -98,8 +99,7 @@ class _Work:
         ref = sent.ref
         for tried in range(1, TRIES + 1):
             try:
-                told: Outcome[Any] | Bug = cloudpickle.loads(ray.get(ref))
-                break
+                return outcome_in(ray.get(ref))
             except _DIED as error:
                 _log.debug("try %d of %s: %s", tried, sent.item, error)
                 if tried < TRIES:
@@ -108,11 +108,7 @@ class _Work:
                 raise  # a bug: it carries the worker's traceback
             except (faults.RayError, ConnectionError) as error:
                 raise ServiceError(f"the Ray cluster failed: {_first_line(error)}; run the command again") from error
-        else:
-            return worker_died(sent.item)
-        if isinstance(told, Bug):
-            raise told.raised()
-        return told
+        return worker_died(sent.item)
 
 
 def _apply(work: tuple[bytes, Limits, str], item: bytes, name: str) -> bytes:
@@ -121,32 +117,10 @@ def _apply(work: tuple[bytes, Limits, str], item: bytes, name: str) -> bytes:
     The outcome travels as bytes: arrays that are read out of Ray's store in place could not be written to.
     """
     function, limits, folder = work
-    for _ in range(TRIES):
-        worker = hire(script=False)
-        worker.assign(dump(Work.of(function, limits)._replace(folder=folder)))
-        told = worker.answer() if worker.await_answer(STARTING) else None
-        if told is None:
-            worker.stop()
-            continue
-        if isinstance(told, Bug):
-            worker.stop()
-            raise told.raised()
-        worker.begin(item)
-        if not worker.await_answer(limits.seconds):
-            worker.stop()
-            late: bytes = cloudpickle.dumps(Outcome(None, limits.late(name)))
-            return late
-        data = worker.answer_bytes()
-        if data is not None:
-            worker.rest()
-            return data
-        told = worker.last_words(limits, name)
-        worker.stop()
-        if told is not None:
-            last: bytes = cloudpickle.dumps(told)
-            return last
-    died: bytes = cloudpickle.dumps(worker_died(name))
-    return died
+    place = Place(dump(Work.of(function, limits)._replace(folder=folder)), limits)
+    answer = place.answer(item, name)
+    place.leave(keep=True)
+    return answer
 
 
 # ---------------------------------------------------------------- the cluster
