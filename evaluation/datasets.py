@@ -21,9 +21,8 @@ from exhibit.evidence import Span, readable
 from exhibit.schemas.bundle import GOLD, INFO, Question
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import Gold, How
-from exhibit.storage.bundle import Bundle, open_bundle
+from exhibit.storage.bundle import Bundle, mirrored, open_bundle
 from exhibit.storage.locations import Location, Remote, expand, list_file, origin_of, parse_location
-from exhibit.storage.mirror import mirrored
 
 ALL_TYPES = "all"
 

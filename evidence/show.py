@@ -17,9 +17,8 @@ from exhibit.evidence.guard import boxes_within, read_within, render_within
 from exhibit.schemas.command import Parser, add_json, guarded, print_results, spelled
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import Gold
-from exhibit.storage.bundle import open_bundle
+from exhibit.storage.bundle import mirrored, open_bundle
 from exhibit.storage.locations import Location, fetched, parse_location
-from exhibit.storage.mirror import mirrored
 
 _GREYS = 8
 """Enough for print: a page of a contract takes a third of what WebP or JPEG need."""
