@@ -57,7 +57,7 @@ def published(asked: Sequence[Predicted]) -> Published:
         recalls.append(right / total if total else 0.0)
     best = np.maximum.accumulate(precisions[::-1])[::-1]
     at = [next((float(p) for p, r in zip(best, recalls, strict=True) if r >= least), 0.0) for least in (0.8, 0.9)]
-    return Published(float(np.trapezoid(best, recalls)), *at, recalls[-1])
+    return Published(float(np.trapezoid(best, recalls)), at[0], at[1], recalls[-1])
 
 
 def _table(one: Predicted) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
