@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-_SHARED = 0.5
+_SHARED = 0.5  # of all words of quote and prediction, as the authors have it
 _CUTS = (*np.arange(0.99, 0, -0.01).tolist(), 0.001, 0.0)
 """The confidences that a prediction must be above, one after the other."""
 _MARKS = re.compile(r"[.,;:]")
