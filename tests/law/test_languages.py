@@ -12,6 +12,7 @@ from exhibit.law.days import find_days, write_day
 from exhibit.law.editions import Edition, read_edition, units
 from exhibit.law.figures import figures
 from exhibit.law.provisions import LawName, label_key, provisions
+from exhibit.law.references import ReferenceCorpus, credit, references
 from exhibit.law.system import language_of, system_for
 
 
@@ -149,3 +150,21 @@ def test_numbers_are_one_number_however_thousands_are_parted(text, number):
 )
 def test_a_refusal_is_known_in_every_language(reply):
     assert is_refusal(reply)
+
+
+def test_references_of_every_system_are_references():
+    (first, second) = references("Kupující má práva podle § 2079 odst. 1 zákona č. 89/2012 Sb. a podle § 2080 téhož.")
+    assert (first.source, first.path) == ("89/2012 Sb.", ("2079", "1"))
+    assert (second.source, second.path) == ("89/2012 Sb.", ("2080",)), "of the law that was named last"
+    german = references("Nach § 433 Abs. 1 BGB ist der Verkäufer verpflichtet; siehe auch Art. 5 GG.")
+    assert [str(one) for one in german] == ["BGB 433.1", "GG 5"]
+    assert credit(references("Das steht in § 433 BGB und nirgends sonst.")[0], german[0]) == 1.0
+    assert [str(one) for one in references("See Art. 17 GDPR.")] == ["eu regulation 2016/679 17"]
+
+
+def test_a_law_of_any_system_has_the_places_it_is_made_of():
+    law = "Hafengesetz (HafG)\n§ 1 Begriff\n(1) Der Hafen ist ein Ort an der See.\n(2) Er hat\na) ein Becken und\n"
+    law += "b) einen Kai.\n§ 2 Gebühr\nDie Gebühr ist an die Gemeinde zu zahlen.\n"
+    corpus = ReferenceCorpus.of([law])
+    asked = references("Nach § 1 Abs. 2 Buchst. b HafG und § 2 HafG, nicht nach § 7 HafG oder § 1 Abs. 3 HafG.")
+    assert [corpus.contains(one) for one in asked] == [True, True, False, False]
