@@ -37,7 +37,7 @@ from exhibit.schemas.command import guarded
 from exhibit.schemas.models import Gold
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.locations import Location
-from exhibit.storage.whole import write_whole
+from exhibit.storage.place import write_whole
 from training._reading import read_material
 from training.exclusion import Excluded, read_names
 from training.gather import DEV, draw_dev

@@ -21,8 +21,8 @@ from exhibit.schemas.bundle import CORPUS
 from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.models import DocumentEntry, How
 from exhibit.storage.locations import Remote
+from exhibit.storage.place import write_whole
 from exhibit.storage.upload import Out, Sent, send
-from exhibit.storage.whole import write_whole
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from exhibit.law.companies import DESCRIBED
 from exhibit.law.days import MONTH
 from exhibit.law.profile import tidy, title_case
 from exhibit.schemas.errors import SourceError
-from exhibit.schemas.quotes import quote_parts
+from exhibit.schemas.layout import quote_parts
 from exhibit.storage.scratch import scratch_folder
 
 MAE = "MAE Definition"

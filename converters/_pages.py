@@ -8,7 +8,7 @@ from pathlib import Path
 
 from exhibit.converters._fonts import style
 from exhibit.converters._text_pdf import PAGE_BREAK, Block, printable
-from exhibit.evidence.printable import Printable
+from exhibit.evidence.markup import Printable
 from exhibit.evidence.read import printable as page_of
 from exhibit.evidence.read import read_document
 from exhibit.evidence.readers.html import SUFFIXES as HTML

@@ -19,16 +19,16 @@ from exhibit.converters._browser import HERE, NEEDED, browser_error, running_bro
 from exhibit.converters._fonts import font_hashes
 from exhibit.converters._pages import html_from_text, office_page
 from exhibit.converters._text_pdf import Block, needs_browser, print_blocks, printer_name
-from exhibit.engine import Desk, Limits
+from exhibit.engine import Limits, OneWorker
 from exhibit.engine.limits import programs_unlimited
 from exhibit.engine.programs import programs_watched
-from exhibit.evidence.printable import Printable
+from exhibit.evidence.markup import Printable
 from exhibit.evidence.read import has_page, read_document
 from exhibit.evidence.readers import html
 from exhibit.schemas.errors import DocumentError, ServiceError
 from exhibit.schemas.models import Printing
+from exhibit.storage.place import write_whole
 from exhibit.storage.scratch import scratch_folder
-from exhibit.storage.whole import write_whole
 
 if TYPE_CHECKING:
     from playwright.async_api import Route
@@ -197,7 +197,7 @@ class Press:
     def __init__(self, limits: Limits = _USUAL) -> None:
         self._limits = limits
         self._stack = ExitStack()
-        self._desk: Desk[_Sheet, _Printed] | None = None
+        self._worker: OneWorker[_Sheet, _Printed] | None = None
         self._folder = Path()
         self.printers: set[str] = set()
 
@@ -214,17 +214,17 @@ class Press:
         return printed.notes
 
     def _print(self, raw: RawDocument, corpus: Path) -> _Printed:
-        if self._desk is None:
+        if self._worker is None:
             # what a browser leaves that had to be killed goes with the folder
             self._folder = self._stack.enter_context(scratch_folder())
-            self._desk = Desk(_print_sheet, limits=self._limits)
-            self._stack.callback(self._desk.close)
+            self._worker = OneWorker(_print_sheet, limits=self._limits)
+            self._stack.callback(self._worker.close)
             self._stack.callback(self._end_browser)
-        return self._desk.hand(_Sheet(raw, corpus.absolute(), self._folder, self._limits))
+        return self._worker.run(_Sheet(raw, corpus.absolute(), self._folder, self._limits))
 
     def _end_browser(self) -> None:
-        if self._desk is not None:
-            self._desk.hand(_Sheet(None, self._folder, self._folder, self._limits))
+        if self._worker is not None:
+            self._worker.run(_Sheet(None, self._folder, self._folder, self._limits))
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from exhibit.converters._benchmark import Item, Tally
 from exhibit.engine import guarded
 from exhibit.engine.limits import memory_left, reading
-from exhibit.evidence.encodings import Decoded, decode_bytes
+from exhibit.evidence.files import Decoded, decode_bytes
 from exhibit.evidence.readers.excel import SUFFIXES as EXCEL
 from exhibit.evidence.readers.excel import workbook
 from exhibit.schemas.errors import DocumentError, SourceError

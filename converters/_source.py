@@ -176,7 +176,7 @@ def fetch(info: DatasetInfo) -> Path:
 def _fetch_one(download: Download, path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # not storage.whole: the name must be known again, so that a later run goes on where this one was stopped
+        # not `whole`: the name must be known again, so that a later run goes on where this one was stopped
         partial = path.with_name(path.name + ".partial")
         _download(download, partial)
         _verify(download, partial)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from exhibit.converters._fonts import BOLD, MONO, SERIF, SIGNS, font_path
-from exhibit.storage.whole import write_whole
+from exhibit.storage.place import write_whole
 
 if TYPE_CHECKING:
     from reportlab.pdfgen.canvas import Canvas

@@ -27,7 +27,7 @@ from exhibit.converters._source import find_one, open_source
 from exhibit.converters._web.fetch import add_fetch_arguments, policy_from
 from exhibit.schemas.command import Parser, guarded, spelled
 from exhibit.schemas.errors import SourceError
-from exhibit.storage.whole import write_whole
+from exhibit.storage.place import write_whole
 
 INFO = read_info(__file__)
 

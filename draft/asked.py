@@ -24,11 +24,6 @@ On the six contracts for tuning 8 give the same sure answers, and take five time
 """
 READ = 2
 """Of these, chunks in which the reader marks the words that answer."""
-FAR = 0.34
-"""Cosine of the embedder `legal`: below it not even the nearest chunk is read.
-
-Of the questions that the contracts for tuning answer 1% are as far, and of the others a third.
-"""
 _NOTHING = 0.075  # what a reranker holds of all it read, up to which there is nothing to mark
 _UNLIKELY = 0.15  # what a reranker holds of the first chunks, below which it reads more
 PROPOSED = 3  # passages that an unsure draft shows a person: more are read by nobody
@@ -71,8 +66,6 @@ class Asker:
     reranker: Reranker
     reader: SpanReader
     thresholds: Thresholds = Thresholds()
-    far: float = -1.0
-    """The cosine below which the nearest chunk of a document does not answer, where that is known of the embedder."""
 
     @cached_property
     def _questions(self) -> dict[str, Vectors]:
@@ -95,8 +88,8 @@ class Asker:
         """Return which passages of a document answer a question, or that none does; every wording looks for chunks."""
         near = np.max(chunks @ self._embedded(tuple(wordings)).T, axis=1)
         first = [int(at) for at in np.argsort(-near, kind="stable")[:MORE]]
-        if not first or near[first[0]] < self.far:
-            return Judged("absent", (), 0.99)
+        if not first:
+            return Judged("absent", (), 1.0)
         texts = [prepared.texts[at] for at in first]
         scores = self.reranker.score(question, texts[:FIRST])
         found = confidence(self.reranker, scores) or 0.0

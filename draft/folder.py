@@ -20,7 +20,7 @@ from exhibit.converters._documents import Shelf
 from exhibit.converters._print import check_printers
 from exhibit.converters._titles import join_names, unique_titles
 from exhibit.converters._web.fetch import Policy
-from exhibit.draft.asked import FAR, Asker, Thresholds
+from exhibit.draft.asked import Asker, Thresholds
 from exhibit.draft.drafts import Draft, digest, worded
 from exhibit.draft.generated import Generator
 from exhibit.draft.made import made_from
@@ -36,7 +36,7 @@ from exhibit.schemas.errors import SourceError, ToolkitError
 from exhibit.schemas.models import DraftInfo, Licence
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.whole import write_whole
+from exhibit.storage.place import write_whole
 
 INFO = DatasetInfo(
     name="draft",
@@ -161,8 +161,7 @@ def open_asker(thresholds: Thresholds, pipeline: Pipeline | None = None) -> Aske
     pipeline = pipeline or Pipeline(Config.preset("careful"))
     if pipeline.reranker is None:
         raise ToolkitError("drafting reads passages with a reranker that knows how sure it is: --reranker legal")
-    far = FAR if pipeline.config.embedder.partition(":")[0] == "legal" else -1.0
-    return Asker(pipeline.embedder, pipeline.reranker, shared_reader(), thresholds, far)
+    return Asker(pipeline.embedder, pipeline.reranker, shared_reader(), thresholds)
 
 
 class Drafter:

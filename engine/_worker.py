@@ -12,22 +12,19 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from io import BytesIO
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.reduction import ForkingPickler
 from multiprocessing.spawn import _fixup_main_from_name  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
-from exhibit.engine._spawn import Context, main_name
 from exhibit.engine.limits import Limits, serve_within, spent_by
 from exhibit.engine.outcome import Outcome, attempt_within, worker_failed
 from exhibit.engine.programs import end_programs
-
-STARTING = 300.0
-"""Seconds that a worker may take to import what it is sent, on a machine that is busy with other things."""
 
 
 class Work(NamedTuple):
@@ -66,8 +63,68 @@ class _WorkerError(Exception):
 
 
 def dump(value: object) -> bytes:
-    """Return a value as it is sent to a worker."""
+    """Return a value as it is sent to a worker, or by one."""
     return bytes(ForkingPickler.dumps(value))
+
+
+def outcome_in(data: bytes) -> Outcome[Any]:
+    """Return the outcome that a worker sent; raise where it was a bug, or cannot be read here."""
+    try:
+        answer: Outcome[Any] | Bug = pickle.loads(data)
+    except Exception as error:
+        answer = Bug(error, "while its outcome was read")
+    if isinstance(answer, Bug):
+        raise answer.raised()
+    return answer
+
+
+# ---------------------------------------------------------------- processes that do not run the user's script again
+
+
+class _Process(SpawnProcess):
+    @staticmethod
+    def _Popen(process_obj: Any) -> Any:  # noqa: N802 - multiprocessing's own name
+        with _hiding, _script_hidden():
+            return SpawnProcess._Popen(process_obj)
+
+
+class Context(SpawnContext):
+    """Spawned processes that import what they are sent, and nothing else."""
+
+    Process = _Process
+
+
+_hiding = threading.Lock()  # threads start workers at the same time
+
+
+@contextmanager
+def _script_hidden() -> Iterator[None]:
+    """Hide the script or the module that runs, which a new process would otherwise run from its top.
+
+    Of a module that was started with `-m` a worker needs little or nothing: it imports that when it is sent something
+    of it.
+    """
+    main = sys.modules["__main__"]
+    path, spec = main.__dict__.get("__file__"), main.__spec__
+    if path is None:
+        yield
+        return
+    del main.__file__
+    main.__spec__ = None
+    try:
+        yield
+    finally:
+        main.__file__, main.__spec__ = path, spec
+
+
+def main_name() -> str:
+    """Return the name of the module that was started with `-m`, empty where a script or a notebook runs."""
+    return getattr(sys.modules["__main__"].__spec__, "name", "")
+
+
+def belongs_to_script(function: Any) -> bool:
+    """Return whether a function is defined in the script itself, so that a worker must run it to have the function."""
+    return not main_name() and "__main__" in (getattr(function, "__module__", ""), type(function).__module__)
 
 
 # ---------------------------------------------------------------- this side
@@ -84,31 +141,15 @@ class Worker:
         self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
         self._process.start()
         theirs.close()
-        self.sentinel = self._process.sentinel
         self._keeps = not script
 
-    def assign(self, work: bytes) -> None:
-        """Tell the worker what to do with the items to come; it answers when it is ready."""
-        self._send(work)
-
-    def begin(self, item: bytes) -> None:
-        """Send an item; its outcome is the next answer."""
-        self._send(item)
-
-    def _send(self, data: bytes) -> None:
+    def send(self, data: bytes) -> None:
+        """Send work, or an item of it; what the worker makes of it is its next answer."""
         with suppress(OSError):  # it died: whoever waits for the answer learns it there
             self.pipe.send_bytes(data)
 
-    def answer(self) -> Outcome[Any] | Bug | None:
-        """Return what the worker says: None where it died."""
-        data = self.answer_bytes()
-        if data is None:
-            return None
-        answer: Outcome[Any] | Bug = pickle.loads(data)
-        return answer
-
-    def answer_bytes(self) -> bytes | None:
-        """Return the answer as it came."""
+    def answer(self) -> bytes | None:
+        """Return what the worker says, as it came: None where it died."""
         try:
             return self.pipe.recv_bytes()
         except (EOFError, OSError):

@@ -20,6 +20,7 @@ from typing import Any
 from exhibit.engine import positive
 from exhibit.evaluation.analysis import analysis_lines, comparison_lines, distribution_lines, flag_lines
 from exhibit.evaluation.catalogue import catalogue, modern, parse_set
+from exhibit.evaluation.choices import LABELS, labels_in_words
 from exhibit.evaluation.datasets import load_datasets
 from exhibit.evaluation.diagnostics import in_words
 from exhibit.evaluation.evaluate import Draw, EvaluatedRun, evaluate
@@ -30,6 +31,7 @@ from exhibit.evaluation.targets import target_names
 from exhibit.evaluation.terminal import ALL, shown_metrics, table_of
 from exhibit.hub.pull import fetch, is_repository, parse_address
 from exhibit.rag.config import DEFAULT, PLUGINS, preset_names
+from exhibit.schemas.bundle import load_json
 from exhibit.schemas.command import (
     Parser,
     add_json,
@@ -86,6 +88,8 @@ def _lines(run: EvaluatedRun, settings: Settings, label: str) -> Iterator[str]:
     for name in folder.datasets:
         if (sure := folder.confidence(name)).questions:
             yield in_words(name, sure)
+        if (labels := run.folder / name / LABELS).is_file():
+            yield labels_in_words(name, load_json(labels))
     yield f"\nresults: {run.folder}" + (f"\nreport:  {run.report}" if run.report.is_file() else "")
 
 

@@ -14,16 +14,15 @@ from typing import Any
 
 from exhibit.engine import Limits, track
 from exhibit.evaluation.cases import Case, GoldPassage, Turn
-from exhibit.evaluation.choices import choices_of, with_choices
+from exhibit.evaluation.choices import offers_of, with_choices
 from exhibit.evaluation.corpus import GRADE, GRADES, changed_tables, check_files, check_questions, read_grades
 from exhibit.evaluation.documents import Documents
 from exhibit.evidence import Span, readable
 from exhibit.schemas.bundle import GOLD, INFO, Question
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import Gold, How
-from exhibit.storage.bundle import Bundle, open_bundle
+from exhibit.storage.bundle import Bundle, mirrored, open_bundle
 from exhibit.storage.locations import Location, Remote, expand, list_file, origin_of, parse_location
-from exhibit.storage.mirror import mirrored
 
 ALL_TYPES = "all"
 
@@ -239,7 +238,7 @@ def _dataset(
     grades = read_grades(bundle.gold, where=f"{bundle.address}/{GOLD}")
     documents = Documents(files.used, limits=limits)
     composed = {unicodedata.normalize("NFC", name): name for name in files.used}
-    choices = choices_of(selection.label, bundle.labels.values(), where=bundle.address) if selection.label else ()
+    offers = offers_of(selection.label, bundle.labels, where=bundle.address) if selection.label else {}
     cases, located = [], {}
     for question in track(questions, total=len(questions), label=f"{name}: gold", unit="question"):
         golds = []
@@ -255,9 +254,9 @@ def _dataset(
             golds.append(replace(gold, filename=filename or gold.filename, text=context.text, pages=how.pages))
             located[question.id, index] = how
         case = _case(question, golds, lines.get((question.id, None)), bundle.labels, grades.get(question.id, {}))
-        own = case.labels.get(selection.label)
-        if choices and own is not None:
-            case = replace(case, question=with_choices(case.question, choices), choices=choices, label=str(own))
+        if offer := offers.get(question.id):
+            asked = with_choices(case.question, offer.choices, offer.asked)
+            case = replace(case, question=asked, choices=offer.choices, label=offer.label)
         cases.append(case)
     sound = check_questions(
         bundle, files, cases, documents,

@@ -6,14 +6,16 @@ Metrics are None where they cannot be known (`metrics._scope`); this counts why,
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from exhibit.evaluation.cases import Case, Passage
+from exhibit.evaluation.metrics import about
 from exhibit.law.names import FileNames
 from exhibit.schemas.run import Confidence
 
@@ -151,23 +153,21 @@ class Evidence:
 
 
 _BINS = 10  # of the calibration curve, as usual
+_WEIGHTED = ("answer_contained", "answer_gold_f1", "recall@10")
+"""Means that a line has as weighted by confidence; confidence.json has all."""
 _COVERAGES = tuple(share / 10 for share in range(1, 11))
 
 Told = tuple[float, bool]
 """A confidence, and whether an answer exists."""
 
 
-def confidences(cases: Iterable[Case]) -> list[Told]:
-    """Return the confidence of each reply that has one, and whether an answer exists."""
-    return [
-        (case.reply.confidence, not case.is_impossible)
-        for case in cases
-        if case.reply.confidence is not None and not case.reply.error
-    ]
+def confidence_of(case: Case) -> float | None:
+    """Return the confidence beside a reply, None where there is none or the reply is an error."""
+    return None if case.reply.error else case.reply.confidence
 
 
-def describe(told: Sequence[Told]) -> dict[str, Any] | None:
-    """Return AUROC, calibration and risk against coverage; None where no reply has a confidence."""
+def describe(told: Sequence[Told], weighted: Mapping[str, float] | None = None) -> dict[str, Any] | None:
+    """Return AUROC, calibration, risk against coverage and weighted means; None where no reply has a confidence."""
     if not told:
         return None
     return {
@@ -176,13 +176,29 @@ def describe(told: Sequence[Told]) -> dict[str, Any] | None:
         "auroc": auroc(told),
         "calibration": calibration(told),
         "risk_at_coverage": risk_at_coverage(told),
+        "weighted": dict(weighted or {}),
     }
+
+
+def weighted_means(values: Mapping[str, Sequence[float | None]], sure: Sequence[float | None]) -> dict[str, float]:
+    """Return each metric's mean with every question counted by the confidence beside its reply."""
+    means = {}
+    for name, column in values.items():
+        pairs = [(value, weight) for value, weight in zip(column, sure, strict=True) if None not in (value, weight)]
+        total = math.fsum(weight for _, weight in pairs if weight)
+        if total:
+            means[name] = math.fsum((value or 0.0) * (weight or 0.0) for value, weight in pairs) / total
+    return means
 
 
 def in_words(name: str, told: Confidence) -> str:
     """Return what the confidence of a dataset's replies is worth, in a line."""
     worth = "every question has an answer, or none has" if told.auroc is None else f"AUROC {told.auroc:.2f}"
-    return f"{name}: confidence beside {told.questions} answers, {told.answerable} of them answerable: {worth}"
+    shown = [
+        f"{metric} {about(metric).figure(told.weighted[metric])}" for metric in _WEIGHTED if metric in told.weighted
+    ]
+    means = f"; means weighted by it: {', '.join(shown)}" if shown else ""
+    return f"{name}: confidence beside {told.questions} answers, {told.answerable} of them answerable: {worth}{means}"
 
 
 def auroc(told: Sequence[Told]) -> float | None:

@@ -23,8 +23,8 @@ from urllib.parse import quote
 from exhibit.evaluation.cases import Case, GoldPassage, Passage
 from exhibit.evaluation.metrics import Options, about, gold_texts, scoped
 from exhibit.evidence import Span, fold
-from exhibit.schemas.quotes import quote_parts
-from exhibit.storage.whole import whole
+from exhibit.schemas.layout import quote_parts
+from exhibit.storage.place import whole
 
 GOLD_GRADE = 3
 """From this grade on a graded file is gold; grades are 0 to 4, one to five stars."""

@@ -17,7 +17,7 @@ from exhibit.evaluation.verdicts import cited, examine
 from exhibit.law.citations import is_refusal
 from exhibit.schemas.run import QUESTION, RESULTS, Means, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
-from exhibit.storage.whole import whole, write_whole
+from exhibit.storage.place import whole, write_whole
 
 PREDICTIONS = "predictions.json"
 """The first ten passages of each question, as score.py reads them."""

@@ -24,7 +24,7 @@ from exhibit.schemas.bundle import read_text
 from exhibit.schemas.command import add_json, documented, guarded, print_note, print_results
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import parse_json
-from exhibit.storage.whole import write_whole
+from exhibit.storage.place import write_whole
 
 RULE = "=" * 26
 

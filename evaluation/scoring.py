@@ -19,7 +19,7 @@ from exhibit.engine import open_engine, track
 from exhibit.evaluation.cases import Case, Values
 from exhibit.evaluation.choices import LABELS, Chosen, choices_made, describe_choices
 from exhibit.evaluation.datasets import Dataset, GoldMatch
-from exhibit.evaluation.diagnostics import Evidence, Told, confidences, describe
+from exhibit.evaluation.diagnostics import Evidence, confidence_of, describe, weighted_means
 from exhibit.evaluation.metrics import Options, about, lacking, measure, needing
 from exhibit.evaluation.metrics.drm import Mismatch, pooled, totals
 from exhibit.evaluation.ranking import Lines
@@ -74,7 +74,7 @@ class Scored:
     """For each time: the first error, empty where there is none."""
     refers: bool
     """Whether an answer refers to the law."""
-    confidences: list[Told] = field(default_factory=list)
+    confidences: Values = field(default_factory=list)
     mismatches: dict[str, Mismatch] = field(default_factory=dict)
     choices: list[Chosen] = field(default_factory=list)
     """The labels that were asked for and chosen."""
@@ -102,7 +102,7 @@ class Scoring:
             failed=tuple([int(bool(error)) for error in each] for each in errors),
             first_errors=tuple(next(filter(None, each), "") for each in errors),
             refers=any(references(case.reply.answer or "", context=case.question) for case in everything),
-            confidences=confidences(first),
+            confidences=[confidence_of(case) for case in first],
             mismatches=totals(first, self.options),
             choices=choices_made(first),
             evidence=Evidence.of(first),
@@ -214,7 +214,7 @@ class Measured:
         self._choices: list[Chosen] = []
         self.evidence = Evidence()
         """What is missing to judge the replies by."""
-        self._sure, self._exists = array("d"), array("b")
+        self._sure = Column()
         self._wrong: Counter[str] = Counter()
         self._counted: Counter[str] = Counter()
         self._rows = Rows(place)
@@ -228,8 +228,7 @@ class Measured:
             self._first_errors[number] = self._first_errors[number] or scored.first_errors[number]
         self.evidence += scored.evidence
         self._choices += scored.choices
-        self._sure.extend(confidence for confidence, _ in scored.confidences)
-        self._exists.extend(exists for _, exists in scored.confidences)
+        self._sure.extend(scored.confidences)
         self._wrong.update({name: count.wrong for name, count in scored.mismatches.items()})
         self._counted.update({name: count.passages for name, count in scored.mismatches.items()})
         self._rows.add(scored.rows)
@@ -277,7 +276,9 @@ class Measured:
         write_json(self._place / EVIDENCE, self.evidence.as_json(self._dataset.name))
         if self._choices:
             write_json(self._place / LABELS, describe_choices(self._choices))
-        confidence = describe([(sure, bool(exists)) for sure, exists in zip(self._sure, self._exists, strict=True)])
+        pairs = zip(self._sure, self._dataset.cases, strict=True)
+        told = [(sure, not case.is_impossible) for sure, case in pairs if sure is not None]
+        confidence = describe(told, weighted_means(table.values, self._sure))
         if confidence is not None:
             write_json(self._place / CONFIDENCE, confidence)
         write_json(self._place / SUMMARY, summary_json(means))

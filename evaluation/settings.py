@@ -21,7 +21,7 @@ from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN, read_text
 from exhibit.schemas.errors import SourceError, ToolkitError
 from exhibit.schemas.parsing import parse_json, parse_toml
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.whole import write_whole
+from exhibit.storage.place import write_whole
 
 Positive = Annotated[int, Field(ge=1)]
 

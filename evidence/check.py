@@ -20,11 +20,10 @@ from exhibit.evidence.locate import MIN_SIMILARITY
 from exhibit.schemas.bundle import Question
 from exhibit.schemas.command import Parser, add_json, guarded, print_error, print_note, print_results, spelled
 from exhibit.schemas.errors import DocumentError, ToolkitError
+from exhibit.schemas.layout import quote_parts
 from exhibit.schemas.models import Gold
-from exhibit.schemas.quotes import quote_parts
-from exhibit.storage.bundle import open_bundle
+from exhibit.storage.bundle import mirrored, open_bundle
 from exhibit.storage.locations import Location, folders_among, parse_location
-from exhibit.storage.mirror import mirrored
 
 
 def check_gold(root: Location) -> tuple[int, list[str]]:

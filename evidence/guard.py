@@ -6,7 +6,8 @@ Without limits of their own these calls have those of the command that runs (`en
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from exhibit.engine import Limits, guarded
@@ -24,16 +25,16 @@ def read_within(path: Location, limits: Limits | None = None) -> Document:
         return replace(guarded(read_document, here, limits=limits), path=path)
 
 
-def boxes_within(document: Document, spans: list[Span], limits: Limits | None = None) -> list[list[Box]]:
+def boxes_within(document: Document, spans: list[Span]) -> list[list[Box]]:
     """Return for each span the rectangles that it covers, line by line, as `boxes` does."""
     if document.path is None or not spans:
         return [[] for _ in spans]
     with fetched(document.path) as here:
         # the text stays here: boxes are found by the pages alone
-        return guarded(_Boxes(tuple(spans)), replace(document, text="", path=here), limits=limits)
+        return guarded(partial(_all_boxes, spans=spans), replace(document, text="", path=here))
 
 
-def words_within(document: Document, number: int, limits: Limits | None = None) -> list[tuple[Span, list[Box]]]:
+def words_within(document: Document, number: int) -> list[tuple[Span, list[Box]]]:
     """Return the words of a page, each with its rectangles: two where it is broken at a line's end."""
     if document.path is None:
         return []
@@ -41,37 +42,15 @@ def words_within(document: Document, number: int, limits: Limits | None = None) 
     spans = [Span(*match.span()) for match in _WORD.finditer(document.text, page.start, page.end)]
     with fetched(document.path) as here:
         # the text stays here: boxes are found by the pages alone
-        boxes = guarded(_PageBoxes(number, tuple(spans)), replace(document, text="", path=here), limits=limits)
-    return list(zip(spans, boxes, strict=True))
+        step = partial(page_boxes, number=number, spans=spans)
+        return list(zip(spans, guarded(step, replace(document, text="", path=here)), strict=True))
 
 
-def render_within(path: Location, page: int, *, scale: float, limits: Limits | None = None) -> Any:
+def render_within(path: Location, page: int, *, scale: float) -> Any:
     """Return a page's picture, as `render` does."""
     with fetched(path) as here:
-        return guarded(_Picture(page, scale), here, limits=limits)
+        return guarded(partial(render, page=page, scale=scale), here)
 
 
-@dataclass(frozen=True)
-class _Boxes:
-    spans: tuple[Span, ...]
-
-    def __call__(self, document: Document) -> list[list[Box]]:
-        return [boxes(document, span) for span in self.spans]
-
-
-@dataclass(frozen=True)
-class _PageBoxes:
-    number: int
-    spans: tuple[Span, ...]
-
-    def __call__(self, document: Document) -> list[list[Box]]:
-        return page_boxes(document, self.number, self.spans)
-
-
-@dataclass(frozen=True)
-class _Picture:
-    page: int
-    scale: float
-
-    def __call__(self, path: Location) -> Any:
-        return render(path, self.page, scale=self.scale)
+def _all_boxes(document: Document, spans: list[Span]) -> list[list[Box]]:
+    return [boxes(document, span) for span in spans]

@@ -7,24 +7,24 @@ located in. The font has one glyph, a box of half an em; it is embedded, so that
 from __future__ import annotations
 
 import math
-import struct
 import zlib
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exhibit.schemas.errors import DocumentError
-from exhibit.storage.whole import whole
+from exhibit.storage.place import whole
 
 if TYPE_CHECKING:  # elsewhere by the functions that use it: few documents are scans, and it takes 0.1 s in each process
-    from pypdf import PdfWriter
-    from pypdf.generic import DictionaryObject, RectangleObject, StreamObject
+    from pypdf.generic import RectangleObject, StreamObject
 
-_FONT = "ExhibitUnseen"
-_ADVANCE = 500
+FONT = "ExhibitUnseen"
+FONT_FILE = Path(__file__).with_name("unseen.pdf")
+"""A page that has the font; `bench.unseen_font` makes it."""
+ADVANCE = 500
 """Thousandths of the font size that every character takes before it is stretched to its width on the page."""
-_ASCENT, _DESCENT = 750, -250  # thousandths of the font size above and below the line, as in most fonts
+ASCENT, DESCENT = 750, -250  # thousandths of the font size above and below the line, as in most fonts
 _NARROW, _WIDE = frozenset("iljtfrI1.,;:'’‘|!()[]{}-"), frozenset("mwMW@%—ŒœÆæ")
 
 
@@ -69,12 +69,13 @@ def write_layer(path: Path, target: Path, pages: Mapping[int, Layer]) -> None:
 
     try:
         writer = PdfWriter(clone_from=PdfReader(path))
-        font = writer._add_object(_font(writer))
+        ours: Any = PdfReader(FONT_FILE).pages[0]["/Resources"]
+        font = ours["/Font"].raw_get(f"/{FONT}").clone(writer)
         for number, layer in sorted(pages.items()):
             page = writer.pages[number - 1]
             resources = page.setdefault(NameObject("/Resources"), DictionaryObject()).get_object()
             fonts = resources.setdefault(NameObject("/Font"), DictionaryObject()).get_object()
-            fonts[NameObject(f"/{_FONT}")] = font
+            fonts[NameObject(f"/{FONT}")] = font
             around = (_turned(layer.turn, page.cropbox), _content(layer.frame, layer.lines))
             before, after = (writer._add_object(_stream(data)) for data in around)
             contents = page.get("/Contents")
@@ -118,8 +119,8 @@ class _Placed(NamedTuple):
 
 def _placed(line: Text, *, spaced: bool) -> list[_Placed]:
     """Part a line into words, each where it should begin by the widths of the letters before it."""
-    size = max((line.bottom - line.top) * 1000 / (_ASCENT - _DESCENT), 0.5)
-    base = line.bottom + size * _DESCENT / 1000
+    size = max((line.bottom - line.top) * 1000 / (ASCENT - DESCENT), 0.5)
+    base = line.bottom + size * DESCENT / 1000
     whole = sum(map(_width, line.words)) or 1.0
     stretch = (line.right - line.left) / whole
     placed, at = [], 0.0
@@ -144,94 +145,13 @@ def _width(character: str) -> float:
 
 def _word(left: float, base: float, width: float, size: float, text: str) -> str:
     codes = text.encode("utf-16-be", "replace")
-    stretch = 100 * width / (len(codes) / 2 * size * _ADVANCE / 1000)
+    stretch = 100 * width / (len(codes) / 2 * size * ADVANCE / 1000)
     place = f"1 0 0 -1 {_number(left)} {_number(base)}"
-    return f"/{_FONT} {_number(size)} Tf {_number(stretch)} Tz {place} Tm <{codes.hex()}> Tj"
+    return f"/{FONT} {_number(size)} Tf {_number(stretch)} Tz {place} Tm <{codes.hex()}> Tj"
 
 
 def _number(value: float) -> str:
     return f"{value:.5f}".rstrip("0").rstrip(".") or "0"
-
-
-# ---------------------------------------------------------------- the font
-
-
-def _font(writer: PdfWriter) -> DictionaryObject:
-    """Return a font for all of Unicode: its codes are UTF-16, and say so themselves."""
-    from pypdf.generic import ArrayObject, DictionaryObject, NameObject, NumberObject, TextStringObject
-
-    file = _stream(_truetype())
-    file[NameObject("/Length1")] = NumberObject(len(_truetype()))
-    box = ArrayObject(NumberObject(value) for value in (0, _DESCENT, _ADVANCE, _ASCENT))
-    descriptor = _dictionary(
-        Type="/FontDescriptor", FontName=f"/{_FONT}", Flags=5, FontBBox=box, ItalicAngle=0, Ascent=_ASCENT,
-        Descent=_DESCENT, CapHeight=_ASCENT, StemV=80, FontFile2=writer._add_object(file),
-    )  # fmt: skip
-    system = DictionaryObject({
-        NameObject("/Registry"): TextStringObject("Adobe"),
-        NameObject("/Ordering"): TextStringObject("Identity"),
-        NameObject("/Supplement"): NumberObject(0),
-    })  # fmt: skip
-    descendant = _dictionary(
-        Type="/Font", Subtype="/CIDFontType2", BaseFont=f"/{_FONT}", CIDSystemInfo=system, DW=_ADVANCE,
-        FontDescriptor=writer._add_object(descriptor), CIDToGIDMap=writer._add_object(_stream(bytes(2 * 65536))),
-    )  # fmt: skip
-    return _dictionary(
-        Type="/Font", Subtype="/Type0", BaseFont=f"/{_FONT}", Encoding="/Identity-H",
-        DescendantFonts=ArrayObject([writer._add_object(descendant)]), ToUnicode=writer._add_object(_stream(_CMAP)),
-    )  # fmt: skip
-
-
-_CMAP = b"""/CIDInit /ProcSet findresource begin
-12 dict begin begincmap
-/CIDSystemInfo << /Registry (Adobe) /Ordering (UCS) /Supplement 0 >> def
-/CMapName /Adobe-Identity-UCS def /CMapType 2 def
-1 begincodespacerange <0000> <FFFF> endcodespacerange
-%s
-endcmap CMapName currentdict /CMap defineresource pop end end
-""" % b"\n".join(
-    # a range may not pass a border of the first byte, and a list has at most 100 of them
-    b"%d beginbfrange\n%s\nendbfrange"
-    % (len(block), b"\n".join(b"<%02x00> <%02xff> <%02x00>" % (high, high, high) for high in block))
-    for block in (range(100), range(100, 200), range(200, 256))
-)
-
-
-def _truetype() -> bytes:
-    """Return a TrueType font with one glyph: a box from the descent to the ascent."""
-    box = struct.pack(">hhhhh", 1, 0, _DESCENT, _ADVANCE, _ASCENT) + struct.pack(">HH", 3, 0)
-    box += (
-        bytes([1] * 4)
-        + struct.pack(">4h", 0, 0, _ADVANCE, 0)
-        + struct.pack(">4h", _DESCENT, _ASCENT - _DESCENT, 0, _DESCENT - _ASCENT)
-    )
-    box += bytes(2)  # thirty-four bytes, and a table has a multiple of four
-    tables = {
-        b"glyf": box,
-        b"head": struct.pack(
-            ">IIIIHHQQhhhhHHhhh", 0x10000, 0x10000, 0, 0x5F0F3CF5, 0, 1000, 0, 0, 0, _DESCENT, _ADVANCE, _ASCENT,
-            0, 8, 2, 1, 0,
-        ),
-        b"hhea": struct.pack(
-            ">IhhhHhhhhhh8xhH", 0x10000, _ASCENT, _DESCENT, 0, _ADVANCE, 0, 0, _ADVANCE, 1, 0, 0, 0, 1
-        ),
-        b"hmtx": struct.pack(">Hh", _ADVANCE, 0),
-        b"loca": struct.pack(">II", 0, len(box)),
-        b"maxp": struct.pack(">IHHHHHHHHHHHHHH", 0x10000, 1, 4, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0),
-    }  # fmt: skip
-    head = struct.pack(">IHHHH", 0x10000, len(tables), 64, 2, 32)
-    start = len(head) + 16 * len(tables)
-    directory, body = b"", b""
-    for name, data in sorted(tables.items()):
-        directory += struct.pack(">4sIII", name, _checksum(data), start + len(body), len(data))
-        body += data + bytes(-len(data) % 4)
-    return head + directory + body
-
-
-def _checksum(data: bytes) -> int:
-    padded = data + bytes(-len(data) % 4)
-    words: tuple[int, ...] = struct.unpack(f">{len(padded) // 4}I", padded)
-    return sum(words) & 0xFFFFFFFF
 
 
 def _stream(data: bytes) -> StreamObject:
@@ -241,18 +161,3 @@ def _stream(data: bytes) -> StreamObject:
     stream[NameObject("/Filter")] = NameObject("/FlateDecode")
     stream._data = zlib.compress(data, 9)
     return stream
-
-
-def _dictionary(**entries: object) -> DictionaryObject:
-    from pypdf.generic import DictionaryObject, FloatObject, NameObject, NumberObject
-
-    made = DictionaryObject()
-    for name, value in entries.items():
-        if isinstance(value, str):
-            value = NameObject(value)
-        elif isinstance(value, int):
-            value = NumberObject(value)
-        elif isinstance(value, float):
-            value = FloatObject(value)
-        made[NameObject(f"/{name}")] = value
-    return made

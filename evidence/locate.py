@@ -16,8 +16,7 @@ from typing import NamedTuple
 from exhibit.evidence.align import align
 from exhibit.evidence.document import Document, Span
 from exhibit.evidence.fold import Fold, fold
-from exhibit.schemas.hows import HOWS, How
-from exhibit.schemas.quotes import quote_parts
+from exhibit.schemas.layout import HOWS, How, quote_parts
 
 MIN_SIMILARITY = 0.95  # as the definition of a located quote has it
 MIN_FUZZY = 40

@@ -12,8 +12,8 @@ from types import ModuleType
 from exhibit.engine.limits import PLAIN, reading
 from exhibit.evidence import readers
 from exhibit.evidence.document import Document
-from exhibit.evidence.encodings import decode_bytes
-from exhibit.evidence.printable import Attachment, Printable
+from exhibit.evidence.files import decode_bytes, head_of
+from exhibit.evidence.markup import Attachment, Printable
 from exhibit.evidence.readers.html import html_text
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.schemas.plugins import plugin_modules
@@ -109,7 +109,7 @@ def _limited(reader: ModuleType, path: Path) -> AbstractContextManager[None]:
 def _reader(path: Path) -> ModuleType:
     reader = _readers().get(_ending(path))
     if reader is None:
-        _head(path)  # a file that is not there says so
+        head_of(path)  # a file that is not there says so
         known = ", ".join(sorted(_readers()))
         raise DocumentError(f"{path}: no reader for {path.suffix or 'a file without ending'}; known are {known}")
     return reader
@@ -120,7 +120,7 @@ def _ending(path: Location) -> str:
     ending = path.suffix.lower()
     if ending in _readers() or not isinstance(path, Path) or not path.is_file():
         return ending
-    head = _head(path)
+    head = head_of(path, _SNIFFED)
     if head.startswith(b"%PDF-"):
         return ".pdf"
     if _ENDING.fullmatch(ending):
@@ -138,11 +138,3 @@ def _readers() -> dict[str, ModuleType]:
     for reader in plugin_modules(readers.__name__).values():
         by_suffix |= dict.fromkeys(reader.SUFFIXES, reader)
     return by_suffix
-
-
-def _head(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(_SNIFFED)
-    except OSError as error:
-        raise DocumentError(f"{path}: cannot be read: {error.strerror}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -59,9 +60,12 @@ def choose_ocr(language: str = "en", engine: str = "auto") -> Ocr:
     engines = {name: _engine(name) for name in engine_names()}
     if engine != "auto" and engine not in engines:
         raise ToolkitError(f"--ocr-engine {engine}: there is none of that name; there are {', '.join(engines)}")
-    code = language.replace("_", "-").partition("-")[0].lower()
+    longer = {three: two for module in engines.values() for two, three in getattr(module, "CODES", {}).items()}
+    tags = [tag.replace("_", "-").partition("-")[0].lower() for tag in language.split("+")]
+    codes = [longer.get(tag, tag) for tag in tags]
+    code = "+".join(codes)
     chosen = {name: module for name, module in engines.items() if engine in ("auto", name)}
-    able = {name: module for name, module in chosen.items() if code in module.LANGUAGES}
+    able = {name: module for name, module in chosen.items() if module.LANGUAGES.issuperset(codes)}
     if not able:
         known = "; ".join(f"{name}: {' '.join(sorted(module.LANGUAGES))}" for name, module in engines.items())
         raise ToolkitError(f"--ocr-language {language}: no engine reads it; {known}")
@@ -87,7 +91,7 @@ def add_ocr_arguments(parser: ArgumentParser) -> None:
         "--ocr", action="store_true", help="read pages without text, and write the words into the PDF, unseen"
     )
     group.add_argument(
-        "--ocr-language", type=_language, default="en", metavar="TAG", help="such as en, de or cs-CZ (default: en)"
+        "--ocr-language", type=_language, default="en", metavar="TAG", help="such as en, cs-CZ or ces+eng (default: en)"
     )
     group.add_argument(
         "--ocr-engine",
@@ -103,8 +107,8 @@ def ocr_from(options: Namespace) -> Ocr | None:
 
 
 def _language(text: str) -> str:
-    if not text.replace("_", "-").replace("-", "").isalnum():
-        raise ArgumentTypeError("must be a language tag such as en or cs-CZ")
+    if not all(re.fullmatch(r"[A-Za-z]{2,3}(?:[-_]\w+)*", tag) for tag in text.split("+")):
+        raise ArgumentTypeError("must be a language tag such as en or cs-CZ, or several, cs+en")
     return text
 
 

@@ -13,9 +13,8 @@ from tqdm import tqdm
 from exhibit.engine import add_limit_arguments, limits_from, limits_in_force
 from exhibit.evidence.guard import read_within
 from exhibit.schemas.command import Parser, add_json, guarded, print_results, spelled
-from exhibit.storage.bundle import corpus_files
+from exhibit.storage.bundle import corpus_files, mirrored
 from exhibit.storage.locations import Location, parse_location
-from exhibit.storage.mirror import mirrored
 from exhibit.storage.place import Kind, placed
 
 KIND = Kind("texts", lambda folder: all(path.is_file() and path.suffix == ".txt" for path in folder.iterdir()))

@@ -18,9 +18,8 @@ from exhibit.schemas.command import print_note
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import plugin_names
 from exhibit.storage.bundle import Bundle as Contents
-from exhibit.storage.bundle import open_bundle
+from exhibit.storage.bundle import mirrored, open_bundle
 from exhibit.storage.locations import parse_location
-from exhibit.storage.mirror import mirrored
 
 if TYPE_CHECKING:
     import datasets

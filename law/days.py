@@ -20,7 +20,8 @@ _NUMERIC = r"(?P<d2>\d{1,2})[./][ \xa0]?(?P<m2>\d{1,2})[./][ \xa0]?(?P<y2>\d{4})
 
 
 @cache
-def _months() -> dict[str, int]:
+def month_names() -> dict[str, int]:
+    """Return the months by their names in every system, in small letters."""
     return {
         name: number
         for system in systems()
@@ -30,7 +31,7 @@ def _months() -> dict[str, int]:
 
 @cache
 def _pattern() -> re.Pattern[str]:
-    names = "|".join(sorted(map(re.escape, _months()), key=len, reverse=True))
+    names = "|".join(sorted(map(re.escape, month_names()), key=len, reverse=True))
     worded = rf"(?P<d3>\d{{1,2}})(?:st|nd|rd|th|er|º|°|\.)?[ \xa0]+(?:de[ \xa0]+|of[ \xa0]+)?(?P<n3>{names})"
     american = rf"(?P<n4>{names})[ \xa0]+(?P<d4>\d{{1,2}})(?:st|nd|rd|th)?,[ \xa0]+(?P<y4>\d{{4}})"
     year = r",?[ \xa0]+(?:de[ \xa0]+)?(?P<y3>\d{4})(?!\w)"
@@ -46,7 +47,7 @@ def find_days(text: str) -> list[date]:
     for match in _pattern().finditer(text):
         parts = {name: value for name, value in match.groupdict().items() if value}
         month = next((int(parts[key]) for key in ("m", "m2") if key in parts), 0)
-        month = month or _months()[next(parts[key] for key in ("n3", "n4") if key in parts).lower()]
+        month = month or month_names()[next(parts[key] for key in ("n3", "n4") if key in parts).lower()]
         year, day = (next(int(value) for name, value in parts.items() if name[0] == key) for key in "yd")
         try:
             days.append(date(year, month, day))

@@ -7,11 +7,11 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from exhibit.law.companies import ABBREVIATED, DOTTED, INITIALS, SPELT
-from exhibit.law.days import MONTHS
+from exhibit.law.days import MONTHS, month_names
 from exhibit.law.words import is_content, stem
 
 _MONTHS = [month.lower() for month in MONTHS]
@@ -26,8 +26,11 @@ _DATES = [
         rf"\b{_MONTH}\s+{_DAY}\b(?:,?\s+{_YEAR}\b)?",
         rf"\b{_MONTH},?\s+{_YEAR}\b",
         r"\b(?P<first>\d{1,2})(?P<mark>[/.])(?P<second>\d{1,2})(?P=mark)(?P<year>\d{4}|\d\d)\b",
+        r"\b(?P<first>\d{1,2})\. (?P<second>\d{1,2})\. (?P<year>\d{4})\b",
     )
 ]
+_EUROPEAN = re.compile(r"(?<![\w.,])\d{1,3}(?:(?:[.\xa0 ]\d{3})+,\d{1,2}|(?:\.\d{3}){2,})(?![\w.,]*\d)")
+"""Numbers with a point or a space for thousands that can be nothing else: `1.500,50`, `2.500.000`."""
 _NUMBER = re.compile(
     r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+)((?:\.\d+)*)(?:(?:st|nd|rd|th)\b)?(?:\s?(thousand|million|billion|bn|m|k)\b)?"
 )
@@ -71,10 +74,10 @@ class Figures:
 
 def figures(text: str) -> Figures:
     """Return the numbers and dates of a text."""
-    plain = unicodedata.normalize("NFKC", text)
+    plain = _EUROPEAN.sub(_with_point, unicodedata.normalize("NFKC", text))
     rest = plain
     dates = []
-    for pattern in _DATES:
+    for pattern in (*_DATES, _foreign_dates()):
         for match in pattern.finditer(rest):
             readings = frozenset(_readings(match))
             if readings:
@@ -104,10 +107,25 @@ def _readings(match: re.Match[str]) -> Iterator[Day]:
         return
     if (parts.get("month") or "").islower():
         return  # "the parties may 5 times"
-    month = int(parts["m"]) if parts.get("m") else _month(parts["month"])
+    name = parts.get("foreign")
+    month = int(parts["m"]) if parts.get("m") else month_names()[name.lower()] if name else _month(parts["month"])
     day = int(parts["day"]) if parts.get("day") else None
     if 1 <= month <= 12 and (day is None or 1 <= day <= 31):
         yield Day(year, month, day)
+
+
+@cache
+def _foreign_dates() -> re.Pattern[str]:
+    """Dates in words in the languages of the legal systems: `1. července 2018`, `1er juillet 2018`, `1 de julho`."""
+    names = sorted(set(month_names()) - set(_MONTHS), key=len, reverse=True)
+    return re.compile(
+        rf"\b(?P<day>\d{{1,2}})(?:\.|er|º|°)?\s+(?:de\s+)?(?P<foreign>{'|'.join(names)})(?:\s+(?:de\s+)?{_YEAR})?\b",
+        re.IGNORECASE,
+    )
+
+
+def _with_point(match: re.Match[str]) -> str:
+    return re.sub(r"[.\s]", "", match.group()).replace(",", ".")
 
 
 def _month(name: str) -> int:

@@ -171,17 +171,28 @@ def system_for(language: str) -> System:
     return known.get(language, known["en"])
 
 
-def language_of(question: str) -> str:
-    """Return the language of a question by its small words; English unless another has more of them, two at least."""
-    words = re.findall(r"[^\W\d_]+", question.lower())
+@cache
+def _identifier() -> Any:
+    """Return py3langid's model for the languages of the systems alone."""
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    known = LanguageIdentifier.from_model_file(MODEL_FILE)
+    known.set_languages({system.language for system in systems()} & set(known.labels))
+    return known
+
+
+_FEWEST_WORDS = 2  # one word is a name or a citation, `BGB § 433`
+
+
+def language_of(text: str) -> str:
+    """Return the language of a question or a document, of those that have a legal system; English where it is short."""
+    words = re.findall(r"[^\W\d_]{2,}", text.lower())
+    if len(words) < _FEWEST_WORDS:
+        return "en"
     english = sum(not is_content(word) for word in words)
-    counts = {
-        system.language: sum(word in system.glue or word in system.small for word in words)
-        for system in systems()
-        if system.language != "en"
-    }
-    best = max(counts, key=lambda language: counts[language])
-    return best if counts[best] > max(1, english) else "en"
+    others = (sum(word in one.glue or word in one.small for word in words) for one in systems() if one.units)
+    # the model takes 0.7 s to load, and most questions are plainly English
+    return "en" if english > 2 * max(1, *others) else str(_identifier().classify(text)[0])
 
 
 def asked_terms(question: str) -> list[str]:

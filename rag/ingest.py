@@ -40,7 +40,7 @@ from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.locations import Location, fetched
-from exhibit.storage.whole import write_whole
+from exhibit.storage.place import write_whole
 
 _BATCH = 512
 """Strings embedded at once, of as many documents as they come from."""

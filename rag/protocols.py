@@ -42,6 +42,13 @@ class Chunk:
     section: str = ""
     """The headings above it, outermost first, joined by " > "."""
     page: int | None = None
+    inner: tuple[tuple[int, str, int | None], ...] = ()
+    """Where other headings or pages begin inside it: at which character of the document, which headings, which page."""
+
+    def place(self, at: int) -> tuple[str, int | None]:
+        """Return the headings above a character of the document inside it, and its page."""
+        before = [(section, page) for start, section, page in self.inner if start <= at]
+        return before[-1] if before else (self.section, self.page)
 
 
 @dataclass(frozen=True)

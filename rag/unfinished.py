@@ -20,8 +20,7 @@ from exhibit.rag.protocols import Keys, Layer, VectorStore
 from exhibit.rag.stores import Seen
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.plugins import load_plugin
-from exhibit.storage.place import unfinished_folder
-from exhibit.storage.whole import write_whole
+from exhibit.storage.place import unfinished_folder, write_whole
 
 
 class Building:

@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
-from exhibit.schemas.hows import HOWS as HOWS
-from exhibit.schemas.hows import How as How
+from exhibit.schemas.layout import HOWS as HOWS
+from exhibit.schemas.layout import How as How
 
 FORMAT: Literal["exhibit-bundle/1"] = "exhibit-bundle/1"
 IMPOSSIBLE_ANSWER = "Not found in provided documents"

@@ -254,6 +254,8 @@ class Confidence(_Part):
     auroc: FiniteFloat | None = None
     calibration: list[dict[str, FiniteFloat]] = []
     risk_at_coverage: list[dict[str, FiniteFloat]] = []
+    weighted: dict[str, FiniteFloat] = {}
+    """Means in which every question counts by the confidence beside its reply."""
 
 
 class MissingEvidence(_Part):

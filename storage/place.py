@@ -1,8 +1,9 @@
-"""Puts a finished folder into place: by rename, whole or not at all."""
+"""Puts a finished folder or file into place: by rename, whole or not at all."""
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import shutil
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
+from uuid import uuid4
 
 from filelock import FileLock, Timeout
 
@@ -43,18 +45,24 @@ def unfinished_folder(out: Path) -> Path:
 def placed(out: Path, *, force: bool, kind: Kind = BUNDLE) -> Iterator[Path]:
     """Yield an empty folder beside `out`; when the block ends without error it becomes `out`.
 
-    Killed at any point, `out` is what it was or what it should be. A folder left by a killed run is emptied
-    by the next one, but for what its kind keeps; two runs at once on one `out` are refused.
+    Killed at any point, or with the power gone, `out` is what it was or what it should be: its files are on the disk
+    before it has its name. A folder left by a killed run is emptied by the next one, but for what its kind keeps; two
+    runs at once on one `out` are refused.
     """
     partial = unfinished_folder(out)
     try:
         check_free(out, force=force, kind=kind)
-        partial.mkdir(parents=True, exist_ok=True)
+        if partial.parent.is_file():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        partial.parent.mkdir(parents=True, exist_ok=True)
         with locked(partial, busy=f"{out}: another run is writing it now; wait for it to end"):
             try:
+                partial.mkdir(exist_ok=True)
                 _empty(partial, kept=kind.kept)
                 yield partial
+                _flush(partial)
                 _swap_in(partial, out)
+                _flush_one(out.parent)
                 kind.let_go(partial)  # the old one, if there was one
             except BaseException:
                 with suppress(ToolkitError):
@@ -125,6 +133,24 @@ def _empty(folder: Path, *, kept: frozenset[str]) -> None:
             path.unlink()
 
 
+def _flush(folder: Path) -> None:
+    """Wait until a folder's files, and their names, are on the disk: the system may write a rename before them."""
+    for path in (*folder.rglob("*"), folder):
+        if not path.is_symlink() and (path.is_file() or path.is_dir()):
+            _flush_one(path)
+
+
+def _flush_one(path: Path) -> None:
+    if sys.platform == "win32":
+        return  # which flushes only what is open for writing
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system that cannot: then it promises nothing either
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _swap_in(partial: Path, out: Path) -> None:
     if not out.exists() or not any(out.iterdir()):
         if sys.platform == "win32" and out.exists():
@@ -156,3 +182,29 @@ def _exchange(first: Path, second: Path) -> bool:
         return swap is not None and swap(one, two, _SWAP) == 0
     swap = getattr(library, "renameat2", None)
     return swap is not None and swap(_AT_FDCWD, one, _AT_FDCWD, two, _SWAP) == 0
+
+
+# ---------------------------------------------------------------- a file
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Yield a path beside the file; when the block ends without error what was written there becomes the file.
+
+    Whoever else writes the file at the same time, one of the two is there afterwards, never a mixture.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name[:100]}.{uuid4().hex}.partial")
+    try:
+        yield partial
+        partial.replace(path)
+    finally:
+        with suppress(OSError):
+            partial.unlink()
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file; half a surrogate pair, which damaged PDFs hold, becomes a question mark."""
+    data = content if isinstance(content, bytes) else content.encode("utf-8", "replace")
+    with whole(path) as partial:
+        partial.write_bytes(data)

@@ -19,10 +19,9 @@ from typing import Any, NamedTuple, Protocol
 from exhibit.schemas.bundle import INFO, PARTIAL
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import FileEntry
-from exhibit.storage._filesystems import StorageError, explained
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.locations import Listed, Location, Remote, list_file, list_files, opened
+from exhibit.storage.locations import Listed, Location, Remote, StorageError, explained, list_file, list_files, opened
 from exhibit.storage.place import check_free, locked, placed
 
 _AT_ONCE = 8  # objects sent at a time: more wait for the line, not for us

@@ -9,13 +9,11 @@ from exhibit.schemas.bundle import GOLD, INFO, PARTIAL, TRAIN
 from exhibit.schemas.command import Parser, add_json, guarded, print_error, print_note, print_results, spelled
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import FileEntry
-from exhibit.schemas.published import published_problems
 from exhibit.schemas.run import CONFIG
 from exhibit.schemas.run_folder import RunFolder
-from exhibit.schemas.validate import Problem, validate
-from exhibit.storage.bundle import missing_parts, open_bundle, sha256_of
+from exhibit.schemas.validate import Problem, published_problems, validate
+from exhibit.storage.bundle import mirrored, missing_parts, open_bundle, sha256_of
 from exhibit.storage.locations import Location, Remote, folders_among, list_files, parse_location
-from exhibit.storage.mirror import mirrored
 
 
 def validate_at(root: Location) -> list[Problem]:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from exhibit.engine import Limits, guarded, open_engine, track
 from exhibit.evidence import Document, Span, read_document
 from exhibit.evidence.document import Box, Page
-from exhibit.evidence.pictures import in_few_bytes
 from exhibit.evidence.readers.pdf import page_boxes, render
+from exhibit.evidence.show import in_few_bytes
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.schemas.run import RunQuestion
 from exhibit.storage.bundle import corpus_files

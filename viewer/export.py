@@ -11,7 +11,7 @@ from typing import Any
 
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run_folder import RunFolder
-from exhibit.storage.whole import whole
+from exhibit.storage.place import whole
 from exhibit.viewer.cases import brief, fields_of, labels_of
 from exhibit.viewer.drawing import Record
 from exhibit.viewer.matching import Matching

@@ -13,8 +13,9 @@ from exhibit.converters._cpr.names import Name, read_name
 from exhibit.evidence import Document, Span
 from exhibit.law.names import letters
 from exhibit.law.structure import read_structure
-from exhibit.law.structure.headings import FOOTNOTE, Outline
+from exhibit.law.structure.headings import FOOTNOTE
 from exhibit.law.structure.lines import find_contents
+from exhibit.law.structure.outline import Outline
 from exhibit.law.structure.tree import Section
 
 

@@ -43,8 +43,8 @@ from exhibit.engine.limits import natural, seconds
 from exhibit.schemas.errors import DocumentError, SourceError
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
+from exhibit.storage.place import write_whole
 from exhibit.storage.scratch import scratch_folder
-from exhibit.storage.whole import write_whole
 
 _LONGEST = 255
 """Bytes of a file name that every common file system can hold."""

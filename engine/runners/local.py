@@ -10,8 +10,6 @@ from itertools import islice
 from typing import TypeVar
 
 from exhibit.engine._crew import Crew
-from exhibit.engine._spawn import belongs_to_script
-from exhibit.engine._worker import Work, dump
 from exhibit.engine.limits import UNLIMITED, Limits
 from exhibit.engine.outcome import AHEAD, Outcome
 
@@ -32,8 +30,7 @@ class Runner:
         """Yield one outcome per item, in order; an item that passes its limits or kills its workers is set aside."""
         waiting = iter(items)
         flight: deque[Future[Outcome[Out]]] = deque()
-        work = dump(Work.of(dump(function), self._limits))
-        crew = Crew(work, self._limits, size=self.jobs, script=belongs_to_script(function))
+        crew = Crew(function, self._limits, size=self.jobs)
         try:
             while True:
                 flight.extend(crew.submit(item) for item in islice(waiting, self.jobs * AHEAD - len(flight)))

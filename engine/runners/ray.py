@@ -9,8 +9,9 @@ import shutil
 import socket
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -20,12 +21,13 @@ from ray import cloudpickle
 from ray import exceptions as faults
 from ray._private import ray_constants
 from ray._private import worker as driver
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 import exhibit
-from exhibit.engine._worker import STARTING, Bug, Work, dump, hire
+from exhibit.engine._crew import Place
+from exhibit.engine._worker import Work, dump, outcome_in
 from exhibit.engine.limits import UNLIMITED, Limits
 from exhibit.engine.outcome import AHEAD, TRIES, Outcome, named, worker_died
-from exhibit.engine.runners._nodes import check_seen
 from exhibit.schemas.errors import ServiceError, ToolkitError
 
 In = TypeVar("In")
@@ -35,6 +37,10 @@ _DIED = (faults.WorkerCrashedError, faults.OutOfMemoryError, faults.NodeDiedErro
 """A worker, its machine, or what it had done is gone: its item can be tried elsewhere."""
 _PATIENCE = 10.0
 """Seconds that the head of a cluster may take to answer."""
+_DEEP = 4
+"""How far inside an item its paths may stand."""
+_LOOKING = 120.0
+"""Seconds that the machines may take to look; one that is busy is not blind, and is not waited for."""
 _log = logging.getLogger(__name__)
 
 
@@ -98,8 +104,7 @@ class _Work:
         ref = sent.ref
         for tried in range(1, TRIES + 1):
             try:
-                told: Outcome[Any] | Bug = cloudpickle.loads(ray.get(ref))
-                break
+                return outcome_in(ray.get(ref))
             except _DIED as error:
                 _log.debug("try %d of %s: %s", tried, sent.item, error)
                 if tried < TRIES:
@@ -108,11 +113,7 @@ class _Work:
                 raise  # a bug: it carries the worker's traceback
             except (faults.RayError, ConnectionError) as error:
                 raise ServiceError(f"the Ray cluster failed: {_first_line(error)}; run the command again") from error
-        else:
-            return worker_died(sent.item)
-        if isinstance(told, Bug):
-            raise told.raised()
-        return told
+        return worker_died(sent.item)
 
 
 def _apply(work: tuple[bytes, Limits, str], item: bytes, name: str) -> bytes:
@@ -121,32 +122,10 @@ def _apply(work: tuple[bytes, Limits, str], item: bytes, name: str) -> bytes:
     The outcome travels as bytes: arrays that are read out of Ray's store in place could not be written to.
     """
     function, limits, folder = work
-    for _ in range(TRIES):
-        worker = hire(script=False)
-        worker.assign(dump(Work.of(function, limits)._replace(folder=folder)))
-        told = worker.answer() if worker.await_answer(STARTING) else None
-        if told is None:
-            worker.stop()
-            continue
-        if isinstance(told, Bug):
-            worker.stop()
-            raise told.raised()
-        worker.begin(item)
-        if not worker.await_answer(limits.seconds):
-            worker.stop()
-            late: bytes = cloudpickle.dumps(Outcome(None, limits.late(name)))
-            return late
-        data = worker.answer_bytes()
-        if data is not None:
-            worker.rest()
-            return data
-        told = worker.last_words(limits, name)
-        worker.stop()
-        if told is not None:
-            last: bytes = cloudpickle.dumps(told)
-            return last
-    died: bytes = cloudpickle.dumps(worker_died(name))
-    return died
+    place = Place(dump(Work.of(function, limits)._replace(folder=folder)), limits)
+    answer = place.answer(item, name)
+    place.leave(keep=True)
+    return answer
 
 
 # ---------------------------------------------------------------- the cluster
@@ -207,3 +186,58 @@ def _to_log(data: dict[str, Any], *_: object, **__: object) -> None:
 
 def _first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+# ---------------------------------------------------------------- whether its machines see what this one sees
+
+
+def check_seen(item: Any, function: Any, address: str) -> None:
+    """Raise where a machine of the cluster does not have a file or folder that an item or its function names."""
+    paths = sorted({str(path.absolute()) for one in (item, function) for path in paths_in(one)})
+    if not paths:
+        return
+    nodes = {node["NodeID"]: str(node["NodeManagerHostname"]) for node in ray.nodes() if node["Alive"]}
+    look = ray.remote(unseen)
+    refs = {}
+    for node, name in nodes.items():
+        there = NodeAffinitySchedulingStrategy(node, soft=False)
+        refs[look.options(num_cpus=0, max_retries=0, scheduling_strategy=there).remote(paths)] = name
+    ready, _ = ray.wait(list(refs), num_returns=len(refs), timeout=_LOOKING)
+    blind = [(refs[ref], missing) for ref in ready if (missing := _answer(ref))]
+    if blind:
+        name, missing = blind[0]
+        raise ServiceError(
+            f"--engine ray:{address}: {len(blind)} of {len(nodes)} machines do not see {missing[0]} ({name}); "
+            "put the documents on a disk that all of them have under the same path, or give them as an s3:// URL"
+        )
+
+
+def _answer(ref: Any) -> list[str]:
+    try:
+        missing: list[str] = ray.get(ref)
+    except ray.exceptions.RayError:
+        return []  # the machine is gone: others do its work
+    return missing
+
+
+def unseen(paths: list[str]) -> list[str]:
+    """Return the paths that are not there; runs on each machine."""
+    return [path for path in paths if not Path(path).exists()]
+
+
+def paths_in(value: Any, deep: int = _DEEP) -> Iterator[Path]:
+    """Yield the paths inside a value that lead somewhere on this machine; of a file to be, its folder."""
+    if isinstance(value, Path):
+        existing = next((one for one in (value, value.parent) if one.exists()), None)
+        if existing is not None:
+            yield existing
+        return
+    inside: Any = ()
+    if deep and is_dataclass(value) and not isinstance(value, type):
+        inside = [getattr(value, field.name) for field in fields(value)]
+    elif deep and isinstance(value, list | tuple):
+        inside = value
+    elif deep and isinstance(value, Mapping):
+        inside = value.values()
+    for one in inside:
+        yield from paths_in(one, deep - 1)

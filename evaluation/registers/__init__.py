@@ -19,7 +19,7 @@ from exhibit.law.references import Reference, references
 from exhibit.law.references.reference import same_source
 from exhibit.schemas.bundle import read_lines
 from exhibit.schemas.parsing import parse_json
-from exhibit.storage.whole import write_whole
+from exhibit.storage.place import write_whole
 
 _DIVISIONS = {
     "EWHC": "Admin Admlty Ch Comm Costs Fam IPEC KB Mercantile Pat QB SCCO TCC",

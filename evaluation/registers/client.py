@@ -14,8 +14,8 @@ from exhibit.schemas import __version__
 from exhibit.schemas.errors import ServiceError
 from exhibit.storage.http import BodyError, Deadline, HttpClient, HttpError, Retries
 from exhibit.storage.http.client import REDIRECTS, TRANSIENT, Pool
+from exhibit.storage.place import write_whole
 from exhibit.storage.robots import Rules, rules_for
-from exhibit.storage.whole import write_whole
 
 ROBOT = "exhibit-rag"
 USER_AGENT = f"{ROBOT}/{__version__}"

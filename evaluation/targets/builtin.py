@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exhibit.evaluation.cases import Case, Passage, Reply
-from exhibit.evaluation.choices import choose
+from exhibit.evaluation.choices import choose, without_choices
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions
 from exhibit.law.citations import find_citations
@@ -142,7 +142,9 @@ class Builtin:
         self._pipeline.open(self.index_folder(dataset))
         graded = any(case.grades for case in cases)
         depth = max(GRADED_DEPTH, self._options.config.depth) if graded else None
-        questions = [_asked(case) for case in cases]
+        # a model is told what to choose from; in a search those words would only be in the way
+        asks = self._pipeline.llm is not None
+        questions = [_asked(case if asks else replace(case, question=without_choices(case))) for case in cases]
         searched = self._search(questions, depth)
         if not self._options.answers:
             replies: Iterator[Reply] = (_reply(retrieved, seconds=seconds) for retrieved, seconds in searched)
@@ -157,7 +159,7 @@ class Builtin:
         reranker = self._pipeline.reranker
         passages = [passage.text for passage in reply.read(self._options.config.k)]
         label = choose(replace(case, reply=reply), passages, reranker.score if reranker else None)
-        return reply if label is None else replace(reply, answer=f"{label}. {reply.answer}")
+        return replace(reply, answer=f"{label}. {reply.answer}")
 
     def _search(self, questions: Sequence[str], depth: int | None) -> Iterator[_Searched]:
         for start in range(0, len(questions), _SEARCHED):

@@ -3,7 +3,8 @@
 A plug-in says everything about itself:
 
     LANGUAGES = frozenset({"en", "cs"})          # two-letter codes of what it can read at all
-    def missing(language) -> str: ...            # what is not installed and how to get it; empty when it can start
+    CODES = {"cs": "ces"}                        # its own names of languages, where it has others; may be left out
+    def missing(language) -> str: ...            # what is not installed and how to get it; several as `cs+en`
     def open(language) -> Callable[[Image], list[TextLine]]: ...
 
 Pictures come straightened, so that lines run from left to right; boxes are in pixels from the top left.

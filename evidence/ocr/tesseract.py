@@ -15,15 +15,16 @@ from exhibit.engine.programs import run_program
 from exhibit.evidence.ocr import TextLine
 from exhibit.schemas.errors import DocumentError, ToolkitError
 
-_CODES = {
+CODES = {
     "bg": "bul", "cs": "ces", "da": "dan", "de": "deu", "el": "ell", "en": "eng", "es": "spa", "et": "est",
     "fi": "fin", "fr": "fra", "hr": "hrv", "hu": "hun", "it": "ita", "ja": "jpn", "lt": "lit", "lv": "lav",
     "nb": "nor", "nl": "nld", "no": "nor", "pl": "pol", "pt": "por", "ro": "ron", "ru": "rus", "sk": "slk",
     "sl": "slv", "sv": "swe", "tr": "tur", "uk": "ukr", "zh": "chi_sim",
 }  # fmt: skip
-LANGUAGES = frozenset(_CODES)
+"""Tesseract's names of languages, by their two-letter codes."""
+LANGUAGES = frozenset(CODES)
 
-_MISSING = "Tesseract is not here: apt-get install tesseract-ocr tesseract-ocr-{code}"
+_MISSING = "Tesseract is not here: apt-get install tesseract-ocr {codes}"
 _SECONDS = 300
 """For one page; a page of A4 takes a few."""
 _LISTING = 60
@@ -35,9 +36,13 @@ _WORD = "5"
 
 
 def missing(language: str) -> str:
-    """Return what is not installed: the command, or the package of the language."""
-    code = _CODES.get(language, language)
-    return "" if code in _installed() else _MISSING.format(code=code.replace("_", "-"))
+    """Return what is not installed: the command, or the package of one of the languages, `cs+en`."""
+    absent = [code for code in _codes(language) if code not in _installed()]
+    return _MISSING.format(codes=" ".join(f"tesseract-ocr-{one.replace('_', '-')}" for one in absent)) if absent else ""
+
+
+def _codes(language: str) -> list[str]:
+    return [CODES.get(one, one) for one in language.split("+")]
 
 
 @cache
@@ -57,7 +62,7 @@ def open(language: str) -> Callable[[Image.Image], list[TextLine]]:
     """Return a reader that runs the command once for each picture."""
     if missing(language):
         raise ToolkitError(missing(language))
-    program, code = shutil.which("tesseract") or "tesseract", _CODES[language]
+    program, code = shutil.which("tesseract") or "tesseract", "+".join(_codes(language))
 
     def read(picture: Image.Image) -> list[TextLine]:
         data = io.BytesIO()

@@ -6,8 +6,8 @@ import csv
 import io
 from pathlib import Path
 
-from exhibit.evidence.archives import reading
-from exhibit.evidence.printable import Printable, grid
+from exhibit.evidence.files import reading
+from exhibit.evidence.markup import Printable, grid
 from exhibit.evidence.readers.text import decoded
 
 SUFFIXES = (".csv", ".tsv")

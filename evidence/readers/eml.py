@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import email
+from collections.abc import Iterable, Sequence
 from email import policy
 from email.message import EmailMessage
 from pathlib import Path
 
-from exhibit.evidence.archives import reading
-from exhibit.evidence.printable import Attachment, Printable
-from exhibit.evidence.readers._mail import mail_page
+from exhibit.evidence.files import reading
+from exhibit.evidence.markup import Attachment, Printable, fragment, grid, paragraph, section
 from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".eml",)
@@ -65,3 +65,13 @@ def _attached(message: EmailMessage) -> list[Attachment]:
                 Attachment(name or f"attachment {number}", payload if isinstance(payload, bytes) else b"")
             )
     return attachments
+
+
+# ---------------------------------------------------------------- mails of every format
+
+
+def mail_page(heads: Sequence[tuple[str, str]], *, plain: str, html: str, attached: Iterable[Attachment]) -> str:
+    """Return a mail as a page: who wrote to whom, what, and what came with it."""
+    head = grid([[name, value] for name, value in heads if value.strip()])
+    body = fragment(html) if html.strip() else f'<div class="plain">{paragraph(plain, "div")}</div>'
+    return f"{head}<hr>{body}{section('Attachments', [one.name for one in attached])}"

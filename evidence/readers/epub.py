@@ -8,10 +8,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from exhibit.engine.limits import PACKED
-from exhibit.evidence.archives import opened, part
-from exhibit.evidence.encodings import decode_bytes
-from exhibit.evidence.printable import Printable, fragment
-from exhibit.evidence.readers._xml import parse
+from exhibit.evidence.files import decode_bytes, opened, parse, part
+from exhibit.evidence.markup import Printable, fragment
 from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".epub",)

@@ -9,7 +9,8 @@ from importlib import import_module
 from pathlib import Path
 
 from exhibit.engine.programs import run_program
-from exhibit.evidence.printable import Printable
+from exhibit.evidence.files import head_of
+from exhibit.evidence.markup import Printable
 from exhibit.schemas.errors import DocumentError
 from exhibit.storage.scratch import scratch_folder
 
@@ -19,15 +20,13 @@ STARTS_A_PROGRAM = True
 
 _WORD, _EXCEL, _SLIDES = ("docx", "word"), ("xlsx", "excel"), ("pptx", "powerpoint")
 _TARGETS = {
-    **dict.fromkeys((".doc", ".dot", ".rtf", ".wpd", ".wps"), _WORD),
+    **dict.fromkeys((".doc", ".dot", ".wpd", ".wps"), _WORD),
     **dict.fromkeys((".xls", ".ods"), _EXCEL),
     **dict.fromkeys((".ppt", ".odp"), _SLIDES),
 }
 SUFFIXES = tuple(_TARGETS)
 TYPES = {
     "application/msword": ".doc",
-    "application/rtf": ".rtf",
-    "text/rtf": ".rtf",
     "application/vnd.ms-excel": ".xls",
     "application/vnd.ms-powerpoint": ".ppt",
 }
@@ -65,7 +64,8 @@ def command() -> str | None:
 def page(path: Path) -> Printable:
     """Return what the reader of the newer format makes of LibreOffice's conversion."""
     ending, reader = _TARGETS[path.suffix.lower()]
-    _refuse_other_kinds(path)
+    # LibreOffice would print any bytes as text
+    head_of(path, kind=f"{path.suffix} file", starts=_HEADS)
     program = command()
     if program is None:
         raise DocumentError(f"{path}: {_MISSING}")
@@ -77,19 +77,6 @@ def page(path: Path) -> Printable:
             reason = str(error).removeprefix(f"{target}: ")
             raise DocumentError(f"{path}: what LibreOffice made of it cannot be read: {reason}") from error
     return made._replace(notes=("converted by LibreOffice", *made.notes))
-
-
-def _refuse_other_kinds(path: Path) -> None:
-    """Refuse what only has the ending: LibreOffice would print any bytes as text."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(8)
-    except OSError as error:
-        raise DocumentError(f"{path}: cannot be read: {error.strerror}") from error
-    if not head:
-        raise DocumentError(f"{path}: empty file; get it again")
-    if not head.startswith(_HEADS):
-        raise DocumentError(f"{path}: no {path.suffix} file, it starts with {head!r}; is the ending right?")
 
 
 def _converted(path: Path, ending: str, folder: Path, program: str) -> Path:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from exhibit.evidence.archives import reading
-from exhibit.evidence.printable import Printable, fragment
+from exhibit.evidence.files import reading
+from exhibit.evidence.markup import Printable, fragment
 from exhibit.evidence.readers.text import decoded
 
 SUFFIXES = (".md", ".markdown")

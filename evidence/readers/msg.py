@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from exhibit.evidence.archives import reading
-from exhibit.evidence.encodings import decode_bytes
-from exhibit.evidence.printable import Attachment, Printable
-from exhibit.evidence.readers._mail import mail_page
+from exhibit.evidence.files import decode_bytes, head_of, reading
+from exhibit.evidence.markup import Attachment, Printable
+from exhibit.evidence.readers.eml import mail_page
+from exhibit.evidence.readers.rtf import rtf_text
 from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".msg",)
@@ -53,9 +53,7 @@ def _opened(path: Path) -> Any:
     import olefile
 
     if not olefile.isOleFile(str(path)):
-        with path.open("rb") as file:
-            head = file.read(8)
-        raise DocumentError(f"{path}: no {KIND}, it starts with {head!r}; is the ending right?")
+        raise DocumentError(f"{path}: no {KIND}, it starts with {head_of(path)!r}; is the ending right?")
     mail = olefile.OleFileIO(str(path), raise_defects=olefile.DEFECT_FATAL)
     if not mail.exists(_FIXED):
         mail.close()
@@ -135,12 +133,8 @@ def _page(mail: _Storage) -> Printable:
 def _rich(data: bytes) -> str:
     """Return the words of a body that is in compressed RTF alone, [MS-OXRTFCP]; its tables and type are not kept."""
     from compressed_rtf import decompress
-    from striprtf.striprtf import rtf_to_text
 
-    if not data:
-        return ""
-    # RTF is ASCII, and says itself in which code page its escapes are
-    return str(rtf_to_text(decompress(data).decode("latin-1"), errors="replace")).strip()
+    return rtf_text(decompress(data)) if data else ""
 
 
 def _attached(mail: _Storage) -> list[Attachment]:

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.engine.limits import PACKED
-from exhibit.evidence.archives import opened, part
-from exhibit.evidence.printable import Printable, paragraph, section
+from exhibit.evidence.files import opened, parse, part
+from exhibit.evidence.markup import Printable, paragraph, section
 from exhibit.evidence.readers._numbering import numeral
-from exhibit.evidence.readers._xml import parse
 from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".odt", ".ott")

@@ -21,6 +21,7 @@ import pypdfium2.raw as pdfium_c
 
 from exhibit.engine.limits import PAGES
 from exhibit.evidence.document import Box, Document, Page, Span
+from exhibit.evidence.files import head_of
 from exhibit.schemas.errors import DocumentError
 from exhibit.storage.locations import Location, fetched
 
@@ -92,17 +93,51 @@ def _bookmark_title(mark: Any) -> str:
     return words.raw.decode("utf-16-le", "replace").removesuffix("\0")
 
 
+class LineType(NamedTuple):
+    """How a line is set, by its last letter: the height of its type in points, and whether it is bold.
+
+    By the last, because the numbers of paragraphs are often bold.
+    """
+
+    height: float
+    bold: bool
+
+
+def line_types(document: Document) -> dict[int, LineType]:
+    """Return the type of each line by where its words begin; empty for what is no PDF."""
+    types: dict[int, LineType] = {}
+    if document.path is None or not document.pages:
+        return types
+    with _opened(document.path) as pdf:
+        for page in document.pages:
+            textpage = _page(pdf, document.path, page.number).get_textpage()
+            types.update((page.span.start + at, kind) for at, kind in _page_types(textpage))
+            textpage.close()
+    return types
+
+
+def _page_types(textpage: Any) -> Iterator[tuple[int, LineType]]:
+    counted = _counted(textpage)
+    for match in _LAST.finditer(counted.text):
+        index = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, counted.units[match.end("letter") - 1])
+        box = pdfium_c.FS_RECTF()
+        if index >= 0 and pdfium_c.FPDFText_GetLooseCharBox(textpage, index, box):
+            weight = pdfium_c.FPDFText_GetFontWeight(textpage, index)
+            bold = weight >= _BOLD or "bold" in _font_name(textpage, index).lower()
+            yield match.start("words"), LineType(round(abs(box.top - box.bottom), 1), bold)
+
+
+def _font_name(textpage: Any, index: int) -> str:
+    size = pdfium_c.FPDFText_GetFontInfo(textpage, index, None, 0, None)
+    name = ctypes.create_string_buffer(size)
+    pdfium_c.FPDFText_GetFontInfo(textpage, index, name, size, None)
+    return name.value.decode("latin-1")
+
+
 def boxes(document: Document, span: Span) -> list[Box]:
     """Return the rectangles that a span covers, line by line."""
-    rectangles: list[Box] = []
-    if document.path is None:
-        return rectangles
-    with _opened(document.path) as pdf:
-        for number in document.pages_of(span):
-            start, end = document.pages[number - 1].span
-            page = _page(pdf, document.path, number)
-            rectangles += _page_boxes(page, number, [(max(span.start, start) - start, min(span.end, end) - start)])[0]
-    return rectangles
+    pages = document.pages_of(span) if document.path is not None else []
+    return [box for number in pages for box in page_boxes(document, number, [span])[0]]
 
 
 def page_boxes(document: Document, number: int, spans: Sequence[Span]) -> list[list[Box]]:
@@ -161,7 +196,8 @@ def _opened(file: Location) -> Iterator[Any]:
 
 @contextmanager
 def _pdf(path: Path) -> Iterator[Any]:
-    _refuse_what_is_no_pdf(path)
+    if b"%PDF-" not in (head := head_of(path, 1024, kind="PDF")):
+        raise DocumentError(f"{path}: not a PDF, it starts with {head[:12]!r}; is the ending right?")
     try:
         pdf = pdfium.PdfDocument(path)
     except pdfium.PdfiumError as error:
@@ -176,18 +212,6 @@ def _pdf(path: Path) -> Iterator[Any]:
         yield pdf
     finally:
         pdf.close()
-
-
-def _refuse_what_is_no_pdf(path: Path) -> None:
-    try:
-        with path.open("rb") as file:
-            head = file.read(1024)
-    except OSError as error:
-        raise DocumentError(f"{path}: cannot be read: {error.strerror}") from error
-    if not head:
-        raise DocumentError(f"{path}: empty file; get it again")
-    if b"%PDF-" not in head:
-        raise DocumentError(f"{path}: not a PDF, it starts with {head[:12]!r}; is the ending right?")
 
 
 def _read_page(pdf: Any, index: int) -> tuple[str, float, float]:
@@ -277,6 +301,9 @@ def _counted(textpage: Any) -> _Counted:
 
 
 _NONE = range(0)
+_LAST = re.compile(r"^[^\S\n]*(?P<words>\S?.*(?P<letter>[^\W\d_]))", re.MULTILINE)
+_BOLD = 600
+"""The weight of type from which on it is semibold; regular is 400."""
 
 
 def _char_range(textpage: Any, counted: _Counted, start: int, end: int) -> range:

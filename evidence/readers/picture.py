@@ -8,9 +8,9 @@ from pathlib import Path
 
 from PIL import Image, ImageSequence
 
-from exhibit.evidence.archives import reading
 from exhibit.evidence.document import Document, Page, Span
-from exhibit.evidence.printable import Printable
+from exhibit.evidence.files import reading
+from exhibit.evidence.markup import Printable
 from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp")

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.engine.limits import PACKED
-from exhibit.evidence.archives import opened
-from exhibit.evidence.printable import Printable, grid, paragraph, section
-from exhibit.evidence.readers._xml import refuse_entities
+from exhibit.evidence.files import opened, refuse_entities
+from exhibit.evidence.markup import Printable, grid, paragraph, section
 
 SUFFIXES = (".pptx", ".pptm", ".ppsx")
 KIND = "PowerPoint presentation"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from exhibit.evidence.document import Document
-from exhibit.evidence.encodings import Decoded, decode_bytes
+from exhibit.evidence.files import Decoded, decode_bytes
 from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".txt", ".text", ".log")

@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.engine.limits import PACKED
-from exhibit.evidence.archives import opened, part
-from exhibit.evidence.printable import Printable, paragraph, section
+from exhibit.evidence.files import opened, parse, part
+from exhibit.evidence.markup import Printable, paragraph, section
 from exhibit.evidence.readers._numbering import Numbering, W, read_numbering
-from exhibit.evidence.readers._revisions import accept_changes
-from exhibit.evidence.readers._xml import parse
 from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".docx", ".docm", ".dotx")
@@ -158,3 +156,46 @@ def _comments(archive: zipfile.ZipFile, main: str) -> list[str]:
 def _words(element: Any) -> str:
     pieces = {f"{W}tab": "\t", f"{W}br": "\n", f"{W}noBreakHyphen": "\u2011"}
     return "".join((node.text or "") if node.tag == f"{W}t" else pieces.get(node.tag, "") for node in element.iter())
+
+
+# ---------------------------------------------------------------- tracked changes
+
+_GONE = ("del", "moveFrom")
+_KEPT = ("ins", "moveTo")
+_MARKS = ("rPrChange", "pPrChange", "sectPrChange", "tblPrChange", "trPrChange", "tcPrChange", "numberingChange")
+
+
+def accept_changes(root: Any) -> int:
+    """Change a part of a Word file into what it is once every change is accepted; return how many there were."""
+    count = 0
+    _join_paragraphs(root)
+    for row in list(root.iter(f"{W}tr")):
+        if row.find(f"{W}trPr/{W}del") is not None:
+            row.getparent().remove(row)
+            count += 1
+    for name in (*_GONE, *_MARKS):
+        for element in list(root.iter(f"{W}{name}")):
+            parent = element.getparent()
+            if parent is not None:
+                count += name in _GONE
+                parent.remove(element)
+    for name in _KEPT:
+        for element in list(root.iter(f"{W}{name}")):
+            for child in list(element):
+                element.addprevious(child)  # one by one: to ask for its place would take as long as the paragraph is
+            element.getparent().remove(element)
+            count += 1
+    return count
+
+
+def _join_paragraphs(root: Any) -> None:
+    """Join a paragraph whose end was struck out to the next one."""
+    for struck in list(root.iter(f"{W}p")):
+        if struck.find(f"{W}pPr/{W}rPr/{W}del") is None:
+            continue
+        following = struck.getnext()
+        if following is None or following.tag != f"{W}p":
+            continue
+        start = 1 if following.find(f"{W}pPr") is not None else 0
+        following[start:start] = [child for child in struck if child.tag != f"{W}pPr"]
+        struck.getparent().remove(struck)

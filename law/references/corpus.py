@@ -6,14 +6,18 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import cache
 from typing import NamedTuple
 
 from exhibit.evidence import Span
+from exhibit.law.editions import law_name, read_edition, units
+from exhibit.law.provisions import LawName, label_key, provisions
 from exhibit.law.references.cases import find_cases, find_tribunals
 from exhibit.law.references.numbered import find_european, find_numbered
 from exhibit.law.references.reference import Kind, Path, Reference, blank, same_source
 from exhibit.law.references.rules import find_directions, find_guides, find_rules, name_guides
 from exhibit.law.references.statutes import find_statutes
+from exhibit.law.system import System, language_of, system_for, system_of, systems
 
 # what is named in full is read before what could be part of it: "Part 1 of the Limitation Act 1980" is not CPR Part 1
 _FINDERS = (
@@ -32,7 +36,8 @@ def references(text: str, *, context: str = "") -> list[Reference]:
     """Return every reference of a text in order, repeats included.
 
     `context` is what was said before, such as the question: "the Act" and "section 14.1" of a reply may mean what it
-    names. Its own references are left out.
+    names. Its own references are left out. In a text of another language they are the provisions of its legal system,
+    `§ 433 BGB`.
     """
     offset = len(context) + 2 if context else 0
     whole = f"{context}\n\n{text}" if context else text
@@ -42,9 +47,50 @@ def references(text: str, *, context: str = "") -> list[Reference]:
         stretches = list(finder(rest))
         references += [reference for stretch in stretches for reference in stretch.references]
         rest = blank(rest, [stretch.span for stretch in stretches])
+    if (system := _system(whole)).units:
+        references += _provisions(rest, system)
     own = [reference for reference in references if reference.span.start >= offset]
     shifted = [replace(r, span=Span(r.span.start - offset, r.span.end - offset)) for r in own]
     return sorted(shifted, key=lambda reference: reference.span.start)
+
+
+@cache
+def _unit_words() -> re.Pattern[str]:
+    words = {word for one in systems() for level in one.units for word in level.words}
+    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(words, key=len, reverse=True)))})", re.IGNORECASE)
+
+
+def _system(text: str) -> System:
+    """Return the legal system of the provisions that a text names; the English one where it names none."""
+    return system_for(language_of(text[:_OPENING]) if _unit_words().search(text) else "en")
+
+
+_SHORT = re.compile(r"(?<!\w)[A-ZÄÖÜ][A-Za-zÄÖÜäöü]{0,7}[A-Z](?!\w)")
+"""A law's abbreviation, `BGB` or `BDSG`."""
+
+
+def _provisions(text: str, system: System) -> Iterator[Reference]:
+    """Yield the provisions that a text names; one without its law is of the law named last."""
+    patterns = [_SHORT, *([re.compile(system.data["code"])] if "code" in system.data else [])]
+    codes = dict.fromkeys(match[0] for pattern in patterns for match in pattern.finditer(text))
+    last = ""
+    for one in provisions(text, system, [LawName(code, (code,)) for code in codes]):
+        last = one.law or last
+        yield Reference("statute", last, (label_key(one.label)[1], *(number for _, number in one.below)), one.span)
+
+
+def _law_places(text: str, system: System) -> Iterator[Reference]:
+    """Yield the paragraphs of a law of a known system, and what is numbered and lettered in each."""
+    edition = read_edition(text)
+    codes = law_name(edition.title).codes if edition else ()
+    for unit in units(text, system) if codes else ():
+        inside: list[str] = []
+        for label in ("", *_NUMBERED.findall(text[unit.span.start : unit.span.end])):
+            inside = _nested(inside, label) if label else []
+            yield from (Reference("statute", code, (label_key(unit.label)[1], *inside)) for code in codes)
+
+
+_NUMBERED = re.compile(r"^[ \t]*\(?(\d{1,2}|[a-z])\)", re.MULTILINE)
 
 
 # ---------------------------------------------------------------- what a corpus has of the law
@@ -107,6 +153,9 @@ class ReferenceCorpus:
 
 def own_places(text: str) -> Iterator[Reference]:
     """Yield what a text is itself: the rules of a Part, the paragraphs of a practice direction or a guide."""
+    if (system := system_of(text)).units:
+        yield from _law_places(text, system)
+        return
     place = _guide(text[:_OPENING])
     is_guide = place is not None
     base: Path = ()

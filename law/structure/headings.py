@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import NamedTuple
 
 from exhibit.evidence import Document
 from exhibit.law.companies import ends_in_form
@@ -24,6 +23,7 @@ from exhibit.law.structure.labels import (
     run_in,
 )
 from exhibit.law.structure.lines import Line, is_entry, read_lines
+from exhibit.law.structure.outline import NO_OUTLINE, Outline
 from exhibit.law.system import system_of
 
 
@@ -52,39 +52,31 @@ class Heading:
         return f"{self.label} {self.title}".strip()
 
 
-class Outline(NamedTuple):
-    """What is known of a document's headings before its lines are read: by its contents, or by its bookmarks."""
-
-    titles: Mapping[str, float] = {}
-    """By the letters of each title: how high it stands, 0 where its number or its place tells."""
-    skipped: Collection[int] = ()
-    """Where lines begin that are none of the text: running heads."""
-
-
-NO_OUTLINE = Outline()
-
-
 def find_headings(document: Document, outline: Outline = NO_OUTLINE) -> list[Heading]:
     """Return the headings in order; entries of a table of contents and page furniture are none."""
     lines = [line for line in read_lines(document, listed=bool(outline.titles)) if line.start not in outline.skipped]
     system = system_of(document.text)
     labels = [read_label(line, system) for line in lines]
     drop_stray(labels)
-    listed = _Listed(lines, outline.titles)
+    listed = _Listed(lines, outline)
     headings: list[Heading] = []
     index = quiet = 0
     while index < len(lines):
-        heading, taken = listed.at(index, labels) if outline.titles else (None, 1)
+        heading, taken = listed.at(index, labels) if outline.known else (None, 1)
         if heading is None:
             heading, taken = _heading(lines, labels, index, calm=lines[index].start < quiet)
-            heading = _unlisted(heading) if heading and outline.titles else heading
+            heading = _unlisted(heading) if heading and outline.known else heading
+            label = labels[index]
+            if outline.heights and heading and label and heading.end == lines[index].end:
+                # set as the text is: a sentence whose first line reads as a title
+                heading = replace(heading, title="", end=heading.end - len(label.rest))
         if heading:
             headings.append(heading)
             if heading.kind == "signature":
                 quiet = heading.start + _SIGNATURES
         index += taken
     headings = _without_empty(headings, document.text)
-    if system.units or outline.titles:
+    if system.units or outline.known:
         return headings  # a law says of each of its parts that it is one
     return _mark_opening(_without_lists(_without_repeats(headings)))
 
@@ -99,8 +91,9 @@ def _unlisted(heading: Heading) -> Heading | None:
 class _Listed:
     """Which lines begin with a title that is known; the letters of each line are taken once."""
 
-    def __init__(self, lines: Sequence[Line], titles: Mapping[str, float]) -> None:
-        self._lines, self._titles = lines, titles
+    def __init__(self, lines: Sequence[Line], outline: Outline) -> None:
+        titles = outline.titles
+        self._lines, self._titles, self._heights, self._least = lines, titles, outline.heights, outline.least
         self._letters = [letters(line.text) for line in lines] if titles else []
         # a title may end in the number of a footnote
         self._ends = [letters(FOOTNOTE.sub("", line.text)) for line in lines] if titles else []
@@ -114,7 +107,19 @@ class _Listed:
             if rank is not None and (heading := self._heading(index, last, rank, labels)):
                 self._end = last + 1
                 return heading, count
-        return None, 1
+        return self._large(index, labels) if self._lines[index].start in self._heights else (None, 1)
+
+    def _large(self, index: int, labels: Sequence[Label | None]) -> tuple[Heading | None, int]:
+        """Return the heading that lines of one larger type are, and how many lines it takes."""
+        height, last = self._heights[self._lines[index].start], index
+        if labels[index] is None and height.height < self._least:
+            return None, 1
+        while last + 1 < min(len(labels), index + _MOST_LINES) and labels[last + 1] is None:
+            if self._heights.get(self._lines[last + 1].start) != height:
+                break
+            last += 1
+        self._end = index  # it stands apart by its type
+        return self._heading(index, last, 0.0, labels), last + 1 - index
 
     def _heading(self, index: int, last: int, rank: float, labels: Sequence[Label | None]) -> Heading | None:
         line, end = self._lines[index], self._lines[last].end

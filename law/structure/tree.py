@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from exhibit.evidence import Document, Span
-from exhibit.law.structure.headings import BARE, COUNTED, NO_OUTLINE, Heading, Outline, find_headings
+from exhibit.law.structure.headings import BARE, COUNTED, Heading, find_headings
 from exhibit.law.structure.labels import roman
+from exhibit.law.structure.outline import Outline, typed_outline
 from exhibit.law.system import FREE
 
 _NOWHERE = Span(0, 0)
@@ -49,12 +50,15 @@ _GAP = 3
 """So many numbers may be missing from a count: text files lose some."""
 
 
-def read_structure(document: Document, outline: Outline = NO_OUTLINE) -> Section:
-    """Return the tree of sections; the root is the whole text, and the leaves tile it."""
+def read_structure(document: Document, outline: Outline | None = None) -> Section:
+    """Return the tree of sections; the root is the whole text, and the leaves tile it.
+
+    Without an outline a PDF's headings are told by its type as well as by its words.
+    """
     root = _Node(Heading(0, 0, "", "", "document", (), 0, "document"), 0, 0)
     stack = [root]
     learnt: dict[str, float] = {}
-    headings = find_headings(document, outline)
+    headings = find_headings(document, typed_outline(document) if outline is None else outline)
     for at, heading in enumerate(headings):
         ahead = headings[at + 1] if at + 1 < len(headings) else None
         if heading.rank == FREE:

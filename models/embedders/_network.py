@@ -19,7 +19,7 @@ from exhibit.schemas.errors import ServiceError, SourceError
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.http import BodyError, HttpClient, HttpError, download_deadline
-from exhibit.storage.whole import write_whole
+from exhibit.storage.place import write_whole
 
 VERSION = 3
 """Counts changes that change vectors: graphs and vectors of another version are not used."""

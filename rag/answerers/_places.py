@@ -19,6 +19,7 @@ _OUTER = re.compile(r"(article|part|chapter|schedule|annex)\s+([IVXLC]+|\d+[A-Z]
 _INNER = re.compile(r"\(\w{1,4}\)")
 _RULES = re.compile(r"part\s+(\d+[A-Z]?)\b", re.I)
 _DIRECTION = re.compile(r"(?:practice direction|pd)\s+(\d+[A-Z]*)", re.I)
+_ENOUGH = 8  # words by which a quoted sentence is found in its source
 _LONGEST = 80  # characters of a heading: more is the beginning of its text
 
 
@@ -46,29 +47,46 @@ def section_of(document: str, path: str) -> str:
     return f"{outer.title() if outer.islower() else outer}, {shown}" if outer else shown
 
 
-def place_of(source: Source) -> str:
-    """Return where a source stands, on one line."""
-    parts = [PurePath(source.document).name, section_of(source.document, source.section)]
-    parts += [f"page {source.page}"] if source.page is not None else []
+def place_of(source: Source, words: str) -> str:
+    """Return where words of a source stand, on one line; where it does not have them, where it begins."""
+    section, page = _found(source, words)
+    parts = [PurePath(source.document).name, section_of(source.document, section)]
+    parts += [f"page {page}"] if page is not None else []
     return ", ".join(" ".join(part.split()) for part in parts if part)
 
 
 def with_places(text: str, sources: Sequence[Source], form: Form) -> str:
     """Return an answer that says where each sentence stands: in a list below, or in the place of each number."""
     known = {source.number: source for source in sources}
-    cited = find_citations(text)
-    if form == "places":
-        for citation in reversed(cited):
-            named = "".join(_named(known[number]) for number in citation.numbers if number in known)
-            text = text[: citation.span.start] + named + text[citation.span.end :]
-        return text
-    numbers = sorted({number for citation in cited for number in citation.numbers if number in known})
-    lines = [f"[{number}] {place_of(known[number])}" for number in numbers]
-    return "\n".join([f"{text}\n\n{SOURCES}", *lines]) if lines else text
+    cited, lines = find_citations(text), dict[int, dict[str, None]]()
+    shown, claims, end = text, list[str](), 0
+    for citation in cited:  # of two that stand together both cite the same words
+        words, end = text[end : citation.span.start], citation.span.end
+        claims.append(words if words.strip() or not claims else claims[-1])
+    for citation, words in zip(reversed(cited), reversed(claims), strict=True):
+        there = [known[number] for number in citation.numbers if number in known]
+        named = "".join(_named(source, words) for source in there)
+        shown = shown[: citation.span.start] + named + shown[citation.span.end :]
+        for source in there:
+            lines[source.number] = {place_of(source, words): None, **lines.get(source.number, {})}
+    if form == "places" or not lines:
+        return shown if form == "places" else text
+    listed = [f"[{number}] {'; '.join(lines[number])}" for number in sorted(lines)]
+    return "\n".join([f"{text}\n\n{SOURCES}", *listed])
 
 
-def _named(source: Source) -> str:
+def _named(source: Source, words: str) -> str:
     """Return a source in the form `[Part 36#page=3]`, or by its section where it has no page."""
+    section, page = _found(source, words)
     stem = re.sub(r"[\[\]#]", " ", PurePath(source.document).stem)
     short = re.split(r"\s+[–—-]\s+", stem, maxsplit=1)[0].strip()
-    return f"[{short}#page={source.page or section_of(source.document, source.section)}]"
+    return f"[{short}#page={page or section_of(source.document, section)}]"
+
+
+def _found(source: Source, words: str) -> tuple[str, int | None]:
+    """Return the headings above the words of an answer in their source, and their page."""
+    first = [re.escape(word) for word in words.strip(" …").split()[:_ENOUGH]]
+    match = re.search(r"\s+".join(first), source.text) if first else None
+    if match is None:
+        return source.section, source.page
+    return source.hit.chunk.place(source.hit.chunk.span.start + match.start())

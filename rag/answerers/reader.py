@@ -177,6 +177,8 @@ def _choose(read: Sequence[tuple[_Window, Reading]], *, several: bool) -> list[_
     best = max((one.score for one in found), default=0.0)
     least = best - (_FURTHER if several else NEXT_BEST)
     near = sorted((one for one in found if one.score >= least), key=lambda one: -one.score)
+    if not several and near:  # a question on one document is not answered from two
+        near = [one for one in near if one.parts[0][0].document == near[0].parts[0][0].document]
     distinct: dict[str, _Words] = {}
     for one in near[:MOST]:
         distinct.setdefault(one.text.casefold(), one)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import itemgetter
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -24,7 +26,6 @@ from exhibit.rag.retrieval.dense import retrieve_dense
 from exhibit.rag.retrieval.passages import (
     DOCUMENT,
     PAGE,
-    SECTION,
     START,
     Library,
     RankedPassage,
@@ -202,22 +203,35 @@ def _named(choice: Choice, index: Index) -> dict[str, object]:
 
 
 def _hits(index: Index, passages: Sequence[RankedPassage], text: Callable[[int], str]) -> list[Hit]:
-    """Return passages with the page and the headings of the places where they begin."""
-    places = index.table[[passage.row for passage in passages]].tolist() if passages else []
-    return [_hit(index, passage, place, text) for passage, place in zip(passages, places, strict=True)]
+    """Return passages with the headings above them and their pages, and those that begin inside them."""
+    starts = {number: [start for _, start, _ in index.document(number).sections] for number in _documents(passages)}
+    return [_hit(index, passage, starts[passage.document], text(passage.document)) for passage in passages]
 
 
-def _hit(index: Index, passage: RankedPassage, place: list[int], text: Callable[[int], str]) -> Hit:
-    entry = index.document(passage.document)
-    row = passage.row
-    while row and place[START] > passage.span.start and index.table[row - 1, DOCUMENT] == passage.document:
+def _documents(passages: Sequence[RankedPassage]) -> set[int]:
+    return {passage.document for passage in passages}
+
+
+def _hit(index: Index, passage: RankedPassage, starts: Sequence[int], text: str) -> Hit:
+    entry, span, table, row = index.document(passage.document), Span(*passage.span), index.table, passage.row
+    words = text[slice(*span)]
+    # a passage may begin with the break before it, which is still the last section's
+    begins = span.end - len(words.lstrip())
+    while row and table[row, START] > span.start and table[row - 1, DOCUMENT] == passage.document:
         row -= 1
-        place = index.table[row].tolist()
-    section = place[SECTION]
-    path = entry.sections[section][0] if 0 <= section < len(entry.sections) else ""
-    span = Span(*passage.span)
-    chunk = Chunk(entry.filename, span, path, place[PAGE] or None)
-    return Hit(chunk, passage.score, text(passage.document)[slice(*span)])
+    pages = {int(table[row, START]): int(table[row, PAGE])}
+    while row + 1 < len(table) and table[row + 1, DOCUMENT] == passage.document and table[row + 1, START] < span.end:
+        row += 1
+        pages[int(table[row, START])] = int(table[row, PAGE])
+    first, last = max(bisect_right(starts, begins) - 1, 0), bisect_left(starts, span.end)
+    headings = {start: path for path, start, _ in entry.sections[first:last]}
+    path, page = "", 0
+    places: list[tuple[int, str, int | None]] = [(0, "", None)]
+    for start in sorted(headings.keys() | pages.keys()):
+        path, page = headings.get(start, path), pages.get(start, page)
+        places.append((start, path, page or None))
+    here = bisect_right(places, begins, key=itemgetter(0)) - 1
+    return Hit(Chunk(entry.filename, span, *places[here][1:], tuple(places[here + 1 :])), passage.score, words)
 
 
 _BATCH = 256

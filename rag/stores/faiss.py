@@ -20,7 +20,7 @@ from exhibit.rag.stores import Seen, check_rows, nothing, ranked
 from exhibit.rag.stores import _faiss as kinds
 from exhibit.rag.stores._faiss import Rows, rows_path
 from exhibit.schemas.errors import BundleError
-from exhibit.storage.whole import whole
+from exhibit.storage.place import whole
 
 _FEW = 16384
 """Up to so many keys a filtered search compares just those rows by hand; more go through FAISS with a selector."""

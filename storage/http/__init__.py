@@ -10,11 +10,20 @@ Whatever goes wrong is an `HttpError` that says whether asking again may help; `
 
 from __future__ import annotations
 
-from exhibit.storage.http.body import ACCEPT, Body, BodyError, TooLargeError, body_blocks
+from exhibit.storage.http.body import (
+    ACCEPT,
+    STREAMED,
+    Body,
+    BodyError,
+    Event,
+    TooLargeError,
+    body_blocks,
+    read_events,
+    read_texts,
+)
 from exhibit.storage.http.client import HttpClient, Response
 from exhibit.storage.http.deadline import Deadline, download_deadline
 from exhibit.storage.http.errors import HttpError, Secrets, UnreachableError, plain_address
-from exhibit.storage.http.events import STREAMED, Event, read_events, read_texts
 from exhibit.storage.http.retries import LONGEST_WAIT, Retries, seconds_asked
 
 __all__ = [

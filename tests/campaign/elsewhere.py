@@ -143,9 +143,34 @@ def can_limit_memory() -> Path | None:
     return None
 
 
+class Cell:
+    """A group of processes with little memory."""
+
+    def __init__(self, group: Path) -> None:
+        self._group = group
+
+    def enter(self) -> None:
+        """Put the process that calls into the group, before it starts."""
+        (self._group / "cgroup.procs").write_text(str(os.getpid()), encoding="ascii")
+
+    @property
+    def kills(self) -> int:
+        """How many of its processes the kernel has killed for want of memory."""
+        for name in ("memory.events", "memory.oom_control"):
+            if (self._group / name).exists():
+                words = (self._group / name).read_text(encoding="ascii").split()
+                return int(words[words.index("oom_kill") + 1])
+        return 0
+
+    @property
+    def alive(self) -> list[str]:
+        """The processes that are still in it."""
+        return (self._group / "cgroup.procs").read_text(encoding="ascii").split()
+
+
 @contextmanager
-def little_memory(parent: Path) -> Iterator[Callable[[], None]]:
-    """Yield what a process does before it starts, so that the kernel kills it for want of memory."""
+def little_memory(parent: Path) -> Iterator[Cell]:
+    """Yield a group in which the kernel kills for want of memory."""
     group = parent / f"exhibit-{os.getpid()}"
     group.mkdir()
     try:
@@ -153,7 +178,7 @@ def little_memory(parent: Path) -> Iterator[Callable[[], None]]:
         (group / name).write_text(str(_LITTLE), encoding="ascii")
         with suppress(OSError):
             (group / "memory.swap.max").write_text("0", encoding="ascii")
-        yield lambda: (group / "cgroup.procs").write_text(str(os.getpid()), encoding="ascii") and None
+        yield Cell(group)
     finally:
         with suppress(OSError):
             group.rmdir()

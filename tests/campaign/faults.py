@@ -377,8 +377,14 @@ def out_of_memory(chance: random.Random, folder: Path) -> None:
     parent = can_limit_memory()
     if parent is None:
         raise Loss("not tried: no cgroup that this user may make")
-    with little_memory(parent) as enter, suppress(Loss):  # what a killed process says is not looked at
-        run(evaluate(folder), folder, preexec_fn=enter)
+    with little_memory(parent) as cell:
+        with suppress(Loss):  # what a killed process says is not looked at
+            run(evaluate(folder), folder, preexec_fn=cell.enter)
+        expect(cell.kills > 0, "the kernel killed nobody")
+        until = time.monotonic() + 30
+        while cell.alive and time.monotonic() < until:
+            time.sleep(0.1)
+        expect(not cell.alive, "leaves processes behind")
     started = (folder / "results" / "r" / "config.json").exists()
     done = run([*evaluate(folder), *(["--resume"] if started else [])], folder)
     expect(done.returncode == 0, f"does not go on: {done.stderr[-200:]}")

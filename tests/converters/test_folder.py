@@ -18,7 +18,7 @@ from exhibit.schemas.validate import validate
 from tests.evidence import files
 
 SCANS = {".png": "PNG", ".tiff": "TIFF"}
-HEADS = {".doc": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", ".rtf": b"{\\rtf1 \n"}
+HEADS = {".doc": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", ".wpd": b"\xffWPC"}
 OCR = "The tenant of the scan shall keep the premises in repair."
 
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from exhibit.evaluation.cases import Case, Reply
-from exhibit.evaluation.diagnostics import auroc, calibration, confidences, describe, risk_at_coverage
+from exhibit.evaluation.diagnostics import (
+    auroc,
+    calibration,
+    confidence_of,
+    describe,
+    in_words,
+    risk_at_coverage,
+    weighted_means,
+)
+from exhibit.schemas.run import Confidence
 
 TOLD = [(0.9, True), (0.8, False), (0.8, True), (0.3, False), (0.1, True)]
 
@@ -34,6 +43,14 @@ def test_only_replies_with_a_confidence_count():
         return Case(1, "?", "", is_impossible=impossible, reply=Reply(**reply))
 
     cases = [case(False, confidence=0.9), case(True, confidence=0.2), case(True), case(True, confidence=1.0, error="x")]
-    told = describe(confidences(cases))
-    assert told is not None and (told["questions"], told["answerable"], told["auroc"]) == (2, 1, 1.0)
-    assert describe(confidences([case(False)])) is None
+    assert [confidence_of(one) for one in cases] == [0.9, 0.2, None, None]
+    assert describe([]) is None
+
+
+def test_means_are_weighted_by_confidence():
+    values = {"answer_contained": [1.0, 0.0, None, 1.0], "map": [None, None, 0.5, 0.5]}
+    means = weighted_means(values, [0.9, 0.3, 0.5, None])
+    assert means == {"answer_contained": pytest.approx(0.75), "map": 0.5}
+    assert weighted_means(values, [None] * 4) == {}
+    told = Confidence.model_validate(describe(TOLD, means))
+    assert told.weighted == means and "weighted by it: answer_contained 0.750" in in_words("x", told)

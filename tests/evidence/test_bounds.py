@@ -8,8 +8,8 @@ import pytest
 from openpyxl import Workbook
 from PIL import Image
 
+from bench.unseen_font import _checksum
 from exhibit.evidence import Span
-from exhibit.evidence.layer import _checksum
 from exhibit.evidence.locate import Match, _joined
 from exhibit.evidence.readers import excel, picture
 from exhibit.schemas.errors import DocumentError

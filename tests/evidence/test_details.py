@@ -9,7 +9,7 @@ from lxml import etree
 from PIL import Image, ImageChops, ImageDraw
 
 from exhibit.evidence import Document, Span, fold, read_document
-from exhibit.evidence.encodings import _unmarked_utf16
+from exhibit.evidence.files import _unmarked_utf16
 from exhibit.evidence.guard import boxes_within, render_within, words_within
 from exhibit.evidence.ocr import TextLine
 from exhibit.evidence.readers import export, libreoffice, opendocument

@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw
 from exhibit.evidence import Document, Page, Span, locate, read_document
 from exhibit.evidence.align import align
 from exhibit.evidence.check import _faults, similarity
-from exhibit.evidence.encodings import decode_bytes
+from exhibit.evidence.files import decode_bytes
 from exhibit.evidence.fold import Fold
 from exhibit.evidence.ocr import TextLine
 from exhibit.evidence.scan import Ocr, _language, add_ocr_arguments, in_order, ocr_from, read_scan, skew

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exhibit.evidence.encodings import _unmarked_utf16, decode_bytes
+from exhibit.evidence.files import _unmarked_utf16, decode_bytes
 
 CZECH = "Nájemce hradí nájemné čtvrtletně předem, nejpozději do pátého dne. Výpovědní lhůta činí tři měsíce."
 

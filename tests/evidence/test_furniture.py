@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exhibit.evidence.furniture import furniture_lines
+from exhibit.evidence.document import furniture_lines
 
 
 def found(*pages: str) -> list[str]:

@@ -57,7 +57,7 @@ def test_an_archive_that_unpacks_to_very_much_is_refused_before_it_is_read(write
 
 
 def test_too_many_bytes_in_all_are_refused(write, monkeypatch):
-    monkeypatch.setattr("exhibit.evidence.archives.MAX_BYTES", 1000)
+    monkeypatch.setattr("exhibit.evidence.files.MAX_BYTES", 1000)
     with pytest.raises(DocumentError, match="unpacks to 0 MiB in 4 parts"):
         read_document(write("large.docx", docx(paragraph("x" * 2000))))
 
@@ -316,7 +316,7 @@ def test_a_mail_whose_body_is_in_rtf_alone_is_read(write):
         read_document(write("damaged.msg", files.msg(subject="Deposit", rtf=bytes(damaged))))
 
 
-@pytest.mark.parametrize(("ending", "head"), [("doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"), ("rtf", b"{\\rtf1 \n")])
+@pytest.mark.parametrize(("ending", "head"), [("doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"), ("wpd", b"\xffWPC")])
 def test_old_files_go_through_libreoffice(write, office, ending, head):
     path = write(f"old.{ending}", head + docx(paragraph("The tenant pays.")))
     document = read_document(path)

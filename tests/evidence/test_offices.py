@@ -15,10 +15,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from exhibit.evidence import archives, folder
+from exhibit.evidence import files as shared
+from exhibit.evidence import folder
 from exhibit.evidence.folder import list_folder
+from exhibit.evidence.markup import fragment, grid, paragraph, section
 from exhibit.evidence.ocr import TextLine, tesseract
-from exhibit.evidence.printable import fragment, grid, paragraph, section
 from exhibit.evidence.read import read_document
 from exhibit.evidence.readers import eml, excel, msg, opendocument
 from exhibit.evidence.readers.html import html_text
@@ -114,11 +115,11 @@ def test_headers_and_footers_stand_once(tmp_path):
 
 
 def test_the_limits_of_an_archive():
-    assert (archives.MAX_BYTES, archives.MAX_PARTS, archives.MAX_RATIO) == (512 << 20, 20_000, 200)
+    assert (shared.MAX_BYTES, shared.MAX_PARTS, shared.MAX_RATIO) == (512 << 20, 20_000, 200)
 
 
 def part(size: int, packed: int, name: str = "a"):
-    info = archives.zipfile.ZipInfo(name)
+    info = shared.zipfile.ZipInfo(name)
     info.file_size, info.compress_size = size, packed
     return info
 
@@ -139,10 +140,10 @@ def part(size: int, packed: int, name: str = "a"):
 )
 def test_an_archive_at_its_limits(parts, message):
     if not message:
-        archives._check(Path("a.docx"), parts)
+        shared._check(Path("a.docx"), parts)
     else:
         with pytest.raises(DocumentError, match=message):
-            archives._check(Path("a.docx"), parts)
+            shared._check(Path("a.docx"), parts)
 
 
 def test_a_damaged_archive_says_so(tmp_path):
@@ -153,11 +154,11 @@ def test_a_damaged_archive_says_so(tmp_path):
         (b"no zip", "it starts with b'no zip'"),
     ):
         (tmp_path / "a.docx").write_bytes(data)
-        with pytest.raises(DocumentError, match=message), archives.opened(tmp_path / "a.docx", "Word document"):
+        with pytest.raises(DocumentError, match=message), shared.opened(tmp_path / "a.docx", "Word document"):
             pass
     (tmp_path / "a.docx").write_bytes(whole)
-    with archives.opened(tmp_path / "a.docx", "Word document") as archive:
-        assert archives.part(archive, "no/such") is None and archives.part(archive, "word/document.xml")
+    with shared.opened(tmp_path / "a.docx", "Word document") as archive:
+        assert shared.part(archive, "no/such") is None and shared.part(archive, "word/document.xml")
 
 
 @pytest.mark.parametrize(
@@ -171,7 +172,7 @@ def test_a_damaged_archive_says_so(tmp_path):
     ],
 )
 def test_whatever_a_parser_raises_is_a_clear_error(error, message):
-    with pytest.raises(ToolkitError, match=message), archives.reading(Path("a.x"), "thing"):
+    with pytest.raises(ToolkitError, match=message), shared.reading(Path("a.x"), "thing"):
         raise error
 
 

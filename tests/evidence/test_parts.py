@@ -9,15 +9,15 @@ from types import SimpleNamespace
 import pytest
 from PIL import Image
 
-from exhibit.evidence import Box, Document, Page, Span, archives, check, folder, locate, show
-from exhibit.evidence.archives import opened, part, reading
+from exhibit.evidence import Box, Document, Page, Span, check, files, folder, locate, show
+from exhibit.evidence.files import opened, part, reading
 from exhibit.evidence.folder import Listed, _plain, list_folder, with_attachments
 from exhibit.evidence.markup import Piece, pieces, unescape
 from exhibit.evidence.ocr import TextLine
-from exhibit.evidence.pictures import _has_colour, in_few_bytes
 from exhibit.evidence.readers.pdf import _char_range, _Counted
 from exhibit.evidence.readers.powerpoint import _DEEPEST, _pieces
 from exhibit.evidence.scan import Ocr, in_order, read_scan
+from exhibit.evidence.show import _has_colour, in_few_bytes
 from exhibit.schemas.errors import BundleError, DocumentError, ToolkitError
 
 # ---------------------------------------------------------------- archives
@@ -44,7 +44,7 @@ def pack(tmp_path):
     [("MAX_PARTS", 2, True), ("MAX_PARTS", 1, False), ("MAX_BYTES", 300, True), ("MAX_BYTES", 299, False)],
 )
 def test_an_archive_is_as_large_as_it_may_be(pack, monkeypatch, limit, value, fits):
-    monkeypatch.setattr(archives, limit, value)
+    monkeypatch.setattr(files, limit, value)
     path = pack(100, 200)
     if fits:
         with opened(path, "Word") as archive:
@@ -58,18 +58,18 @@ def test_what_packs_too_well_is_refused_once_it_is_large(pack, monkeypatch):
     path = pack(10_000)
     with zipfile.ZipFile(path) as archive:
         small = archive.infolist()[0].compress_size
-    monkeypatch.setattr(archives, "MAX_RATIO", 10_000 // small)
+    monkeypatch.setattr(files, "MAX_RATIO", 10_000 // small)
     for floor, fits in ((10_000, True), (9_999, False)):
-        monkeypatch.setattr(archives, "_RATIO_FROM", floor)
+        monkeypatch.setattr(files, "_RATIO_FROM", floor)
         if fits:
             with opened(path, "Word"):
                 continue
         with pytest.raises(DocumentError, match=rf"'part0\.xml' unpacks to {10_000 // small} times"), opened(path, ""):
             pass
-    monkeypatch.setattr(archives, "MAX_RATIO", 10_000 // small + 1)
+    monkeypatch.setattr(files, "MAX_RATIO", 10_000 // small + 1)
     with opened(path, "Word"):
         pass
-    assert (archives.MAX_PARTS, 4 << 20) == (20_000, 4_194_304)
+    assert (files.MAX_PARTS, 4 << 20) == (20_000, 4_194_304)
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_an_empty_file_and_an_encrypted_part(pack, tmp_path):
     info = zipfile.ZipInfo("a.xml")
     info.flag_bits = 1
     with pytest.raises(DocumentError, match="encrypted; open it, remove the password"):
-        archives._check(tmp_path, [info])
+        files._check(tmp_path, [info])
     info.flag_bits = 2
-    archives._check(tmp_path, [info])
+    files._check(tmp_path, [info])
 
 
 @pytest.mark.parametrize(

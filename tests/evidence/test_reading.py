@@ -18,7 +18,7 @@ from exhibit.evidence import Document, Span, locate
 from exhibit.evidence.align import align, edit_distance
 from exhibit.evidence.check import similarity
 from exhibit.evidence.document import Page
-from exhibit.evidence.encodings import decode_bytes
+from exhibit.evidence.files import decode_bytes
 from exhibit.evidence.fold import Fold
 from exhibit.evidence.locate import worthy
 from exhibit.evidence.markup import pieces

@@ -137,6 +137,8 @@ def test_the_engine_is_chosen_by_language_and_by_what_is_there(monkeypatch):
     assert choose_ocr("cs-CZ") == Ocr("rapidocr", "cs")
     assert choose_ocr("ru_RU") == Ocr("tesseract", "ru")
     assert choose_ocr("en", "tesseract") == Ocr("tesseract", "en")
+    assert choose_ocr("ces+eng") == choose_ocr("cs-CZ+en") == Ocr("rapidocr", "cs+en")
+    assert choose_ocr("cs+ru") == Ocr("tesseract", "cs+ru"), "one engine must read them all"
     monkeypatch.setattr("exhibit.evidence.ocr.rapidocr.missing", lambda language: "get rapidocr")
     assert choose_ocr("cs-CZ") == Ocr("tesseract", "cs")
     monkeypatch.setattr("exhibit.evidence.ocr.tesseract.missing", lambda language: f"get tesseract for {language}")
@@ -172,6 +174,20 @@ def test_a_tesseract_that_cannot_list_its_languages_has_none(tmp_path, monkeypat
     tesseract._installed.cache_clear()
     assert tesseract.missing("en").endswith("tesseract-ocr-eng")
     tesseract._installed.cache_clear()
+
+
+def test_tesseract_is_given_several_languages_at_once(tmp_path, monkeypatch):
+    command = tmp_path / "tesseract"
+    listed = 'if [ "$1" = --list-langs ]; then printf "List\\nces\\neng\\n"; exit; fi\n'
+    command.write_text(f'#!/bin/sh\n{listed}echo "$*" > "$0.given"\necho level\n', encoding="utf-8")
+    command.chmod(0o755)
+    monkeypatch.setattr("shutil.which", lambda name: str(command))
+    tesseract._installed.cache_clear()
+    assert tesseract.missing("cs+de+ru").endswith("tesseract-ocr tesseract-ocr-deu tesseract-ocr-rus")
+    assert tesseract.open("cs+en")(Image.new("L", (8, 8))) == []
+    assert "-l ces+eng " in (tmp_path / "tesseract.given").read_text(encoding="utf-8")
+    tesseract._installed.cache_clear()
+    tesseract.open.cache_clear()
 
 
 def test_tesseract_is_given_the_picture_and_its_failure_is_told_in_its_own_words(tmp_path, monkeypatch):

@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 from exhibit.evidence import Document, Page, Span, read_document
+from exhibit.evidence.markup import Attachment
 from exhibit.evidence.ocr import TextLine, rapidocr
-from exhibit.evidence.printable import Attachment
 from exhibit.evidence.read import has_page, printable, readable, suffix_of
 from exhibit.evidence.readers import epub, export, libreoffice, msg, opendocument, pdf, picture, powerpoint, word
 from exhibit.evidence.text import main as write_texts

@@ -8,7 +8,7 @@ import pytest
 from lxml import etree
 
 from exhibit.evidence import Document, Page, Span
-from exhibit.evidence.furniture import _keys, _lines, furniture_lines
+from exhibit.evidence.document import _keys, _lines, furniture_lines
 from exhibit.evidence.guard import boxes_within, words_within
 from exhibit.evidence.locate import _inside, _is_whole, _loosely, _trim, _without_furniture
 from exhibit.evidence.readers import opendocument, pdf, word

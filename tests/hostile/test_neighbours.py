@@ -55,7 +55,7 @@ def test_a_document_of_one_cell_without_end_is_set_aside_by_name(tmp_path):
 def test_a_text_that_only_an_office_program_reads_is_set_aside_by_name(tmp_path, monkeypatch, rtf):
     """No count or nesting in it is followed here: it is handed to the program, or refused where there is none."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    path = tmp_path / "bomb.rtf"
+    path = tmp_path / "bomb.doc"
     path.write_bytes(rtf)
     [outcome] = open_engine("local", items=1).map(read_document, [path])
     assert str(outcome.error).startswith(str(path)) and "LibreOffice" in str(outcome.error)

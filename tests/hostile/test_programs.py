@@ -108,9 +108,9 @@ def test_what_a_program_started_ends_with_it(stand_in, tmp_path, monkeypatch, na
             read_page(40)
     else:
         monkeypatch.setattr("exhibit.evidence.readers.libreoffice._SECONDS", 1)
-        (tmp_path / "a.rtf").write_bytes(rb"{\rtf1 The rent is due.}")
+        (tmp_path / "a.doc").write_bytes(rb"{\rtf1 The rent is due.}")
         with pytest.raises(DocumentError, match="did not end within 1 s"):
-            read_document(tmp_path / "a.rtf")
+            read_document(tmp_path / "a.doc")
     until = time.monotonic() + 10
     while running(mark) and time.monotonic() < until:
         time.sleep(0.05)
@@ -130,9 +130,9 @@ OFFICES = {
 @pytest.mark.parametrize("script", OFFICES)
 def test_a_file_that_an_office_program_does_not_convert_is_set_aside_by_name(stand_in, tmp_path, script):
     stand_in("soffice", script)
-    for name in ("a.rtf", "b.rtf"):
+    for name in ("a.doc", "b.doc"):
         (tmp_path / name).write_bytes(rb"{\rtf1 The rent is due.}")
-    paths = [tmp_path / "a.rtf", tmp_path / "b.rtf"]
+    paths = [tmp_path / "a.doc", tmp_path / "b.doc"]
     engine = open_engine("local", jobs=2, limits=Limits(seconds=5, memory=256 << 20))
     for path, outcome in zip(paths, engine.map(read_document, paths), strict=True):
         assert str(path) in str(outcome.error) and OFFICES[script] in str(outcome.error)
@@ -243,9 +243,9 @@ def test_libreoffice_is_given_a_profile_in_which_nothing_is_asked_for(stand_in, 
         "soffice",
         f'for a; do case "$a" in -env:*) cp "${{a#*file://}}/user/registrymodifications.xcu" {kept};; esac; done',
     )
-    (tmp_path / "a.rtf").write_bytes(rb"{\rtf1 The rent is due.}")
+    (tmp_path / "a.doc").write_bytes(rb"{\rtf1 The rent is due.}")
     with pytest.raises(DocumentError, match="cannot convert"):
-        read_document(tmp_path / "a.rtf")
+        read_document(tmp_path / "a.doc")
     told = kept.read_text(encoding="utf-8")
     for name, value in {
         "BlockUntrustedRefererLinks": "true",

@@ -152,10 +152,14 @@ def test_what_a_terminal_obeys_does_not_reach_it(monkeypatch, capsys):
     assert told.out == "an error \x1b]0;owned\x07.txt\n", "a file or a pipe gets every byte"
 
 
-def test_every_row_of_the_page_names_a_test_that_is_there():
+def test_every_row_of_the_page_names_tests_that_are_there_and_run():
     page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
     table = page.partition("| file | can | cannot | test |")[2].partition("\n\n")[0]
-    rows = [line.rpartition("| ")[0].rpartition("| ")[2] + line.rpartition("| ")[2] for line in table.splitlines()[2:]]
-    named = [re.findall(r"`([\w/]+\.py)`", row) for row in rows]
-    assert len(named) >= 12 and all(named)
-    assert [name for names in named for name in names if not (ROOT / "tests" / name).is_file()] == []
+    rows = [re.findall(r"`([\w/]+\.py)::(test_\w+)`", line.rpartition(" | ")[2]) for line in table.splitlines()[2:]]
+    assert len(rows) >= 12 and all(rows)
+    for name, test in [one for row in rows for one in row]:
+        tree = ast.parse((ROOT / "tests" / name).read_text(encoding="utf-8"))
+        [function] = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == test]
+        marks = [ast.unparse(mark) for mark in function.decorator_list]
+        assert not [mark for mark in marks if "mark.skip(" in mark or "xfail" in mark or "mark.extra" in mark], test
+        assert any(isinstance(node, ast.Assert | ast.With) for node in ast.walk(function)), f"{test} asserts nothing"

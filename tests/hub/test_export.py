@@ -9,6 +9,7 @@ import zlib
 from collections import defaultdict
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -582,11 +583,12 @@ def test_an_inspect_task_has_a_sample_for_every_question(pdf_bundle, pdf_texts, 
 def test_mteb_itself_runs_an_export(pdf_bundle, pdf_texts, tmp_path, monkeypatch):
     import mteb
     import numpy as np
+    from mteb.models.model_meta import ModelMeta
 
     class Words:
         """A model of no sense: counts of words, hashed."""
 
-        mteb_model_meta = mteb.ModelMeta.create_empty({"name": "exhibit/words", "revision": "1"})
+        mteb_model_meta = ModelMeta.create_empty({"name": "exhibit/words", "revision": "1"})
 
         def encode(self, inputs, **_):
             texts = [text for batch in inputs for text in batch["text"]]
@@ -613,12 +615,17 @@ def test_mteb_itself_runs_an_export(pdf_bundle, pdf_texts, tmp_path, monkeypatch
 @pytest.mark.interop
 def test_inspect_itself_runs_an_export(pdf_bundle, pdf_texts, tmp_path, monkeypatch):
     import inspect_ai
+    import tiktoken
     from inspect_ai.model import ModelOutput, get_model
 
+    # it counts tokens by a table that it downloads
+    words = SimpleNamespace(name="words", encode=lambda text, **_: text.split())
+    monkeypatch.setattr(tiktoken, "get_encoding", lambda _: words)
     exported = export(pdf_bundle, "inspect", tmp_path / "inspect", "--texts", pdf_texts)
+    monkeypatch.chdir(exported)
     said = ModelOutput.from_content("mockllm/model", "The document does not say.")
     model = get_model("mockllm/model", custom_outputs=[said] * len(open_bundle(pdf_bundle).questions))
-    [log] = inspect_ai.eval(str(exported / "task.py"), model=model, log_dir=str(tmp_path / "logs"), display="none")
+    [log] = inspect_ai.eval("task.py", model=model, log_dir=str(tmp_path / "logs"), display="none")
     assert log.status == "success"
     impossible = sum(question.is_impossible for question in open_bundle(pdf_bundle).questions)
     [score] = log.results.scores

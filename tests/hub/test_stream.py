@@ -9,7 +9,7 @@ import os, pathlib
 from huggingface_hub import HfApi
 from exhibit.storage.bundle import open_bundle
 from exhibit.storage.locations import Remote, expand, list_files
-from exhibit.storage.mirror import mirrored
+from exhibit.storage.bundle import mirrored
 from exhibit.storage.validate import validate_at as validate
 from exhibit.evidence import read_document
 

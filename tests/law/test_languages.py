@@ -10,7 +10,9 @@ from exhibit.law.citations import is_refusal
 from exhibit.law.companies import ends_in_form
 from exhibit.law.days import find_days, write_day
 from exhibit.law.editions import Edition, read_edition, units
+from exhibit.law.figures import figures
 from exhibit.law.provisions import LawName, label_key, provisions
+from exhibit.law.references import ReferenceCorpus, credit, references
 from exhibit.law.system import language_of, system_for
 
 
@@ -96,7 +98,73 @@ def test_a_judgment_that_cites_paragraphs_is_no_law():
         ("What is the term of the lease in per diem payments?", "en"),
         ("Does Fiverr share data?", "en"),
         ("BGB § 433", "en"),
+        ("Darf der Hafenmeister Gebühren verlangen?", "de"),
+        ("Qui doit payer la redevance du port?", "fr"),
+        ("Quem paga a taxa pela amarração do navio?", "pt"),
+        ("Chi paga la tassa per l'ormeggio della nave?", "it"),
+        ("¿Quién paga la tasa por el amarre del buque?", "es"),
+        ("Kto płaci opłatę za postój statku w porcie?", "pl"),
+        ("Kto platí poplatok za státie lode v prístave?", "sk"),
     ],
 )
-def test_the_language_of_a_question_is_english_unless_its_small_words_say_otherwise(question, language):
+def test_the_language_of_a_question_is_known_in_every_system(question, language):
     assert language_of(question) == language
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("Nájem skončil 1. července 2018.", (2018, 7, 1)),
+        ("Le bail a pris fin le 1er juillet 2018.", (2018, 7, 1)),
+        ("O contrato terminou em 1 de julho de 2018.", (2018, 7, 1)),
+        ("Der Vertrag endete am 3. März 2020.", (2020, 3, 3)),
+        ("Umowa wygasła 3 marca 2020.", (2020, 3, 3)),
+    ],
+)
+def test_dates_in_words_are_dates_in_every_language(text, day):
+    said = figures(text)
+    assert [tuple(one) for readings in said.dates for one in readings] == [day] and not said.loose
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("1.500,50 EUR", "1500.50"), ("1 500,50 Kč", "1500.50"), ("2.500.000 Kč", "2500000"), ("1,500.50", "1500.50")],
+)
+def test_numbers_are_one_number_however_thousands_are_parted(text, number):
+    assert figures(text).numbers == {number}
+    assert figures("section 5.10 of 2020").numbers == {"5.10", "2020"}, "a section is no number with a comma"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Das steht nicht in den bereitgestellten Dokumenten.",
+        "V poskytnutých dokumentech to není uvedeno.",
+        "Odpoveď sa v dokumentoch nenachádza.",
+        "Je n'ai pas trouvé cette information dans les documents.",
+        "No se encontró en los documentos proporcionados.",
+        "La risposta non si trova nei documenti forniti.",
+        "Nie znaleziono odpowiedzi w dokumentach.",
+        "A resposta não consta dos documentos.",
+    ],
+)
+def test_a_refusal_is_known_in_every_language(reply):
+    assert is_refusal(reply)
+
+
+def test_references_of_every_system_are_references():
+    (first, second) = references("Kupující má práva podle § 2079 odst. 1 zákona č. 89/2012 Sb. a podle § 2080 téhož.")
+    assert (first.source, first.path) == ("89/2012 Sb.", ("2079", "1"))
+    assert (second.source, second.path) == ("89/2012 Sb.", ("2080",)), "of the law that was named last"
+    german = references("Nach § 433 Abs. 1 BGB ist der Verkäufer verpflichtet; siehe auch Art. 5 GG.")
+    assert [str(one) for one in german] == ["BGB 433.1", "GG 5"]
+    assert credit(references("Das steht in § 433 BGB und nirgends sonst.")[0], german[0]) == 1.0
+    assert [str(one) for one in references("See Art. 17 GDPR.")] == ["eu regulation 2016/679 17"]
+
+
+def test_a_law_of_any_system_has_the_places_it_is_made_of():
+    law = "Hafengesetz (HafG)\n§ 1 Begriff\n(1) Der Hafen ist ein Ort an der See.\n(2) Er hat\na) ein Becken und\n"
+    law += "b) einen Kai.\n§ 2 Gebühr\nDie Gebühr ist an die Gemeinde zu zahlen.\n"
+    corpus = ReferenceCorpus.of([law])
+    asked = references("Nach § 1 Abs. 2 Buchst. b HafG und § 2 HafG, nicht nach § 7 HafG oder § 1 Abs. 3 HafG.")
+    assert [corpus.contains(one) for one in asked] == [True, True, False, False]

@@ -232,3 +232,24 @@ def test_an_index_opens_though_a_setting_of_its_time_is_gone(make, tmp_path):
     manifest["config"]["mass"] = 0.99
     path.write_text(json.dumps(manifest), encoding="utf-8")
     assert make().search([QUESTION.format(name="Dune")])[0].ranked
+
+
+def test_words_are_cited_by_the_section_they_stand_in_not_by_the_one_their_passage_begins_in(tmp_path):
+    clauses = {
+        "Rent": "The rent is 900 a month.",
+        "Deposit": "The deposit is 1,800.",
+        "Repairs": "The roof is kept dry.",
+    }
+    text = "LEASE\n\n" + "\n\n".join(f"{n}. {name}\n{words}" for n, (name, words) in enumerate(clauses.items(), 1))
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "lease.txt").write_text(text, encoding="utf-8")
+    pipeline = Pipeline(Config.preset("routed", embedder="hashing", answerer="extractive"))
+    pipeline.index(tmp_path / "docs", tmp_path / "index")
+    [found] = pipeline.search(["Which deposit is due under the lease?"])
+    for hit in found.ranked:
+        for number, (name, words) in enumerate(clauses.items(), 1):
+            if words in hit.text:
+                at = hit.chunk.span.start + hit.text.index(words)
+                assert hit.chunk.place(at) == (f"{number}. {name}", None)
+    [answered] = pipeline.answer(["How much is the deposit?"])
+    assert "1,800. [1]" in answered.answer.text and answered.answer.text.endswith("[1] lease.txt, 2. Deposit")

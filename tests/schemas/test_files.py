@@ -21,8 +21,7 @@ from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import BundleInfo, Context, Gold, Row
 from exhibit.schemas.parsing import parse_json
 from exhibit.schemas.plugins import load_plugin, plugin_names
-from exhibit.schemas.published import _problem, published_problems
-from exhibit.schemas.validate import Problem, sha256_of, validate
+from exhibit.schemas.validate import Problem, _published, published_problems, sha256_of, validate
 
 CONTEXT = {"filename": "a.pdf", "text": "rënt"}
 ROW = {"id": 7, "question": "Wie?", "answer": "Ämter", "is_impossible": False, "contexts": [CONTEXT]}
@@ -352,10 +351,10 @@ def test_a_bundle_follows_the_schemas_that_others_check_it_by(bundle):
 
 
 def test_a_message_is_cut_at_two_hundred_characters():
-    assert _problem("train.json", "", [], "x" * 200) == Problem(
+    assert _published("train.json", "", [], "x" * 200) == Problem(
         "train.json", "", "", "x" * 200 + " (by train.schema.json)"
     )
-    assert _problem("gold.jsonl", "line 1", [3, "a"], "x" * 201) == Problem(
+    assert _published("gold.jsonl", "line 1", [3, "a"], "x" * 201) == Problem(
         "gold.jsonl", "line 1", "3.a", "x" * 200 + "… (by gold.schema.json)"
     )
 

@@ -217,7 +217,7 @@ def test_gold_that_is_located_needs_the_context_s_words(bundle):
 def test_a_bundle_follows_the_schemas_that_are_published(bundle, tmp_path, monkeypatch):
     """The models pass it, and so must what other people check by: here a published file that asks for more."""
     shutil.copytree(generate.FOLDER, tmp_path / "json")
-    monkeypatch.setattr(generate, "FOLDER", tmp_path / "json")
+    monkeypatch.setattr("exhibit.schemas.validate._FOLDER", tmp_path / "json")
     assert validate(bundle) == []
     for name, place in (("train.schema.json", "items"), ("gold.schema.json", None)):
         schema = json.loads((tmp_path / "json" / name).read_text(encoding="utf-8"))

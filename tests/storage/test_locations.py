@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 
 from exhibit.evidence import read_document
 from exhibit.schemas.errors import DocumentError
-from exhibit.storage import _filesystems, locations
-from exhibit.storage._filesystems import StorageError, explained
+from exhibit.storage import locations
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.locations import (
     Remote,
+    StorageError,
     expand,
+    explained,
     fetched,
     is_url,
     keeping,
@@ -198,7 +199,7 @@ def test_a_password_in_a_url_is_refused_and_not_repeated():
 @pytest.mark.parametrize("scheme", ["https", "nonesuch"])
 def test_a_scheme_that_cannot_be_used_says_so(scheme):
     with pytest.raises(StorageError, match=f"{scheme}://.*use s3://, gs://, hf://"):
-        _filesystems.filesystem(scheme)
+        locations.filesystem(scheme)
 
 
 def test_a_missing_package_names_its_extra_and_local_runs_need_none():

@@ -6,10 +6,9 @@ import pytest
 
 from exhibit.schemas.bundle import ORIGIN
 from exhibit.schemas.errors import BundleError
-from exhibit.storage import mirror
-from exhibit.storage.bundle import corpus_files, open_bundle
+from exhibit.storage import bundle as mirror
+from exhibit.storage.bundle import corpus_files, mirrored, open_bundle
 from exhibit.storage.locations import Remote, origin_of
-from exhibit.storage.mirror import mirrored
 from exhibit.storage.validate import main
 from exhibit.storage.validate import validate_at as validate
 from tests.hub.bundles import write

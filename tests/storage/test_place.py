@@ -17,7 +17,7 @@ from exhibit.converters import _build
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.validate import validate
 from exhibit.storage import place
-from exhibit.storage.place import placed
+from exhibit.storage.place import placed, whole, write_whole
 
 ROOT = Path(__file__).parents[2]
 
@@ -54,6 +54,25 @@ def test_force_replaces_a_bundle_in_one_step(tmp_path, monkeypatch, exchange):
         assert (old / "train.json").read_text() == "old"
     assert (old / "train.json").read_text() == "new"
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="which file a descriptor is of is known of Linux alone")
+@pytest.mark.parametrize("there", [True, False])
+def test_every_file_is_on_the_disk_before_the_folder_has_its_name(tmp_path, monkeypatch, there):
+    """As a power cut would find them: what was flushed, and when the folder was renamed."""
+    steps: list[str] = []
+    swap, rename = place._exchange, Path.replace
+    monkeypatch.setattr(os, "fsync", lambda number: steps.append(str(Path(f"/proc/self/fd/{number}").readlink())))
+    monkeypatch.setattr(place, "_exchange", lambda *paths: bool(steps.append("named")) or swap(*paths))
+    monkeypatch.setattr(Path, "replace", lambda self, to: steps.append("named") or rename(self, to))
+    out = bundle(tmp_path / "out", "old") if there else tmp_path / "out"
+    with placed(out, force=True) as folder:
+        bundle(folder, "new")
+        (folder / "corpus" / "a.txt").write_text("Rent is due.", encoding="utf-8")
+    at = steps.index("named")
+    partial = str(tmp_path / "out.partial")
+    assert set(steps[:at]) == {partial, *(f"{partial}/{name}" for name in ("train.json", "corpus", "corpus/a.txt"))}
+    assert steps[at - 1] == partial and steps[-1] == str(tmp_path)
 
 
 def test_the_old_bundle_is_back_where_the_new_one_cannot_take_its_place(tmp_path, monkeypatch):
@@ -183,3 +202,23 @@ def test_what_belongs_to_a_folder_goes_with_it_and_a_killed_run_leaves_what_its_
     with placed(tmp_path / "shelf", force=True, kind=kind) as folder:
         assert [path.name for path in folder.iterdir()] == ["far"]
         (folder / "word").write_text("four")
+
+
+# ---------------------------------------------------------------- a file
+
+
+def test_a_file_is_replaced_in_one_step_and_nothing_is_left_beside_it(tmp_path):
+    path = tmp_path / "deep" / "a.json"
+    write_whole(path, "one")
+    with pytest.raises(RuntimeError), whole(path) as partial:
+        partial.write_text("half", encoding="utf-8")
+        assert path.read_text(encoding="utf-8") == "one"
+        raise RuntimeError
+    assert path.read_text(encoding="utf-8") == "one"
+    write_whole(path, b"two")
+    assert path.read_bytes() == b"two" and [p.name for p in path.parent.iterdir()] == ["a.json"]
+
+
+def test_half_a_surrogate_pair_is_a_question_mark(tmp_path):
+    write_whole(tmp_path / "a", "x\ud800y")
+    assert (tmp_path / "a").read_bytes() == b"x?y"

@@ -9,9 +9,8 @@ import pytest
 
 from exhibit.schemas.bundle import PARTIAL
 from exhibit.schemas.errors import BundleError
-from exhibit.storage._filesystems import StorageError
-from exhibit.storage.locations import Listed, list_files, parse_location
-from exhibit.storage.mirror import mirrored
+from exhibit.storage.bundle import mirrored
+from exhibit.storage.locations import Listed, StorageError, list_files, parse_location
 from exhibit.storage.upload import Sent, check_out, opened_out
 from exhibit.storage.validate import validate_at as validate
 from tests.hub.bundles import files_of, write

@@ -14,12 +14,12 @@ from exhibit.engine import track
 from exhibit.evidence import Document, Span
 from exhibit.evidence.document import Page
 from exhibit.evidence.guard import words_within
-from exhibit.evidence.pictures import page_uri
+from exhibit.evidence.show import page_uri
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.schemas.review import REVIEW, gold_digest
 from exhibit.schemas.run import RunPassage, RunQuestion
 from exhibit.storage.locations import keeping
-from exhibit.storage.whole import write_whole
+from exhibit.storage.place import write_whole
 from exhibit.viewer.cases import cut
 from exhibit.viewer.drawing import WIDTH, Record
 from exhibit.viewer.page import as_json, page, render

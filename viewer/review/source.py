@@ -16,8 +16,7 @@ from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.review import MarkedPassage, Review, ReviewedCase
 from exhibit.schemas.run import Id, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
-from exhibit.storage.bundle import corpus_files, sha256_of
-from exhibit.storage.mirror import mirrored
+from exhibit.storage.bundle import corpus_files, mirrored, sha256_of
 from exhibit.viewer.view import dataset_roots
 
 Key = tuple[str, Id]

@@ -16,7 +16,7 @@ from exhibit.evaluation.terminal import Bands, Scale, read_scale
 from exhibit.schemas.command import print_note, print_results
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import REPORT, Estimate
-from exhibit.storage.whole import write_whole
+from exhibit.storage.place import write_whole
 from exhibit.viewer.page import page, render
 from exhibit.viewer.plots import BOTTOM, LEFT, TOP, Plot, PlotLine, Point, Zone, across, outline, up
 from exhibit.viewer.trend.changes import Regression, find_regressions, watched_metrics

@@ -1,0 +1,144 @@
+"""Writes the font of the words that OCR adds to a page: `python -m bench.unseen_font` makes evidence/unseen.pdf anew.
+
+One glyph, a box of half an em, for all of Unicode: it is embedded, so that boxes are the same on every machine.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import sys
+import zlib
+
+from pypdf import PdfWriter
+from pypdf.generic import (
+    ArrayObject,
+    DictionaryObject,
+    FloatObject,
+    NameObject,
+    NumberObject,
+    StreamObject,
+    TextStringObject,
+)
+
+from exhibit.evidence.layer import ADVANCE, ASCENT, DESCENT, FONT, FONT_FILE
+from exhibit.schemas.command import guarded
+
+
+@guarded()
+def main() -> int:
+    """Write the file."""
+    FONT_FILE.write_bytes(font_pdf())
+    return 0
+
+
+def font_pdf() -> bytes:
+    """Return a PDF of one empty page whose resources have the font."""
+    writer = PdfWriter()
+    page = writer.add_blank_page(1, 1)
+    fonts = DictionaryObject({NameObject(f"/{FONT}"): writer._add_object(_font(writer))})
+    page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
+    writer.metadata = None
+    out = io.BytesIO()
+    writer.write(out)
+    return out.getvalue()
+
+
+def _font(writer: PdfWriter) -> DictionaryObject:
+    """Return a font for all of Unicode: its codes are UTF-16, and say so themselves."""
+    file = _stream(_truetype())
+    file[NameObject("/Length1")] = NumberObject(len(_truetype()))
+    box = ArrayObject(NumberObject(value) for value in (0, DESCENT, ADVANCE, ASCENT))
+    descriptor = _dictionary(
+        Type="/FontDescriptor", FontName=f"/{FONT}", Flags=5, FontBBox=box, ItalicAngle=0, Ascent=ASCENT,
+        Descent=DESCENT, CapHeight=ASCENT, StemV=80, FontFile2=writer._add_object(file),
+    )  # fmt: skip
+    system = DictionaryObject({
+        NameObject("/Registry"): TextStringObject("Adobe"),
+        NameObject("/Ordering"): TextStringObject("Identity"),
+        NameObject("/Supplement"): NumberObject(0),
+    })  # fmt: skip
+    descendant = _dictionary(
+        Type="/Font", Subtype="/CIDFontType2", BaseFont=f"/{FONT}", CIDSystemInfo=system, DW=ADVANCE,
+        FontDescriptor=writer._add_object(descriptor), CIDToGIDMap=writer._add_object(_stream(bytes(2 * 65536))),
+    )  # fmt: skip
+    return _dictionary(
+        Type="/Font", Subtype="/Type0", BaseFont=f"/{FONT}", Encoding="/Identity-H",
+        DescendantFonts=ArrayObject([writer._add_object(descendant)]), ToUnicode=writer._add_object(_stream(_CMAP)),
+    )  # fmt: skip
+
+
+_CMAP = b"""/CIDInit /ProcSet findresource begin
+12 dict begin begincmap
+/CIDSystemInfo << /Registry (Adobe) /Ordering (UCS) /Supplement 0 >> def
+/CMapName /Adobe-Identity-UCS def /CMapType 2 def
+1 begincodespacerange <0000> <FFFF> endcodespacerange
+%s
+endcmap CMapName currentdict /CMap defineresource pop end end
+""" % b"\n".join(
+    # a range may not pass a border of the first byte, and a list has at most 100 of them
+    b"%d beginbfrange\n%s\nendbfrange"
+    % (len(block), b"\n".join(b"<%02x00> <%02xff> <%02x00>" % (high, high, high) for high in block))
+    for block in (range(100), range(100, 200), range(200, 256))
+)
+
+
+def _truetype() -> bytes:
+    """Return a TrueType font with one glyph: a box from the descent to the ascent."""
+    box = struct.pack(">hhhhh", 1, 0, DESCENT, ADVANCE, ASCENT) + struct.pack(">HH", 3, 0)
+    box += (
+        bytes([1] * 4)
+        + struct.pack(">4h", 0, 0, ADVANCE, 0)
+        + struct.pack(">4h", DESCENT, ASCENT - DESCENT, 0, DESCENT - ASCENT)
+    )
+    box += bytes(2)  # thirty-four bytes, and a table has a multiple of four
+    tables = {
+        b"glyf": box,
+        b"head": struct.pack(
+            ">IIIIHHQQhhhhHHhhh", 0x10000, 0x10000, 0, 0x5F0F3CF5, 0, 1000, 0, 0, 0, DESCENT, ADVANCE, ASCENT,
+            0, 8, 2, 1, 0,
+        ),
+        b"hhea": struct.pack(
+            ">IhhhHhhhhhh8xhH", 0x10000, ASCENT, DESCENT, 0, ADVANCE, 0, 0, ADVANCE, 1, 0, 0, 0, 1
+        ),
+        b"hmtx": struct.pack(">Hh", ADVANCE, 0),
+        b"loca": struct.pack(">II", 0, len(box)),
+        b"maxp": struct.pack(">IHHHHHHHHHHHHHH", 0x10000, 1, 4, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0),
+    }  # fmt: skip
+    head = struct.pack(">IHHHH", 0x10000, len(tables), 64, 2, 32)
+    start = len(head) + 16 * len(tables)
+    directory, body = b"", b""
+    for name, data in sorted(tables.items()):
+        directory += struct.pack(">4sIII", name, _checksum(data), start + len(body), len(data))
+        body += data + bytes(-len(data) % 4)
+    return head + directory + body
+
+
+def _checksum(data: bytes) -> int:
+    padded = data + bytes(-len(data) % 4)
+    words: tuple[int, ...] = struct.unpack(f">{len(padded) // 4}I", padded)
+    return sum(words) & 0xFFFFFFFF
+
+
+def _stream(data: bytes) -> StreamObject:
+    stream = StreamObject()
+    stream[NameObject("/Filter")] = NameObject("/FlateDecode")
+    stream._data = zlib.compress(data, 9)
+    return stream
+
+
+def _dictionary(**entries: object) -> DictionaryObject:
+    made = DictionaryObject()
+    for name, value in entries.items():
+        if isinstance(value, str):
+            value = NameObject(value)
+        elif isinstance(value, int):
+            value = NumberObject(value)
+        elif isinstance(value, float):
+            value = FloatObject(value)
+        made[NameObject(f"/{name}")] = value
+    return made
+
+
+if __name__ == "__main__":
+    sys.exit(main())

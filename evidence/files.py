@@ -1,0 +1,214 @@
+"""What readers of files share: bytes to characters, zip archives opened with limits, XML without entities."""
+
+from __future__ import annotations
+
+import codecs
+import re
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from exhibit.schemas.errors import DocumentError, ToolkitError
+
+_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_SHARED = frozenset("‘’“”„‚–—…•§©®°·€£«»†‡™½¼¾\u00a0")
+_LETTERS = (
+    ("cp1252", "àâæçèéêëîïôùûüÿœ"),  # French
+    ("cp1252", "äöüß"),  # German
+    ("cp1252", "áéíóúüñçãõâêôàªº¿¡"),  # Spanish, Portuguese
+    ("cp1252", "àèéìíîòóùú"),  # Italian
+    ("cp1252", "åäöæøéðþáíóúý"),  # the Nordic languages
+    ("cp1250", "áčďéěíňóřšťúůýžäľĺŕô"),  # Czech, Slovak
+    ("cp1250", "ąćęłńóśźż"),  # Polish
+    ("cp1250", "áéíóöőúüű"),  # Hungarian
+    ("cp1250", "čćđšž"),  # Croatian, Slovene
+    ("cp1251", "абвгдежзийклмнопрстуфхцчшщъыьэюяёіїєґў№"),  # Cyrillic
+    ("iso8859_2", "áčďéěíňóřšťúůýžäľĺŕôąćęłńśźż"),
+)
+"""Letters beyond ASCII that languages are written with, by the code page for them; the first of equals is taken."""
+_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_MOST_CONTROLS = 0.01
+"""Share of control characters above which bytes are no text: in text there are none but for a stray one."""
+
+
+class Decoded(NamedTuple):
+    """A text and the encoding that it was read by; a BOM is the text's first character."""
+
+    text: str
+    encoding: str
+
+
+def decode_bytes(data: bytes) -> Decoded | None:
+    """Return the text of some bytes; None where they are no text."""
+    encoding = next((name for mark, name in _MARKS.items() if data.startswith(mark)), None) or _unmarked_utf16(data)
+    try:
+        return Decoded(data.decode(encoding or "utf-8"), encoding or "utf-8")
+    except UnicodeDecodeError:
+        pass
+    if encoding is not None or len(_CONTROLS.findall(data)) > _MOST_CONTROLS * len(data):
+        return None
+    return _by_letters(data)
+
+
+def _unmarked_utf16(data: bytes) -> str | None:
+    """Return the byte order of UTF-16 without its mark: Latin text has a zero in every second byte."""
+    if b"\0" not in data:
+        return None
+    zeros = [data[start::2].count(0) for start in (0, 1)]
+    half = len(data) // 2
+    if len(data) % 2 or half < 2 or max(zeros) < 0.4 * half or min(zeros) > 0.05 * half:
+        return None
+    encoding = "utf-16-le" if zeros[1] > zeros[0] else "utf-16-be"
+    # the other half must be letters and marks, or any bytes with zeros among them would be text
+    other = data[0::2] if zeros[1] > zeros[0] else data[1::2]
+    return encoding if sum(32 <= byte < 127 or byte in b"\t\r\n" for byte in other) > 0.8 * half else None
+
+
+def _by_letters(data: bytes) -> Decoded | None:
+    """Return the reading whose letters beyond ASCII are the likeliest."""
+    best: tuple[int, Decoded] | None = None
+    for encoding, letters in _LETTERS:
+        try:
+            text = data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        times = Counter(text)
+        likely = sum(times[character] for character in times if character.lower() in letters or character in _SHARED)
+        if best is None or likely > best[0]:
+            best = likely, Decoded(text, encoding)
+    return best[1] if best else None
+
+
+# ---------------------------------------------------------------- zip archives
+
+MAX_BYTES = 512 << 20
+"""Unpacked, all parts together: the largest office files that people send are a tenth of it."""
+MAX_PARTS = 20_000  # of one file: an office file has some hundred
+MAX_RATIO = 200
+"""The text of a contract packs 10 to 30 times; what packs 200 times is made to fill a memory."""
+_RATIO_FROM = 4 << 20
+"""Bytes: a sheet of equal cells may pack better than that, and while it is small it does no harm."""
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+
+
+@contextmanager
+def reading(path: Path, kind: str) -> Iterator[None]:
+    """Turn whatever a parser raises over a broken file into a DocumentError."""
+    try:
+        yield
+    except (ToolkitError, MemoryError):  # what it may take is said by whoever set the limit
+        raise
+    except OSError as error:
+        # Pillow says so of a picture it does not know, without a number of the system
+        reason = error.strerror or f"damaged, or no {kind}"
+        raise DocumentError(f"{path}: cannot be read: {reason}") from error
+    except Exception as error:  # parsers raise anything from KeyError to RecursionError over a broken file
+        words = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
+        raise DocumentError(
+            f"{path}: damaged, or no {kind} ({words}); open it in the program that made it and save it again"
+        ) from error
+
+
+@contextmanager
+def opened(path: Path, kind: str) -> Iterator[zipfile.ZipFile]:
+    """Open a document that is a zip archive, once its sizes are known to be harmless."""
+    with reading(path, kind):
+        _refuse_what_is_no_archive(path, kind)
+        try:
+            with zipfile.ZipFile(path) as archive:
+                _check(path, archive.infolist())
+                yield archive
+        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+            raise DocumentError(f"{path}: damaged or cut short ({error}); get it again") from error
+
+
+def part(archive: zipfile.ZipFile, name: str) -> bytes | None:
+    """Return one part of an archive, or None where it has none of that name."""
+    try:
+        return archive.read(name)
+    except KeyError:
+        return None
+
+
+def head_of(path: Path, size: int = 8, *, kind: str = "", starts: tuple[bytes, ...] = ()) -> bytes:
+    """Return a file's first bytes; an empty file, or one that does not start as its kind does, is an error."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(size)
+    except OSError as error:
+        raise DocumentError(f"{path}: cannot be read: {error.strerror}") from error
+    if kind and not head:
+        raise DocumentError(f"{path}: empty file; get it again")
+    if starts and not head.startswith(starts):
+        raise DocumentError(f"{path}: no {kind}, it starts with {head[:12]!r}; is the ending right?")
+    return head
+
+
+def _refuse_what_is_no_archive(path: Path, kind: str) -> None:
+    if head_of(path, kind=kind) == _OLE:
+        raise DocumentError(
+            f"{path}: encrypted, or an old file under a new ending; open it, remove the password, and save it as {kind}"
+        )
+    head_of(path, kind=kind, starts=(b"PK",))
+
+
+def _check(path: Path, parts: list[zipfile.ZipInfo]) -> None:
+    total = sum(part.file_size for part in parts)
+    if len(parts) > MAX_PARTS or total > MAX_BYTES:
+        limits = f"the limits are {MAX_BYTES >> 20} MiB and {MAX_PARTS} parts"
+        raise DocumentError(f"{path}: unpacks to {total >> 20} MiB in {len(parts)} parts; {limits}")
+    for part in parts:
+        if part.file_size > _RATIO_FROM and part.file_size > MAX_RATIO * max(part.compress_size, 1):
+            times = part.file_size // max(part.compress_size, 1)
+            raise DocumentError(f"{path}: {part.filename!r} unpacks to {times} times its size; do not trust this file")
+        if part.flag_bits & 1:
+            raise DocumentError(f"{path}: encrypted; open it, remove the password and save it again")
+
+
+# ---------------------------------------------------------------- XML
+
+_ENTITIES = "it declares entities, which no document of this kind does"
+_DECLARATIONS = tuple("<!ENTITY".encode(code) for code in ("utf-8", "utf-16-le", "utf-16-be"))
+_OTHER = re.compile(
+    rb"\s*<\?xml[^>]*encoding\s*=\s*[\"'](?!utf-?8|utf-?16|us-ascii|iso-8859-1|windows-125)", re.IGNORECASE
+)
+_XML = re.compile(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[\s\0]*<|\x4c\x6f\xa7\x94")  # the last is EBCDIC's
+_BLOCK = 1 << 20  # bytes read at a time
+
+
+def refuse_entities(archive: zipfile.ZipFile) -> None:
+    """Raise ValueError where a part of an archive declares entities: other people's parsers expand or swallow them."""
+    for name in archive.namelist():
+        with archive.open(name) as file:
+            block = file.read(_BLOCK)
+            # a part may be called anything: what begins like XML is XML
+            if not _XML.match(block):
+                continue
+            before = b""
+            while block:
+                if any(mark in before + block for mark in _DECLARATIONS):
+                    raise ValueError(_ENTITIES)
+                if not before and (_OTHER.match(block) or b"\0\0\0" in block[:8] or block[0] == 0x4C):
+                    raise ValueError("its XML is in an encoding that no document of this kind has")
+                before, block = block[-40:], file.read(_BLOCK)
+
+
+def parse(data: bytes) -> Any:
+    """Return the root of an XML part; what is not well-formed raises lxml's own error."""
+    from lxml import etree
+
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+    root = etree.fromstring(data, parser)
+    # office formats forbid them; they are only good for making small files large
+    if root.getroottree().docinfo.internalDTD is not None and root.getroottree().docinfo.internalDTD.entities():
+        raise ValueError(_ENTITIES)
+    return root

@@ -1,0 +1,27 @@
+"""Rich Text Format: its words, paragraphs and table rows, without LibreOffice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from exhibit.evidence.files import head_of, reading
+from exhibit.evidence.markup import Printable, paragraph
+
+SUFFIXES = (".rtf",)
+KIND = "Rich Text"
+TYPES = {"application/rtf": ".rtf", "text/rtf": ".rtf"}
+
+
+def page(path: Path) -> Printable:
+    """Return the paragraphs; a row of a table is one, its cells parted by bars."""
+    with reading(path, KIND):
+        head_of(path, kind=f"{path.suffix} file", starts=(b"{\\rtf",))
+        text = rtf_text(path.read_bytes())
+    return Printable("".join(paragraph(line) for line in text.split("\n") if line.strip()))
+
+
+def rtf_text(data: bytes) -> str:
+    """Return the words of RTF, which is ASCII and says itself in which code page its escapes are."""
+    from striprtf.striprtf import rtf_to_text
+
+    return str(rtf_to_text(data.decode("latin-1"), errors="replace")).strip()

@@ -1,0 +1,82 @@
+"""Headings that only their type tells: larger than the text, or bolder where nothing is larger."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from reportlab.pdfgen.canvas import Canvas
+
+from exhibit.evidence import Document
+from exhibit.evidence.read import read_document
+from exhibit.evidence.readers.pdf import line_types
+from exhibit.law.structure import read_structure
+from exhibit.law.structure.headings import find_headings
+from exhibit.law.structure.outline import NO_OUTLINE, typed_outline
+
+TEXT = "the harbour master may give a berth to any vessel that asks for one in good time and pays"
+BODY, LARGE, BOLD = ("Helvetica", 10), ("Helvetica", 16), ("Helvetica-Bold", 10)
+
+
+def write(path: Path, lines: list[tuple[str, tuple[str, int]]]) -> Document:
+    canvas = Canvas(str(path))
+    for number, (words, (font, size)) in enumerate(lines):
+        canvas.setFont(font, size)
+        canvas.drawString(72, 800 - 24 * number, words)
+    canvas.save()
+    return read_document(path)
+
+
+def guide(path: Path, heading: tuple[str, int]) -> Document:
+    titles = ["Moorings", "Dues that fall due", "Lights and signals at night"]
+    return write(path, [line for title in titles for line in ((title, heading), (TEXT, BODY), (TEXT, BODY))])
+
+
+@pytest.mark.parametrize("heading", [LARGE, BOLD])
+def test_a_title_is_known_by_its_type(tmp_path, heading):
+    document = guide(tmp_path / "guide.pdf", heading)
+    assert [child.heading for child in read_structure(document).children] == [
+        "Moorings",
+        "Dues that fall due",
+        "Lights and signals at night",
+    ]
+    assert not [one for one in find_headings(document, NO_OUTLINE) if one.title == "Dues that fall due"]
+
+
+def test_the_type_of_a_line_is_that_of_its_last_letter(tmp_path):
+    canvas = Canvas(str(tmp_path / "a.pdf"))
+    canvas.setFont("Helvetica-Bold", 10)
+    canvas.drawString(72, 700, "1.1")
+    canvas.setFont("Helvetica", 10)
+    canvas.drawString(92, 700, "The rent is due.")
+    canvas.setFont("Helvetica-Bold", 20)
+    canvas.drawString(72, 650, "Rent 7")
+    canvas.save()
+    paragraph, title = line_types(read_document(tmp_path / "a.pdf")).values()
+    assert (paragraph.bold, title.bold) == (False, True) and title.height == pytest.approx(
+        2 * paragraph.height, rel=0.1
+    )
+
+
+def test_a_numbered_sentence_in_the_texts_type_has_no_title(tmp_path):
+    lines = [("1. Moorings", LARGE), ("1.1 A Master of the Harbour", BODY), (TEXT, BODY)]
+    more = [("2. Dues", LARGE), ("2.1 Dues are paid", BODY), (TEXT, BODY), ("3. Signals", LARGE), (TEXT, BODY)]
+    document = write(tmp_path / "a.pdf", lines + more)
+    titles = {one.label: one.title for one in find_headings(document, typed_outline(document))}
+    assert titles == {"1.": "Moorings", "1.1": "", "2.": "Dues", "2.1": "", "3.": "Signals"}
+
+
+def test_where_all_is_set_alike_type_tells_nothing(tmp_path):
+    document = write(tmp_path / "a.pdf", [(TEXT, BODY)] * 9)
+    assert typed_outline(document) == NO_OUTLINE == typed_outline(Document("a.txt", TEXT))
+
+
+def test_books_titles_parts_chapters_and_sections_stand_in_their_order():
+    text = "\n\n".join(
+        ["BOOK I", "TITLE II Of persons", "PART 3 Claims", "CHAPTER 4 Time", "Section 5 Time limit", f"{TEXT}."]
+    )
+    path, section = [], read_structure(Document("code.txt", text))
+    while section.children:
+        section = section.children[-1]
+        path.append(section.heading)
+    assert path == ["BOOK I", "TITLE II Of persons", "PART 3 Claims", "CHAPTER 4 Time", "Section 5 Time limit"]
