@@ -91,7 +91,7 @@ lock: $(VENV)/ready       ## resolve requirements.lock anew from pyproject.toml
 	$(PY) -m uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --upgrade \
 	  --generate-hashes --no-header --no-annotate --no-emit-index-url -q -o requirements.lock
 	$(PY) -m uv pip compile pyproject.toml --extra dev --extra ocr --extra bench --extra ray --extra milvus \
-	  --extra s3 --extra gs --extra test --extra interop --extra notebook --extra print --universal --python-version 3.11 --upgrade --generate-hashes \
+	  --extra s3 --extra gs --extra test --extra interop --extra notebook --extra print --extra st --universal --python-version 3.11 --upgrade --generate-hashes \
 	  --no-header --no-annotate --no-emit-index-url -q -o extras.lock
 
 pictures: demo            ## draw the README's pictures anew

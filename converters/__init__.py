@@ -10,6 +10,7 @@ from exhibit.converters._benchmark import (
     RawRow,
     Tally,
     points,
+    read_info,
 )
 from exhibit.schemas.models import Licence
 
@@ -24,4 +25,5 @@ __all__ = [
     "RawRow",
     "Tally",
     "points",
+    "read_info",
 ]

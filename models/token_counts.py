@@ -13,8 +13,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from exhibit.schemas.errors import ToolkitError
-
 Counter = Callable[[str], int]
 
 _PIECES = re.compile(r"[^\W\d_]+|\d+|_+|[^\w\s]|\n+|[^\S\n]{2,}|[^\S\n ]")
@@ -72,31 +70,12 @@ def _weight(piece: str) -> float:
     return 0.95 if first.isascii() else 1.5
 
 
-def counter_for(model: str | None = None, *, tokenizer: Path | None = None) -> Counter:
-    """Return the counter of a tokenizer file if given, else of the model if its vocabulary is here, else `estimate`.
+def counter_for(model: str | None = None) -> Counter:
+    """Return the counter of the model if its vocabulary is here, else `estimate`.
 
     Nothing is ever downloaded.
     """
-    if tokenizer is not None:
-        return _from_file(tokenizer)
     return (_from_tiktoken(model) if model else None) or estimate
-
-
-def _from_file(path: Path) -> Counter:
-    # not at the top: most runs have no such file, and importing it costs more than all of this package
-    if find_spec("tokenizers") is None:
-        raise ToolkitError(f"{path}: reading a tokenizer needs the package tokenizers; pip install tokenizers")
-    try:
-        tokenizer: Any = import_module("tokenizers").Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises a bare Exception whatever is wrong
-        raise ToolkitError(f"{path}: not a tokenizer.json ({error})") from error
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return partial(_count_pieces, tokenizer)
-
-
-def _count_pieces(tokenizer: Any, text: str) -> int:
-    return len(tokenizer.encode(text, add_special_tokens=False).ids)
 
 
 def _from_tiktoken(model: str) -> Counter | None:

@@ -87,8 +87,11 @@ def guarded(stopped: str = "stopped") -> Callable[[Callable[Arguments, int]], Ca
                 except KeyboardInterrupt:
                     sys.stderr.write(f"\n{stopped}\n")
                     return STOPPED
-                except Exception:
-                    return _bug()
+                except Exception as error:
+                    if type(error).__module__ != "sqlite3" or "disk" not in str(error):
+                        return _bug()
+                    print_error(ToolkitError(f"the disk: {error}; make room, or choose another place"))
+                    return FAILED
                 return code
 
         return run

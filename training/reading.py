@@ -24,10 +24,13 @@ from training import _cli
 from training.measure import Ask, asks, auroc, group_of
 from training.network import Encoder, Reader, Texts, load, merge
 from training.pack import Pack, Role, load_pack
+from training.published import Predicted, published
 from training.scoring import embed_all, rankings
 from training.tensors import Array, read_tensors
 from training.windows import Window, Windows
 
+_READ = 400
+"""Passages that are read for CUAD's own measures: the whole contract, as its authors' systems do."""
 FIRST = 6
 """Passages that are read: so many an answer is made from."""
 _ROOM = 400
@@ -117,6 +120,37 @@ def report(
         print(line)
 
 
+def report_published(
+    title: str, pack: Pack, adapted: Mapping[str, Array], reader: Reader, words: Sequence[str]
+) -> None:
+    """Print CUAD's own measures of what is read in the first passages; `words` are the tokenizer's, by number."""
+    device = reader.spans.weight.device
+    wanted = [ask for ask in asks(pack, role="own", split=None) if group_of(pack, ask) == "cuad"]
+    texts, windows = Texts(pack.tokens, pack.ends, device), Windows(pack)
+    orders = [order[:_READ] for order, _ in rankings(pack, wanted, *_vectors(adapted, texts, pack, device))]
+    pairs = [
+        (int(pack.queries[ask.query, 0]), windows.around(int(passage)))
+        for ask, order in zip(wanted, orders, strict=True)
+        for passage in order
+    ]
+    readings = read(reader, windows, pairs, lean=1.0)
+
+    def said(document: int, span: Span) -> str:
+        here = windows.tokens_of(document)
+        inside = (windows.low[here] < span[1]) & (windows.high[here] > span[0])
+        return " ".join(words[token] for token in pack.tokens[here][inside].tolist()).replace(" ##", "")
+
+    predicted = []
+    for ask, order in zip(wanted, orders, strict=True):
+        found = [
+            (span, 1 / (1 + np.exp(-few.score))) for few in (next(readings) for _ in order) for span, _ in few.spans
+        ]
+        gold = [] if ask.impossible else [said(ask.document, span) for span in ask.gold]
+        told = [(said(ask.document, span), float(likely)) for span, likely in found]
+        predicted.append(Predicted(gold, told, pack.kinds[ask.kind].endswith("/Parties")))
+    print(f"{title}: {len(predicted)} questions, {_READ} passages each: {published(predicted)}")
+
+
 def _vectors(
     adapted: Mapping[str, Array], texts: Texts, pack: Pack, device: torch.device
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -152,11 +186,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _cli.add_inputs(parser)
     for name in ("adapter", "reranker", "reader"):
         parser.add_argument(f"--{name}", type=Path, required=True, metavar="FILE", help=f"the {name}'s weights")
+    parser.add_argument(
+        "--words", type=Path, metavar="FILE", help="the tokenizer's words, a line each: CUAD's measures"
+    )
     options = parser.parse_args(arguments)
     pack, weights, device = _cli.prepare(options)
     adapted, judged = stacked(weights, options.adapter, options.reranker)
     reader = loaded_reader(judged, read_tensors(options.reader)).to(device)
     report_all(pack, adapted, reader, options)
+    if options.words:
+        words = options.words.read_text(encoding="utf-8").splitlines()
+        for path in options.measure:
+            report_published(path.stem, load_pack(path), adapted, reader, words)
     return 0
 
 

@@ -84,6 +84,11 @@ class Windows:
         taken = min(before, spare, start - low)
         return Window(document, start - taken, min(high, end + min(behind, spare - taken)))
 
+    def tokens_of(self, document: int) -> slice:
+        """Return where the tokens of a document are among all."""
+        span = self.pack.passages_of(document)
+        return slice(int(self.starts[span.start]), int(self.ends[span.stop - 1]))
+
     def inside(self, row: int, window: Window) -> npt.NDArray[np.bool_]:
         """Return which tokens of a window are part of a row's answers."""
         low, high = self.low[window.start : window.end], self.high[window.start : window.end]

@@ -45,6 +45,8 @@ _SEVERAL = re.compile(
 """What a question says that is answered in several places, or by several documents."""
 _FURTHER = 4.0
 """How far below the best score a further place may be where several are asked for. Set by hand."""
+_PLAIN = 10
+"""Words of a plain question: those on short documents that the confidence was fitted to have three to nine."""
 _AT_ONCE = 2
 """Passages that are read before it is asked whether that is enough."""
 _WIDEST = 900
@@ -104,12 +106,13 @@ class ReaderAnswerer:
         windows = _windows(context.sources)[: None if several else self._most]
         if not windows:
             return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=context.confidence)
+        asks = understand(question).asks
         judge = partial(
             self._opened.confidence,
             found=context.confidence,
-            short=0 < context.characters <= self._most * _WIDEST,
+            short=0 < context.characters <= self._most * _WIDEST and len(asks.split()) <= _PLAIN,
         )
-        read, sure = self._read(question, windows, judge, enough=1.0 if several else SURE)
+        read, sure = self._read(asks, windows, judge, enough=1.0 if several else SURE)
         if sure < self._refuse_below:
             return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=sure)
         found = _choose(read, several=several)
@@ -130,10 +133,9 @@ class ReaderAnswerer:
         return self._reader or shared_reader()
 
     def _read(
-        self, question: str, windows: Sequence[_Window], judge: Callable[[list[float]], float], *, enough: float
+        self, asks: str, windows: Sequence[_Window], judge: Callable[[list[float]], float], *, enough: float
     ) -> tuple[list[tuple[_Window, Reading]], float]:
         """Return what was read, and how likely it answers; no more is read than is needed to be sure."""
-        asks = understand(question).asks
         read: list[tuple[_Window, Reading]] = []
         sure = 0.0
         for start in range(0, len(windows), _AT_ONCE):

@@ -10,6 +10,7 @@ import string
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
@@ -53,59 +54,6 @@ class _Offer(NamedTuple):
     span: Span
 
 
-class _Texts(dict[int, str]):
-    """The texts of documents by number, each asked for once."""
-
-    def __init__(self, text: Callable[[int], str]) -> None:
-        self._text = text
-
-    def __missing__(self, number: int) -> str:
-        text = self[number] = self._text(number)
-        return text
-
-
-class _Places(dict[int, list[int]]):
-    """Rows of the table as numbers, as far as they were looked at: those of an array are slow to compare one by one."""
-
-    def __init__(self, table: Keys) -> None:
-        self._table = table
-
-    def __missing__(self, row: int) -> list[int]:
-        place: list[int] = self._table[row].tolist()
-        self[row] = place
-        return place
-
-    def follows(self, row: int, other: int) -> bool:
-        """Return whether two rows are of one document."""
-        return 0 <= other < len(self._table) and self[other][1] == self[row][1]
-
-
-class _Pieces(dict[int, tuple[list[Span], list[bool]]]):
-    """The pieces of each row that was looked at, and whether a passage has taken each: asked hundreds of times.
-
-    Pieces are sentences, short ones with their neighbour; none is above the limit.
-    """
-
-    def __init__(self, places: _Places, texts: _Texts, tiles: dict[int, list[Span]], limit: int) -> None:
-        self._places, self._texts, self._tiles, self._limit = places, texts, tiles, limit
-
-    def __missing__(self, row: int) -> tuple[list[Span], list[bool]]:
-        pieces = self._tiles.get(row)
-        if pieces is None:
-            pieces = self._tile(row)
-            if len(self._tiles) >= _REMEMBERED:
-                self._tiles.clear()
-            self._tiles[row] = pieces
-        untaken = self[row] = pieces, [False] * len(pieces)
-        return untaken
-
-    def _tile(self, row: int) -> list[Span]:
-        _, number, start, end, *_ = self._places[row]
-        if self._places.follows(row, row - 1):
-            start = max(start, self._places[row - 1][3])  # chunks may overlap; passages do not
-        return tile_clauses(self._texts[number], start, end, least=LEAST, limit=self._limit)
-
-
 @dataclass
 class Extents:
     """Forms passages over the rows of a table of chunks."""
@@ -121,8 +69,9 @@ class Extents:
     """The pieces of rows that were looked at before, for the same limit; questions on one document share them."""
 
     def __post_init__(self) -> None:
-        self._texts, self._places = _Texts(self.text), _Places(self.table)
-        self._pieces = _Pieces(self._places, self._texts, self.tiles, self.limit)
+        # each asked hundreds of times, and rows of an array are slow to compare one by one
+        self._text, self._pieces = cache(self.text), cache(self._untaken)
+        self._place: Callable[[int], list[int]] = cache(lambda row: self.table[row].tolist())
 
     def form(self, ranked: Sequence[tuple[int, float]], *, depth: int, weigh: Weigh) -> list[tuple[int, Span, float]]:
         """Return row, span and score of up to `depth` passages, best first, from rows that are ranked by score."""
@@ -154,9 +103,27 @@ class Extents:
 
     # ---------------------------------------------------------------- pieces
 
+    def _untaken(self, row: int) -> tuple[list[Span], list[bool]]:
+        """Return the pieces of a row, none of which a passage has taken yet.
+
+        Pieces are sentences, short ones with their neighbour; none is above the limit.
+        """
+        if row not in self.tiles:
+            if len(self.tiles) >= _REMEMBERED:
+                self.tiles.clear()
+            _, number, start, end, *_ = self._place(row)
+            if self._follows(row, row - 1):
+                start = max(start, self._place(row - 1)[3])  # chunks may overlap; passages do not
+            self.tiles[row] = tile_clauses(self._text(number), start, end, least=LEAST, limit=self.limit)
+        return self.tiles[row], [False] * len(self.tiles[row])
+
+    def _follows(self, row: int, other: int) -> bool:
+        """Return whether two rows are of one document."""
+        return 0 <= other < len(self.table) and self._place(other)[1] == self._place(row)[1]
+
     def _free(self, seed: Seed) -> list[tuple[int, int]]:
         """Return the stretches of a seed that no passage has taken."""
-        pieces, taken = self._pieces[seed.row]
+        pieces, taken = self._pieces(seed.row)
         first, end = seed.first, min(len(pieces), seed.last + 1)
         if first < end and pieces[end - 1].end - pieces[first].start <= self.limit and True not in taken[first:end]:
             return [(first, end - 1)]
@@ -171,19 +138,19 @@ class Extents:
         return runs
 
     def _take(self, row: int, first: int, last: int) -> None:
-        taken = self._pieces[row][1]
+        taken = self._pieces(row)[1]
         for at in range(first, last + 1):
             taken[at] = True
 
     def _span(self, row: int, first: int, last: int) -> Span:
-        pieces, _ = self._pieces[row]
+        pieces, _ = self._pieces(row)
         return Span(pieces[first].start, pieces[last].end)
 
     # ---------------------------------------------------------------- how far
 
     def _tight(self, row: int, first: int, last: int, weigh: Weigh) -> tuple[int, int]:
         """Return the pieces of a stretch that hold what was asked; all of them where none does."""
-        text, (pieces, _) = self._texts[self._places[row][1]], self._pieces[row]
+        text, (pieces, _) = self._text(self._place(row)[1]), self._pieces(row)
         weights = [weigh(text[slice(*pieces[at])]) for at in range(first, last + 1)]
         best = max(weights)
         if best <= 0:
@@ -203,11 +170,11 @@ class Extents:
                 after = None
             if after and (before is None or after.score >= before.score):
                 start, end = min(start, after.span.start), max(end, after.span.end)
-                self._pieces[after.row][1][after.piece] = True
+                self._pieces(after.row)[1][after.piece] = True
                 after = self._offer(after.row, after.piece, 1)
             elif before:
                 start, end = min(start, before.span.start), max(end, before.span.end)
-                self._pieces[before.row][1][before.piece] = True
+                self._pieces(before.row)[1][before.piece] = True
                 before = self._offer(before.row, before.piece, -1)
             else:
                 return Span(start, end)
@@ -215,12 +182,12 @@ class Extents:
     def _offer(self, row: int, piece: int, side: int) -> _Offer | None:
         """Return the free piece that comes next on a side, in this chunk or the document's next, and its evidence."""
         beside = piece + side
-        pieces, taken = self._pieces[row]
+        pieces, taken = self._pieces(row)
         if not 0 <= beside < len(pieces):
-            if not self._places.follows(row, row + side):
+            if not self._follows(row, row + side):
                 return None
             row += side
-            pieces, taken = self._pieces[row]
+            pieces, taken = self._pieces(row)
             beside = 0 if side > 0 else len(pieces) - 1
         if not 0 <= beside < len(taken) or taken[beside]:
             return None
@@ -231,8 +198,8 @@ class Extents:
 
         The same words in another document are another source.
         """
-        number = self._places[row][1]
-        said = (number, " ".join(self._texts[number][slice(*span)].lower().split()))
+        number = self._place(row)[1]
+        said = (number, " ".join(self._text(number)[slice(*span)].lower().split()))
         if said in seen or (seen and len(said[1]) < SCRAP):
             return False
         seen.add(said)
@@ -240,6 +207,6 @@ class Extents:
 
     def _trimmed(self, row: int, span: Span) -> Span | None:
         """Return a span without the space around it and a stray mark in front; None where nothing is left."""
-        words = self._texts[self._places[row][1]][slice(*span)]
+        words = self._text(self._place(row)[1])[slice(*span)]
         left = words.lstrip(_STRAY)
         return Span(span.end - len(left), span.start + len(words.rstrip())) if left else None

@@ -41,14 +41,17 @@ def test_legalquad_is_the_same_form(converted: Convert):
     assert {line["filename"] for line in gold(bundle)} == {"context_0000.pdf", "context_0001.pdf"}
 
 
-def test_our_export_comes_back_as_it_was(converted: Convert, tmp_path: Path):
-    bundle = converted("squad")
+@pytest.mark.parametrize("name", ["squad", "legalquad"])
+def test_our_export_comes_back_as_it_was(name: str, converted: Convert, tmp_path: Path):
+    """But for the line breaks of the page: an answer of SQuAD's form stands in its context to the letter."""
+    bundle = converted(name)
     assert export.main([str(bundle), "--to", "squad", "--out", str(tmp_path / "export")]) == 0
     source = next((tmp_path / "export").rglob("squad.json"))
     flags = ["--source", str(source), "--out", str(tmp_path / "again"), "--jobs", "1"]
     assert main(squad, [*flags, "--documents", str(bundle / "corpus")]) == 0
     again = tmp_path / "again"
-    assert rows(again) == rows(bundle)
+    folded = [json.loads(json.dumps(rows(one)).replace("\\n", " ")) for one in (again, bundle)]
+    assert folded[0] == folded[1]
     places = [[line[key] for key in ("filename", "spans", "pages")] for line in gold(again)]
     assert places == [[line[key] for key in ("filename", "spans", "pages")] for line in gold(bundle)]
 

@@ -28,6 +28,7 @@ from exhibit.evidence.check import check_gold
 from exhibit.hub.export import main as export_main
 from exhibit.models.llms.openai import _text_of
 from exhibit.rag.__main__ import main as rag_main
+from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import SourceError, ToolkitError, disk_trouble
 from exhibit.schemas.parsing import parse_json
 from exhibit.storage import scratch
@@ -216,6 +217,16 @@ def test_errors_of_a_disk_are_told_and_others_raised():
 # ---------------------------------------------------------------- links and turns
 
 
+@pytest.mark.parametrize("words", ["disk I/O error", "database or disk is full"])
+def test_a_disk_that_ends_within_a_database_is_one_line(capsys, words):
+    @guarded()
+    def command() -> int:
+        raise sqlite3.OperationalError(words)
+
+    assert command() == 1
+    assert capsys.readouterr().err == f"error: the disk: {words}; make room, or choose another place\n"
+
+
 def test_a_link_out_of_a_folder_is_not_followed_but_those_of_the_hubs_cache_are(tmp_path):
     (tmp_path / "secret.txt").write_text("x")
     corpus = tmp_path / "corpus"
@@ -343,7 +354,7 @@ def test_a_results_folder_that_cannot_be_written_is_one_error(tmp_path, cache, c
     def full(*_, **__):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "results/r/journal.jsonl")
 
-    monkeypatch.setattr("exhibit.evaluation.replies.Appender.add", full)
+    monkeypatch.setattr("exhibit.evaluation.replies.Journal.appending", full)
     code, _ = evaluated(bundle, tmp_path)
     assert code == 1
     assert "error: results/r/journal.jsonl: No space left on device; make room" in capsys.readouterr().err

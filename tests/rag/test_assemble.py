@@ -7,7 +7,6 @@ import sys
 from types import ModuleType, SimpleNamespace
 
 import pytest
-import tokenizers
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -262,16 +261,3 @@ def test_nothing_is_ever_downloaded(fake_tiktoken, monkeypatch):
 def test_without_tiktoken_there_is_the_estimate(monkeypatch):
     monkeypatch.setattr(tokens_module, "find_spec", lambda name: None)
     assert counter_for("gpt-4o-mini") is estimate
-
-
-def test_a_tokenizer_file_counts(tmp_path):
-    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0, "b": 1, "[UNK]": 2}, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    tokenizer.enable_truncation(2)
-    tokenizer.enable_padding(length=9)
-    path = tmp_path / "tokenizer.json"
-    tokenizer.save(str(path))
-    assert counter_for(tokenizer=path)("a b c d") == 4
-    path.write_text("{}", encoding="utf-8")
-    with pytest.raises(ToolkitError, match="not a tokenizer.json"):
-        counter_for(tokenizer=path)

@@ -106,7 +106,7 @@ def test_a_hit_has_the_page_and_the_headings_of_the_place_where_it_begins():
     table = np.array(
         [(0, 0, 0, 100, 9, 1), (1, 1, 0, 100, 1, 0), (2, 1, 100, 200, 2, 1), (3, 1, 200, 300, 3, -1)], np.int64
     )
-    entries = [SimpleNamespace(filename=f"{name}.txt", sections=[("One", 0), ("Two", 1)]) for name in "ab"]
+    entries = [SimpleNamespace(filename=f"{name}.txt", sections=[("One", 0, 100), ("Two", 100, 300)]) for name in "ab"]
     index = SimpleNamespace(table=table, document=entries.__getitem__, text=lambda chunk: "words")
 
     def told(start: int, row: int) -> tuple[str, str, int | None]:
@@ -118,7 +118,7 @@ def test_a_hit_has_the_page_and_the_headings_of_the_place_where_it_begins():
     assert told(100, 2) == ("b.txt", "Two", 2)
     assert told(99, 2) == ("b.txt", "One", 1)
     assert told(50, 3) == ("b.txt", "One", 1)
-    assert told(250, 3) == ("b.txt", "", 3)
+    assert told(250, 3) == ("b.txt", "Two", 3)
     assert told(-5, 1) == ("b.txt", "One", 1), "never the document before it"
 
 

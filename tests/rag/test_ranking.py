@@ -183,7 +183,7 @@ def test_a_dense_search_is_as_deep_as_metrics_or_candidates_need():
     asked = []
 
     class Store:
-        def search(self, vectors, k):
+        def search(self, vectors, k, *, within=None):
             asked.append(k)
             return np.array([[0.9, 0.5, 0.0]] * 2), np.array([[0, 1, -1], [1, -1, -1]])
 

@@ -74,6 +74,9 @@ def test_a_document_that_is_read_as_a_whole_is_answered_from_sooner(characters: 
     model, _ = answerer("Delaware", 0.1)
     answer = model.answer("Which law governs?", replace(context_of(LAW), characters=characters))
     assert answer.refused is refused
+    long = "Does the agreement let the receiving party keep a copy of what it was given?"
+    model, _ = answerer("Delaware", 0.1)
+    assert model.answer(long, replace(context_of(LAW), characters=characters)).refused
 
 
 def test_passages_that_follow_each_other_are_read_as_one_and_both_are_cited() -> None:

@@ -1,0 +1,71 @@
+"""What CUAD's authors publish of a model: precision and recall over all confidences, by the rules of their script.
+
+A prediction is right where it shares half of all words, or more, with a gold quote; of parties also where it holds one.
+A quote that no prediction is right for is missed. Precision never gets worse with recall.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+_SHARED = 0.5  # of all words of quote and prediction, as the authors have it
+_CUTS = (*np.arange(0.99, 0, -0.01).tolist(), 0.001, 0.0)
+"""The confidences that a prediction must be above, one after the other."""
+_MARKS = re.compile(r"[.,;:]")
+
+
+class Predicted(NamedTuple):
+    """A question's gold quotes, none where nothing answers, and what is said to answer it, with how likely it is."""
+
+    gold: Sequence[str]
+    said: Sequence[tuple[str, float]]
+    is_parties: bool = False
+
+
+class Published(NamedTuple):
+    """The three figures, and the recall of all predictions together."""
+
+    area: float
+    at_80: float
+    at_90: float
+    recall: float
+
+    def __str__(self) -> str:
+        """Return them in a line."""
+        return (
+            f"AUPR {self.area:.3f}, precision at 80% recall {self.at_80:.3f}, at 90% {self.at_90:.3f}; "
+            f"recall of all {self.recall:.3f}"
+        )
+
+
+def published(asked: Sequence[Predicted]) -> Published:
+    """Return the figures of all questions together."""
+    tables = [_table(one) for one in asked]
+    precisions, recalls = [1.0], [0.0]
+    for cut in _CUTS:
+        right = wrong = total = 0
+        for one, table in zip(asked, tables, strict=True):
+            kept = table[[likely > cut for _, likely in one.said]]
+            right += int(kept.any(axis=0).sum())
+            wrong += int((~kept.any(axis=1)).sum())
+            total += len(one.gold)
+        precisions.append(right / (right + wrong) if right + wrong else 1.0)
+        recalls.append(right / total if total else 0.0)
+    best = np.maximum.accumulate(precisions[::-1])[::-1]
+    at = [next((float(p) for p, r in zip(best, recalls, strict=True) if r >= least), 0.0) for least in (0.8, 0.9)]
+    return Published(float(np.trapezoid(best, recalls)), at[0], at[1], recalls[-1])
+
+
+def _table(one: Predicted) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    """Return which prediction (a row) is right for which quote (a column)."""
+    rows = [[_right(quote, words, one.is_parties) for quote in one.gold] for words, _ in one.said]
+    return np.array(rows, np.bool_).reshape(len(one.said), len(one.gold))
+
+
+def _right(quote: str, words: str, may_hold: bool) -> bool:
+    gold, said = (set(_MARKS.sub("", text).lower().replace("/", " ").split()) for text in (quote, words))
+    return len(gold & said) >= _SHARED * len(gold | said) or (may_hold and quote in words)
