@@ -13,6 +13,7 @@ import argparse
 import json
 import sys
 import tempfile
+import textwrap
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
@@ -34,6 +35,8 @@ SAMPLE = ROOT / "samples" / "cuad"
 BEGIN, END = "<!-- ways -->\n", "<!-- /ways -->"
 QUOTE = "laws of the State of Delaware"
 METRIC = "char_recall@8"
+MOST_FOR_A_QUOTE, MOST_FOR_A_QUESTION = 40, 26
+"""Files on the two ways today; 25 and 20 are wanted, and neither may grow."""
 
 _ROOMS = (*exhibit.ROOMS, "exhibit")
 _LONGEST = 3000
@@ -147,14 +150,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def block(quote: Way, question: Way) -> str:
-    """Return the ways as two numbered lists."""
+    """Return the ways, each in the order in which the files are first given the words."""
+    titles = {
+        "A gold quote, from the archive to the report": quote,
+        "A question, to its first scored passage": question,
+    }
     parts = []
-    for title, way in (
-        ("A gold quote, from the archive to the report", quote),
-        ("A question, to its first scored passage", question),
-    ):
-        files = "\n".join(f"{n}. `{name}` ({function})" for n, (name, function) in enumerate(way.files.items(), 1))
-        parts.append(f"{title}: {len(way.files)} files.\n\n{files}\n")
+    for title, way in titles.items():
+        files = textwrap.fill(" → ".join(way.files), width=118, break_on_hyphens=False)
+        parts.append(f"{title}, {len(way.files)} files:\n\n```text\n{files}\n```\n")
     return "\n".join(parts)
 
 

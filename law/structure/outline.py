@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from pathlib import Path
+from dataclasses import replace
 from typing import NamedTuple
 
 from exhibit.evidence import Document
 from exhibit.evidence.readers.pdf import LineType, line_types
+from exhibit.storage.locations import fetched
 
 
 class Outline(NamedTuple):
@@ -37,9 +38,10 @@ _FEWEST_LARGE = 3  # lines: a title page alone tells nothing of the rest
 
 def typed_outline(document: Document) -> Outline:
     """Return which lines of a PDF are set larger or bolder than its text, as headings are; empty where none are."""
-    if not isinstance(document.path, Path) or document.path.suffix.lower() != ".pdf" or not document.path.is_file():
+    if document.path is None or not document.path.name.lower().endswith(".pdf"):
         return NO_OUTLINE
-    types = line_types(document)
+    with fetched(document.path) as here:
+        types = line_types(replace(document, path=here)) if here.is_file() else {}
     ends = {at: document.text.find("\n", at) for at in types}
     heights: Counter[LineType] = Counter()
     for at, kind in types.items():

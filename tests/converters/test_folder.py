@@ -18,7 +18,7 @@ from exhibit.schemas.validate import validate
 from tests.evidence import files
 
 SCANS = {".png": "PNG", ".tiff": "TIFF"}
-HEADS = {".doc": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", ".wpd": b"\xffWPC"}
+HEADS = {".doc": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", ".wpd": b"\xffWPC\x10\0\0\0"}
 OCR = "The tenant of the scan shall keep the premises in repair."
 
 

@@ -316,7 +316,9 @@ def test_a_mail_whose_body_is_in_rtf_alone_is_read(write):
         read_document(write("damaged.msg", files.msg(subject="Deposit", rtf=bytes(damaged))))
 
 
-@pytest.mark.parametrize(("ending", "head"), [("doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"), ("wpd", b"\xffWPC")])
+@pytest.mark.parametrize(
+    ("ending", "head"), [("doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"), ("wpd", b"\xffWPC\x10\0\0\0")]
+)
 def test_old_files_go_through_libreoffice(write, office, ending, head):
     path = write(f"old.{ending}", head + docx(paragraph("The tenant pays.")))
     document = read_document(path)

@@ -438,7 +438,7 @@ def program(monkeypatch):
         return subprocess.CompletedProcess(command, 0, out, b"")
 
     monkeypatch.setattr("shutil.which", lambda name: f"/bin/{name}")
-    monkeypatch.setattr("subprocess.run", run)
+    monkeypatch.setattr(tesseract, "run_program", run)
     tesseract._installed.cache_clear()
     tesseract.open.cache_clear()
     yield asked, answer
@@ -456,7 +456,7 @@ def test_the_command_is_asked_once_for_a_picture(program):
     assert tesseract.open("cs")(Image.new("RGB", (9, 9))) == [TextLine(1, 2, 4, 6, "Rent", 1.0)]
     command, options = asked[-1]
     assert command[1:] == ["stdin", "stdout", "-l", "ces", "--dpi", "200", "--psm", "3", "tsv"]
-    assert options["timeout"] == 300 and asked[0][1]["timeout"] == 60
+    assert options["seconds"] == 300 and asked[0][1]["seconds"] == 60
     with pytest.raises(ToolkitError, match="tesseract-ocr-deu"):
         tesseract.open("de")
 
