@@ -17,7 +17,6 @@ from exhibit.evaluation.metrics.answer_contained import holding_answer, says_exp
 from exhibit.evaluation.metrics.version_accuracy import right_version
 from exhibit.evaluation.ranking import matches
 from exhibit.law.citations import claims_of, find_citations, is_refusal
-from exhibit.law.editions import without_version
 from exhibit.law.figures import Figures, figures, missing_figures
 
 Verdict = Literal[
@@ -107,8 +106,7 @@ def _invented(case: Case) -> list[str]:
     Words can be put otherwise; a number that stands in no passage, not in the name of its file, in the question or in
     the expected answer was made up.
     """
-    # the day of the version that an answer stands on is no claim of its own
-    told = figures("\n".join(claim.text for claim in claims_of(without_version(case.reply.answer or ""))))
+    told = figures("\n".join(claim.text for claim in claims_of(case.reply.answer or "")))
     large = {number for number in told.loose if not _counts(number)}
     if (not large and not told.dates) or not any(passage.text.strip() for passage in case.reply.passages):
         return []

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from exhibit.evidence import Span
+from exhibit.law.editions import without_version
 from exhibit.law.figures import figures, missing_figures
 from exhibit.law.sentences import CITATION, sentences
 from exhibit.law.system import systems
@@ -103,8 +104,8 @@ def without_places(text: str) -> str:
 
 
 def claims_of(text: str) -> list[Claim]:
-    """Return the claims of an answer: its sentences, less headings, lead-ins, a bare Yes or No and the list below."""
-    text = without_places(text)
+    """Return the claims of an answer: its sentences, less headings, lead-ins, a bare Yes or No, and what it is from."""
+    text = without_version(without_places(text))
     claims: list[Claim] = []
     for span in sentences(text):
         raw = text[span.start : span.end]

@@ -339,3 +339,8 @@ def test_a_sentence_glued_to_the_citation_before_it_is_a_claim_of_its_own():
     first, second = claims_of("The term is two years.[1]The rent is £900.[2]")
     assert (first.text, first.citations) == ("The term is two years.", (1,))
     assert (second.text, second.citations) == ("The rent is £900.", (2,))
+
+
+def test_which_version_of_a_law_an_answer_stands_on_is_no_claim_of_it():
+    answer = "Poplatek je splatný do 15 dnů. [1]\n(Znění účinné od 1. 1. 2020)"
+    assert [(claim.text, claim.citations) for claim in claims_of(answer)] == [("Poplatek je splatný do 15 dnů.", (1,))]
