@@ -204,12 +204,9 @@ def _named(choice: Choice, index: Index) -> dict[str, object]:
 
 def _hits(index: Index, passages: Sequence[RankedPassage], text: Callable[[int], str]) -> list[Hit]:
     """Return passages with the headings above them and their pages, and those that begin inside them."""
-    starts = {number: [start for _, start, _ in index.document(number).sections] for number in _documents(passages)}
+    numbers = {passage.document for passage in passages}
+    starts = {number: [start for _, start, _ in index.document(number).sections] for number in numbers}
     return [_hit(index, passage, starts[passage.document], text(passage.document)) for passage in passages]
-
-
-def _documents(passages: Sequence[RankedPassage]) -> set[int]:
-    return {passage.document for passage in passages}
 
 
 def _hit(index: Index, passage: RankedPassage, starts: Sequence[int], text: str) -> Hit:
