@@ -298,12 +298,14 @@ def test_a_process_killed_in_the_middle(server, bundle, tmp_path):
                "--output-dir", str(tmp_path / "results"), "--run-name", "r", "--threads", "1", "--report-cases",
                "0", "--metrics", "answer_length"]  # fmt: skip
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while len(server.bodies) < 5 and process.poll() is None:
-        time.sleep(0.01)
+    journal = tmp_path / "results" / "r" / "leases" / "journal.jsonl"
+    while not (len(server.bodies) >= 5 and journal.is_file() and journal.read_bytes().count(b"\n") >= 2):
+        assert process.poll() is None
+        time.sleep(0.01)  # the next question is asked while a reply is being written down
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     killed.set()
-    done = rows_of(tmp_path / "results" / "r" / "leases" / "journal.jsonl")
+    done = rows_of(journal)
     assert 2 <= len(done) < 9
     server.bodies.clear()
     assert evaluate_rag.main([*command[2:], "--resume"]) == 0
