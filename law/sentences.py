@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from exhibit.evidence import Span
 from exhibit.law.companies import STOPPED
 from exhibit.law.days import SHORT_MONTHS
+from exhibit.law.system import systems
 
 CITATION = r"\[\s*\d{1,3}(?:\s*(?:,|;|&|and|[-–—])\s*\d{1,3})*\s*\]"
 """A citation as models write it: `[1]`, and the malformed `[1, 2]` and `[1-3]`; a year has four digits."""
@@ -16,7 +18,7 @@ _ITEM = r"(?:[-*•▪◦●–]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)])"
 _BREAK = re.compile(rf"\n[^\S\n]*\n\s*|\n(?=[^\S\n]*{_ITEM}\s)", re.IGNORECASE)
 _STOP = re.compile(rf"(?P<stop>[.!?…]+[\"'”’)]*)(?P<cites>(?:\s*{CITATION})*)")
 _LAST_WORD = re.compile(r"(?<![\w.&'’/-])[\w.&'’/-]*$")
-_NEXT_WORD = re.compile(r"\s*[\"'“‘(\[]*([^\W_]+)")
+_NEXT_WORD = re.compile(r"\s*[\"'“‘„(\[]*([^\W_]+)")
 
 _NEVER = frozenset("mr mrs ms dr prof hon messrs v vs cf e.g i.e eg ie viz al approx".split())
 """Abbreviations that no sentence ends with."""
@@ -85,11 +87,20 @@ def _goes_on(before: str, word: str, *, opening: bool) -> bool:
     last = _LAST_WORD.findall(before)[0].lower().strip("'’")
     if last in _NEVER:
         return True
-    if last in _NUMBERED and (last != "no" or word[0].isdigit()):
+    if last in _numbered() and (last != "no" or word[0].isdigit()):
         return word[0].isdigit() or len(word) == 1
     if last in _EITHER or _INITIALS.fullmatch(last):
         return word[0].islower() or word.lower() not in _STARTERS
     return False
+
+
+@cache
+def _numbered() -> frozenset[str]:
+    """Abbreviations before a number, with those that the legal systems cite by: `odst. 1`, `Abs. 1`, `č. 89/2012`."""
+    forms = (form for system in systems() for forms in system.data.get("below", {}).values() for form in forms.split())
+    glue = (form for system in systems() for form in system.refers)
+    short = {form[:-1].lower() for form in (*forms, *glue) if form.endswith(".")} - _EITHER
+    return _NUMBERED.union(form for form in short if not _INITIALS.fullmatch(form))
 
 
 def _trim(text: str, span: Span) -> Span | None:
