@@ -86,7 +86,7 @@ def time_commands(folder: Path) -> None:
         ["review", str(bundle)],
         ["evaluate", str(bundle), "--output-dir", str(run.parent), "--run-name", run.name],
     ]
-    rows = []
+    rows: list[tuple[str, float, float]] = []
     with scratch_folder() as cache:
         for command in commands:
             began, used = time.monotonic(), os.times()
@@ -95,8 +95,8 @@ def time_commands(folder: Path) -> None:
             )
             spent = os.times()
             processor = spent.children_user + spent.children_system - used.children_user - used.children_system
-            rows.append([f"exhibit {command[0]}", time.monotonic() - began, processor])
-    rows.append(["together", sum(row[1] for row in rows), sum(row[2] for row in rows)])
+            rows.append((f"exhibit {command[0]}", time.monotonic() - began, processor))
+    rows.append(("together", sum(row[1] for row in rows), sum(row[2] for row in rows)))
     shown = [[name, f"{wall:.0f}", f"{processor:.0f}"] for name, wall, processor in rows]
     print_table("from a bare folder to a report", ["command", "seconds", "of processor"], shown)
 
