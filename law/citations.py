@@ -30,7 +30,7 @@ BRACKETED = re.compile(r"\[([^\[\]]+)\]")
 SOURCES = "Sources:"
 """What stands above the list that says where an answer's citations stand."""
 _CITATION = re.compile(CITATION)
-_LISTED = re.compile(rf"\s*\n{SOURCES}(?:\n\[\d{{1,3}}\] [^\n]*)+\s*$")
+_LISTED = re.compile(rf"\n{SOURCES}(?:\n\[\d{{1,3}}\] [^\n]*+)+$")
 _SINGLE = re.compile(r"\[\d{1,3}\]")
 _RANGE = re.compile(r"(?<!\d)(\d{1,9})\s{0,9}[-–—]\s{0,9}(\d{1,9})(?!\d)")
 _LONGEST_RANGE = 30  # passages: an answer is given fewer, so that a longer range is no list of them
@@ -100,7 +100,8 @@ def _numbers(citation: str) -> tuple[int, ...]:
 
 def without_places(text: str) -> str:
     """Return an answer without the list below it that says where its citations stand."""
-    return _LISTED.sub("", text)
+    listed = _LISTED.search(whole := text.rstrip())
+    return whole[: listed.start()].rstrip() if listed else text
 
 
 def claims_of(text: str) -> list[Claim]:
