@@ -49,7 +49,7 @@ class Patterns:
 
     def key(self, name: str, match: re.Match[str]) -> str:
         """Return under which key of a table the text stands that was matched."""
-        return list(self.entries[name])[int((match.lastgroup or "n0")[1:])]
+        return str([*self.entries[name]][int((match.lastgroup or "n0")[1:])])
 
     def first(self, name: str, text: str) -> str:
         """Return the first key of a table whose expression is in a text; empty where none is."""
