@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from functools import cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,10 @@ class Patterns:
     def __init__(self, module: str, **given: str) -> None:
         self._path, self._given = Path(module).with_suffix(".toml"), given
 
-    @property
+    @cached_property
     def entries(self) -> dict[str, Any]:
         """All that the file says."""
-        return _read(self._path) | self._given
+        return tomllib.loads(self._path.read_text(encoding="utf-8")) | self._given
 
     def __getattr__(self, name: str) -> re.Pattern[str]:
         if name.startswith("_") or name not in self.entries:
@@ -34,15 +34,17 @@ class Patterns:
 
     def text(self, name: str) -> str:
         """Return an entry with those that it names in their places."""
-        return self.filled("".join(self.entries[name]))
+        return self.filled(self.entries[name])
 
-    def filled(self, text: str) -> str:
+    def filled(self, text: str | list[str]) -> str:
         """Return a text with the entries that it names in their places."""
-        return _OTHER.sub(lambda other: self._other(other[1], other[2]), text)
+        return _OTHER.sub(lambda other: self._other(other[1], other[2]), "".join(text))
 
     def _other(self, sign: str, name: str) -> str:
         if sign == "+":
-            return "|".join(f"(?P<n{at}>{self.filled(one)})" for at, one in enumerate(self.entries[name].values()))
+            return "|".join(
+                f"(?P<n{at}>{self.filled(''.join(one))})" for at, one in enumerate(self.entries[name].values())
+            )
         if sign:
             return "|".join(sorted(map(re.escape, self.row(name)), key=len, reverse=True))
         return self.text(name)
@@ -62,8 +64,3 @@ class Patterns:
     def words(self, name: str) -> frozenset[str]:
         """Return the words of an entry."""
         return frozenset(self.row(name))
-
-
-@cache
-def _read(path: Path) -> dict[str, Any]:
-    return tomllib.loads(path.read_text(encoding="utf-8"))

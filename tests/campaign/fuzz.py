@@ -41,7 +41,7 @@ from exhibit.law.profile import read_profile
 from exhibit.law.references import references
 from exhibit.law.structure import read_structure
 from exhibit.models.llms.openai import _text_of
-from exhibit.rag.questions.question import understand
+from exhibit.rag.questions import understand
 from exhibit.schemas.bundle import read_gold, read_questions
 from exhibit.schemas.errors import LimitError, ToolkitError
 from exhibit.schemas.parsing import parse_json

@@ -49,7 +49,7 @@ _HOPELESS = 1.0
 
 SHORT = {
     "law.references.statutes._P.token": "reads at most the 160 characters before a name's end",
-    "law.structure.lines._LEADERS": "reads the last 60 characters of a line",
+    "law.structure.lines._P.leaders": "reads the last 60 characters of a line",
 }
 """Expressions that are never given a long text, and why."""
 
