@@ -1,16 +1,17 @@
-"""Requests that are sent again: after growing pauses, or those that the server asks for."""
+"""Manners towards servers: requests sent again after pauses, and robots.txt as RFC 9309 reads it, by Protego."""
 
 from __future__ import annotations
 
-import email.utils
 import itertools
 import threading
 import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from exhibit.storage.http.deadline import Deadline
-from exhibit.storage.http.errors import HttpError
+from protego import Protego
+
+from exhibit.storage.http import Deadline
+from exhibit.storage.http_replies import HttpError
 
 LONGEST_WAIT = 120.0
 """Seconds; a server that asks for more is reported rather than waited for."""
@@ -19,18 +20,6 @@ _LONGEST_PAUSE = 30.0
 _TOO_MANY = 429  # HTTP: too many requests
 
 Result = TypeVar("Result")
-
-
-def seconds_asked(retry_after: str) -> float:
-    """Return how long a Retry-After header asks to wait, in seconds or until a date; 0 when it does not."""
-    try:
-        return max(0.0, float(retry_after))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(retry_after).timestamp() - time.time())
-    except (ValueError, TypeError):
-        return 0.0
 
 
 class Retries:
@@ -83,3 +72,21 @@ class Retries:
         hopeless = self._in_vain is not None and self._failed >= self._in_vain
         in_time = pause <= LONGEST_WAIT and (deadline is None or pause < deadline.left)
         return error.transient and tries < self._times and in_time and not hopeless and not self._stopped.is_set()
+
+
+class Rules:
+    """What one robot may do on one host, by its own groups or those for everybody; without any, everything."""
+
+    def __init__(self, robot: str = "", text: str = "") -> None:
+        self._robot = robot
+        self._parsed = Protego.parse(text.removeprefix("\ufeff"))
+
+    @property
+    def delay(self) -> float:
+        """Seconds between two requests that the site asks for."""
+        return max(0.0, self._parsed.crawl_delay(self._robot) or 0.0)
+
+    def allow(self, path: str) -> bool:
+        """Tell whether a path, with its query, may be fetched."""
+        # with a host, which rules do not look at: a path such as //x would be taken for one
+        return bool(self._parsed.can_fetch(f"http://host{path}", self._robot))
