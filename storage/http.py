@@ -5,7 +5,7 @@
         response.check()            # raises HttpError with the server's own words unless it is 2xx
         data = response.read()      # or: for line in response.lines(): …
 
-Whatever goes wrong is an `HttpError` that says whether asking again may help; `polite.Retries` asks again.
+Whatever goes wrong is an `HttpError` that says whether asking again may help; `exchanges.Retries` asks again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import json
 import socket
 import ssl
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
@@ -24,13 +23,14 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpcore
 
-from exhibit.storage.http_replies import (
+from exhibit.storage.exchanges import (
     ACCEPT,
     Body,
+    Deadline,
     HttpError,
-    LateError,
     Secrets,
     UnreachableError,
+    current,
     plain_address,
     seconds_asked,
 )
@@ -242,47 +242,6 @@ AddressPolicy = Callable[[str, int], Sequence[str]]
 """Returns the addresses to connect to for a host and a port; raises HttpError for a host that must not be asked."""
 
 
-class Deadline:
-    """The moment by which something must be done."""
-
-    def __init__(self, seconds: float, *, flag: str = "") -> None:
-        """Begin now; `flag` names what a user changes to allow more."""
-        self.seconds = seconds
-        self._flag = f" ({flag})" if flag else ""
-        self._end = time.monotonic() + seconds
-
-    @property
-    def left(self) -> float:
-        """Seconds until then, never negative."""
-        return max(0.0, self._end - time.monotonic())
-
-    def passed(self) -> HttpError:
-        """Return the error for an exchange whose time is up."""
-        return LateError(f"no whole reply within {self.seconds:g} s{self._flag}")
-
-    @contextmanager
-    def enforced(self) -> Iterator[None]:
-        """Bound every wait of this thread's connections meanwhile."""
-        before, _current.value = _current.value, self
-        try:
-            yield
-        finally:
-            _current.value = before
-
-
-def download_deadline(size: int) -> Deadline:
-    """Return the deadline of a download of so many bytes: ten minutes, and 50 kB a second."""
-    return Deadline(600 + size / 50_000)
-
-
-class _Current(threading.local):
-    value: Deadline | None = None
-
-
-_current = _Current()
-"""The deadline of the exchange that this thread is at."""
-
-
 class BoundedBackend(httpcore.SyncBackend):
     """Opens connections on which no single wait lasts beyond the deadline of the thread that waits."""
 
@@ -335,7 +294,7 @@ class _Bounded(httpcore.NetworkStream):
 
 def _left(timeout: float | None, error: type[Exception]) -> float | None:
     """Return how long a wait may last; raise where the time is up."""
-    deadline = _current.value
+    deadline = current.deadline
     if deadline is None:
         return timeout
     if not deadline.left:

@@ -25,9 +25,18 @@ import httpx
 from exhibit.evidence.read import has_page, suffix_of
 from exhibit.evidence.readers import picture
 from exhibit.schemas import __version__
-from exhibit.storage.http import REDIRECTS, TRANSIENT, Deadline, HttpClient, Response
-from exhibit.storage.http_replies import BodyError, HttpError, LateError, TooLargeError, seconds_asked
-from exhibit.storage.polite import LONGEST_WAIT, Retries, Rules
+from exhibit.storage.exchanges import (
+    LONGEST_WAIT,
+    BodyError,
+    Deadline,
+    HttpError,
+    LateError,
+    Retries,
+    TooLargeError,
+    seconds_asked,
+)
+from exhibit.storage.http import REDIRECTS, TRANSIENT, HttpClient, Response
+from exhibit.storage.robots import Rules
 
 ROBOT = "exhibit-rag"
 USER_AGENT = f"{ROBOT}/{__version__}"

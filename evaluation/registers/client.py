@@ -13,10 +13,10 @@ from urllib.parse import urljoin, urlsplit
 
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import ServiceError
-from exhibit.storage.http import REDIRECTS, TRANSIENT, Deadline, HttpClient
-from exhibit.storage.http_replies import BodyError, HttpError
+from exhibit.storage.exchanges import BodyError, Deadline, HttpError, Retries
+from exhibit.storage.http import REDIRECTS, TRANSIENT, HttpClient
 from exhibit.storage.place import write_whole
-from exhibit.storage.polite import Retries, Rules
+from exhibit.storage.robots import Rules
 
 ROBOT = "exhibit-rag"
 USER_AGENT = f"{ROBOT}/{__version__}"

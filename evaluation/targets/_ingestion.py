@@ -20,10 +20,8 @@ from exhibit.evaluation.targets import Ingestion, TargetOptions, count_only
 from exhibit.evaluation.targets._fields import items_at, search
 from exhibit.evaluation.targets._system import Ingest, Step, fill, fill_path
 from exhibit.schemas.errors import ToolkitError
-from exhibit.storage.http import Deadline
-from exhibit.storage.http_replies import HttpError, UnreachableError
+from exhibit.storage.exchanges import Deadline, HttpError, Retries, UnreachableError
 from exhibit.storage.locations import fetched
-from exhibit.storage.polite import Retries
 
 _UPLOAD = 600.0
 """Seconds for sending one file: systems that read it before they answer take minutes over a long one."""

@@ -20,7 +20,7 @@ from exhibit.converters._print import Printer
 from exhibit.converters._web.download import Downloader, Policy, Reply
 from exhibit.converters._web.page import PagePrinter
 from exhibit.evidence import read_document
-from exhibit.storage.http_replies import HttpError
+from exhibit.storage.exchanges import HttpError
 from tests.hostile.references import LEADING, PASSIVE, documents
 
 ROOT = Path(__file__).parent.parent.parent

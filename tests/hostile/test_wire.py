@@ -21,8 +21,8 @@ from exhibit.models.llms import Prompt
 from exhibit.models.llms.openai import OpenAI, Options
 from exhibit.models.rerankers import http as reranker
 from exhibit.schemas.errors import ServiceError, SourceError
-from exhibit.storage.http import Deadline, HttpClient
-from exhibit.storage.http_replies import HttpError
+from exhibit.storage.exchanges import Deadline, HttpError
+from exhibit.storage.http import HttpClient
 from tests.hostile.bombs import packed_zeros
 
 Send = Callable[[BaseHTTPRequestHandler], None]

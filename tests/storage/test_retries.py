@@ -8,9 +8,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from exhibit.storage.http import Deadline
-from exhibit.storage.http_replies import HttpError, seconds_asked
-from exhibit.storage.polite import LONGEST_WAIT, Retries
+from exhibit.storage.exchanges import LONGEST_WAIT, Deadline, HttpError, Retries, seconds_asked
 
 
 class Step:

@@ -1,4 +1,4 @@
-"""What comes back over HTTP: why an exchange failed, in words without secrets; bodies within limits; events of streams.
+"""Exchanges over HTTP: why one failed, in words without secrets; deadlines, retries, bodies within limits, streams.
 
 A few bytes that unpack to gigabytes are refused as they come.
 """
@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import email.utils
 import html
+import itertools
 import json
 import re
+import threading
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeVar
 
 from exhibit.schemas.errors import ServiceError
 from exhibit.schemas.secrets import HIDDEN, scrubbed
@@ -25,6 +28,9 @@ _MESSAGES = ("message", "detail", "error", "msg", "reason", "title", "descriptio
 _CODE = re.compile(r"<(?:script|style)\b[^<>]*>", re.IGNORECASE)
 _CODE_ENDS = re.compile(r"</(?:script|style)[^<>]*>", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
+
+
+Result = TypeVar("Result")
 
 
 class HttpError(ServiceError):
@@ -120,6 +126,109 @@ def _message(text: str) -> str:
             break
         told = inner
     return told if isinstance(told, str) else text
+
+
+# ---------------------------------------------------------------- a deadline for the whole exchange, and more tries
+
+
+class Deadline:
+    """The moment by which something must be done."""
+
+    def __init__(self, seconds: float, *, flag: str = "") -> None:
+        """Begin now; `flag` names what a user changes to allow more."""
+        self.seconds = seconds
+        self._flag = f" ({flag})" if flag else ""
+        self._end = time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        """Seconds until then, never negative."""
+        return max(0.0, self._end - time.monotonic())
+
+    def passed(self) -> HttpError:
+        """Return the error for an exchange whose time is up."""
+        return LateError(f"no whole reply within {self.seconds:g} s{self._flag}")
+
+    @contextmanager
+    def enforced(self) -> Iterator[None]:
+        """Bound every wait of this thread's connections meanwhile."""
+        before, current.deadline = current.deadline, self
+        try:
+            yield
+        finally:
+            current.deadline = before
+
+
+def download_deadline(size: int) -> Deadline:
+    """Return the deadline of a download of so many bytes: ten minutes, and 50 kB a second."""
+    return Deadline(600 + size / 50_000)
+
+
+class _Current(threading.local):
+    deadline: Deadline | None = None
+
+
+current = _Current()
+"""The deadline of the exchange that this thread is at."""
+
+
+LONGEST_WAIT = 120.0
+"""Seconds; a server that asks for more is reported rather than waited for."""
+_LONGEST_PAUSE = 30.0
+"""Seconds at which the growing pause between two tries stops growing."""
+_TOO_MANY = 429  # HTTP: too many requests
+
+
+class Retries:
+    """Does a step again while that may help; a server that is too busy for one thread is too busy for all."""
+
+    def __init__(
+        self,
+        times: int,
+        backoff: float,
+        *,
+        in_vain: int | None = None,
+        stopped: threading.Event | None = None,
+        sleep: Callable[[float], object] | None = None,
+    ) -> None:
+        """Try again so many times, first after `backoff` seconds.
+
+        After `in_vain` steps in a row that failed in spite of it, further ones are done once: waiting for a server that
+        fails for everybody would take hours. Nobody waits once `stopped` is set.
+        """
+        self._times, self._backoff, self._in_vain = times, backoff, in_vain
+        self._stopped = stopped or threading.Event()
+        self._sleep = sleep or self._stopped.wait
+        self._failed = 0
+        self._resume = 0.0
+
+    def __call__(self, step: Callable[[], Result], *, deadline: Deadline | None = None, spread: float = 1.0) -> Result:
+        """Return the step's result, or raise its last HttpError; `spread` keeps threads from returning together."""
+        ready = 0.0
+        for tries in itertools.count():
+            seconds = max(ready, self._resume) - time.monotonic()
+            if seconds > 0 and (deadline is None or seconds < deadline.left):
+                self._sleep(seconds)
+            try:
+                result = step()
+            except HttpError as error:
+                error.tries = tries + 1
+                pause = error.wait or min(_LONGEST_PAUSE, self._backoff * 2**tries) * spread
+                if not self._may_help(error, tries, pause, deadline):
+                    self._failed += error.transient
+                    raise
+                ready = time.monotonic() + pause
+                if error.status == _TOO_MANY:
+                    self._resume = max(self._resume, ready)
+            else:
+                self._failed = 0
+                return result
+        raise AssertionError("unreachable: the last try returns or raises")
+
+    def _may_help(self, error: HttpError, tries: int, pause: float, deadline: Deadline | None) -> bool:
+        hopeless = self._in_vain is not None and self._failed >= self._in_vain
+        in_time = pause <= LONGEST_WAIT and (deadline is None or pause < deadline.left)
+        return error.transient and tries < self._times and in_time and not hopeless and not self._stopped.is_set()
 
 
 # ---------------------------------------------------------------- bodies
