@@ -51,7 +51,7 @@ _ROBOTS_BYTES = 500 << 10  # as RFC 9309 asks
 _SNIFF = 1024  # bytes that tell a kind of file: PDF and HTML say it in the first
 _HTML = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 _ACCEPT = "text/html,application/xhtml+xml,application/pdf;q=0.9,text/plain;q=0.8,*/*;q=0.5"
-_CONNECTIONS = 64
+_CONNECTIONS = 64  # more than the threads that ask
 _UNDONE = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection", "set-cookie"})
 """Headers of a reply that say nothing of its body once that is read."""
 _OURS = frozenset({"accept-encoding", "host", "connection"})
