@@ -9,7 +9,7 @@ from typing import Any
 from exhibit.evidence import Span
 from exhibit.schemas.run import RunGold, RunPassage, RunQuestion
 from exhibit.viewer.drawing import PASSAGES, Placed, Record, Wanted, best_place, gold_ranges, meets, placed
-from exhibit.viewer.wording import explain, outcome
+from exhibit.viewer.wording import outcome, reasons
 
 _LONGEST = 20_000
 """A text of a reply beyond this is cut: a model that repeats itself must not fill the report."""
@@ -58,7 +58,7 @@ class Block:
         reply, at = row.reply, placed(row)
         return {
             "verdict": outcome(row),
-            "why": explain(row),
+            "why": reasons(row),
             "answer": cut(reply.answer or "", _LONGEST),
             "refused": reply.refused,
             "error": cut(reply.error, _LONGEST),

@@ -33,6 +33,7 @@ from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer.comparison import NAME, write_comparison
 from exhibit.viewer.drawing import PAGES
 from exhibit.viewer.export import only, records, write_table
+from exhibit.viewer.page import languages
 from exhibit.viewer.report import write_report
 from exhibit.viewer.trend.index import add_arguments, index
 from exhibit.viewer.view import dataset_roots
@@ -92,6 +93,7 @@ def _pages(options: Any) -> int:
     usual = _SINGLE_PAGES if options.single_file else PAGES
     how |= {"pages": {None: usual, "all": None, "none": 0}.get(options.pages, options.pages)}
     how |= {"limits": limits_from(options)}
+    how |= {"language": options.language}
     if options.dataset_paths:
         how["datasets"] = dataset_roots(list(map(RunFolder, options.runs)), given=options.dataset_paths, say=print_note)
     if options.command == "report":
@@ -228,6 +230,7 @@ def _add_page_flags(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"pages drawn, failures first: N, all or none (default: {PAGES})",
     )
+    command.add_argument("--language", choices=languages(), default="en", help="of the page's own words (default: en)")
     command.add_argument("--single-file", action="store_true", help="one HTML file with what fits, and no folder")
     command.add_argument(
         "--dataset-paths", nargs="+", metavar="DIR", help="bundles, where they are no longer where the run had them"

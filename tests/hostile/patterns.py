@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import exhibit
+from exhibit.law.patterns import Patterns
 from exhibit.schemas.errors import ToolkitError
 
 ROOT = Path(__file__).parent.parent.parent
@@ -36,8 +37,8 @@ _HOPELESS = 1.0
 
 SHORT = {
     "exhibit.evaluation.metrics._requests._COMMA": "reads --metrics, which the user writes",
-    "exhibit.law.references.statutes._TOKEN": "reads at most the 160 characters before a name's end",
-    "exhibit.law.structure.lines._LEADERS": "reads the last 60 characters of a line",
+    "exhibit.law.references.statutes._P.token": "reads at most the 160 characters before a name's end",
+    "exhibit.law.structure.lines._P.leaders": "reads the last 60 characters of a line",
 }
 """Expressions that are never given a long text, and why."""
 
@@ -104,6 +105,8 @@ def _imports(name: str) -> bool:
 
 def _held(module: ModuleType, source: str) -> Iterator[Expression]:
     for name, value in vars(module).items():
+        if isinstance(value, Patterns):
+            yield from _beside(value, f"{module.__name__}.{name}", source)
         for pattern in _inside(value, depth=3):
             plain = isinstance(value, re.Pattern)
             calls = _calls(source) if name.startswith("_") else _calls_anywhere()
@@ -111,11 +114,21 @@ def _held(module: ModuleType, source: str) -> Iterator[Expression]:
             yield Expression(f"{module.__name__}.{name}", pattern, frozenset(used or {"search"}))
 
 
+def _beside(patterns: Patterns, where: str, source: str) -> Iterator[Expression]:
+    """Yield the expressions of the file beside a module that the module uses, and those of its tables."""
+    for entry, written in patterns.entries.items():
+        if entry in _calls(source):
+            yield Expression(f"{where}.{entry}", getattr(patterns, entry), frozenset(_calls(source)[entry]))
+        elif isinstance(written, dict):
+            for one in written.values():
+                yield Expression(f"{where}.{entry}", re.compile(patterns.filled(one)), frozenset({"search"}))
+
+
 @cache
 def _calls(source: str) -> dict[str, set[str]]:
     """Return the methods that each name is called with in a source."""
     calls: dict[str, set[str]] = {}
-    for name, method in re.findall(r"\b(\w++)\.(\w++)\(", source):
+    for name, method in re.findall(rf"\b(\w++)\.({'|'.join(CALLS)})\b", source):
         calls.setdefault(name, set()).add(method)
     return calls
 
