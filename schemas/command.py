@@ -156,7 +156,7 @@ class Renamed(argparse.Action):
 
 HIDDEN = argparse.SUPPRESS
 _UNKNOWN = re.compile(r"unrecognized arguments: (\S+)")
-_WRONG = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)")
+_WRONG = re.compile(r"invalid choice: '([^'\n]*)' \(choose from ([^\n]*)")
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from exhibit.evaluation.cases import Case, Reply, Turn
 from exhibit.evaluation.targets import Asked, TargetOptions
 from exhibit.evaluation.targets._fields import PassagesError
-from exhibit.storage.http import Deadline, HttpError, Retries
+from exhibit.storage.exchanges import Deadline, HttpError, Retries
 
 AskOne = Callable[[Case, Deadline], Reply]
 """Asks one question once; raises HttpError or PassagesError when there is no reply."""

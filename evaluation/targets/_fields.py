@@ -16,7 +16,7 @@ from jmespath.exceptions import JMESPathError
 
 from exhibit.evaluation.cases import Passage
 from exhibit.evidence import Span
-from exhibit.storage.http import HttpError
+from exhibit.storage.exchanges import HttpError
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ from exhibit.evaluation.targets._fields import (
     unwrap,
 )
 from exhibit.evaluation.targets._system import ReplyPart, System
-from exhibit.storage.http import STREAMED, Event, HttpError, Response, Secrets, read_events, read_texts
+from exhibit.storage.exchanges import STREAMED, Event, HttpError, Secrets, read_events, read_texts
+from exhibit.storage.http import Response
 
 _PIECES = ("delta.content", "choices[0].delta.content", "choices[0].message.content", "message.content", "answer",
            "response", "result", "token", "content", "text")  # fmt: skip
