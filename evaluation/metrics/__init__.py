@@ -1,8 +1,9 @@
 """Metrics: one file each; its name, a name it yields, or that name without its `@k` is its name on the command line.
 
 A metric is a module with `NAMES`, what it yields with the default options; `ABOUT`, an `About` for each of them without
-its `@k`; and `measure(cases, options)`, which is given the cases that have what the `About` needs, with the gold it may
-use (`scoped`), and whose keyword-only arguments are its parameters: `--metrics 'ndcg(cutoff=20)'`.
+its `@k`, which ours read from the TOML file beside them; and `measure(cases, options)`, which is given the cases that
+have what the `About` needs, with the gold it may use (`scoped`), and whose keyword-only arguments are its parameters:
+`--metrics 'ndcg(cutoff=20)'`.
 Of several names, `HEADLINE` is the one that stands for all; without it, the first. One that needs a judge or the corpus
 says so in its needs, and one that asks a judge has `PROMPT_VERSION`. No other file has to be edited: tables, report and
 `diff` ask `about`. Parts of other distributions import from here.
@@ -11,12 +12,14 @@ says so in its needs, and one that asks a judge has `PROMPT_VERSION`. No other f
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
+from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, cast, get_args
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
 from exhibit.evaluation.cases import Case as Case
 from exhibit.evaluation.cases import GoldPassage
@@ -101,6 +104,15 @@ class About:
         return ".2f"
 
 
+_ABOUTS = TypeAdapter(dict[str, About])
+
+
+def read_about(module: str) -> dict[str, About]:
+    """Return what the TOML file beside a metric says of it: `read_about(__file__)` of ndcg.py reads ndcg.toml."""
+    path = Path(module).with_suffix(".toml")
+    return _ABOUTS.validate_python(tomllib.loads(path.read_text(encoding="utf-8")))
+
+
 def undescribed(name: str) -> About:
     """Return what is known of a metric that no file here yields: its name, and that no change of it is a judgment."""
     family = name.partition("@")[0]
@@ -163,6 +175,15 @@ def per_case(**scores: Callable[[Case], float | None]) -> tuple[tuple[str, ...],
 
     def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
         return {name: each(cases, score) for name, score in scores.items()}
+
+    return tuple(scores), measure
+
+
+def with_options(**scores: Callable[[Case, Options], float | None]) -> tuple[tuple[str, ...], Measure]:
+    """Return the same of metrics that also look at what the run is told."""
+
+    def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+        return {name: each(cases, partial(score, options=options)) for name, score in scores.items()}
 
     return tuple(scores), measure
 

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 
-from exhibit.evaluation.metrics import About, Case, Measure, Need, Options, Values
+from exhibit.evaluation.metrics import Case, Measure, Options, Values
 from exhibit.models.llms import Prompt
 
 _MAX_TOKENS = 300  # a mark and a reason of two sentences
@@ -25,18 +25,11 @@ REPLY = (
 )
 
 
-def judged(
-    name: str, title: str, meaning: str, *, needs: tuple[Need, ...], prompt: Callable[[Case], Prompt | None]
-) -> tuple[tuple[str, ...], dict[str, About], Measure]:
-    """Return `NAMES`, `ABOUT` and `measure` of a mark, and of the share that was put to the judge and got none.
+def judged(name: str, prompt: Callable[[Case], Prompt | None]) -> tuple[tuple[str, ...], Measure]:
+    """Return `NAMES` and `measure` of a mark, and of the share that was put to the judge and got none.
 
     A reply that cannot be read is no mark: it is None, and counted under `NAME_unjudged`.
     """
-    no_mark = "answers that the judge gave no mark"
-    about = {
-        name: About(title, meaning, "Answers", unit="mark", needs=needs),
-        f"{name}_unjudged": About(f"{title} not judged", no_mark, "Answers", better="less", needs=needs, short=False),
-    }
 
     def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
         prompts = [None if case.reply.error else prompt(case) for case in cases]
@@ -47,7 +40,7 @@ def judged(
             f"{name}_unjudged": [one and float(one[0] is None) for one in given],
         }
 
-    return tuple(about), about, measure
+    return (name, f"{name}_unjudged"), measure
 
 
 def ask_marks(prompts: Sequence[Prompt], options: Options, *, temperature: float = 0.0) -> Values:

@@ -5,7 +5,7 @@ A refusal claims nothing and an answer without passages has nothing to stand on:
 
 from __future__ import annotations
 
-from exhibit.evaluation.metrics import Case
+from exhibit.evaluation.metrics import Case, read_about
 from exhibit.evaluation.metrics._judge import REPLY, fenced, judged
 from exhibit.law.citations import is_refusal
 from exhibit.models.llms import Prompt
@@ -34,10 +34,5 @@ def _prompt(case: Case) -> Prompt | None:
     return Prompt(f"{fenced('SOURCES', sources[:_LONGEST])}\n\n{fenced('ANSWER', answer)}", system=_SYSTEM)
 
 
-NAMES, ABOUT, measure = judged(
-    "groundedness",
-    "Groundedness",
-    "how far the passages bear the answer out: a judge's mark from 1 to 5",
-    needs=("answer", "passages", "judge"),
-    prompt=_prompt,
-)
+ABOUT = read_about(__file__)
+NAMES, measure = judged("groundedness", _prompt)

@@ -9,19 +9,11 @@ discovery of a fraud), or where the truth itself has it. None where the truth ha
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from exhibit.evaluation.metrics import About, Case, Options, Values, each
+from exhibit.evaluation.metrics import Case, Options, read_about, with_options
 
-ABOUT = {
-    "legal_terminology_accuracy": About(
-        "Terminology",
-        "UK terms of the truth used, less for US ones",
-        "Citations",
-        needs=("answer", "truth"),
-        short=False,
-    )
-}
+ABOUT = read_about(__file__)
 
 Terms = Mapping[str, re.Pattern[str]]
 PENALTY = 0.5
@@ -82,8 +74,9 @@ _US_TERMS = _compiled(_US)
 _SEED_TERMS = _US_TERMS | _compiled("lawyers?; settlement offers?")
 
 
-def _score(case: Case, terms: Terms) -> float | None:
+def _score(case: Case, options: Options) -> float | None:
     """Return the share times its penalties for each answer, None where the truth has no UK term."""
+    terms = _SEED_TERMS if options.parity == "seed" else _US_TERMS
     expected, answer = uk_terms(case.truth), case.reply.answer or ""
     if not expected:
         return None
@@ -112,10 +105,4 @@ def _is_name(text: str, match: re.Match[str]) -> bool:
     return bool(_NAME_AFTER.match(text, match.end()) or (_NAME_BEFORE.search(before) and not article))
 
 
-NAMES = ("legal_terminology_accuracy",)
-
-
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return the share of each answer."""
-    terms = _SEED_TERMS if options.parity == "seed" else _US_TERMS
-    return {"legal_terminology_accuracy": each(cases, lambda case: _score(case, terms))}
+NAMES, measure = with_options(legal_terminology_accuracy=_score)

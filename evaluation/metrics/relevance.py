@@ -5,7 +5,7 @@ The judge sees question and answer only: whether it is true is for `groundedness
 
 from __future__ import annotations
 
-from exhibit.evaluation.metrics import Case
+from exhibit.evaluation.metrics import Case, read_about
 from exhibit.evaluation.metrics._judge import REPLY, fenced, judged
 from exhibit.models.llms import Prompt
 
@@ -27,10 +27,5 @@ def _prompt(case: Case) -> Prompt | None:
     return Prompt(f"{fenced('QUESTION', case.question)}\n\n{fenced('ANSWER', case.reply.answer)}", system=_SYSTEM)
 
 
-NAMES, ABOUT, measure = judged(
-    "relevance",
-    "Relevance",
-    "how far the answer answers the question: a judge's mark from 1 to 5",
-    needs=("answer", "judge"),
-    prompt=_prompt,
-)
+ABOUT = read_about(__file__)
+NAMES, measure = judged("relevance", _prompt)
