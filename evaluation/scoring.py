@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from exhibit.engine import open_engine, track
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.choices import LABELS, Chosen, choices_made, describe_choices
+from exhibit.evaluation.cases import LABELS, Case, Chosen, Values, choices_made, describe_choices
 from exhibit.evaluation.datasets import Dataset, GoldMatch
 from exhibit.evaluation.diagnostics import Evidence, confidence_of, describe, weighted_means
 from exhibit.evaluation.metrics import Options, about, lacking, measure, needing

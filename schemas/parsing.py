@@ -1,10 +1,14 @@
-"""JSON and TOML from outside: what cannot be read is one error that says where, never a traceback."""
+"""JSON, lines of it, and TOML from outside: what cannot be read is one error that says where, never a traceback."""
 
 from __future__ import annotations
 
 import json
 import tomllib
-from typing import Any
+from array import array
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 from exhibit.schemas.errors import BundleError, ToolkitError
 
@@ -41,3 +45,39 @@ def parse_toml(text: str, *, where: object) -> dict[str, Any]:
         raise ToolkitError(f"{where}: TOML that is nested too deep") from None
     except ValueError as fault:
         raise ToolkitError(f"{where}: not TOML: {fault}") from fault
+
+
+Row = TypeVar("Row")
+
+
+class Lines(Generic[Row]):
+    """The rows of a file, one a line: where each begins is held, eight bytes, and it is read when it is asked for."""
+
+    def __init__(self, path: Path, parse: Callable[[bytes, str], Row]) -> None:
+        """Take what makes a row of a line's bytes, and of the words that say which line it is."""
+        self.path, self._parse = path, parse
+
+    @cached_property
+    def _starts(self) -> array[int]:
+        starts, at = array("Q"), 0
+        with self.path.open("rb") as file:
+            # by bytes: a line ends at a line feed, and not at U+2028 and other marks that JSON keeps inside strings
+            for line in file:
+                if line.strip():
+                    starts.append(at)
+                at += len(line)
+        return starts
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def __getitem__(self, place: int) -> Row:
+        with self.path.open("rb") as file:
+            file.seek(self._starts[place])
+            return self._parse(file.readline(), f"{self.path}: line {place + 1}")
+
+    def __iter__(self) -> Iterator[Row]:
+        """Yield the rows in order; one at a time is in memory."""
+        with self.path.open("rb") as file:
+            for number, line in enumerate(filter(bytes.strip, file), 1):
+                yield self._parse(line, f"{self.path}: line {number}")

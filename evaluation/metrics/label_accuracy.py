@@ -6,7 +6,7 @@ mentioned, and a refusal chooses it. Macro F1 and the table of confusions are in
 
 from __future__ import annotations
 
-from exhibit.evaluation.choices import chosen
+from exhibit.evaluation.cases import chosen
 from exhibit.evaluation.metrics import per_case, read_about
 
 ABOUT = read_about(__file__)

@@ -17,8 +17,7 @@ import httpx
 
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
-from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions, count_only
-from exhibit.evaluation.targets._asking import ask_all
+from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions, ask_all, count_only
 from exhibit.evaluation.targets._fields import Names, PassagesError, read_confidence, read_passages
 from exhibit.evaluation.targets._ingestion import Library, bring_in, compare, remove
 from exhibit.evaluation.targets._probing import Probe

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -159,10 +160,11 @@ class Check:
 
 
 def parse_gate(text: str) -> str:
-    """Return a gate as it was given; raise an error where it is none."""
-    if text not in (REGRESSION, BAND):
-        _parts(text)
-    return text
+    """Return what `--fail-on` was given; raise what a parser of flags reports where it is no gate."""
+    try:
+        return text if text in (REGRESSION, BAND) or _parts(text) else ""
+    except ToolkitError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def check_gates(
