@@ -172,7 +172,7 @@ def _parser() -> Parser:
         "llms": _listed(PLUGINS["llm"]),
     }
     for title, flags in read_flags(__file__).items():
-        group = parser.add_argument_group(title)
+        group: Any = parser.add_argument_group(title)
         add_flags(group, flags, {"positive": positive}, **words)
     add_json(group)
     return parser

@@ -15,7 +15,7 @@ import math
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, cast, get_args
 
@@ -183,7 +183,10 @@ def with_options(**scores: Callable[[Case, Options], float | None]) -> tuple[tup
     """Return the same of metrics that also look at what the run is told."""
 
     def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-        return {name: each(cases, partial(score, options=options)) for name, score in scores.items()}
+        def score(name: str) -> Values:
+            return each(cases, lambda case: scores[name](case, options))
+
+        return {name: score(name) for name in scores}
 
     return tuple(scores), measure
 
