@@ -19,11 +19,20 @@ from exhibit.schemas.run import REPORT, Estimate
 from exhibit.storage.place import write_whole
 from exhibit.viewer.page import page, render
 from exhibit.viewer.plots import BOTTOM, LEFT, TOP, Plot, PlotLine, Point, Zone, across, outline, up
-from exhibit.viewer.trend.changes import Regression, find_regressions, watched_metrics
-from exhibit.viewer.trend.explain import LISTED, Explanation, explain, shown_digest
-from exhibit.viewer.trend.series import Series, TrendRun, make_series, read_runs
+from exhibit.viewer.trend.changes import (
+    Regression,
+    Series,
+    TrendRun,
+    find_regressions,
+    make_series,
+    read_runs,
+    watched_metrics,
+)
 from exhibit.viewer.trend.summary import (
+    LISTED,
+    Explanation,
     check_gates,
+    explain,
     fall_in_words,
     figures,
     headline,
@@ -31,6 +40,7 @@ from exhibit.viewer.trend.summary import (
     markdown,
     metric_title,
     sentences,
+    shown_digest,
     value,
 )
 
