@@ -135,7 +135,7 @@ class PieceWriter:
 def _described(metric: str) -> list[str]:
     """Return the words for a metric: name, title, unit, meaning, and which way is better."""
     told = about(metric)
-    return [metric, told.title, "%" if told.unit == "share" else told.sign, told.meaning, told.better]
+    return [metric, told.title, told.unit_behind.strip(), told.meaning, told.better]
 
 
 IMAGES = "pages"

@@ -140,19 +140,14 @@ def compared(metric: str, own: Cell, difference: Difference | None) -> Cell:
     if difference is None or difference.mean is None:
         return own
     told, change = about(metric), difference.mean
-    ends = f" ({' to '.join(signed(told, end) for end in difference.ci95)})" if difference.ci95 else ""
+    ends = f" ({' to '.join(map(told.change_in_words, difference.ci95))})" if difference.ci95 else ""
     words, kind = "within chance", ""
     if not change:
         return own._replace(change="no change")
     if difference.beyond_chance:
         good = told.improves(change)
         words, kind = ("changed", "") if good is None else ("better", "better") if good else ("worse", "worse")
-    return own._replace(change=f"{signed(told, change)}{ends}, {words}", kind=kind)
-
-
-def signed(told: About, value: float) -> str:
-    """Return a change with its sign, as the page shows it."""
-    return f"{'+' if value > 0 else '−' if value < 0 else '±'}{told.in_words(abs(value))}"
+    return own._replace(change=f"{told.change_in_words(change)}{ends}, {words}", kind=kind)
 
 
 def write_report(folder: Path, **how: Any) -> Path:
@@ -283,10 +278,9 @@ def headlines(run: RunFolder) -> list[str]:
 
 def _figure(metric: str, one: Estimate, *, first: bool) -> str:
     told = about(metric)
-    sign = "%" if told.unit == "share" else f" {told.sign}" if told.sign else ""
     what = "95% interval " if first else ""
     ends = f" ({what}{told.in_words(one.ci95[0])} to {told.in_words(one.ci95[1])})" if one.ci95 else ""
-    return f"{told.in_words(one.mean)}{sign}{ends}"
+    return f"{told.in_words(one.mean)}{told.unit_behind}{ends}"
 
 
 def tiles(tally: Tally) -> list[Tile]:

@@ -94,6 +94,15 @@ class About:
             return self.figure(value)
         return f"{100 * value:.1f}"
 
+    @property
+    def unit_behind(self) -> str:
+        """The unit as it stands behind such a value."""
+        return "%" if self.unit == "share" else f" {self.sign}" if self.sign else ""
+
+    def change_in_words(self, change: float) -> str:
+        """Return a change as the report shows it, with its sign: a share's in percentage points."""
+        return f"{'+' if change > 0 else '−' if change < 0 else '±'}{self.in_words(abs(change))}"
+
     def _places(self, value: float) -> str:
         if self.unit in ("share", "number"):
             return ".3f" if abs(value) < 10 else ",.0f"

@@ -233,19 +233,7 @@ def metric_title(metric: str) -> str:
 
 def value(metric: str, number: float | None) -> str:
     """Return a value with its unit: shares in per cent."""
-    told = about(metric)
-    if number is None:
-        return "–"
-    sign = "%" if told.unit == "share" else f" {told.sign}" if told.sign else ""
-    return f"{told.in_words(number)}{sign}"
-
-
-def change(metric: str, number: float | None) -> str:
-    """Return a change with its sign; a share's in percentage points."""
-    if number is None:
-        return "–"
-    words = about(metric).in_words(abs(number))
-    return f"{'−' if number < 0 else '+'}{words}"
+    return "–" if number is None else f"{about(metric).in_words(number)}{about(metric).unit_behind}"
 
 
 def headline(explanation: Explanation) -> str:
@@ -265,8 +253,9 @@ def fall_in_words(fall: Fall) -> str:
         old, new = (value(fall.metric, side) for side in fall.level)
         return f"{metric_title(fall.metric)} {way} slowly, from a level of {old} to one of {new} from this run on"
     old, new = value(fall.metric, step.first), value(fall.metric, step.second)
-    ends = f", 95% interval {' to '.join(change(fall.metric, end) for end in step.ci95)}" if step.ci95 else ""
-    return f"{metric_title(fall.metric)} {way} from {old} to {new} ({change(fall.metric, step.mean)}{ends})"
+    change = about(fall.metric).change_in_words
+    ends = f", 95% interval {' to '.join(map(change, step.ci95))}" if step.ci95 else ""
+    return f"{metric_title(fall.metric)} {way} from {old} to {new} ({change(step.mean or 0.0)}{ends})"
 
 
 def sentences(explanation: Explanation) -> list[str]:
