@@ -19,6 +19,7 @@ from exhibit.__main__ import main as exhibit
 from exhibit.engine import Limits
 from exhibit.evidence import Span, read_document
 from exhibit.evidence.readers.pdf import boxes
+from exhibit.schemas import run_folder
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import RunQuestion
 from exhibit.schemas.run_folder import RunFolder
