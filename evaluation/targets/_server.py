@@ -129,7 +129,7 @@ class Server:
         assert ranking is not None
         shared = {name: value for name, value in self.values["parameters"].items() if name in ranking.parameters}
         reply = self.fetch(ranking.path, {**fill(ranking.body, values), **shared}, deadline=deadline)
-        found = self.reader.passages_at(ranking.passages, reply) or []
+        found = self.reader.passages([ranking.passages], reply) or []
         known = [_place(one) for one in cited or ()]
         return [*(cited or ()), *(one for one in found if _place(one) not in known)]
 

@@ -30,6 +30,7 @@ from exhibit.evaluation.targets._fields import (
     Shape,
     describe,
     first_list,
+    first_of,
     first_words,
     is_truth,
     read_count,
@@ -202,18 +203,16 @@ def _seconds(told: Mapping[str, Any]) -> float | None:
     return None if seconds is None or seconds < 0 else seconds
 
 
-_QUESTION = ("question", "query", "user_input", "input")
-_ID = ("id", "query_id", "question_id")
-
-
 def question_of(row: Mapping[str, Any]) -> str | None:
     """Return the question that a row is for, if it says."""
-    return next((plain_question(row[key]) for key in _QUESTION if isinstance(row.get(key), str)), None)
+    question = first_of(row, "question", str)
+    return None if question is None else plain_question(question)
 
 
 def id_of(row: Mapping[str, Any]) -> str | None:
     """Return the id of the question that a row is for, if it says."""
-    return next((str(row[key]) for key in _ID if isinstance(row.get(key), str | int) and row[key] != ""), None)
+    id = first_of({key: value for key, value in row.items() if value != ""}, "id", (str, int))
+    return None if id is None else str(id)
 
 
 def plain_question(question: str) -> str:
