@@ -8,9 +8,12 @@ from array import array
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from exhibit.schemas.errors import BundleError, ToolkitError
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 
 def parse_json(text: str | bytes, *, where: object, error: type[ToolkitError] = BundleError) -> Any:
@@ -45,6 +48,19 @@ def parse_toml(text: str, *, where: object) -> dict[str, Any]:
         raise ToolkitError(f"{where}: TOML that is nested too deep") from None
     except ValueError as fault:
         raise ToolkitError(f"{where}: not TOML: {fault}") from fault
+
+
+def parse_pair(text: object, *, example: str) -> tuple[str, str]:
+    """Return the two sides of NAME=VALUE; raise ValueError that shows how it is written."""
+    name, sign, value = str(text).partition("=")
+    if not sign or not name.strip():
+        raise ValueError(f"{text!r} is not NAME=VALUE, such as {example}")
+    return name.strip(), value.strip()
+
+
+def faults_in(error: ValidationError, *, most: int | None = None, under: str = "") -> str:
+    """Return what a model finds wrong, in one line: each field with its fault."""
+    return "; ".join(f"{under}{'.'.join(map(str, e['loc'])) or 'all of it'}: {e['msg']}" for e in error.errors()[:most])
 
 
 Row = TypeVar("Row")

@@ -19,7 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from exhibit.schemas.bundle import load_json, read_text
 from exhibit.schemas.errors import BundleError
-from exhibit.schemas.parsing import Lines
+from exhibit.schemas.parsing import Lines, faults_in
 from exhibit.schemas.run import (
     BREAKDOWN,
     CONFIDENCE,
@@ -53,9 +53,7 @@ def _read(path: Path, expected: TypeAdapter[Any]) -> Any:
 
 
 def _fault(where: str, error: ValidationError) -> str:
-    first = error.errors()[0]
-    field = ".".join(map(str, first["loc"])) or "all of it"
-    return f"{where}: not as evaluate_rag.py writes it: {field}: {first['msg']}; run the evaluation again"
+    return f"{where}: not as evaluate_rag.py writes it: {faults_in(error, most=1)}; run the evaluation again"
 
 
 def _question(line: bytes, where: str) -> RunQuestion:

@@ -32,6 +32,7 @@ from exhibit.evaluation.terminal import ALL, diff_lines, is_regression, shown_me
 from exhibit.schemas.command import guarded, parser_of, print_note, print_results, read_flags
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import HOWS
+from exhibit.schemas.parsing import parse_pair
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.place import whole
 from exhibit.viewer.cases import brief, fields_of, labels_of
@@ -115,12 +116,10 @@ def _pages(options: Any) -> int:
 
 
 def _export(options: Any) -> int:
-    wanted = {}
-    for given in options.only:
-        name, equals, value = given.partition("=")
-        if not equals:
-            raise ToolkitError(f"--only {given}: must be NAME=VALUE, as verdict=failed")
-        wanted[name] = value
+    try:
+        wanted = dict(parse_pair(given, example="verdict=failed") for given in options.only)
+    except ValueError as error:
+        raise ToolkitError(f"--only: {error}") from error
     rows = records([RunFolder(run) for run in options.runs])
     count = write_table(only(rows, wanted), options.export)
     if options.json:

@@ -41,6 +41,7 @@ from exhibit.models.llms import LLM
 from exhibit.models.protocols import Embedder
 from exhibit.rag.config import Config
 from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.parsing import faults_in
 from exhibit.schemas.plugins import load_plugin, plugin_names
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.http import Deadline, HttpError, Retries
@@ -176,8 +177,7 @@ def read_target_settings(wanted: str, given: Mapping[str, Any]) -> BaseModel | N
     try:
         return model.model_validate(dict(given))
     except ValidationError as error:
-        faults = "; ".join(f"target_{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-        raise ToolkitError(faults) from error
+        raise ToolkitError(faults_in(error, under="target_")) from error
 
 
 def target_settings() -> dict[str, type[BaseModel]]:

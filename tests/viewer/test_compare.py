@@ -271,7 +271,7 @@ def test_other_formats_and_filters_are_refused(runs, tmp_path, capsys):
     assert main(["compare", *map(str, runs), "--export", str(tmp_path / "lost.xlsx")]) == 1
     assert "end its name in .csv, .jsonl, .parquet" in capsys.readouterr().err
     assert main(["report", str(runs[0]), "--export", str(tmp_path / "x.csv"), "--only", "failed"]) == 1
-    assert "must be NAME=VALUE" in capsys.readouterr().err
+    assert "is not NAME=VALUE" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
