@@ -17,7 +17,7 @@ from exhibit.evidence.read import read_document
 from exhibit.evidence.readers.pdf import outline
 from exhibit.law.names import letters
 from exhibit.law.structure.headings import FOOTNOTE, find_headings
-from exhibit.law.structure.outline import NO_OUTLINE, Outline, typed_outline
+from exhibit.law.structure.lines import NO_OUTLINE, Outline, typed_outline
 from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import DocumentError
 

@@ -51,7 +51,8 @@ ROOMS = {
         ("tests/evaluation/metrics", "tests/evaluation/test_statistics.py"),
     ),
     "retrieval": Room(
-        ("rag/retrieval", "rag/lexicon", "rag/questions", "rag/splitters", "rag/database.py", "rag/stores/__init__.py"),
+        ("rag/retrieval", "rag/lexicon", "rag/questions.py", "rag/splitters", "rag/database.py",
+         "rag/stores/__init__.py"),
         ("tests/rag/test_routed.py", "tests/rag/test_passages.py", "tests/rag/test_question.py",
          "tests/rag/test_words.py", "tests/rag/test_splitters.py", "tests/rag/test_pipeline.py",
          "tests/rag/test_naming.py", "tests/rag/test_extents.py", "tests/rag/test_likelihood.py",

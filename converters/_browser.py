@@ -76,31 +76,32 @@ def launch_arguments() -> list[str]:
     return [*_QUIET, "--no-sandbox"] if is_root() else list(_QUIET)
 
 
-def launch_options(folder: Path, *, gate: bool = False) -> dict[str, Any]:
+def launch_options(folder: Path) -> dict[str, Any]:
     """Return what a browser that prints is started with; the folder is its own, for as long as it runs.
 
-    It reaches nothing: no name and no address leads anywhere, and its proxy is such a name. With `gate` it may reach
-    this machine, so that a context can be given a proxy that stands here; its own requests still lead nowhere.
+    It reaches nothing: no name and no address leads anywhere, and its proxy is such a name.
     """
-    resolver = "--host-resolver-rules=MAP * ~NOTFOUND" + (", EXCLUDE 127.0.0.1" if gate else "")
     return {
         "executable_path": require_browser(),
-        "args": [*launch_arguments(), resolver],
+        "args": [*launch_arguments(), "--host-resolver-rules=MAP * ~NOTFOUND"],
         "env": sealed_environment(folder),
         "proxy": {"server": "http://nowhere.invalid:9", "bypass": "<-loopback>"},
     }
 
 
 @asynccontextmanager
-async def running_browser(*, gate: bool = False) -> AsyncIterator[Browser]:
-    """Yield a Chromium, in its sandbox but for root and where the system grants none; it ends with the context."""
+async def running_browser(*, tell: bool = False) -> AsyncIterator[Browser]:
+    """Yield a Chromium, in its sandbox but for root and where the system grants none; it ends with the context.
+
+    With `tell` a note says that there is no sandbox.
+    """
     if not HERE:
         raise ServiceError(NEEDED)
     from playwright.async_api import async_playwright
 
     async with AsyncExitStack() as stack:
         # in a thread: Playwright may be asked where its own browser is, which it does not tell within a running loop
-        options = await asyncio.to_thread(launch_options, stack.enter_context(scratch_folder()), gate=gate)
+        options = await asyncio.to_thread(launch_options, stack.enter_context(scratch_folder()))
         try:
             driver = await async_playwright().start()
         except Exception as error:  # it raises whatever its pipe to the driver meets, and plain Exception
@@ -114,7 +115,7 @@ async def running_browser(*, gate: bool = False) -> AsyncIterator[Browser]:
                 break
             except browser_error() as error:
                 problem = error.message.splitlines()[0]
-            if sandbox and gate:
+            if sandbox and tell:
                 tqdm.write("note: Chromium's sandbox is not available here; pages print without it", file=sys.stderr)
         else:
             raise ServiceError(f"Chromium does not start: {problem}")

@@ -14,7 +14,9 @@ from functools import cached_property
 from exhibit.converters._benchmark import Label, Quote, RawRow
 from exhibit.converters._laws import Law, Paragraph, Version
 from exhibit.law.days import write_day
+from exhibit.law.editions import english_names, law_name
 from exhibit.law.provisions import LawName, label_key, provisions
+from exhibit.law.system import System
 
 _SHORTEST = 40
 """Characters: a § with fewer words was repealed, or says only what another says."""
@@ -93,12 +95,19 @@ class Asker:
     names: Sequence[LawName]
     most: int
     """Questions of each kind."""
+    system: System
+    """In whose language is asked: the law's own, or another."""
     ids: set[int] = field(default_factory=set)
 
     @property
     def last(self) -> Edition:
         """The version that is in force today."""
         return self.editions[-1]
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the law is in another language than its questions."""
+        return self.system.language != self.last.law.system.language
 
     def rows(self) -> Iterator[RawRow]:
         """Yield the questions, kind by kind."""
@@ -122,6 +131,8 @@ class Asker:
                 yield self._row("said", paragraph.label, words, [(edition, paragraph)], as_of=day)
 
     def _governs(self) -> Iterator[RawRow]:
+        if self.foreign:
+            return  # a heading cannot be translated by rule
         titles = Counter(paragraph.title.casefold() for paragraph in self.last.own)
         alone = [p for p in self.last.live if p.title and titles[p.title.casefold()] == 1]
         for paragraph in self._chosen("governs", alone):
@@ -193,13 +204,14 @@ class Asker:
         title: str = "",
         words: str = "",
     ) -> RawRow:
-        system = self.last.law.system
+        system = self.system
         templates = system.data["questions"]["said" if kind in {"repealed", "before"} else kind]
         key = "|".join((self.name.key, kind, unit, as_of.isoformat() if as_of else "", words))
+        key += f"|{system.language}" if self.foreign else ""
         at = int(hashlib.sha256(key.encode()).hexdigest()[:8], 16)
         question = templates[at % len(templates)].format(
-            unit=unit,
-            law=self.name.codes[0] if self.name.codes else self.title,
+            unit=self._called(unit, at),
+            law=self._law(at),
             name=self.title,
             date=write_day(as_of, system) if as_of else "",
             date2=write_day(until, system) if until else "",
@@ -213,7 +225,8 @@ class Asker:
             "kind": kind,
             "law": self.name.key,
             "paragraph": unit,
-            "language": system.language,
+            "language": self.last.law.system.language,
+            "question_language": system.language,
             "as_of": as_of.isoformat() if as_of else None,
             "other_versions": self._near_misses(gold),
         }
@@ -229,6 +242,19 @@ class Asker:
             labels=labels,
             place=f"{self.name.key} {unit} ({kind})",
         )
+
+    def _law(self, at: int) -> str:
+        """Return a law's short name: where an English question has an English one for it, that one or its code."""
+        names = english_names(law_name(self.title).codes) if self.foreign and self.system.language == "en" else ()
+        codes = (*names[:1], *self.name.codes[:1]) or (self.title,)
+        return codes[at // 7 % len(codes)]
+
+    def _called(self, unit: str, at: int) -> str:
+        """Return a unit as the law heads it, or as questions in another language call it: `§ 8`, `section 8`."""
+        level = self.last.law.system.by_word.get(unit.partition(" ")[0].lower())
+        words = self.system.data.get("units", {}).get(level.kind, []) if self.foreign and level else []
+        word = [None, *words][at // 11 % (1 + len(words))]
+        return f"{word} {unit.partition(' ')[2]}" if word else unit
 
     def _near_misses(self, gold: Sequence[tuple[Edition, Paragraph]]) -> str:
         """Return where the same § stands in every other version: `file#start-end`, parted by spaces."""
@@ -269,7 +295,7 @@ class Asker:
 
     def _difference(self, old: str, new: str) -> str:
         """Return whether and in which words a paragraph changed."""
-        texts = self.last.law.system.data["questions"]
+        texts = self.system.data["questions"]
         if old == new:
             return str(texts["no"])
         before, after = old.split(), new.split()

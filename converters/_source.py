@@ -21,7 +21,8 @@ from tqdm import tqdm
 from exhibit.converters._benchmark import DatasetInfo, Download
 from exhibit.schemas.errors import ServiceError, SourceError
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.http import HttpClient, HttpError, download_deadline
+from exhibit.storage.exchanges import HttpError, download_deadline
+from exhibit.storage.http import HttpClient
 from exhibit.storage.scratch import scratch_folder
 
 MAX_FILES = 100_000  # the largest benchmark has some thousand

@@ -22,6 +22,7 @@ from exhibit.converters._laws import Law, Version, read_law, read_versions, wrap
 from exhibit.engine import positive
 from exhibit.law.days import write_day
 from exhibit.law.provisions import LawName
+from exhibit.law.system import system_for, systems
 from exhibit.schemas.errors import SourceError
 
 INFO = read_info(__file__)
@@ -40,6 +41,20 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="N",
         help="questions of each kind on each law, at most (default: 6)",
     )
+    parser.add_argument(
+        "--ask-in", type=_languages, metavar="LANG,…", help=f"ask in these languages too: {', '.join(_asking())}"
+    )
+
+
+def _asking() -> list[str]:
+    return sorted(system.language for system in systems() if "questions" in system.data)
+
+
+def _languages(text: str) -> str:
+    unknown = set(text.split(",")) - set(_asking())
+    if unknown:
+        raise ArgumentTypeError(f"no questions in {', '.join(sorted(unknown))}; there are {', '.join(_asking())}")
+    return text
 
 
 def _day(text: str) -> str:
@@ -71,8 +86,10 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     rows: list[RawRow] = []
     for key, editions in laws.items():
         title = _title(editions[-1].law)
-        asker = Asker(editions, names[key], title, dict(laws), list(names.values()), options.questions, ids)
-        rows += asker.rows()
+        own = editions[-1].law.system
+        for system in dict.fromkeys([own, *map(system_for, filter(None, (options.ask_in or "").split(",")))]):
+            asker = Asker(editions, names[key], title, dict(laws), list(names.values()), options.questions, system, ids)
+            rows += asker.rows()
     digest = {name: _digest(list(group)) for name, group in groupby(versions, lambda version: version.law)}
     return Benchmark(documents, rows, digest, info=replace(INFO, questions=_counts(laws, rows)))
 

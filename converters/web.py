@@ -22,6 +22,7 @@ from exhibit.converters._records import Record, columns_of, decode_table, read_r
 from exhibit.converters._source import find_one
 from exhibit.converters._titles import unique_titles
 from exhibit.converters._web import refresh
+from exhibit.converters._web.download import flaw_of
 from exhibit.converters._web.fetch import (
     Fetched,
     add_fetch_arguments,
@@ -31,7 +32,6 @@ from exhibit.converters._web.fetch import (
     policy_from,
     report,
 )
-from exhibit.converters._web.gate import flaw_of
 from exhibit.law.profile import tidy
 from exhibit.schemas.errors import SourceError
 

@@ -24,7 +24,7 @@ from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import ServiceError, ToolkitError
 from exhibit.schemas.secrets import remember_secret, scrubbed
-from exhibit.storage.http import seconds_asked
+from exhibit.storage.exchanges import seconds_asked
 
 Answer = TypeVar("Answer")
 Say = Callable[[str], None]

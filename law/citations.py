@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 from exhibit.evidence import Span
 from exhibit.law.editions import without_version
 from exhibit.law.figures import figures, missing_figures
+from exhibit.law.patterns import Patterns
 from exhibit.law.sentences import CITATION, sentences
 from exhibit.law.system import systems
 from exhibit.law.words import content_words
@@ -29,16 +30,8 @@ BRACKETED = re.compile(r"\[([^\[\]]+)\]")
 """Whatever stands in square brackets: a source by name, a number, an editor's word."""
 SOURCES = "Sources:"
 """What stands above the list that says where an answer's citations stand."""
-_CITATION = re.compile(CITATION)
-_LISTED = re.compile(rf"\s*\n{SOURCES}(?:\n\[\d{{1,3}}\] [^\n]*)+\s*$")
-_SINGLE = re.compile(r"\[\d{1,3}\]")
-_RANGE = re.compile(r"(?<!\d)(\d{1,9})\s{0,9}[-–—]\s{0,9}(\d{1,9})(?!\d)")
+_P = Patterns(__file__, citation=CITATION, sources=SOURCES)
 _LONGEST_RANGE = 30  # passages: an answer is given fewer, so that a longer range is no list of them
-_PINPOINT = re.compile(r"\[\d{4}\][^\[\]\n]{2,40}\s(?:at|paras?\.?|paragraphs?)\s*$")
-"""What stands before a paragraph of a judgment: "[2024] EWCA Civ 123 at [45]"."""
-_BULLET = re.compile(r"(?:[-*•▪◦●–]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)])\s+", re.IGNORECASE)
-_MARKUP = re.compile(r"\*\*|__|^#+\s*")
-_GAPS = re.compile(r"\s+(?=[.,;:!?])|\s+(?=\s)")
 
 
 class Citation(NamedTuple):
@@ -71,9 +64,9 @@ class Verdict(NamedTuple):
 def find_citations(text: str) -> list[Citation]:
     """Return every citation of a text in order; years and paragraphs of a judgment are none."""
     return [
-        Citation(_numbers(match.group()), Span(*match.span()), bool(_SINGLE.fullmatch(match.group())))
-        for match in _CITATION.finditer(text)
-        if not _PINPOINT.search(text, match.start() - 60, match.start())
+        Citation(_numbers(match.group()), Span(*match.span()), bool(_P.single.fullmatch(match.group())))
+        for match in _P.citation.finditer(text)
+        if not _P.pinpoint.search(text, match.start() - 60, match.start())
     ]
 
 
@@ -95,12 +88,13 @@ def _numbers(citation: str) -> tuple[int, ...]:
         # nobody cites thirty sources at once: of such a range only the ends are believed
         return " ".join(map(str, range(low, high + 1) if high - low < _LONGEST_RANGE else (low, high)))
 
-    return tuple(dict.fromkeys(map(int, re.findall(r"\d+", _RANGE.sub(fill, citation)))))
+    return tuple(dict.fromkeys(map(int, re.findall(r"\d+", _P.range.sub(fill, citation)))))
 
 
 def without_places(text: str) -> str:
     """Return an answer without the list below it that says where its citations stand."""
-    return _LISTED.sub("", text)
+    listed = _P.listed.search(whole := text.rstrip())
+    return whole[: listed.start()].rstrip() if listed else text
 
 
 def claims_of(text: str) -> list[Claim]:
@@ -131,7 +125,8 @@ def _plain(raw: str, citations: Sequence[Citation]) -> str:
     """Return a sentence without its citations, bullet and markup."""
     for citation in reversed(citations):
         raw = raw[: citation.span.start] + raw[citation.span.end :]
-    return _GAPS.sub("", _MARKUP.sub("", _BULLET.sub("", raw.strip(), count=1) if _BULLET.match(raw) else raw)).strip()
+    words = _P.bullet.sub("", raw.strip(), count=1) if _P.bullet.match(raw) else raw
+    return _P.gaps.sub("", _P.markup.sub("", words)).strip()
 
 
 # ---------------------------------------------------------------- checking
@@ -218,13 +213,6 @@ def _evidence(source: Source) -> _Evidence:
 
 # ---------------------------------------------------------------- refusals
 
-_REFUSAL = re.compile(
-    r"""[^\w]*(?:.{0,60}\b)?not\s+(?:be\s+|been\s+)?(?:found|available|contained)\s+in\s+
-    (?:any\s+of\s+)?(?:the\s+|these\s+|any\s+)?(?:(?:provided|given|supplied)\s+)?
-    (?:documents?|sources?|context|excerpts?)(?:\s+(?:provided|given|supplied))?\W*""",
-    re.IGNORECASE | re.VERBOSE | re.DOTALL,
-)
-
 
 def is_refusal(text: str) -> bool:
     """Return whether a reply opens with the refusal phrase, or has it and cites nothing; small variations count.
@@ -232,7 +220,7 @@ def is_refusal(text: str) -> bool:
     A phrase after a cited statement only says what part of the question stays open.
     """
     parts = [_without_citations(text[span.start : span.end]) for span in sentences(text)]
-    said = [bool(_REFUSAL.fullmatch(part) or _foreign().fullmatch(part)) for part in parts]
+    said = [bool(_P.refusal.fullmatch(part) or _foreign().fullmatch(part)) for part in parts]
     return bool(said) and (said[0] or (any(said) and not find_citations(text)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -93,7 +94,16 @@ def law_name(title: str) -> LawName:
             codes.append(match[0])
             plain = title[match.end() :].strip(" ,") or plain
             break
-    return LawName(title, tuple(codes), plain)
+    return LawName(title, (*codes, *english_names(codes)), plain)
+
+
+def english_names(codes: Sequence[str]) -> tuple[str, ...]:
+    """Return what English calls the law of a number or an abbreviation, with its country and without."""
+    for system in systems():
+        for name in (system.data.get("english", {}).get(code) for code in codes):
+            if name:
+                return f"{system.data['adjective']} {name}", name
+    return ()
 
 
 @dataclass(frozen=True)

@@ -12,38 +12,15 @@ from typing import NamedTuple
 
 from exhibit.law.companies import ABBREVIATED, DOTTED, INITIALS, SPELT
 from exhibit.law.days import MONTHS, month_names
+from exhibit.law.patterns import Patterns
 from exhibit.law.words import is_content, stem
 
 _MONTHS = [month.lower() for month in MONTHS]
-_MONTH = r"(?P<month>" + "|".join(f"{month}|{month[:3]}" for month in _MONTHS) + r"|sept)\.?"
-_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
-_YEAR = r"(?P<year>\d{4})"
-_DATES = [
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        rf"\b{_YEAR}-(?P<m>\d\d)-(?P<day>\d\d)\b",
-        rf"\b{_DAY}\s+(?:day\s+of\s+|of\s+)?{_MONTH}(?:,?\s+{_YEAR})?\b",
-        rf"\b{_MONTH}\s+{_DAY}\b(?:,?\s+{_YEAR}\b)?",
-        rf"\b{_MONTH},?\s+{_YEAR}\b",
-        r"\b(?P<first>\d{1,2})(?P<mark>[/.])(?P<second>\d{1,2})(?P=mark)(?P<year>\d{4}|\d\d)\b",
-        r"\b(?P<first>\d{1,2})\. (?P<second>\d{1,2})\. (?P<year>\d{4})\b",
-    )
-]
-_EUROPEAN = re.compile(r"(?<![\w.,])\d{1,3}(?:(?:[.\xa0 ]\d{3})+,\d{1,2}|(?:\.\d{3}){2,})(?![\w.,]*\d)")
-"""Numbers with a point or a space for thousands that can be nothing else: `1.500,50`, `2.500.000`."""
-_NUMBER = re.compile(
-    r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+)((?:\.\d+)*)(?:(?:st|nd|rd|th)\b)?(?:\s?(thousand|million|billion|bn|m|k)\b)?"
-)
+_P = Patterns(__file__, months="|".join(f"{month}|{month[:3]}" for month in _MONTHS))
+_DATES = (_P.iso_date, _P.day_month, _P.month_day, _P.month_year, _P.numeric_date, _P.spaced_date)
 _SCALES = {"thousand": 10**3, "k": 10**3, "million": 10**6, "m": 10**6, "billion": 10**9, "bn": 10**9}
-_UNITS = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
-seventeen eighteen nineteen""".split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_VALUES = {
-    **{word: value for value, word in enumerate(_UNITS)},
-    **{word: 10 * value for value, word in enumerate(_TENS, 2)},
-}
-_SMALL = rf"(?:(?:{'|'.join(_TENS)})(?:[\s-](?:{'|'.join(_UNITS[1:10])}))?|{'|'.join(_UNITS)})"
-_SPELT = re.compile(rf"\b{_SMALL}(?:\s+hundred(?:\s+(?:and\s+)?{_SMALL})?)?(?:\s+(?:thousand|million|billion))?\b")
+_VALUES = {word: value for value, word in enumerate(_P.row("units"))}
+_VALUES |= {word: 10 * value for value, word in enumerate(_P.row("tens"), 2)}
 
 
 class Day(NamedTuple):
@@ -74,7 +51,7 @@ class Figures:
 
 def figures(text: str) -> Figures:
     """Return the numbers and dates of a text."""
-    plain = _EUROPEAN.sub(_with_point, unicodedata.normalize("NFKC", text))
+    plain = _P.european.sub(_with_point, unicodedata.normalize("NFKC", text))
     rest = plain
     dates = []
     for pattern in (*_DATES, _foreign_dates()):
@@ -119,7 +96,7 @@ def _foreign_dates() -> re.Pattern[str]:
     """Dates in words in the languages of the legal systems: `1. července 2018`, `1er juillet 2018`, `1 de julho`."""
     names = sorted(set(month_names()) - set(_MONTHS), key=len, reverse=True)
     return re.compile(
-        rf"\b(?P<day>\d{{1,2}})(?:\.|er|º|°)?\s+(?:de\s+)?(?P<foreign>{'|'.join(names)})(?:\s+(?:de\s+)?{_YEAR})?\b",
+        rf"\b(?P<day>\d{{1,2}})(?:\.|er|º|°)?\s+(?:de\s+)?(?P<foreign>{'|'.join(names)})(?:\s+(?:de\s+)?{_P.text('year')})?\b",
         re.IGNORECASE,
     )
 
@@ -134,11 +111,11 @@ def _month(name: str) -> int:
 
 def in_digits(plain: str) -> str:
     """Return a text in small letters with every number in plain digits: `thirty` is 30, and `1.5 million` 1500000."""
-    return _NUMBER.sub(lambda match: f"{_digit(match)} ", _SPELT.sub(_value, plain))
+    return _P.number.sub(lambda match: f"{_digit(match)} ", _P.spelt.sub(_value, plain))
 
 
 def _digits(plain: str) -> Iterator[str]:
-    yield from map(_digit, _NUMBER.finditer(plain))
+    yield from map(_digit, _P.number.finditer(plain))
 
 
 def _digit(match: re.Match[str]) -> str:
@@ -153,7 +130,7 @@ def _digit(match: re.Match[str]) -> str:
 
 def _spelt(plain: str) -> Iterator[tuple[str, str]]:
     """Yield the numbers that are written in words, and the words."""
-    for match in _SPELT.finditer(plain):
+    for match in _P.spelt.finditer(plain):
         yield _value(match), match.group()
 
 
@@ -171,19 +148,10 @@ def _value(match: re.Match[str]) -> str:
 
 # ---------------------------------------------------------------- expected answers
 
-_TOKEN = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+")
-_WRITTEN = (
-    (re.compile(r"us\s?\$|\$|\b(?:us )?dollars?\b"), " usd "),
-    (re.compile(r"£|\bpounds?(?: sterling)?\b"), " gbp "),
-    (re.compile(r"€|\beuros?\b"), " eur "),
-    (re.compile(r"%|\bper\s?cent\b"), " percent "),
-    (re.compile(r"\b[a-z]\.(?:[a-z]\.)+"), lambda match: match.group().replace(".", "") + " "),  # l.l.c.
-)
+_WRITTEN: dict[str, str] = _P.entries["written"]
 _CURRENCIES = frozenset({"usd", "gbp", "eur"})
-_ANSWER_UNITS = frozenset(map(stem, "day week month year hour minute percent".split()))
-_KINDS = frozenset(map(stem, "calendar business working clear consecutive full".split()))
-"""What may stand between a number and its unit."""
-_NOT = frozenset("not no never neither nor none cannot without".split())
+_ANSWER_UNITS, _KINDS = (frozenset(map(stem, _P.row(name))) for name in ("answer_units", "unit_kinds"))
+_NOT = _P.words("denials")
 _FORMS = frozenset(form.replace(".", "").lower() for form in (*ABBREVIATED, *SPELT, *INITIALS, *DOTTED))
 _POLAR = frozenset({"yes", "no"})
 
@@ -234,9 +202,10 @@ def _has_parts(wanted: _Said, given: _Said) -> bool:
 def _said(text: str) -> _Said:
     told = figures(text)
     plain = in_digits(told.rest)
-    for pattern, written in _WRITTEN:
-        plain = pattern.sub(written, plain)
-    found = _TOKEN.findall(plain)
+    for word, pattern in _WRITTEN.items():
+        plain = re.sub(pattern, f" {word} ", plain)
+    plain = _P.dotted.sub(lambda match: match.group().replace(".", "") + " ", plain)
+    found = _P.token.findall(plain)
     # thirty (30) is one number
     tokens = [token for at, token in enumerate(found) if not (at and token[0].isdigit() and token == found[at - 1])]
     words = [token if token[0].isdigit() else stem(token) for token in tokens]

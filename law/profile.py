@@ -14,22 +14,18 @@ from exhibit.law.companies import FORM, SHOUTED
 from exhibit.law.days import MONTH
 from exhibit.law.editions import read_edition
 from exhibit.law.names import without_ending
+from exhibit.law.patterns import Patterns
 from exhibit.law.structure.lines import Line, read_opening
 
-_SMALL = frozenset("a an and as at by for from in of on or the to under with".split())
-_WORD = re.compile(r"[^\W_][\w'’.]*")
-_CAPITALS = SHOUTED | frozenset("dba ii iii iv uk us usa".split())
+_P = Patterns(__file__, month=MONTH, form=FORM)
+_SMALL, _ABBREVIATED, _ROLES = map(_P.words, ("small", "abbreviated", "roles"))
+_CAPITALS = SHOUTED | _P.words("capitals")
 """Legal forms, numbers and countries that are capitals in any case."""
-_ABBREVIATED = frozenset("ltd mr mrs dr st jr sr".split())
-_VOWEL = re.compile(r"[aeiouy]", re.IGNORECASE)
-_CUT = re.compile(r"(?:,\s?\w|(?<![\s\"'“”‘’(\[;,:-])[\s\"'“”‘’(\[;,:-]+)$")
-"""What an annotator's hand left at the end of a name: an open bracket, the first letter of the next word."""
-_SPACES = re.compile(r"\s+")
 
 
 def tidy(name: str) -> str:
     """Return a name on one line, in title case when the source shouts."""
-    name = _CUT.sub("", _SPACES.sub(" ", name).strip(" ;,"))
+    name = _P.cut.sub("", _P.spaces.sub(" ", name).strip(" ;,"))
     return title_case(name) if name.isupper() else name
 
 
@@ -41,12 +37,12 @@ def title_case(text: str) -> str:
         if lower in _SMALL and match.start():
             return lower
         letters = lower.replace(".", "")
-        if letters in _CAPITALS or "." in lower[:-1] or (len(letters) > 1 and not _VOWEL.search(letters)):
+        if letters in _CAPITALS or "." in lower[:-1] or (len(letters) > 1 and not _P.vowel.search(letters)):
             # LLC, S.p.A., NCC: initials, not words; but Ltd., Corp. and Mr. are words
             return match.group() if letters not in _ABBREVIATED else lower[:1].upper() + lower[1:]
         return lower[:1].upper() + lower[1:]
 
-    return _WORD.sub(word, text)
+    return _P.word.sub(word, text)
 
 
 # ---------------------------------------------------------------- the first page of a contract
@@ -57,19 +53,6 @@ _NEAR = 3000
 
 # ---------------------------------------------------------------- the kind of document
 
-_KIND = re.compile(r"\b(?:agree+ments?|undertaking|deed|contract|requirements)\b", re.IGNORECASE)
-_OPENING = re.compile(
-    r"^[^\S\n]*+this ((?:[^\s.;:“”\"()]+ ){1,12}?(?:agreement|undertaking|deed))\b", re.IGNORECASE | re.MULTILINE
-)
-_LABEL = re.compile(
-    r"^\W*(?:an?\s+)?(?:(?:exhibit|annex|attachment|appendix|schedule)\s+[\w()]{1,8}\s*[-–—:.]?\s+)?", re.IGNORECASE
-)
-"""`Exhibit (d)(5)`, `Annex III –`, and the article of `An Example of …`."""
-_TAIL = re.compile(r"(?:(?<!\s)\s*[(\[].*|(?<!\s)\s+(?:between|dated|by and)\b.*|(?<=[a-z])\d+)$", re.IGNORECASE)
-"""What follows the name on its line: brackets, the parties, the mark of a footnote."""
-_PROSE = re.compile(r"\s*(?:this|these|in|the parties|whereas|i|we|by|our|your|please|thank|\d+)\b", re.IGNORECASE)
-_LETTER = re.compile(r"^[^\S\n]*+(?:dear\b|(?:ladies and )?gentlemen\b)", re.IGNORECASE | re.MULTILINE)
-
 
 def kind_of(text: str) -> str:
     """Return what a document calls itself, `Mutual Non-Disclosure Agreement`; empty when it does not say."""
@@ -78,17 +61,17 @@ def kind_of(text: str) -> str:
     for before, line in zip(["", *lines], lines, strict=False):
         if len(line) > 160:
             break  # the text has begun: a later "agreement" is no heading
-        if _PROSE.match(line):
+        if _P.prose.match(line):
             continue
-        heading = _TAIL.sub("", _TAIL.sub("", _LABEL.sub("", line))).strip(" .:-–—_")
+        heading = _P.tail.sub("", _P.tail.sub("", _P.label.sub("", line))).strip(" .:-–—_")
         if heading and " " not in heading:
-            heading = f"{_LABEL.sub('', before)} {heading}".strip()  # "… AND PERMITTED USE" over "AGREEMENT"
-        if _KIND.search(heading) and " " in heading and ":" not in heading:
+            heading = f"{_P.label.sub('', before)} {heading}".strip()  # "… AND PERMITTED USE" over "AGREEMENT"
+        if _P.kind.search(heading) and " " in heading and ":" not in heading:
             return _calm(heading)
-    opening = _OPENING.search(text)
+    opening = _P.opening.search(text)
     if opening:
         return _calm(opening[1])
-    return "Letter Agreement" if _LETTER.search(text) else ""
+    return "Letter Agreement" if _P.letter.search(text) else ""
 
 
 def _plain(text: str) -> str:
@@ -104,57 +87,19 @@ def _calm(heading: str) -> str:
 
 # ---------------------------------------------------------------- the parties
 
-_NAME_PART = r"[A-Z0-9À-Þ][\w&.'’/+-]*"
-_NAME = (
-    rf"(?P<name>(?:[Tt]he )?{_NAME_PART}(?:(?: | & | (?:of|for|de|du|in|on|e|the) (?:the )?){_NAME_PART}|,? {FORM}|"
-    r" \((?i:pty|proprietary|private|pvt)\))*)"
-)
-_NUMBER = r"(?:\(?(?:\d\.?\d?|[ivx]{1,3}|[A-D])[.)]{1,2}\s+|\d\s+)?"
-_AND = r"(?:and|AND|And)\b[\s:;,-]*"
-_FIRST = re.compile(
-    rf"(?:(?:\b[Bb]etween|\bBETWEEN|\b[Aa]mong|\bAMONG)(?![A-Za-z])|^\W*(?:\d\W+)?(?:PARTIES|Parties)\b)[\s:,;-]*"
-    rf"{_NUMBER}(?:{_NAME})?",
-    re.MULTILINE,
-)
-_JOINED = re.compile(rf"\s+(?P<and>{_AND}){_NAME}")
-_NEXT = re.compile(
-    rf"(?:[)”\",;\]_\d]\s*\b{_AND}|\)[,;]\s+(?!{_AND})|^\W*{_AND}|^(?=\(\d)){_NUMBER}{_NAME}", re.MULTILINE
-)
-_HAS_FORM = re.compile(rf"\b{FORM}(?=\W|$)")
-_ALIAS = re.compile(r"[^“”\"()]{0,260}\([^()“”\"]{0,90}?(?:[“”\"‘'’]|the [A-Z]\w+\))")
-"""`… a Delaware corporation (the "Company")`: what stands before it is a party."""
-_APART = re.compile(r"\s*(?:[\n,;(]|$|(?:whose|of|having|with|located|an?|as|in)\b)")
-_BODY = re.compile(
-    r"\n\W{0,60}+(?:\d[.)]?\s{0,20})?(?:whereas|background|recital|introduction|interpretation|definition|table of|"
-    r"preamble|now\b|operative|the parties|purpose|confiden|non.?disclosure|obligation|contents|it is|"
-    r"in consideration)",
-    re.IGNORECASE,
-)
-_NO_NAME = re.compile(
-    r"\b(?:agree\w*|confidential\w*|terms|parties|party|whereas|undersigned|consideration|insert|name|individuals?)\b",
-    re.IGNORECASE,
-)
-_ROLES = frozenset(
-    "a an and the of company client customer vendor supplier contractor recipient discloser provider buyer seller "
-    "visitor bidder participant distributor borrower person firm organization organisation entity corporation "
-    "candidate mentor division inventor owner your you i ii iv we each this address date purpose background in on no "
-    "day page part full data not its other us both represented registration number".split()
-)
-"""Words that name nobody by themselves."""
-
 
 def parties_of(text: str) -> list[str]:
     """Return the parties that the first page names, in its order; blanks and placeholders are nobody."""
     text = _plain(text)
-    for first in _FIRST.finditer(text):
+    for first in _P.between.finditer(text):
         # `between A, a Delaware corporation ("A"), and B …` is one paragraph, `BETWEEN:` the head of a list
         paragraph = text.find("\n", first.end() + 60)
         listed = "\n" in text[first.start() : paragraph]
         end = first.start() + 700 if listed or paragraph < 0 else paragraph
         region = text[first.start() : end]
-        body = _BODY.search(region, 12)
+        body = _P.body.search(region, 12)
         region = region[: body.start()] if body else region
-        again = _FIRST.match(region)
+        again = _P.between.match(region)
         names = list(dict.fromkeys(_names(region, again, listed))) if again else []
         if names:
             return names
@@ -163,8 +108,8 @@ def parties_of(text: str) -> list[str]:
 
 def _names(region: str, first: re.Match[str], listed: bool) -> Iterator[str]:
     name, at = _name(first, region, listed), first.end()
-    joined = _JOINED.match(region, at)
-    if joined and name and not _HAS_FORM.search(name) and not joined["and"].isupper():
+    joined = _P.joined.match(region, at)
+    if joined and name and not _P.has_form.search(name) and not joined["and"].isupper():
         name, at = f"{name} and {joined['name']}", joined.end()  # "Department of Health and Mental Hygiene"
         joined = None
     if name:
@@ -172,21 +117,21 @@ def _names(region: str, first: re.Match[str], listed: bool) -> Iterator[str]:
     if joined:
         at = joined.end()
         yield from filter(None, [_name(joined, region, True)])
-    for match in _NEXT.finditer(region, at):
+    for match in _P.next.finditer(region, at):
         yield from filter(None, [_name(match, region, listed)])
 
 
 def _name(match: re.Match[str], region: str, listed: bool) -> str:
     """Return the name at a place where a party may stand, or nothing."""
     name: str = match["name"] or ""
-    forms = list(_HAS_FORM.finditer(name))
+    forms = list(_P.has_form.finditer(name))
     if forms:
         name = name[: forms[-1].end()]  # an address may follow
     words = re.findall(r"[\w'’]+", name.lower())
-    if len(name) < 3 or _NO_NAME.search(name) or words[0].isdigit() or all(word in _ROLES for word in words):
+    if len(name) < 3 or _P.no_name.search(name) or words[0].isdigit() or all(word in _ROLES for word in words):
         return ""
     end = match.start("name") + len(name)
-    if not (forms or _ALIAS.match(region, end) or (listed and _APART.match(region, end))):
+    if not (forms or _P.alias.match(region, end) or (listed and _P.apart.match(region, end))):
         return ""
     name = name.removeprefix("The ").removeprefix("the ").rstrip(" ," if forms else " ,.")
     return name if len(words) < 3 and len(words[0]) < 5 else tidy(name)  # JEA and SAP AG are no shouts
@@ -194,14 +139,10 @@ def _name(match: re.Match[str], region: str, listed: bool) -> str:
 
 # ---------------------------------------------------------------- the date
 
-_DATE = re.compile(
-    rf"\b{MONTH} \d{{1,2}}(?:st|nd|rd|th)? ?, ?\d{{4}}\b|\b\d{{1,2}}(?:st|nd|rd|th)? {MONTH},? \d{{4}}\b"
-)
-
 
 def date_of(text: str) -> str:
     """Return the first full date near the beginning, as it is written; empty when there is none."""
-    date = _DATE.search(_plain(text), 0, _NEAR // 3)
+    date = _P.date.search(_plain(text), 0, _NEAR // 3)
     return date[0].replace(" ,", ",") if date else ""
 
 
@@ -252,60 +193,32 @@ def _paragraphs(lines: list[Line]) -> str:
     return "".join(pieces).strip("\ufeff\u200b \n")
 
 
-_EXHIBIT = re.compile(r"^.*(?:^|[\W_])EX-?\d{1,3}(?:\.\d+)*[-_ ]+(?=\D)", re.IGNORECASE)
-
-
 def _named(filename: str) -> str:
     """Return what a file's name says: of a filing `…_EX-10.1_Reseller Agreement` the last part."""
     stem = without_ending(unquote(PurePath(filename).name).split("||")[0])
-    return tidy(_EXHIBIT.sub("", stem).replace("_", " "))
+    return tidy(_P.exhibit.sub("", stem).replace("_", " "))
 
 
 # ---------------------------------------------------------------- the kind
 
 AGREED = frozenset({"contract", "nda", "merger agreement"})
-_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("rules", re.compile(
-        r"\A(?:part \d{1,3} ?[a-z]? ?[-–—:]|(?:.{0,300}\n){0,4}?.{0,20}\bcontents of this part\b|"
-        r"(?:.{0,120}\n){0,3}?(?:.{0,60}\brules (?:of|19|20)|.{0,40}procedure rules))", re.I)),
-    ("practice direction", re.compile(
-        r"\A(?:.{0,160}\n){0,4}?.{0,40}\b(?:practice direction|cyfarwyddyd ymarfer)", re.I)),
-    ("court guide", re.compile(r"\A[^.;]{0,400}?\b(?:court|bench|chancery|division|tribunal)s?\s+guide\b", re.I)),
-    ("judgment", re.compile(
-        r"\A(?:.{0,120}\n){0,6}?.{0,60}(?:\[\d{4}\] (?:EWHC|EWCA|UKSC|UKPC|UKHL)|neutral citation)", re.I)),
-    ("legislation", re.compile(
-        r"\A(?:.{0,200}\n){0,12}?.{0,120}(?:\bbe it enacted\b|\bstatutory instruments?\b|\bact (?:18|19|20)\d\d\b|"
-        r"\bpublic law \d|"
-        r"\b(?:regulation|directive|decision) \(?(?:EU|EC|EEC)\)?|\b(?:regulations|order) (?:19|20)\d\d\b)", re.I)),
-)  # fmt: skip
-_PRIVACY = re.compile(r"\bprivacy (?:policy|statement|notice)\b", re.IGNORECASE)
-_PERSONAL = re.compile(
-    r"\b(?:personal(?:ly identifiable)? (?:information|data)|your (?:information|privacy|data)|cookies)\b",
-    re.IGNORECASE,
-)
-_TERMS = re.compile(r"\b(?:terms (?:of (?:service|use)|and conditions)|conditions of (?:sale|use))\b", re.IGNORECASE)
-_CONFIDENTIAL = re.compile(r"non-? ?disclosure|confidential|\bnda\b|secrecy", re.IGNORECASE)
-_MERGER = re.compile(
-    r"\bmerger\b|plan of reorgani[sz]ation|business combination|\bcombination agreement|\btransaction agreement",
-    re.IGNORECASE,
-)
 
 
 def _kind(text: str, document: Document, name: str) -> str:
     """Return what sort of document it is, by its first lines, its own name, and what it speaks of."""
     called = kind_of(text)
-    if _MERGER.search(called) or re.search(r"\bagreement and plan of merger\b", text[:1500], re.IGNORECASE):
+    if _P.merger.search(called) or _P.plan.search(text[:1500]):
         return "merger agreement"
-    for kind, pattern in _KINDS:
-        if pattern.search(text):
-            return kind
-    if _CONFIDENTIAL.search(called) or (not called and _CONFIDENTIAL.search(name)):
+    if kind := _P.first("kinds", text):
+        return kind
+    if _P.confidential.search(called) or (not called and _P.confidential.search(name)):
         return "nda"
-    if _PRIVACY.search(text[:500]) or (len(_PERSONAL.findall(document.text[: 4 * _PROFILE_NEAR])) >= 6 and not called):
+    personal = _P.personal.findall(document.text[: 4 * _PROFILE_NEAR])
+    if _P.privacy.search(text[:500]) or (len(personal) >= 6 and not called):
         return "privacy policy"
-    if called or parties_of(text) or re.search(r"\b(?:agreement|contract|deed|lease)\b", name, re.IGNORECASE):
+    if called or parties_of(text) or _P.agreed.search(name):
         return "contract"
-    if _TERMS.search(text[:500]):
+    if _P.terms.search(text[:500]):
         return "terms"
     return ""
 
@@ -322,49 +235,35 @@ def _contract_title(text: str, name: str) -> str:
 
 def _first_line(text: str, _: str) -> str:
     """Return the first line that names a part or a direction, `Part 36 - Offers to settle`."""
-    line = re.search(
-        r"^(?:Document: *)?((?:pre-action )?(?:practice direction|cyfarwyddyd ymarfer|part \d).*)$",
-        text[:2000],
-        re.I | re.M,
-    )
-    line = line or re.search(r"^(.{3,160})$", text, re.M)
+    line = _P.part_line.search(text[:2000]) or _P.any_line.search(text)
     return _shortened(line[1]) if line else ""
 
 
 def _guide(text: str, _: str) -> str:
     opening = " ".join(text[:800].split())
-    match = re.search(
-        r"\b(?:The )?(?:(?!The\b)(?:[A-Z][\w’'-]*|&|and|of|for|the) ){1,9}Guide\b(?: (?:19|20)\d\d)?", opening
-    )
+    match = _P.guide.search(opening)
     return match[0] if match else ""
 
 
 def _law(text: str, _: str) -> str:
-    match = re.search(
-        r"^.{0,140}\b(?:act|regulations|order|rules|code) (?:18|19|20)\d\d\b|"
-        r"^.{0,40}\b(?:regulation|directive|decision) \(?(?:EU|EC|EEC)\)?.{0,100}",
-        text[:3000], re.I | re.M,
-    )  # fmt: skip
+    match = _P.law.search(text[:3000])
     return _shortened(match[0]) if match else _first_line(text, "")
 
 
 def _policy(text: str, name: str) -> str:
     """Return `… Privacy Policy`: the line that says so, else the service's name, which is the file's."""
-    line = re.search(r"^.{0,50}\bprivacy (?:policy|statement|notice)\W*$", text[:600], re.I | re.M)
-    if line and len(line[0].split()) > 2 and not re.match(r"(?:this|our|the|your)\b", line[0], re.I):
+    line = _P.policy_line.search(text[:600])
+    if line and len(line[0].split()) > 2 and not _P.policy_prose.match(line[0]):
         return _shortened(line[0])
-    return name if _PRIVACY.search(name) else f"{re.sub(r' ?[0-9]$', '', name)} Privacy Policy"
+    return name if _P.privacy.search(name) else f"{re.sub(r' ?[0-9]$', '', name)} Privacy Policy"
 
 
 def _shortened(line: str) -> str:
-    line = _SPACED.sub(r"\1", " ".join(line.split()).strip(" .:-–—"))
-    calm = _DIRECTION.sub(lambda match: match[0].upper(), _calm(line))
+    line = _P.spaced.sub(r"\1", " ".join(line.split()).strip(" .:-–—"))
+    calm = _P.direction.sub(lambda match: match[0].upper(), _calm(line))
     return calm if len(calm) <= _LONGEST_TITLE else calm[: calm.rfind(" ", 0, _LONGEST_TITLE)].rstrip(" ,;:-–—")
 
 
-_SPACED = re.compile(r"(?<=\bdirection )(\d+) (?=[a-z]\b)", re.IGNORECASE)
-"""`Practice Direction 7 A` is 7A."""
-_DIRECTION = re.compile(r"(?<=Direction )\d+[a-z]{1,2}\b")
 _TITLES: dict[str, Callable[[str, str], str]] = {
     "practice direction": _first_line,
     "rules": _first_line,
@@ -376,24 +275,16 @@ _TITLES: dict[str, Callable[[str, str], str]] = {
 
 # ---------------------------------------------------------------- the date
 
-_DAY_OF = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)? day of ({MONTH}),? ((?:19|20)\d\d)\b", re.IGNORECASE)
-_STATED = re.compile(
-    rf"\b(?:dated|as of|effective|updated|revised|modified|issued|date)\b[^.\n]{{0,30}}?"
-    rf"({MONTH} \d{{1,2}}, ?\d{{4}}|\d{{1,2}} {MONTH},? \d{{4}})",
-    re.IGNORECASE,
-)
-_MONTHLY = re.compile(rf"\b{MONTH} (?:19|20)\d\d\b")
-
 
 def _date(text: str, kind: str) -> str:
     """Return the document's own date as it is written: the first full one, or the one that `dated` leads to."""
     if kind in {"practice direction", "rules"}:
         return ""  # the dates in them are those of other laws
     if kind in {"court guide", "judgment"}:
-        month = _MONTHLY.search(text[:800])
+        month = _P.monthly.search(text[:800])
         return date_of(text[:800]) or (month[0] if month else "")
-    day = _DAY_OF.search(text[:3000])
-    stated = _STATED.search(text[:4000])
+    day = _P.day_of.search(text[:3000])
+    stated = _P.stated.search(text[:4000])
     return (
         date_of(text) or (f"{day[1]} {day[2].title()} {day[3]}" if day else "") or (tidy(stated[1]) if stated else "")
     )

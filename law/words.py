@@ -9,6 +9,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from exhibit.law.patterns import Patterns
+
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _RUN = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
@@ -20,27 +22,8 @@ _LETTERS = {code: chr(code).lower() if chr(code).isalpha() else " " for code in 
 PART = "#"
 """In front of a part of a word, so that it is not taken for one."""
 _APOSTROPHES = str.maketrans("’‘ʼ", "'''")
-
-_STOP = frozenset(
-    """a about above according after again against all also am an and any are as at be because been before being below
-    between both but by can cannot could consider did do does doing done during each either else every for from
-    further had has have having he her here hers him his how however i if in into is it its itself just like may me
-    might more most must my neither no nor not of off on one only or other others our out over own per please said
-    same shall she should so some such than that the their them then there these they this those through thus to too
-    under until up upon us very was we were what when where whether which while who whom whose why will with within
-    without would yes yet you your
-    forth foregoing hereby herein hereof hereto hereunder hereinafter notwithstanding pursuant set thereby therein
-    thereof thereto thereunder whereas wherein
-    accordance answer context document documents found says source sources state stated states provide provided
-    provides""".split()
-)
-"""Words that any passage has: English ones, those of legal drafting, and those that answers frame their claims with."""
-
-_ENDINGS = frozenset(
-    """ifications ification ifying ified ifies ify ations ation ating ators ator ated ates ate itions ition itive
-    ivity ively ives ive ments ment ions ion ings ing ities ity ably able ibly ible ances ance ences ence ants ant
-    ents ent ures ure als al ers er ors or edly ed ies ied ly es s e y""".split()
-)
+_P = Patterns(__file__)
+_STOP, _ENDINGS = _P.words("stop"), _P.words("endings")
 _LENGTHS = sorted({len(ending) for ending in _ENDINGS}, reverse=True)
 """Of one length a word has one ending at most: the longest is looked for first."""
 _SHORT = frozenset({"s", "es", "e", "ed", "ing"})

@@ -195,7 +195,7 @@ def parser_of(
 
 HIDDEN = argparse.SUPPRESS
 _UNKNOWN = re.compile(r"unrecognized arguments: (\S+)")
-_WRONG = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)")
+_WRONG = re.compile(r"invalid choice: '([^'\n]*)' \(choose from ([^\n]*)")
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,7 @@ from protego import Protego
 
 
 class Rules:
-    """What one robot may do on one host: everything, where nothing is said."""
+    """What one robot may do on one host, by its own groups or those for everybody; without any, everything."""
 
     def __init__(self, robot: str = "", text: str = "") -> None:
         self._robot = robot
@@ -21,8 +21,3 @@ class Rules:
         """Tell whether a path, with its query, may be fetched."""
         # with a host, which rules do not look at: a path such as //x would be taken for one
         return bool(self._parsed.can_fetch(f"http://host{path}", self._robot))
-
-
-def rules_for(robot: str, text: str) -> Rules:
-    """Return the rules of a robots.txt for a robot: its own groups, or else those for everybody."""
-    return Rules(robot, text)

@@ -24,7 +24,7 @@ ROOMS = (
 OUTSIDE = ("training", "bench")
 """They use the rooms, and no room uses them."""
 ONE_EACH = {
-    "Query": "rag/questions/question.py",
+    "Query": "rag/questions.py",
     "Passage": "evaluation/cases.py",
     "Run": "exhibit/runs.py",
     "Line": "law/structure/lines.py",

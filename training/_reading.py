@@ -12,7 +12,7 @@ from pathlib import Path
 from exhibit.evidence import Span
 from exhibit.rag.config import Config
 from exhibit.rag.ingest import Preparation, Prepared
-from exhibit.rag.questions.question import understand
+from exhibit.rag.questions import understand
 from exhibit.schemas.errors import BundleError, DocumentError
 from exhibit.schemas.models import Gold
 from exhibit.storage.bundle import Bundle, open_bundle

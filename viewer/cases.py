@@ -67,12 +67,12 @@ def outcome(row: RunQuestion) -> str:
     return "answered rightly" if right else "right passage, another answer"
 
 
-def explain(row: RunQuestion) -> str:
-    """Return why a question has its outcome, with the evidence for it."""
+def reasons(row: RunQuestion) -> list[str]:
+    """Return why a question has its outcome, a sentence each, with the evidence for it at the end."""
     name = outcome(row)
     if name == "failed":
-        return f"{OUTCOMES[name].meaning} The error: {row.reply.error or 'unknown'}"
-    return " ".join(filter(None, (_STAGES.get(row.stage or ""), OUTCOMES[name].meaning, row.evidence)))
+        return [OUTCOMES[name].meaning, "The error:", row.reply.error or "unknown"]
+    return [*filter(None, (_STAGES.get(row.stage or ""), OUTCOMES[name].meaning, row.evidence))]
 
 
 _LONGEST = 20_000
@@ -122,7 +122,7 @@ class Block:
         reply, at = row.reply, placed(row)
         return {
             "verdict": outcome(row),
-            "why": explain(row),
+            "why": reasons(row),
             "answer": cut(reply.answer or "", _LONGEST),
             "refused": reply.refused,
             "error": cut(reply.error, _LONGEST),

@@ -76,7 +76,11 @@ def _body(
     left_out = [f"{name}: {line}" for name, one in zip(names[1:], overlaps, strict=True) for line in not_compared(one)]
     return render(
         "compare.html.j2",
-        runs=list(zip(names, map(when, matching.runs), matching.tallies, strict=True)),
+        language=meta["language"],
+        runs=[
+            (run.name, when(run, meta["language"]), tally)
+            for run, tally in zip(matching.runs, matching.tallies, strict=True)
+        ],
         meta=meta,
         notes=notes,
         grids=grids,

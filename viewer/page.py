@@ -79,13 +79,29 @@ def languages() -> list[str]:
     return ["en", *sorted(path.stem for path in _LANGUAGES.glob("*.toml"))]
 
 
+@cache
+def _texts(language: str) -> dict[str, Any]:
+    """Return a language's file, English = translation: texts of templates and scripts, and `words` put into them."""
+    if language == "en":
+        return {"words": {}}
+    return tomllib.loads((_LANGUAGES / f"{language}.toml").read_text(encoding="utf-8"))
+
+
+def words(language: str) -> dict[str, str]:
+    """Return what a language calls the names and sentences that the program puts into a page."""
+    return dict(_texts(language)["words"])
+
+
+def say(language: str, text: str, **values: object) -> str:
+    """Return a text in a language, filled with values; in English where its file does not know it."""
+    other: str = _texts(language)["words"].get(text, text)
+    return other.format(**values) if values else other
+
+
 def translated(source: str, language: str) -> str:
     """Return a template or a script in another language: whole texts that its file knows, in quotes or between tags."""
-    if language == "en":
-        return source
-    words = tomllib.loads((_LANGUAGES / f"{language}.toml").read_text(encoding="utf-8"))
-    for english, other in words.items():
-        for first, last in ('""', "``", "><"):
+    for english, other in _texts(language).items():
+        for first, last in ('""', "``", "><") if english != "words" else ():
             source = source.replace(f"{first}{english}{last}", f"{first}{other}{last}")
     return source
 
@@ -100,6 +116,10 @@ def _xml(text: str) -> str:
     return _NO_XML.sub("\ufffd", text)
 
 
+def _fill(text: str, *values: object) -> str:
+    return text.format(*values)
+
+
 @cache
 def _environment(language: str) -> Environment:
     # kept: to compile the templates takes longer than to fill them for a small run
@@ -110,7 +130,7 @@ def _environment(language: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"plain": plain, "xml": _xml}
+    environment.filters |= {"plain": plain, "xml": _xml, "t": lambda text: say(language, str(text)), "fill": _fill}
     return environment
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,10 +17,10 @@ from exhibit.evaluation.statistics import Difference
 from exhibit.evaluation.terminal import Scale, read_scale
 from exhibit.schemas.run import REPORT, Estimate, Means
 from exhibit.schemas.run_folder import RunFolder
-from exhibit.viewer.cases import OUTCOMES, explain
+from exhibit.viewer.cases import OUTCOMES, reasons
 from exhibit.viewer.drawing import Record
 from exhibit.viewer.listing import Matching, Tally
-from exhibit.viewer.page import render
+from exhibit.viewer.page import render, say
 from exhibit.viewer.plots import make_plots, shares
 from exhibit.viewer.view import View
 
@@ -158,6 +159,7 @@ def write_report(folder: Path, **how: Any) -> Path:
 
 def _body(matching: Matching, meta: Record, notes: list[str]) -> str:
     [run], [tally] = matching.runs, matching.tallies
+    language = meta["language"]
     columns, scale = run_columns(run), read_scale()
     total = tally.total()
     several = {"All": total} if len(tally.outcomes) > 1 else {}
@@ -167,10 +169,11 @@ def _body(matching: Matching, meta: Record, notes: list[str]) -> str:
         tally=tally,
         meta=meta,
         notes=notes,
-        tested=tested(run, tally),
-        headlines=headlines(run),
+        language=language,
+        tested=tested(run, tally, language),
+        headlines=headlines(run, language),
         tiles=tiles(tally),
-        looks=worth_looking_at(tally),
+        looks=worth_looking_at(tally, language),
         shares=shares(several | tally.outcomes),
         kinds=[(name, OUTCOMES[name].meaning, total[name]) for name in reversed(OUTCOMES) if total[name]],
         groups=by_group(metric_rows(columns, None, scale)),
@@ -220,28 +223,33 @@ class Look(NamedTuple):
     why: str
 
 
-def tested(run: RunFolder, tally: Tally) -> str:
+def tested(run: RunFolder, tally: Tally, language: str = "en") -> str:
     """Return what was tested, on how much, and when."""
-    told = run.settings
-    if (run.config.target or "builtin") == "builtin":
-        system = f"The built-in pipeline, preset {told['preset']}," if "preset" in told else "The built-in pipeline"
-    else:
+    told, t = run.settings, partial(say, language)
+    if (run.config.target or "builtin") != "builtin":
         address = told.get("target_url")
-        system = f"The system at {address}" if address else f"The target {run.config.target}"
+        system = t("The system at {name}" if address else "The target {name}", name=address or run.config.target)
+    elif "preset" in told:
+        system = t("The built-in pipeline, preset {preset},", preset=told["preset"])
+    else:
+        system = t("The built-in pipeline")
     files = [entry.files for entry in run.config.datasets.values()]
-    documents = f" about {sum(filter(None, files)):,} documents" if all(files) else ""
+    documents = t(" about {files:,} documents", files=sum(filter(None, files))) if all(files) else ""
     names = run.datasets
-    listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-    return f"{system} was asked {tally.questions:,} questions{documents} of {listed} {when(run)}."
+    listed = names[0] if len(names) == 1 else t("{names} and {last}", names=", ".join(names[:-1]), last=names[-1])
+    return t(
+        "{system} was asked {questions:,} questions{documents} of {names} {when}.",
+        system=system, questions=tally.questions, documents=documents, names=listed, when=when(run, language),
+    )  # fmt: skip
 
 
-def when(run: RunFolder) -> str:
+def when(run: RunFolder, language: str = "en") -> str:
     """Return the day and the time that a run began."""
     try:
         began = datetime.fromisoformat(run.provenance.started)
     except ValueError:
-        return "at an unknown time"
-    return f"on {began.day} {began:%B %Y} at {began:%H:%M} UTC"
+        return say(language, "at an unknown time")
+    return say(language, "on {began.day} {began:%B %Y} at {began:%H:%M} UTC", began=began)
 
 
 def headline_of(run: RunFolder, dataset: str, means: Means) -> str | None:
@@ -259,7 +267,7 @@ def _far(metric: str) -> int:
     return abs(int(depth) - _DEPTH) if depth.isdecimal() else 0
 
 
-def headlines(run: RunFolder) -> list[str]:
+def headlines(run: RunFolder, language: str = "en") -> list[str]:
     """Return a sentence for each headline metric: its value for each benchmark that it sums up, with the interval."""
     by_metric: dict[str, dict[str, Estimate]] = defaultdict(dict)
     for name in run.datasets:
@@ -270,16 +278,21 @@ def headlines(run: RunFolder) -> list[str]:
     sentences = []
     for metric, estimates in by_metric.items():
         depth = metric.partition("@")[2]
-        title = about(metric).title + (f" in the first {depth} passages" if depth else "")
-        parts = [f"{_figure(metric, one, first=not at)} for {name}" for at, (name, one) in enumerate(estimates.items())]
-        sentences.append(f"{title}: {'; '.join(parts)}.")
+        far = say(language, " in the first {depth} passages", depth=depth) if depth else ""
+        parts = [
+            say(language, "{figure} for {name}", figure=_figure(metric, one, language, first=not at), name=name)
+            for at, (name, one) in enumerate(estimates.items())
+        ]
+        sentences.append(f"{say(language, about(metric).title)}{far}: {'; '.join(parts)}.")
     return sentences
 
 
-def _figure(metric: str, one: Estimate, *, first: bool) -> str:
+def _figure(metric: str, one: Estimate, language: str, *, first: bool) -> str:
     told = about(metric)
-    what = "95% interval " if first else ""
-    ends = f" ({what}{told.in_words(one.ci95[0])} to {told.in_words(one.ci95[1])})" if one.ci95 else ""
+    ends = ""
+    if one.ci95:
+        low, high = map(told.in_words, one.ci95)
+        ends = say(language, " (95% interval {low} to {high})" if first else " ({low} to {high})", low=low, high=high)
     return f"{told.in_words(one.mean)}{told.unit_behind}{ends}"
 
 
@@ -296,8 +309,11 @@ def tiles(tally: Tally) -> list[Tile]:
     return [tile for tile in told if tile.of and (tile.number or tile.words != "failed")]
 
 
-def worth_looking_at(tally: Tally) -> list[Look]:
+def worth_looking_at(tally: Tally, language: str = "en") -> list[Look]:
     """Return the questions to look at first: of each of the most serious kinds of fault, the surest mistake."""
     kinds = [name for name in OUTCOMES if name in tally.worst and name != "failed"][:_WORTH]
     rows = [(name, tally.worst[name]) for name in kinds]
-    return [Look(f"{row.dataset}/{row.id}", row.question, name, explain(row)) for name, row in rows]
+    return [
+        Look(f"{row.dataset}/{row.id}", row.question, name, " ".join(say(language, one) for one in reasons(row)))
+        for name, row in rows
+    ]

@@ -39,6 +39,7 @@ from exhibit.viewer.cases import brief, fields_of, labels_of
 from exhibit.viewer.comparison import NAME, write_comparison
 from exhibit.viewer.drawing import PAGES, Record
 from exhibit.viewer.listing import Matching
+from exhibit.viewer.page import languages
 from exhibit.viewer.report import write_report
 from exhibit.viewer.trend.index import GATE, index
 from exhibit.viewer.trend.index import NAME as INDEX
@@ -103,6 +104,7 @@ def _pages(options: Any) -> int:
     usual = _SINGLE_PAGES if options.single_file else PAGES
     how |= {"pages": {None: usual, "all": None, "none": 0}.get(options.pages, options.pages)}
     how |= {"limits": limits_from(options)}
+    how |= {"language": options.language}
     if options.dataset_paths:
         how["datasets"] = dataset_roots(list(map(RunFolder, options.runs)), given=options.dataset_paths, say=print_note)
     if options.command == "report":
@@ -191,6 +193,7 @@ def gold_lines(dataset: Dataset, *, listed: int) -> list[str]:
 
 def _parser() -> argparse.ArgumentParser:
     kinds = {"metrics": split_requests, "positive": positive, "pages": _page_limit, "gate": parse_gate}
+    kinds |= {"languages": languages()}
     words = {"pages": PAGES, "compare": NAME, "index": INDEX, "gate": GATE}
     parser, commands = parser_of("python -m evaluation.results", __doc__, read_flags(__file__), kinds, **words)
     for name in ("report", "compare"):

@@ -20,7 +20,7 @@ from exhibit.storage.scratch import scratch_folder
 from exhibit.viewer.cases import brief, fields_of, labels_of
 from exhibit.viewer.drawing import PAGES, Drawn, Record, Wanted, draw
 from exhibit.viewer.listing import IMAGES, Catalogue, Inlined, Matching, PieceWriter, write_piece
-from exhibit.viewer.page import as_json, page
+from exhibit.viewer.page import as_json, page, words
 
 PIECES = Kind("the pieces of a page", lambda folder: (folder / "i0.js").is_file())
 SINGLE_BUDGET = 30_000_000
@@ -44,6 +44,8 @@ class View:
     single_file: bool = False
     jobs: int | None = None
     limits: Limits | None = None
+    language: str = "en"
+    """Of the page's own words."""
     say: Callable[[str], None] | None = None
     """Is told what is not drawn, and why."""
 
@@ -66,7 +68,10 @@ class View:
             notes += [*drawn.faults, *_not_drawn(drawn)]
             blocks = finish(meta, drawn)
             text = body(matching, meta, notes)
-            write_whole(path, page(title, text, scripts=_SCRIPTS, data=blocks, pieces=not self.single_file))
+            frame = page(
+                title, text, scripts=_SCRIPTS, data=blocks, pieces=not self.single_file, language=self.language
+            )
+            write_whole(path, frame)
         for note in notes:
             (self.say or (lambda _: None))(note)
         return path
@@ -87,7 +92,8 @@ class View:
             writer.add(sides, line, rank=matching.ranks[number] if number in drawn else None)
         runs = [run.name for run in matching.runs]
         kind = "compare" if matching.several else "report"
-        return writer.close() | {"kind": kind, "runs": runs, "fields": fields_of(runs), "tones": matching.tones}
+        told = {"kind": kind, "runs": runs, "fields": fields_of(runs), "tones": matching.tones}
+        return writer.close() | told | {"language": self.language, "words": words(self.language)}
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from exhibit.models.protocols import Embedder
 from exhibit.rag.config import Config
 from exhibit.rag.index import Entry, open_index
 from exhibit.rag.pipeline import Pipeline
-from exhibit.rag.questions.question import understand
+from exhibit.rag.questions import understand
 from exhibit.schemas.plugins import load_plugin
 
 POINTS = ((326_000, "faiss"), (1_000_000, "faiss:pq"))

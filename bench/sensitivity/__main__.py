@@ -37,7 +37,7 @@ from bench.sensitivity.trials import (
 from exhibit.engine import add_engine_arguments, check_engine, open_engine, track
 from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
 from exhibit.rag import Config, Pipeline
-from exhibit.rag.questions.question import understand
+from exhibit.rag.questions import understand
 from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import ToolkitError
 

@@ -14,8 +14,7 @@ from exhibit.evidence import Document, Span
 from exhibit.law.names import letters
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.headings import FOOTNOTE
-from exhibit.law.structure.lines import find_contents
-from exhibit.law.structure.outline import Outline
+from exhibit.law.structure.lines import Outline, find_contents
 from exhibit.law.structure.tree import Section
 
 

@@ -19,7 +19,7 @@ from exhibit.engine.limits import reading
 from exhibit.evidence import Document
 from exhibit.evidence.readers import pdf
 from exhibit.law.names import letters, plain
-from exhibit.law.structure.outline import Outline
+from exhibit.law.structure.lines import Outline
 from exhibit.schemas.errors import DocumentError, LimitError
 
 

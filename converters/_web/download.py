@@ -1,40 +1,61 @@
-"""One URL over HTTP, politely: robots.txt, pauses, retries, redirects each checked, limits on time and size."""
+"""One URL over HTTP, politely: robots.txt, pauses, retries, redirects each checked, limits on time and size.
+
+Whatever is asked for, by us or by a page in the browser, is asked for here: a host is looked up once, and the address
+that was checked is the one that is connected to, however often a name changes its mind.
+"""
 
 from __future__ import annotations
 
-import asyncio
+import ipaddress
 import re
+import socket
+import threading
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from http import HTTPStatus
 from pathlib import Path, PurePosixPath
-from typing import Literal
-from urllib.parse import urlsplit
+from typing import Literal, NamedTuple
+from urllib.parse import urljoin, urlsplit
 
 import httpx
 
-from exhibit.converters._web.gate import MARK, Addresses, FetchError, Gate, flaw_of
 from exhibit.evidence.read import has_page, suffix_of
 from exhibit.evidence.readers import picture
 from exhibit.schemas import __version__
-from exhibit.storage.http import ACCEPT, LONGEST_WAIT, BodyError, TooLargeError, body_blocks, seconds_asked
-from exhibit.storage.robots import Rules, rules_for
+from exhibit.storage.exchanges import (
+    LONGEST_WAIT,
+    BodyError,
+    Deadline,
+    HttpError,
+    LateError,
+    Retries,
+    TooLargeError,
+    seconds_asked,
+)
+from exhibit.storage.http import REDIRECTS, TRANSIENT, HttpClient, Response
+from exhibit.storage.robots import Rules
 
 ROBOT = "exhibit-rag"
 USER_AGENT = f"{ROBOT}/{__version__}"
 
 Kind = Literal["pdf", "html", "text", "file"]
 """A file is one that a reader makes a page of: a Word document, a workbook."""
+Fate = Literal["refused", "disallowed", "unusable", "failed"]
 
 _MOST_HOPS = 10  # redirects: browsers follow twenty, and pages need one or two
 _LONGEST_CRAWL_DELAY = 30.0  # seconds: a list of pages must end
-_PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 _ROBOTS_BYTES = 500 << 10  # as RFC 9309 asks
 _SNIFF = 1024  # bytes that tell a kind of file: PDF and HTML say it in the first
 _HTML = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 _ACCEPT = "text/html,application/xhtml+xml,application/pdf;q=0.9,text/plain;q=0.8,*/*;q=0.5"
+_CONNECTIONS = 64  # more than the threads that ask
+_UNDONE = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection", "set-cookie"})
+"""Headers of a reply that say nothing of its body once that is read."""
+_OURS = frozenset({"accept-encoding", "host", "connection"})
+"""Headers of a browser's request that are for whoever sends it to say."""
 
 
 @dataclass(frozen=True)
@@ -55,21 +76,112 @@ class Policy:
     """Pages printed at one time."""
 
 
+class FetchError(HttpError):
+    """A URL gave no page: its fate, why in a few words, and the particulars."""
+
+    def __init__(
+        self,
+        fate: Fate,
+        reason: str,
+        detail: str = "",
+        *,
+        url: str = "",
+        status: int | None = None,
+        wait: float = 0.0,
+        transient: bool = False,
+    ) -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason, status=status, wait=wait, transient=transient)
+        self.fate, self.reason, self.detail, self.url = fate, reason, detail, url
+
+
+# ---------------------------------------------------------------- what may be reached
+
+
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_UNICAST = ipaddress.ip_network("2000::/3")
+"""All of IPv6 that is given out; the registry's other blocks lie outside of it, whatever Python knows of them."""
+_SPECIAL = tuple(
+    map(
+        ipaddress.ip_network,
+        # clouds' own services behind addresses that Python calls global, and the special blocks that it does not know
+        ("168.63.129.16/32", "192.0.0.0/24", "192.88.99.0/24", "2001::/23", "2002::/16", "3fff::/20"),
+    )
+)
+
+
+def flaw_of(url: str) -> str | None:
+    """Return why a string is no address of a page, or None."""
+    try:
+        parsed = httpx.URL(url)
+        urlsplit(url).port  # noqa: B018  # the names are read with it, and it is stricter about some hosts
+    except (httpx.InvalidURL, ValueError):
+        return "not a web address"
+    if parsed.scheme not in {"http", "https"} or not parsed.host:
+        return "not a web address"
+    return "a user name or password in the address" if parsed.userinfo else None
+
+
+def is_public(address: str) -> bool:
+    """Tell whether an IP address belongs to the open internet; one that hides another is public for NAT64 alone."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if ip in _NAT64:  # what a public host has in a network without IPv4
+        ip = ipaddress.IPv4Address(int(ip) & 0xFFFF_FFFF)
+    if isinstance(ip, ipaddress.IPv6Address) and ip not in _UNICAST:
+        return False
+    return ip.is_global and not ip.is_multicast and not any(ip in network for network in _SPECIAL)
+
+
+class Addresses:
+    """Looks hosts up, each once; one that may not be reached is refused."""
+
+    def __init__(self, *, allow_private: bool) -> None:
+        self._allow_private = allow_private
+        self._known: dict[tuple[str, int], list[str]] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, host: str, port: int) -> Sequence[str]:
+        """Return the host's IP addresses, or raise FetchError."""
+        key = host.strip("[]").lower(), port
+        with self._lock:
+            if key not in self._known:
+                self._known[key] = self._look_up(*key)
+            return self._known[key]
+
+    def _look_up(self, host: str, port: int) -> list[str]:
+        try:
+            infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:
+            raise FetchError("failed", "host not found", host) from error
+        addresses = list(dict.fromkeys(str(info[4][0]) for info in infos))
+        private = next((one for one in addresses if not self._allow_private and not is_public(one)), None)
+        if private is not None:
+            detail = private if private == host else f"{host} is {private}"
+            raise FetchError("refused", "a private or local address (--allow-private)", detail)
+        return addresses
+
+
+# ---------------------------------------------------------------- one URL
+
+
 @dataclass(frozen=True)
 class Reply:
     """What a server gave for a URL in the end."""
 
     url: str
     status: int
-    headers: httpx.Headers
+    headers: Mapping[str, str]
     kind: Kind | None = None
     data: bytes = b""
-    location: str | None = None
+
+    @property
+    def declared(self) -> str:
+        """The type that the server gives it, without parameters."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     @property
     def suffix(self) -> str:
         """The ending that says how a file is to be read: by its declared type, else by its address."""
-        return _suffix(self.url, self.headers)
+        return suffix_of(self.declared) or PurePosixPath(urlsplit(self.url).path).suffix.lower()
 
     @property
     def text(self) -> str:
@@ -83,190 +195,197 @@ class Reply:
         return self.data.decode("cp1252", errors="replace")
 
 
-class Hosts:
-    """Keeps to a number of pages at a time and a pause between requests, host by host."""
+class Host:
+    """One server: what its robots.txt says, and when it may be asked again."""
 
-    def __init__(self, policy: Policy) -> None:
-        self._delay: dict[str, float] = defaultdict(lambda: policy.delay)
-        self._next: dict[str, float] = defaultdict(float)
-        self._slots: dict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(policy.per_host))
+    def __init__(self, policy: Policy, stopped: threading.Event) -> None:
+        self.retries = Retries(policy.retries, policy.backoff, stopped=stopped)
+        self.robots: dict[str, Rules | FetchError] = {}
+        """By the address of robots.txt."""
+        self.lock = threading.Lock()
+        """Held while robots.txt is asked for."""
+        self.delay = policy.delay
+        self._next, self._turns, self._stopped = 0.0, threading.Lock(), stopped
 
-    @asynccontextmanager
-    async def slot(self, host: str) -> AsyncIterator[None]:
-        """Hold one of the host's places."""
-        async with self._slots[host]:
-            yield
+    def turn(self) -> None:
+        """Wait until it may be asked again."""
+        with self._turns:
+            now = time.monotonic()
+            start = max(now, self._next)
+            self._next = start + self.delay
+        self._stopped.wait(start - now)
 
-    async def turn(self, host: str) -> None:
-        """Wait until the host may be asked again."""
-        now = time.monotonic()
-        start = max(now, self._next[host])
-        self._next[host] = start + self._delay[host]
-        await asyncio.sleep(start - now)
 
-    def pause(self, host: str, seconds: float) -> None:
-        """Leave the host alone for a while."""
-        self._next[host] = max(self._next[host], time.monotonic() + seconds)
+class Resource(NamedTuple):
+    """What a page in the browser asks for."""
 
-    def slow_down(self, host: str, delay: float) -> None:
-        """Ask the host less often from now on."""
-        self._delay[host] = max(self._delay[host], min(delay, _LONGEST_CRAWL_DELAY))
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes | None
+    moves: bool
+    """Whether it is a page, which redirects may give another address."""
 
 
 class Downloader:
-    """Fetches URLs through the gate; one connection pool, fresh cookies for every URL."""
+    """Fetches URLs, for any number of threads: one connection pool, fresh cookies for every URL."""
 
-    def __init__(self, policy: Policy, addresses: Addresses, gate: Gate) -> None:
-        self.hosts = Hosts(policy)
-        self._policy = policy
-        self._addresses = addresses
-        self._robots: dict[str, asyncio.Task[Rules]] = {}
-        self._transport = httpx.AsyncHTTPTransport(proxy=httpx.Proxy(gate.url))
+    def __init__(self, policy: Policy) -> None:
+        self._policy, self._stopped = policy, threading.Event()
+        self._addresses = Addresses(allow_private=policy.allow_private)
+        headers = {"User-Agent": USER_AGENT, "Accept": _ACCEPT}
+        self._http = HttpClient(headers, connections=_CONNECTIONS, policy=self._addresses)
+        self._hosts: dict[str, Host] = {}
 
-    async def aclose(self) -> None:
-        """Close the connections."""
-        for task in self._robots.values():
-            task.cancel()
-        await asyncio.gather(*self._robots.values(), return_exceptions=True)
-        await self._transport.aclose()
+    def close(self) -> None:
+        """Close the connections; whoever waits for an answer or a turn waits no longer."""
+        self._stopped.set()
+        self._http.close()
 
-    async def get(self, url: str) -> Reply:
+    def get(self, url: str) -> Reply:
         """Return a PDF, a page, a text or a file that has a reader, or raise FetchError."""
-        reply = await self._follow(url, limit=self._policy.max_bytes, sift=True)
-        if reply.status >= 400:
-            phrase = httpx.codes.get_reason_phrase(reply.status).lower()
-            reason = f"HTTP {reply.status} {phrase}".rstrip()
-            raise FetchError("failed", reason, url=reply.url, status=reply.status)
-        return reply
+        return self._follow(url, limit=self._policy.max_bytes, sift=True)
 
-    async def _follow(self, url: str, *, limit: int, sift: bool) -> Reply:
+    def resource(self, asked: Resource) -> tuple[int, dict[str, str], bytes]:
+        """Return what a page in the browser asks for: status, headers and body."""
+        # as a name in capitals, or ours would be sent, too
+        headers = {name.title(): value for name, value in asked.headers.items() if name not in _OURS}
+        deadline = Deadline(self._policy.timeout / 2)  # a page is not waited for any longer
+        follow = 0 if asked.moves else _MOST_HOPS
+        with self._http.send(
+            asked.method, asked.url, content=asked.body, headers=headers, deadline=deadline,
+            most=self._policy.max_bytes, follow=follow,
+        ) as response:  # fmt: skip
+            kept = {name: value for name, value in response.headers.items() if name not in _UNDONE}
+            return response.status, kept, response.read()
+
+    def _follow(self, url: str, *, limit: int, sift: bool) -> Reply:
         """Follow redirects one by one; each place is checked before it is asked."""
-        # a client of its own: cookies set on the way serve the next hop and no other URL
-        client = httpx.AsyncClient(transport=self._transport, timeout=None, trust_env=False)
-        client.headers.update({"User-Agent": USER_AGENT, "Accept": _ACCEPT, **ACCEPT})
+        cookies: dict[str, dict[str, str]] = defaultdict(dict)  # set on the way they serve the next hop, no other URL
         for _ in range(_MOST_HOPS + 1):
-            await self._check(url, robots=sift)
-            reply = await self._patiently(client, url, limit=limit, sift=sift)
-            if reply.location is None:
+            try:
+                host = self._checked(url, robots=sift and not self._policy.ignore_robots)
+                reply = host.retries(partial(self._ask, url, host, limit, sift, cookies))
+            except FetchError as error:
+                error.url = error.url or url
+                raise
+            if not (target := _target(reply)):
                 return reply
-            url = reply.location
+            url = urljoin(url, target)
         raise FetchError("failed", "redirects without end", f"more than {_MOST_HOPS}", url=url)
 
-    async def _check(self, url: str, *, robots: bool) -> None:
+    def _checked(self, url: str, *, robots: bool) -> Host:
         flaw = flaw_of(url)
         if flaw is not None:
-            raise FetchError("refused", flaw, f"redirected to {url}", url=url)
-        parts = urlsplit(url)
-        host, port = _host(url)
-        try:
-            await self._addresses.resolve(host, port)
-        except FetchError as error:
-            error.url = url
-            raise
-        if not robots or self._policy.ignore_robots:
-            return
-        rules = await self._rules(f"{parts.scheme}://{parts.netloc}", host)
-        path = httpx.URL(url).raw_path.decode("ascii")
-        if not rules.allow(path):
-            raise FetchError("disallowed", "robots.txt asks to leave it (--ignore-robots)", url=url)
+            raise FetchError("refused", flaw, f"redirected to {url}")
+        parsed = httpx.URL(url)
+        name = parsed.raw_host.decode("ascii")
+        self._addresses(name, parsed.port or (443 if parsed.scheme == "https" else 80))
+        host = self._hosts.setdefault(name, Host(self._policy, self._stopped))
+        if robots and not self._rules(host, urljoin(url, "/robots.txt")).allow(parsed.raw_path.decode("ascii")):
+            raise FetchError("disallowed", "robots.txt asks to leave it (--ignore-robots)")
+        return host
 
-    async def _rules(self, origin: str, host: str) -> Rules:
+    def _rules(self, host: Host, url: str) -> Rules:
         """Return what robots.txt says, asking each site once."""
-        if origin not in self._robots:
-            self._robots[origin] = asyncio.create_task(self._ask_robots(f"{origin}/robots.txt"))
-        rules = await asyncio.shield(self._robots[origin])
-        self.hosts.slow_down(host, rules.delay)
-        return rules
+        with host.lock:
+            if url not in host.robots:
+                try:
+                    host.robots[url] = rules = self._ask_robots(url)
+                    host.delay = max(host.delay, min(rules.delay, _LONGEST_CRAWL_DELAY))
+                except FetchError as error:
+                    host.robots[url] = error
+        told = host.robots[url]
+        if isinstance(told, FetchError):
+            raise told
+        return told
 
-    async def _ask_robots(self, url: str) -> Rules:
+    def _ask_robots(self, url: str) -> Rules:
         try:
-            reply = await self._follow(url, limit=_ROBOTS_BYTES, sift=False)
+            return Rules(ROBOT, self._follow(url, limit=_ROBOTS_BYTES, sift=False).text)
         except FetchError as error:
-            if error.fate == "unusable":
-                return Rules()  # larger than any robots.txt: something else stands there
-            if error.fate == "failed":  # the host's fault, not the file's: its pages would fail in the same way
+            # not there, or larger than any robots.txt: something else stands there
+            if error.fate == "unusable" or (error.status or 500) < 500:
+                return Rules()
+            if (
+                error.fate == "failed" and error.status is None
+            ):  # the host's fault: its pages would fail in the same way
                 raise FetchError("failed", error.reason, error.detail or "robots.txt", url=url) from error
             raise FetchError("failed", "robots.txt cannot be read", str(error), url=url) from error
-        if reply.status >= 500:
-            raise FetchError("failed", "robots.txt cannot be read", f"HTTP {reply.status}", url=url)
-        return rules_for(ROBOT, reply.text) if reply.status == httpx.codes.OK else Rules()
 
-    async def _patiently(self, client: httpx.AsyncClient, url: str, *, limit: int, sift: bool) -> Reply:
-        """Ask, and ask again after a pause when the failure may pass."""
-        host, _ = _host(url)
-        for attempt in range(self._policy.retries + 1):
-            await self.hosts.turn(host)
-            wait = self._policy.backoff * 2**attempt
-            problem = ""
-            try:
-                async with asyncio.timeout(self._policy.timeout):
-                    reply = await _ask(client, url, limit=limit, sift=sift)
-                if reply.status not in _PASSING or attempt == self._policy.retries:
-                    return reply
-                wait = max(seconds_asked(reply.headers.get("retry-after", "")), wait)
-            except TimeoutError:
-                # not tried again now: a page that never ends would take this long every time
-                raise FetchError("failed", "timed out", f"after {self._policy.timeout:g} s", url=url) from None
-            except (httpx.HTTPError, httpx.InvalidURL) as error:
-                problem = str(error) or type(error).__name__
-                if attempt == self._policy.retries or "CERTIFICATE_VERIFY_FAILED" in problem:
-                    raise FetchError("failed", "no connection, or a broken one", problem, url=url) from error
-            if wait > LONGEST_WAIT:
-                raise FetchError("failed", "the server asks to come back later", f"in {wait:g} s", url=url)
-            self.hosts.pause(host, wait)
-        raise AssertionError("unreachable: the last attempt returns or raises")
-
-
-async def _ask(client: httpx.AsyncClient, url: str, *, limit: int, sift: bool) -> Reply:
-    """Make one request; stop reading as soon as the body is too large or clearly no document."""
-    async with client.stream("GET", url) as response:
-        if MARK in response.headers:
-            raise httpx.ConnectError(response.headers[MARK])
-        reply = Reply(url, response.status_code, response.headers)
-        if response.next_request is not None:
-            return replace(reply, location=str(response.next_request.url))
-        if response.status_code >= 400:
-            return reply
-        data = bytearray()
-        kind: Kind | None = None
-        if _declared(response.headers) > limit:
-            raise _too_large(reply, limit)
+    def _ask(self, url: str, host: Host, limit: int, sift: bool, cookies: dict[str, dict[str, str]]) -> Reply:
+        """Make one request; stop reading as soon as the body is too large or clearly no document."""
+        host.turn()
+        jar = cookies[urlsplit(url).netloc]
+        headers = {"Cookie": "; ".join(jar.values())} if jar else {}
+        deadline = Deadline(self._policy.timeout)
         try:
-            async for block in body_blocks(response, most=limit):
-                data += block
-                if sift and kind is None and len(data) >= _SNIFF:
-                    kind = _kind_of(reply, bytes(data[:_SNIFF]))
-        except TooLargeError as error:
-            raise _too_large(reply, limit) from error
-        except BodyError as error:
-            raise FetchError("unusable", "its encoding cannot be undone", str(error), url=url) from error
-        if sift and kind is None:
-            kind = _kind_of(reply, bytes(data))
-        return replace(reply, kind=kind, data=bytes(data))
+            with self._http.send(
+                "GET", str(httpx.URL(url)), headers=headers, deadline=deadline, most=limit
+            ) as response:
+                for value in (value for name, value in response.pairs if name == "set-cookie"):
+                    jar[value.partition("=")[0].strip()] = value.partition(";")[0]
+                return _read(url, response, sift)
+        except FetchError:
+            raise
+        except HttpError as error:
+            raise _failure(error, url, limit, self._policy.timeout) from error
+
+
+def _target(reply: Reply) -> str:
+    """Return where a redirect leads; nothing where it is none."""
+    return reply.headers.get("location", "") if reply.status in REDIRECTS else ""
+
+
+def _read(url: str, response: Response, sift: bool) -> Reply:
+    reply = Reply(url, response.status, response.headers)
+    if _target(reply):
+        return reply
+    if response.status >= 400:
+        wait = seconds_asked(response.headers.get("retry-after", ""))
+        if wait > LONGEST_WAIT and response.status in TRANSIENT:
+            raise FetchError("failed", "the server asks to come back later", f"in {wait:g} s")
+        known = response.status in {status.value for status in HTTPStatus}
+        reason = f"HTTP {response.status} {HTTPStatus(response.status).phrase.lower() if known else ''}".rstrip()
+        raise FetchError("failed", reason, status=response.status, wait=wait, transient=response.status in TRANSIENT)
+    data = bytearray()
+    kind: Kind | None = None
+    for block in response.parts():
+        data += block
+        if sift and kind is None and len(data) >= _SNIFF:
+            kind = _kind_of(reply, bytes(data[:_SNIFF]))
+    if sift and kind is None:
+        kind = _kind_of(reply, bytes(data))
+    return replace(reply, kind=kind, data=bytes(data))
+
+
+def _failure(error: HttpError, url: str, limit: int, timeout: float) -> FetchError:
+    """Return the same error in the words that are counted."""
+    if isinstance(error, TooLargeError):
+        return FetchError("unusable", "too large (--max-bytes)", f"more than {limit} bytes", url=url)
+    if isinstance(error, BodyError):
+        return FetchError("unusable", "its encoding cannot be undone", str(error), url=url)
+    if isinstance(error, LateError):  # not tried again now: a page that never ends would take this long every time
+        return FetchError("failed", "timed out", f"after {timeout:g} s", url=url)
+    return FetchError("failed", "no connection, or a broken one", str(error), url=url, transient=error.transient)
 
 
 def _kind_of(reply: Reply, head: bytes) -> Kind:
     """Tell what a body is: by its first bytes, and where they do not say by its declared type."""
-    declared = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
+    declared = reply.declared
     if head.startswith(b"%PDF-") or (declared == "application/pdf" and b"%PDF-" in head):
         return "pdf"
     if not head.strip():
         raise FetchError("unusable", "empty", url=reply.url, status=reply.status)
-    if b"\0" not in head or b"charset=utf-16" in reply.headers.get("content-type", "").lower().encode():
+    if b"\0" not in head or "charset=utf-16" in reply.headers.get("content-type", "").lower():
         if declared in {"text/html", "application/xhtml+xml"} or _HTML.match(_after_comments(head)):
             return "html"
         if declared in {"text/plain", ""}:
             return "text"
-    suffix = _suffix(reply.url, reply.headers)
-    if has_page(Path(f"x{suffix}")) and suffix not in picture.SUFFIXES:  # a picture at an address is seldom a scan
+    if has_page(Path(f"x{reply.suffix}")) and reply.suffix not in picture.SUFFIXES:  # seldom a scan, at an address
         return "file"
     shown = declared or "unknown type"
     raise FetchError("unusable", "neither a page nor a PDF", shown, url=reply.url, status=reply.status)
-
-
-def _suffix(url: str, headers: httpx.Headers) -> str:
-    declared = headers.get("content-type", "").partition(";")[0].strip().lower()
-    return suffix_of(declared) or PurePosixPath(urlsplit(url).path).suffix.lower()
 
 
 def _after_comments(head: bytes) -> bytes:
@@ -275,18 +394,3 @@ def _after_comments(head: bytes) -> bytes:
     while head.startswith(b"<!--"):
         head = head[4:].partition(b"-->")[2].lstrip()
     return head
-
-
-def _too_large(reply: Reply, limit: int) -> FetchError:
-    detail = f"more than {limit} bytes"
-    return FetchError("unusable", "too large (--max-bytes)", detail, url=reply.url, status=reply.status)
-
-
-def _declared(headers: httpx.Headers) -> int:
-    length = headers.get("content-length", "")
-    return int(length) if length.isascii() and length.isdigit() else 0
-
-
-def _host(url: str) -> tuple[str, int]:
-    parsed = httpx.URL(url)
-    return parsed.raw_host.decode("ascii"), parsed.port or (443 if parsed.scheme == "https" else 80)

@@ -23,20 +23,19 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urldefrag, urlparse, urlsplit
 
-import httpx
 from tqdm import tqdm
 
 from exhibit.converters._benchmark import Item, Tally
 from exhibit.converters._pages import office_page
 from exhibit.converters._text_pdf import Block, needs_browser, pdf_of, printer_name
-from exhibit.converters._web.download import Downloader, Policy, Reply
-from exhibit.converters._web.gate import Addresses, FetchError, Gate, flaw_of
+from exhibit.converters._web.download import Downloader, FetchError, Policy, Reply, flaw_of
 from exhibit.converters._web.page import PagePrinter
 from exhibit.engine import guarded, positive, track
 from exhibit.engine.limits import natural, seconds
@@ -165,6 +164,7 @@ __all__ = ["Fetched", "Policy", "add_fetch_arguments", "fetch_all", "fetch_folde
 
 _AT_ONCE = 8
 """Downloads at one time, over all hosts."""
+_THREADS = 32  # for these, and for what the pages in the browser ask for
 
 
 def add_fetch_arguments(parser: ArgumentParser) -> None:
@@ -245,14 +245,14 @@ async def _fetch_missing(names: Mapping[str, str], store: Store, policy: Policy)
     groups: dict[str, list[str]] = defaultdict(list)
     for url in names:
         groups[urldefrag(url).url].append(url)
-    addresses = Addresses(allow_private=policy.allow_private)
     pages: dict[str, Fetched] = {}
-    async with Gate(addresses) as gate, AsyncExitStack() as stack:
-        downloader = Downloader(policy, addresses, gate)
-        stack.push_async_callback(downloader.aclose)
-        printer = PagePrinter(gate, timeout=policy.timeout, pages=policy.pages)
+    downloader = Downloader(policy)
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS))
+    async with AsyncExitStack() as stack:
+        stack.callback(downloader.close)
+        printer = PagePrinter(downloader, timeout=policy.timeout, pages=policy.pages)
         stack.push_async_callback(printer.aclose)
-        crew = _Crew(downloader, printer, store, asyncio.Semaphore(_AT_ONCE))
+        crew = _Crew(downloader, printer, store, policy)
         tasks = [
             asyncio.create_task(crew.fetch(base, {url: names[url] for url in group})) for base, group in groups.items()
         ]
@@ -266,20 +266,19 @@ async def _fetch_missing(names: Mapping[str, str], store: Store, policy: Policy)
     return pages
 
 
-@dataclass(frozen=True)
 class _Crew:
     """What the tasks of one run share."""
 
-    downloader: Downloader
-    printer: PagePrinter
-    store: Store
-    at_once: asyncio.Semaphore
+    def __init__(self, downloader: Downloader, printer: PagePrinter, store: Store, policy: Policy) -> None:
+        self.downloader, self.printer, self.store = downloader, printer, store
+        self._at_once = asyncio.Semaphore(_AT_ONCE)
+        self._slots: dict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(policy.per_host))
 
     async def fetch(self, base: str, names: Mapping[str, str]) -> list[Fetched]:
         """Download an address once and store it under each of its URLs; a failure is a result, too."""
-        async with self.downloader.hosts.slot(urlsplit(base).netloc.lower()), self.at_once:
+        async with self._slots[urlsplit(base).netloc.lower()], self._at_once:
             try:
-                reply = await self.downloader.get(base)
+                reply = await asyncio.to_thread(self.downloader.get, base)
             except FetchError as error:
                 return [_failed(url, name, error) for url, name in names.items()]
             return [await self._stored(url, name, reply) for url, name in names.items()]
@@ -314,8 +313,7 @@ def _as_page(reply: Reply) -> Reply:
         except DocumentError as error:
             reason = str(error).removeprefix(f"{path}: ")
             raise FetchError("unusable", "cannot be read", reason, url=reply.url, status=reply.status) from error
-    headers = httpx.Headers({"content-type": "text/html; charset=utf-8"})
-    return replace(reply, kind="html", data=page.encode("utf-8"), headers=headers)
+    return replace(reply, kind="html", data=page.encode("utf-8"), headers={"content-type": "text/html; charset=utf-8"})
 
 
 def _failed(url: str, name: str, error: FetchError) -> Fetched:

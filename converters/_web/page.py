@@ -1,23 +1,30 @@
-"""Web pages printed by Chromium: one browser, a fresh profile for each page, nothing reached but through the gate."""
+"""Web pages printed by Chromium: one browser without a network, a fresh profile for each page.
+
+What a page asks for is fetched by our own client, which connects to checked addresses alone, and handed to the browser.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import re
 from contextlib import AsyncExitStack, suppress
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urljoin
 
 from exhibit.converters._browser import browser_error, running_browser
 from exhibit.converters._pages import html_from_text
 from exhibit.converters._print import fix_dates, in_order, pdf_options
-from exhibit.converters._web.download import USER_AGENT, Reply
-from exhibit.converters._web.gate import MARK, FetchError, Gate
+from exhibit.converters._web.download import USER_AGENT, Downloader, FetchError, Reply, Resource
+from exhibit.storage.exchanges import HttpError
+from exhibit.storage.http import REDIRECTS
 
 if TYPE_CHECKING:
-    from playwright.async_api import Browser, Page, Response, Route
+    from playwright.async_api import Browser, Page, Route
 
 UNFINISHED = "printed before everything on the page had loaded"
+_NOWHERE = "leads to an address that cannot be reached"
 _KEPT_HEADERS = ("content-language", "content-security-policy", "referrer-policy")
 """Of the server's headers those that change how a page looks; Content-Disposition would make it a download."""
 _IDLE_SECONDS = 10.0  # to wait for quiet on the line: pages that poll are never quiet
@@ -28,8 +35,8 @@ _REVEAL = Path(__file__).with_name("reveal.js").read_text(encoding="utf-8")
 class PagePrinter:
     """Prints pages that were downloaded already; only what they refer to is fetched by the browser."""
 
-    def __init__(self, gate: Gate, *, timeout: float, pages: int) -> None:
-        self._gate = gate
+    def __init__(self, downloader: Downloader, *, timeout: float, pages: int) -> None:
+        self._downloader = downloader
         self._timeout = timeout
         self._places = asyncio.Semaphore(pages)
         self._launching = asyncio.Lock()
@@ -52,7 +59,7 @@ class PagePrinter:
             with suppress(_GoneError):
                 return await self._attempt(browser, reply, url)
             # its neighbour may have ended the browser, or it did so itself: it is tried again with one of its own
-            async with running_browser(gate=True) as browser:
+            async with running_browser(tell=True) as browser:
                 with suppress(_GoneError):
                     return await self._attempt(browser, reply, url)
             raise FetchError("failed", "the browser cannot print it", "it ends the browser", url=url)
@@ -62,8 +69,6 @@ class PagePrinter:
         try:
             async with asyncio.timeout(2 * self._timeout):
                 context = await browser.new_context(
-                    # given to the page alone: the browser's own requests, to its maker, lead nowhere
-                    proxy={"server": self._gate.url, "bypass": "<-loopback>"},
                     user_agent=f"Mozilla/5.0 (compatible; {USER_AGENT})",
                     locale="en-GB",
                     timezone_id="UTC",
@@ -89,13 +94,16 @@ class PagePrinter:
         async def hand_over(route: Route) -> None:
             await route.fulfill(status=200, headers=_headers(reply), body=_body(reply))
 
-        landed: list[Response] = []
-        page.on("response", lambda response: landed.append(response) if _is_page(response, page) else None)
-        # only the page itself is handed over; whatever it asks for afterwards goes out through the gate
+        visit = _Visit(page, self._downloader)
+        await page.context.route("**/*", visit.answer)
+        # only the page itself is handed over; whatever it asks for afterwards is fetched
         await page.route("**/*", hand_over, times=1)
         await page.goto(url, wait_until="domcontentloaded", timeout=1000 * self._timeout)
         note = "" if await self._settled(page) else UNFINISHED
-        _refuse_elsewhere(landed[-1] if landed else None, page.url, reply.status)
+        if visit.astray is not None:
+            raise visit.astray
+        if not page.url.startswith(("http://", "https://")):
+            raise FetchError("refused", _NOWHERE, page.url, url=page.url, status=reply.status)
         data = await page.pdf(**pdf_options(margins="15mm"))
         return in_order(fix_dates(data), await page.content()), page.url, note
 
@@ -117,12 +125,47 @@ class PagePrinter:
         """Return the browser, started when first needed and again should it have crashed."""
         async with self._launching:
             if self._browser is None or not self._browser.is_connected():
-                self._browser = await self._stack.enter_async_context(running_browser(gate=True))
+                self._browser = await self._stack.enter_async_context(running_browser(tell=True))
             return self._browser
 
 
 class _GoneError(Exception):
     """The browser, or the page's process in it, ended while it printed."""
+
+
+class _Visit:
+    """A page in the browser, and what it is given of what it asks for."""
+
+    def __init__(self, page: Page, downloader: Downloader) -> None:
+        self._page, self._downloader = page, downloader
+        self.astray: FetchError | None = None
+        """Set when a script or a refresh leads the page to where nothing can be printed."""
+
+    async def answer(self, route: Route) -> None:
+        """Fetch what is asked for."""
+        request = route.request
+        moves = request.is_navigation_request()
+        asked = Resource(request.method, request.url, request.headers, request.post_data_buffer, moves)
+        leads = moves and request.frame == self._page.main_frame
+        with suppress(browser_error()):  # the page is gone
+            try:
+                status, headers, body = await asyncio.to_thread(self._downloader.resource, asked)
+            except HttpError as error:
+                if leads:
+                    self.astray = FetchError("refused", _NOWHERE, str(error), url=request.url)
+                await route.abort()
+                return
+            target = headers.get("location", "") if moves and status in REDIRECTS else ""
+            if leads and not target:
+                wrong = f"leads to a page with HTTP {status}"
+                self.astray = (
+                    FetchError("failed", wrong, request.url, url=request.url, status=status) if status >= 400 else None
+                )
+            if target:  # the browser follows no redirect that it is handed; this it does
+                page = f'<meta http-equiv="refresh" content="0;url={escape(urljoin(request.url, target))}">'
+                await route.fulfill(status=200, content_type="text/html", body=page)
+            else:
+                await route.fulfill(status=status, headers=headers, body=body)
 
 
 def _headers(reply: Reply) -> dict[str, str]:
@@ -137,17 +180,3 @@ def _headers(reply: Reply) -> dict[str, str]:
 
 def _body(reply: Reply) -> bytes:
     return html_from_text(reply.text).encode("utf-8") if reply.kind == "text" else reply.data
-
-
-def _is_page(response: Response, page: Page) -> bool:
-    return response.request.is_navigation_request() and response.frame == page.main_frame
-
-
-def _refuse_elsewhere(landed: Response | None, url: str, status: int) -> None:
-    """Raise when a script or a refresh led the page to where nothing can be printed."""
-    if landed is not None and MARK.lower() in landed.headers:
-        raise FetchError("refused", "leads to an address that cannot be reached", landed.headers[MARK.lower()], url=url)
-    if landed is not None and landed.status >= 400:
-        raise FetchError("failed", f"leads to a page with HTTP {landed.status}", url, url=url, status=landed.status)
-    if not url.startswith(("http://", "https://")):
-        raise FetchError("refused", "leads to an address that cannot be reached", url, url=url, status=status)

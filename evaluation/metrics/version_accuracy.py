@@ -34,13 +34,14 @@ def _first(case: Case) -> float | None:
     return -1.0 if right is None else float(right)
 
 
-_PLACE = re.compile(r"(\S.*?)#(\d+)-(\d+)(?: |$)")
+_PLACE = re.compile(r"#(\d+)-(\d+)(?: |$)")
 
 
 def near_misses(case: Case) -> Iterator[tuple[str, Span]]:
     """Yield where the same paragraph stands in other versions, by the label `other_versions`."""
-    for name, start, end in _PLACE.findall(str(case.labels.get("other_versions") or "")):
-        yield name, Span(int(start), int(end))
+    parts = _PLACE.split(str(case.labels.get("other_versions") or ""))
+    for name, start, end in zip(parts[::3], parts[1::3], parts[2::3], strict=False):
+        yield name.lstrip(), Span(int(start), int(end))
 
 
 def right_version(passage: Passage, case: Case) -> bool | None:

@@ -8,14 +8,15 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import ServiceError
-from exhibit.storage.http import BodyError, Deadline, HttpClient, HttpError, Retries
-from exhibit.storage.http.client import REDIRECTS, TRANSIENT, Pool
+from exhibit.storage.exchanges import BodyError, Deadline, HttpError, Retries
+from exhibit.storage.http import REDIRECTS, TRANSIENT, HttpClient
 from exhibit.storage.place import write_whole
-from exhibit.storage.robots import Rules, rules_for
+from exhibit.storage.robots import Rules
 
 ROBOT = "exhibit-rag"
 USER_AGENT = f"{ROBOT}/{__version__}"
@@ -66,7 +67,7 @@ class Client:
         timeout: float = TIMEOUT,
         pause: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.time,
-        pool: Pool | None = None,
+        pool: Any = None,
     ) -> None:
         """Keep pages in `folder`; `pause`, `clock` and `pool` are the machine's unless a test has its own."""
         self._folder, self._delay, self._pause, self._clock = folder, delay, pause, clock
@@ -128,7 +129,7 @@ class Client:
         rules = self._robots.get(parts.netloc)
         if rules is None:
             status, _, text = self._ask(f"{parts.scheme}://{parts.netloc}/robots.txt", most=_ROBOTS_LARGEST)
-            rules = self._robots[parts.netloc] = rules_for(ROBOT, text if status == 200 else "")
+            rules = self._robots[parts.netloc] = Rules(ROBOT, text if status == 200 else "")
         if not rules.allow(parts.path + (f"?{parts.query}" if parts.query else "")):
             raise DisallowedError(f"{url}: robots.txt asks robots to leave it alone")
 

@@ -44,7 +44,7 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import faults_in
 from exhibit.schemas.plugins import load_plugin, plugin_names
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.http import Deadline, HttpError, Retries
+from exhibit.storage.exchanges import Deadline, HttpError, Retries
 
 
 @dataclass(frozen=True)

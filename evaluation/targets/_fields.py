@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 
 from exhibit.evaluation.cases import Passage
 from exhibit.evidence import Span
-from exhibit.storage.http import HttpError
+from exhibit.storage.exchanges import HttpError
 
 
 @dataclass(frozen=True)

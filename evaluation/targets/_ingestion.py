@@ -20,7 +20,7 @@ from exhibit.evaluation.targets import Ingestion, TargetOptions, count_only
 from exhibit.evaluation.targets._fields import items_at, search
 from exhibit.evaluation.targets._system import Ingest, Step, fill, fill_path
 from exhibit.schemas.errors import ToolkitError
-from exhibit.storage.http import Deadline, HttpError, Retries, UnreachableError
+from exhibit.storage.exchanges import Deadline, HttpError, Retries, UnreachableError
 from exhibit.storage.locations import fetched
 
 _UPLOAD = 600.0

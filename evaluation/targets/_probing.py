@@ -15,7 +15,7 @@ from exhibit.evaluation.targets._fields import NAMES, Names, PassagesError, desc
 from exhibit.evaluation.targets._reading import NoAnswerError, Read, Reader
 from exhibit.evaluation.targets._system import System, uses_history
 from exhibit.schemas.errors import ToolkitError
-from exhibit.storage.http import Deadline, HttpError, Retries, UnreachableError
+from exhibit.storage.exchanges import Deadline, HttpError, Retries, UnreachableError
 
 _ASKED = 5
 """Questions, spread over the set, that may fail before a server is given up: one may be filtered, five not."""

@@ -22,7 +22,8 @@ from exhibit.evaluation.targets._fields import (
     unwrap,
 )
 from exhibit.evaluation.targets._system import ReplyPart, System
-from exhibit.storage.http import STREAMED, Event, HttpError, Response, Secrets, read_events, read_texts
+from exhibit.storage.exchanges import STREAMED, Event, HttpError, Secrets, read_events, read_texts
+from exhibit.storage.http import Response
 
 _CONTEXTS = sorted({path for shape in SHAPES for path in shape.passages}, key=lambda path: (-path.count("."), path))
 """Where an event may have passages, the longest paths first: `context` is what `context.data_points` is inside of."""

@@ -25,7 +25,8 @@ from exhibit.evaluation.targets._reading import Read, Reader, not_json
 from exhibit.evaluation.targets._system import ServerSettings, fill, fill_path, fitted, headers_of
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.secrets import HIDDEN, names_a_secret
-from exhibit.storage.http import Deadline, HttpClient, HttpError, Response, Secrets, UnreachableError, plain_address
+from exhibit.storage.exchanges import Deadline, HttpError, Secrets, UnreachableError, plain_address
+from exhibit.storage.http import HttpClient, Response
 
 _log = logging.getLogger(__name__)
 _NOT_THERE = (404, 405)  # HTTP: another version of the system has another path

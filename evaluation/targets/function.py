@@ -20,7 +20,7 @@ from exhibit.evaluation.targets._fields import Names, describe, recognise
 from exhibit.evaluation.targets.predictions import read_row
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.secrets import scrubbed
-from exhibit.storage.http import Deadline, HttpError
+from exhibit.storage.exchanges import Deadline, HttpError
 
 _DEEPEST = 6
 """Objects inside objects that are looked into: a passage's metadata is at the third."""

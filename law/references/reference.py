@@ -1,14 +1,16 @@
-"""A reference in one form however it is written, and how much of one another one gives."""
+"""A reference in one form however it is written, how much of one another one gives, and the numbers in it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal, NamedTuple
 
 from exhibit.evidence import Span
+from exhibit.law.days import MONTH
+from exhibit.law.patterns import Patterns
 
 Kind = Literal["rule", "direction", "statute", "guide", "case"]
 Path = tuple[str, ...]
@@ -16,10 +18,12 @@ Path = tuple[str, ...]
 COARSER = 0.5
 """What Part 3 is worth where rule 3.4 is expected: true, but the reader has to search."""
 
+_P = Patterns(__file__, month=MONTH)
 _NOWHERE = Span(0, 0)
 """The place of a reference that was not read from a text."""
-_YEAR = re.compile(r"(.*?) ?(\d{4})?$")
-_SMALL = frozenset("of and the for in to on by with etc".split())
+_SMALL = _P.words("small")
+_LONGEST = 60
+"""Of a range that is longer, only the ends are taken."""
 
 
 @dataclass(frozen=True)
@@ -80,16 +84,11 @@ def same_source(kind: Kind, one: str, other: str) -> bool:
 
 @cache
 def _same_instrument(one: str, other: str) -> bool:
-    (name, year), (name2, year2) = _split(one), _split(other)
+    (name, year), (name2, year2) = (_P.dated.fullmatch(each).groups("") for each in (one, other))  # type: ignore[union-attr]
     if year and year2 and year != year2:
         return False
     short, long = sorted((name, name2), key=len)
     return short == long or long.endswith(f" {short}") or short == _initials(long)
-
-
-def _split(name: str) -> tuple[str, str]:
-    match = _YEAR.fullmatch(name)
-    return (match[1], match[2] or "") if match else (name, "")
 
 
 def _initials(name: str) -> str:
@@ -101,17 +100,26 @@ def _initials(name: str) -> str:
 # ---------------------------------------------------------------- what a finder hands back
 
 
-class Stretch(NamedTuple):
-    """A stretch that no other finder may read; with no reference where it names nothing, as `Part 1 of the Act`."""
+class Named(NamedTuple):
+    """What is named at a place, by its one form: an Act, a guide, an act of the European Union."""
+
+    start: int
+    end: int
+    name: str
+    """Small letters, year last: `limitation act 1980`."""
+
+
+class Mention(NamedTuple):
+    """What one finder has read and no other may; with no reference where it names nothing, as `Part 1 of the Act`."""
 
     span: Span
     references: tuple[Reference, ...]
 
 
-def stretch(kind: Kind, source: str, paths: Sequence[Path], start: int, end: int) -> Stretch:
-    """Return one stretch with a reference for each path."""
+def mentioned(kind: Kind, source: str, paths: Iterable[Path], start: int, end: int) -> Mention:
+    """Return what was read from one place to another, with a reference for each path."""
     span = Span(start, end)
-    return Stretch(span, tuple(Reference(kind, source, path, span) for path in paths))
+    return Mention(span, tuple(Reference(kind, source, path, span) for path in paths))
 
 
 def blank(text: str, spans: Sequence[Span]) -> str:
@@ -125,3 +133,110 @@ def blank(text: str, spans: Sequence[Span]) -> str:
         parts += [text[end:start], "\0" * (span.end - start)]
         end = span.end
     return "".join([*parts, text[end:]])
+
+
+# ---------------------------------------------------------------- numbers: `3.4(2)(a)`, lists of them, and ranges
+
+
+class Numbers(NamedTuple):
+    """The numbers that stand at a place, and where they end."""
+
+    paths: tuple[Path, ...]
+    end: int
+
+
+class NumberedUnit(NamedTuple):
+    """A provision: what it is called, and the numbers behind that."""
+
+    start: int
+    number: int
+    """Where the first number stands."""
+    end: int
+    unit: str
+    paths: tuple[Path, ...]
+
+
+def read_units(
+    text: str, pattern: re.Pattern[str], *, roman: Sequence[str] = (), lettered: bool = False
+) -> Iterator[NumberedUnit]:
+    """Yield the provisions whose name a pattern has in its group `unit`, and whose number stands behind it.
+
+    Those in `roman` may have Roman numbers. Annexes and appendices may have letters; they and recitals have their name
+    in their path.
+    """
+    for match in pattern.finditer(text):
+        unit = match["unit"].strip().rstrip(".").lower()
+        kind = next((kind for kind in ("annex", "appendix", "recital") if unit.startswith(kind[:6])), "")
+        capitals = _P.roman.match(text, match.end()) if roman else None
+        at = match.end() + (text[match.end() : match.end() + 1] == "(")  # "Annex (A)"
+        numbers: Numbers | None
+        if capitals is not None:
+            numbers = Numbers(((capitals.group(),),), capitals.end()) if unit.startswith(tuple(roman)) else None
+        else:
+            plural = unit == "§§" or (unit.endswith("s") and unit != "s")
+            numbers = read_numbers(text, at, plural=plural, lettered=lettered or kind.startswith("a"))
+        if numbers:
+            paths = tuple((f"{kind} {path[0]}", *path[1:]) for path in numbers.paths) if kind else numbers.paths
+            yield NumberedUnit(match.start(), at, numbers.end + (at > match.end()), unit, paths)
+
+
+def read_numbers(text: str, at: int, *, plural: bool, single: bool = False, lettered: bool = False) -> Numbers | None:
+    """Return the numbers from a place on; lists go on after a plural, or where every number has a point.
+
+    `single` takes one number only; `lettered` takes `O.5.1` and `K` too.
+    """
+    first = _item(text, at, lettered=lettered)
+    if first is None or _P.measure.match(text, first.end()):
+        return None
+    pointed = bool(first["dots"])
+    paths = [_path(first)]
+    end = first.end()
+    while not single and (separator := _P.separator.match(text, end)):
+        more = _P.more.match(text, separator.end())
+        if more:
+            path = _beside(paths[-1], more.group(), first["dots"])
+        else:
+            item = _item(text, separator.end(), lettered=lettered)
+            if item is None or _P.measure.match(text, item.end()) or (pointed and not item["dots"]):
+                break
+            if not (plural or pointed or _P.of_the.match(text, item.end())):
+                break  # "Part 36 and 14 days": but "section 215 or 217 of the Act"
+            more, path = item, _path(item)
+        if path is None:
+            break
+        if separator["range"] and (more.re is not _P.more or plural or pointed):
+            paths += _between(paths[-1], path)
+        paths.append(path)
+        end = more.end()
+    return Numbers(tuple(dict.fromkeys(paths)), end)
+
+
+def _item(text: str, at: int, *, lettered: bool) -> re.Match[str] | None:
+    return _P.item.match(text, at) or (_P.lettered.match(text, at) if lettered else None)
+
+
+def _path(item: re.Match[str]) -> Path:
+    parts = [item["lead"], *item["dots"].split("."), *_inside(item["brackets"])]
+    return tuple(re.sub(r"\s", "", part) for part in parts if part)
+
+
+def _inside(brackets: str) -> list[str]:
+    return [part.replace(" ", "") for part in re.findall(r"\(([^()]+)\)", brackets)]
+
+
+def _beside(path: Path, brackets: str, dots: str) -> Path | None:
+    """Return the paragraph that `(4)` means after `25.2(2)`: it takes the place of the last of its kind."""
+    new = _inside(brackets)
+    fixed = 1 + len([dot for dot in dots.split(".") if dot])
+    for place in range(len(path) - 1, fixed - 1, -1):
+        if path[place][0].isdigit() == new[0][0].isdigit():
+            return (*path[:place], *new)
+    return None
+
+
+def _between(low: Path, high: Path) -> list[Path]:
+    """Return what lies between two numbers that differ in the last place only."""
+    if low[:-1] != high[:-1] or not (low[-1].isdigit() and high[-1].isdigit()):
+        return []
+    numbers = range(int(low[-1]) + 1, int(high[-1]))
+    return [(*low[:-1], str(number)) for number in numbers] if len(numbers) < _LONGEST else []

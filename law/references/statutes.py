@@ -1,63 +1,30 @@
-"""Acts, regulations, orders and rules by name, in full or in short, and their provisions."""
+"""Acts, regulations, orders and rules by name, in full or in short, or by number (`SI 2002/618`); their provisions."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
-from exhibit.law.references.numbers import read_numbers
-from exhibit.law.references.reference import Path, Stretch, stretch
+from exhibit.law.patterns import Patterns
+from exhibit.law.references.reference import Mention, Named, NumberedUnit, Path, mentioned, read_numbers, read_units
 
-_SORTS = r"(?:Acts?|Regulations|Order|Rules|Measure)"
-_YEARS = r"(?:1[2-9]\d\d|20\d\d)"
-_ENDING = re.compile(
-    rf"(?<![\w-])(?P<sort>{_SORTS}|ACT|REGULATIONS|ORDER|RULES)(?P<place>\s{{1,3}}\((?:Northern\s{{1,3}}Ireland|NI|N\.I\.)\))?"
-    rf"\s+(?P<year>{_YEARS})(?=\d{{0,2}}(?!\d))"
-)
-"""A footnote's number is often glued to the year: `Senior Courts Act 19811`."""
-_TOKEN = re.compile(
-    r"(?P<bracket>\([^()\n]{2,80}\))\s*$|(?P<word>[A-Z][\w'’&-]*|&)\s*$|(?P<small>\b(?:of|and|for|in|to|on|by|with|at|etc\.?))\s*$"
-    rf"|(?P<comma>,)\s*$|(?P<inner>{_SORTS}\s+{_YEARS})\s*$"
-)
-_NOT_NAMES = frozenset(
-    """see under in by and the of for pursuant section sections s ss part parts chapter schedule regulation article rule
-    whether where when if as per to this that an a any cpr pd""".split()
-)
+_P = Patterns(__file__)
+_NOT_NAMES = _P.words("not_names")
 _REACH = 160  # characters: the longest title of an Act that is cited has fewer
-_BY_YEAR = re.compile(rf"\b[Tt]he\s+(?P<year>{_YEARS})\s+(?P<sort>Act|Regulations|Order|Rules|Measure)\b")
-_SHORT = re.compile(
-    rf"(?:(?P<year>{_YEARS})\s+)?(?P<name>(?:(?:[A-Z][\w'’-]*|\([A-Z][^()\n]{{1,60}}\)|of|and|for),?\s+)*?)(?P<sort>Acts?|"
-    rf"Regulations|Order|Rules|Measure)(?:\s+(?P<after>{_YEARS}))?\b"
-)
-_ABBREVIATED = re.compile(rf"(?P<name>(?!SI\b)[A-Z]{{2,6}}|[A-Z][A-Za-z]{{1,8}}[A-Z])\s+(?P<year>{_YEARS})\b(?!/)")
-CODES = {
-    "FPR": "family procedure rules",
-    "CrimPR": "criminal procedure rules",
-    "CrPR": "criminal procedure rules",
-    "IR": "insolvency rules",
-}
+CODES: dict[str, str] = _P.entries["codes"]
 _OURS = frozenset({"rules", "civil procedure rules", "civil procedure rules 1998"})
-_DEFINED_AFTER = re.compile(
-    r"\d{0,2}\s{0,9}\(\s{0,9}(?:(?:in this \w{1,40}|hereafter|hereinafter|together),?\s{0,9})?"
-    r"['\"“‘]?(?:[Tt]he\s{1,9})?([^'\"”’()\n]{2,40})['\"”’]?\s{0,9}\)"
-)
-_DEFINED_BEFORE = re.compile(r"['\"“‘](?:the\s+)?([^'\"”’()\n]{2,40})['\"”’]\s+means\s+(?:the\s+)?$", re.IGNORECASE)
+_UNITS = {word: unit for unit, words in _P.entries["units"].items() for word in words.split()}
+_OWN = {"section": ("act", "measure"), "regulation": ("regulations",), "article": ("order",), "rule": ("rules",)}
+"""What a unit is the ordinary one of: such a provision needs no word before its number."""
+_LARGE = frozenset({"sch", "part", "chapter"})
+_NEAR = 400
+"""How far back the Act may be that a bare `section 33` is of."""
 
 
-class Instrument(NamedTuple):
-    """An instrument as it is named at a place."""
-
-    start: int
-    end: int
-    name: str
-    """Small letters, year last: `limitation act 1980`."""
-
-    @property
-    def sort(self) -> str:
-        """`act`, `regulations`, `order`, `rules` or `measure`."""
-        return re.sub(r" ?\d{4}$", "", self.name).rpartition(" ")[2]
+def sort_of(name: str) -> str:
+    """Return what an instrument is: `act`, `regulations`, `order`, `rules` or `measure`."""
+    return re.sub(r" ?\d{4}$", "", name).rpartition(" ")[2]
 
 
 class Instruments:
@@ -65,49 +32,49 @@ class Instruments:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.named = _longest([named for match in _ENDING.finditer(text) if (named := _named(text, match))])
+        self.named = _longest([named for match in _P.ending.finditer(text) if (named := _named(text, match))])
         self.by_start = {named.start: named for named in self.named}
         self._defined: dict[str, str] = {}
         for named in self.named:
             self._define(named)
         self._mentions = sorted([*self.named, *self._by_year()])
 
-    def _by_year(self) -> list[Instrument]:
+    def _by_year(self) -> list[Named]:
         """Return where `the 1996 Act` stands, which `the Act` after it means."""
         return [
-            Instrument(*match.span(), self._full(match["sort"].lower(), match["year"], match.start()))
-            for match in _BY_YEAR.finditer(self.text)
+            Named(*match.span(), self._full(match["sort"].lower(), match["year"], match.start()))
+            for match in _P.by_year.finditer(self.text)
         ]
 
     def _full(self, sort: str, year: str, before: int) -> str:
         """Return the full name of an instrument of that year: as defined, as named last, or as named at all."""
         if defined := self._defined.get(f"{year} {sort}"):
             return defined
-        same = [named for named in self.named if named.sort == sort and named.name.endswith(year)]
+        same = [named for named in self.named if sort_of(named.name) == sort and named.name.endswith(year)]
         earlier = [named for named in same if named.end <= before]
-        return (earlier[-1:] or same[:1] or [Instrument(0, 0, f"{sort} {year}")])[0].name
+        return (earlier[-1:] or same[:1] or [Named(0, 0, f"{sort} {year}")])[0].name
 
-    def _define(self, named: Instrument) -> None:
-        after = _DEFINED_AFTER.match(self.text, named.end)
-        before = _DEFINED_BEFORE.search(self.text[max(0, named.start - 60) : named.start])
+    def _define(self, named: Named) -> None:
+        after = _P.defined_after.match(self.text, named.end)
+        before = _P.defined_before.search(self.text[max(0, named.start - 60) : named.start])
         for match in (after, before):
             if match:
                 self._defined.setdefault(_plain(match[1]), named.name)
 
-    def at(self, start: int, *, joined: bool) -> Instrument | None:
+    def at(self, start: int, *, joined: bool) -> Named | None:
         """Return the instrument named at a place; a short name needs `of` before it (`joined`)."""
         if named := self.by_start.get(start):
             return named
-        if match := _ABBREVIATED.match(self.text, start):
-            return Instrument(start, match.end(), f"{match['name'].lower()} {match['year']}")
+        if match := _P.abbreviated.match(self.text, start):
+            return Named(start, match.end(), f"{match['name'].lower()} {match['year']}")
         for code, name in CODES.items():
             if re.compile(rf"{code}\b").match(self.text, start):
-                return Instrument(start, start + len(code), name)
+                return Named(start, start + len(code), name)
         return self._short(start) if joined else None
 
-    def _short(self, start: int) -> Instrument | None:
+    def _short(self, start: int) -> Named | None:
         """Return what `1996 Act`, `Act` or `Insolvency Rules` stands for here, with no name if that is not known."""
-        match = _SHORT.match(self.text, start)
+        match = _P.short.match(self.text, start)
         if match is None:
             return None
         plain, sort = _plain(match.group()), match["sort"].lower()
@@ -119,29 +86,29 @@ class Instruments:
             name = self._full(sort, match["year"], start)
         else:
             name = self._defined.get(plain) or self._last(start, sort)
-        return Instrument(start, match.end(), name)
+        return Named(start, match.end(), name)
 
     def _last(self, before: int, sort: str) -> str:
-        return next((m.name for m in reversed(self._mentions) if m.end <= before and m.sort == sort), "")
+        return next((m.name for m in reversed(self._mentions) if m.end <= before and sort_of(m.name) == sort), "")
 
-    def last_act(self, before: int, *, within: int) -> Instrument | None:
+    def last_act(self, before: int, *, within: int) -> Named | None:
         """Return the Act named last before a place, if that is near."""
-        acts = [mention for mention in self._mentions if mention.end <= before and mention.sort == "act"]
+        acts = [mention for mention in self._mentions if mention.end <= before and sort_of(mention.name) == "act"]
         return acts[-1] if acts and before - acts[-1].end <= within else None
 
 
-def _longest(named: list[Instrument]) -> list[Instrument]:
+def _longest(named: list[Named]) -> list[Named]:
     """Return the instruments whose name is not part of the next one's."""
     starts: list[float] = [later.start for later in named[1:]]
     return [one for one, following in zip(named, [*starts, math.inf], strict=False) if one.end <= following]
 
 
-def _named(text: str, ending: re.Match[str]) -> Instrument | None:
+def _named(text: str, ending: re.Match[str]) -> Named | None:
     """Return the instrument whose name ends here, read backwards word by word; None for the Civil Procedure Rules."""
     start = ending.start()
     listed = False
     floor = max(0, start - _REACH)
-    while token := _TOKEN.search(text[floor:start]):
+    while token := _P.token.search(text[floor:start]):
         if token["word"] and token["word"].lower().rstrip("'’s") in _NOT_NAMES:
             break
         if token["comma"] and not listed:
@@ -157,7 +124,7 @@ def _named(text: str, ending: re.Match[str]) -> Instrument | None:
     name = _plain(f"{words}{place} {ending['sort']} {ending['year']}")
     if not words or name == "civil procedure rules 1998":
         return None
-    return Instrument(start, ending.end(), re.sub(r"\bacts (?=\d{4}$)", "act ", name))
+    return Named(start, ending.end(), re.sub(r"\bacts (?=\d{4}$)", "act ", name))
 
 
 def _plain(name: str) -> str:
@@ -167,58 +134,13 @@ def _plain(name: str) -> str:
 
 # ---------------------------------------------------------------- their provisions
 
-_UNITS = {
-    "section": r"[Ss]ections?|SECTIONS?|ss?\.?(?=\s?\d)|§§?",
-    "regulation": r"[Rr]egulations?|[Rr]egs?\.?(?=\s?\d)",
-    "article": r"[Aa]rticles?|[Aa]rts?\.?(?=\s?\d)",
-    "rule": r"[Rr]ules?|rr?\.?(?=\s?\d)",
-    "sch": r"[Ss]chedules?|[Ss]chs?\.?(?=\s?\d)",
-    "part": r"[Pp]arts?|PARTS?|Pts?\.?(?=\s?\d)",
-    "chapter": r"[Cc]hapters?",
-    "para": r"[Pp]aragraphs?|[Pp]aras?\.?(?=\s?\d)",
-}
-_HEAD = re.compile(
-    r"(?<![\w.])(?:"
-    + "|".join(f"(?P<{unit}>{pattern})" for unit, pattern in _UNITS.items())
-    + r")[^\S\n]*+(?:\n[^\S\n]*+)?(?=\d|[IVX]{1,9}\b)"
-)
-_ROMAN = re.compile(r"[IVX]{1,6}[A-Z]?\b")
-_OWN = {"section": ("act", "measure"), "regulation": ("regulations",), "article": ("order",), "rule": ("rules",)}
-"""What a unit is the ordinary one of: such a provision needs no word before its number."""
-_LARGE = frozenset({"sch", "part", "chapter"})
-_APART = re.compile(r"\n\s*\n|•|\bc\. ?\d")
-_OF = re.compile(r"(?:,?\s+|(?<=\)))(?:of|to|in)\s+(?:the\s+|that\s+|those\s+|this\s+|same\s+)*")
-_THEN = re.compile(r",?\s+")
-_CHAIN = re.compile(r",?\s*(?:(?:of|to|in)\s+(?:the\s+)?)?")
-_LIST = re.compile(r"\s*+(?:[,;]\s*+)?(?:(?:and|or|and/or|to)\s*+)?(?:under\s+)?")
-_AFTER_NAME = re.compile(
-    r"\d{0,2}(?:[^\S\n]*+(?:\n[^\S\n]*+)?\([^()\n]{1,60}\))?(?:,|:|[^\S\n]*+[-–—])?"
-    r"[^\S\n]*+(?:\n[^\S\n]*+)?(?:\(|(?:at|in|under)\s+)?"
-)
-_OTHER_RULES = re.compile(
-    r"(?:\b(?P<code>FPR|CrimPR|CrPR|IR)(?:\s+20\d\d)?,?|(?P<name>Insolvency|Family Procedure|Criminal Procedure|"
-    r"Court of Protection|Tribunal Procedure|Non-Contentious Probate))\s*$"
-)
-_CODE_ALONE = re.compile(r"\b(?P<code>FPR|CrimPR|CrPR)[^\S\n]*(?=\d{1,2}\.\d)")
-_NEAR = 400
-"""How far back the Act may be that a bare `section 33` is of."""
 
-
-class _Head(NamedTuple):
-    start: int
-    number: int
-    """Where the first number stands."""
-    end: int
-    unit: str
-    paths: tuple[Path, ...]
-
-
-def find_statutes(text: str) -> Iterator[Stretch]:
+def find_statutes(text: str) -> Iterator[Mention]:
     """Yield provisions with the instrument they are of, and instruments that are named as a whole."""
     instruments = Instruments(text)
-    heads = list(_heads(text))
+    heads = _provisions(text)
     by_start = {head.start: head for head in heads}
-    owners: dict[int, tuple[Instrument, int] | None] = {}
+    owners: dict[int, tuple[Named, int] | None] = {}
     used: set[int] = set()
     outer = {o.start for head in heads if (o := _outer(text, head, by_start))}
     for head in reversed(heads):  # "section 33 and section 35 of the Act": the later one knows
@@ -230,83 +152,97 @@ def find_statutes(text: str) -> Iterator[Stretch]:
         if head.start in outer:
             continue  # "paragraph 6 of Schedule 18" is one reference
         paths = list(_paths(head, instrument, by_start, text)) if instrument.name else []
-        yield stretch("statute", instrument.name, paths, head.start, end)
-    for match in _CODE_ALONE.finditer(text):
+        yield mentioned("statute", instrument.name, paths, head.start, end)
+    for match in _P.code_alone.finditer(text):
         numbers = read_numbers(text, match.end(), plural=True)
         if numbers:
-            yield stretch("statute", CODES[match["code"]], numbers.paths, match.start(), numbers.end)
+            yield mentioned("statute", CODES[match["code"]], numbers.paths, match.start(), numbers.end)
     for instrument in instruments.named:
         if instrument.start not in used:
-            yield stretch("statute", instrument.name, [()], instrument.start, instrument.end)
+            yield mentioned("statute", instrument.name, [()], instrument.start, instrument.end)
 
 
-def _heads(text: str) -> Iterator[_Head]:
-    for match in _HEAD.finditer(text):
-        unit = match.lastgroup or ""
-        written = match.group().strip().rstrip(".").lower()
-        roman = _ROMAN.match(text, match.end())
-        if roman:
-            if unit in {"part", "chapter", "sch"}:
-                yield _Head(match.start(), roman.start(), roman.end(), unit, ((roman.group(),),))
-            continue
-        plural = (written.endswith("s") and written != "s") or written == "§§"
-        numbers = read_numbers(text, match.end(), plural=plural)
-        if numbers:
-            yield _Head(match.start(), match.end(), numbers.end, unit, numbers.paths)
+def _provisions(text: str) -> list[NumberedUnit]:
+    units = read_units(text, _P.head, roman=("part", "pt", "chapter", "sch"))
+    return [unit._replace(unit=_UNITS[unit.unit]) for unit in units]
 
 
 def _owner(
     text: str,
-    head: _Head,
+    head: NumberedUnit,
     instruments: Instruments,
-    by_start: dict[int, _Head],
-    owners: dict[int, tuple[Instrument, int] | None],
-) -> tuple[Instrument, int] | None:
+    by_start: dict[int, NumberedUnit],
+    owners: dict[int, tuple[Named, int] | None],
+) -> tuple[Named, int] | None:
     """Return the instrument that a provision is of, and where the whole reference ends."""
-    others = _OTHER_RULES.search(text, head.start - 30, head.start)
+    others = _P.other_rules.search(text, head.start - 30, head.start)
     if others and head.unit in {"rule", "part"}:
         name = CODES[others["code"]] if others["code"] else f"{others['name'].lower()} rules"
-        return Instrument(others.start(), head.end, name), head.end
+        return Named(others.start(), head.end, name), head.end
     if following := _outer(text, head, by_start):
         return owners.get(following.start)
-    for pattern, joined in ((_OF, True), (_THEN, False)):
+    for pattern, joined in ((_P.of, True), (_P.then, False)):
         gap = pattern.match(text, head.end)
         instrument = instruments.at(gap.end(), joined=joined) if gap else None
-        if instrument and (head.unit != "rule" or instrument.sort not in {"act", "order", "regulations"}):
+        if instrument and (head.unit != "rule" or sort_of(instrument.name) not in {"act", "order", "regulations"}):
             return instrument, instrument.end
-    listed = _LIST.match(text, head.end)
+    listed = _P.list.match(text, head.end)
     beside = by_start.get(listed.end()) if listed else None
     if beside and beside.unit == head.unit and (owner := owners.get(beside.start)):
         return owner[0], head.end
     return _owner_before(text, head, instruments)
 
 
-def _owner_before(text: str, head: _Head, instruments: Instruments) -> tuple[Instrument, int] | None:
+def _owner_before(text: str, head: NumberedUnit, instruments: Instruments) -> tuple[Named, int] | None:
     """Return the instrument named before a provision: `Limitation Act 1980, s 33`, or at a distance for a section."""
     for instrument in reversed(instruments.named):
-        gap = _AFTER_NAME.match(text, instrument.end)
+        gap = _P.after_name.match(text, instrument.end)
         if instrument.end <= head.start and gap and gap.end() == head.start:
-            fits = head.unit not in _OWN or instrument.sort in _OWN[head.unit]
+            fits = head.unit not in _OWN or sort_of(instrument.name) in _OWN[head.unit]
             return (instrument, head.end) if fits else None
     undotted = "." not in text[head.number : head.end]
-    if head.unit == "section" and undotted and not _OF.match(text, head.end):
+    if head.unit == "section" and undotted and not _P.of.match(text, head.end):
         near = instruments.last_act(head.start, within=_NEAR)
         # a footnote gives an Act by its chapter: "1950 c. 27; section 26 was repealed by the Arbitration Act 1996"
-        return (near, head.end) if near and not _APART.search(text, near.end, head.start) else None
+        return (near, head.end) if near and not _P.apart.search(text, near.end, head.start) else None
     return None
 
 
-def _outer(text: str, head: _Head, by_start: dict[int, _Head]) -> _Head | None:
+def _outer(text: str, head: NumberedUnit, by_start: dict[int, NumberedUnit]) -> NumberedUnit | None:
     """Return the Schedule, Part or Chapter that a provision is in, where that follows it."""
-    chain = _CHAIN.match(text, head.end)
+    chain = _P.chain.match(text, head.end)
     following = by_start.get(chain.end()) if chain else None
     return following if following and following.unit in _LARGE and following.unit != head.unit else None
 
 
-def _paths(head: _Head, instrument: Instrument, by_start: dict[int, _Head], text: str) -> Iterator[Path]:
+def _paths(head: NumberedUnit, instrument: Named, by_start: dict[int, NumberedUnit], text: str) -> Iterator[Path]:
     """Yield the places; `paragraph 6 of Schedule 18` begins with the Schedule."""
     outer = _outer(text, head, by_start)
     prefix: Path = next(iter(_paths(outer, instrument, by_start, text))) if outer else ()
     for path in head.paths:
         plain = head.unit in {"section", "regulation", "article", "rule"} or (head.unit == "para" and prefix)
         yield (*prefix, *path) if plain else (*prefix, f"{head.unit} {path[0]}", *path[1:])
+
+
+# ---------------------------------------------------------------- by number
+
+
+def find_numbered(text: str) -> Iterator[Mention]:
+    """Yield instruments by number, with the provision before or after them; read after the names are."""
+    for match in _P.in_brackets.finditer(text):
+        yield mentioned("statute", "", [], match.start() + 1, match.end())
+    units = [unit for unit in _provisions(text) if unit.unit in _OWN]
+    by_start = {unit.start: unit for unit in units}
+    before = {gap.end(): unit for unit in units if (gap := _P.of_number.match(text, unit.end))}
+    for match in (match for pattern in (_P.numbered, _P.numbered_act) for match in pattern.finditer(text)):
+        series = _P.entries["series"][match["series"].replace(".", "").lower()]
+        source = f"{series} {match['year']}/{int(match['number'])}"
+        after = _P.then.match(text, match.end())
+        if _P.named_before.search(text, match.start() - 12, match.start()):
+            yield mentioned("statute", "", [], *match.span())
+        elif unit := before.get(match.start()):
+            yield mentioned("statute", source, unit.paths, unit.start, match.end())
+        elif after and (unit := by_start.get(after.end())):
+            yield mentioned("statute", source, unit.paths, match.start(), unit.end)
+        else:
+            yield mentioned("statute", source, [()], *match.span())

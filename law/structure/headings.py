@@ -10,11 +10,12 @@ from itertools import zip_longest
 from exhibit.evidence import Document
 from exhibit.law.companies import ends_in_form
 from exhibit.law.names import letters
+from exhibit.law.patterns import Patterns
 from exhibit.law.structure.labels import (
-    NO_HEADING,
     SMALL,
     Label,
     drop_stray,
+    heads_nothing,
     is_prose,
     is_shout,
     is_title,
@@ -22,8 +23,7 @@ from exhibit.law.structure.labels import (
     read_label,
     run_in,
 )
-from exhibit.law.structure.lines import Line, is_entry, read_lines
-from exhibit.law.structure.outline import NO_OUTLINE, Outline
+from exhibit.law.structure.lines import NO_OUTLINE, Line, Outline, is_entry, read_lines
 from exhibit.law.system import system_of
 
 
@@ -138,6 +138,7 @@ class _Listed:
         return replace(over, rank=rank or (over.rank if over.rank != _BARE else _LISTED))
 
 
+_P = Patterns(__file__)
 _BARE, _LISTED = 6, 6.5
 """How high a title stands that has no number and is over none: where chapters do, or below them if it is listed."""
 _MOST_LINES = 4
@@ -149,22 +150,6 @@ _SIGNATURES = 3000
 """Names and offices are shouted below a signature line: for so many characters no shout is a heading."""
 
 # ---------------------------------------------------------------- one heading
-
-_RECITALS = re.compile(
-    r"(?:(?:preliminary )?recitals?|w\s*i\s*t\s*n\s*e\s*s\s*s\s*e\s*t\s*h.{0,12}|background|preamble|premises)\W*"
-    r"(?:of .{0,40})?",
-    re.IGNORECASE,
-)
-_WHEREAS = re.compile(r"(?:WHEREAS\b|Whereas[,:\s])")
-_NOW = re.compile(r"(?:NOW,?\s+THEREFORE|Now,?\s+[Tt]herefore|IN\s+CONSIDERATION\s+OF)\b")
-_SIGNED = re.compile(
-    r"(?:IN WITNESS (?:WHEREOF|OF|HEREOF)|In [Ww]itness [Ww]hereof|ACCEPTED AND AGREED|AGREED AND ACCEPTED|"
-    r"(?:EXECUTED|SIGNED)\b.{0,30}\b(?:DEED|by)\b|SIGNATURE PAGES?\W*$|SIGNATURES\W*$)"
-)
-_DEFINITIONS = re.compile(
-    r"(?:(?:certain |general )?definitions?|defined terms|interpretation|definitions and .{3,40}|glossary)\W*",
-    re.IGNORECASE,
-)
 
 
 def _heading(
@@ -213,7 +198,7 @@ def _labelled(lines: Sequence[Line], labels: Sequence[Label | None], index: int,
 
 
 def _made(line: Line, label: Label, title: str, end: int) -> Heading:
-    kind = "definitions" if _DEFINITIONS.fullmatch(title) else label.kind
+    kind = "definitions" if _P.definitions.fullmatch(title) else label.kind
     title = title.strip(" .:-–—")
     return Heading(line.start, end, label.text, title, label.style, label.value, label.rank, kind, label.sure)
 
@@ -226,10 +211,10 @@ def _ends(lines: Sequence[Line], labels: Sequence[Label | None], index: int) -> 
 def _fixed(line: Line) -> Heading | None:
     """Return the parts that every contract names alike: recitals, the words of agreement, signatures."""
     for pattern, kind, whole in (
-        (_RECITALS, "recitals", True),
-        (_WHEREAS, "recitals", False),
-        (_NOW, "agreement", False),
-        (_SIGNED, "signature", False),
+        (_P.recitals, "recitals", True),
+        (_P.whereas, "recitals", False),
+        (_P.now, "agreement", False),
+        (_P.signed, "signature", False),
     ):
         match = pattern.fullmatch(line.text) if whole else pattern.match(line.text)
         if match:
@@ -269,7 +254,7 @@ def _titled(lines: Sequence[Line], labels: Sequence[Label | None], index: int) -
         after is None
         or not is_title(line.text)
         or line.text[-1] in ":?"
-        or NO_HEADING.fullmatch(line.text)
+        or heads_nothing(line.text)
         or ends_in_form(line.text)
     ):
         return None, 1
@@ -295,7 +280,7 @@ def _over(
     """Return a heading without a number: it stands just above the number that it is put over."""
     label = labels[end] if end < len(labels) else None
     rank = label.rank - 0.5 if label is not None and label.style in COUNTED else _BARE
-    kind = "definitions" if _DEFINITIONS.fullmatch(title) else "section"
+    kind = "definitions" if _P.definitions.fullmatch(title) else "section"
     return Heading(lines[first].start, lines[end - 1].end, "", title.strip(" .:-–—"), style, (), rank, kind)
 
 
@@ -304,7 +289,6 @@ def _over(
 COUNTED = frozenset({"1.", "A.", "decimal", "unit"})
 BARE = frozenset({"shout", "title"})
 _OPENING = 3000  # characters of a first page, on which a document says what it is
-_DOCUMENT = re.compile(r"\b(?:agreement|contract|deed|policy|plan|lease|undertaking|amendment|guide)\b", re.IGNORECASE)
 
 
 def _without_empty(headings: Sequence[Heading], text: str) -> list[Heading]:
@@ -366,4 +350,4 @@ def _mark_opening(headings: Sequence[Heading]) -> list[Heading]:
 
 
 def _names(heading: Heading) -> bool:
-    return heading.start < _OPENING and _DOCUMENT.search(heading.title) is not None
+    return heading.start < _OPENING and _P.document.search(heading.title) is not None

@@ -1,40 +1,28 @@
-"""A document's lines as a reader sees them: without page furniture, page numbers and the table of contents."""
+"""A document's lines as a reader sees them, without page furniture and contents; and what is known of its headings."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
 
 from exhibit.evidence import Document, Span
+from exhibit.evidence.readers.pdf import LineType, line_types
+from exhibit.law.patterns import Patterns
+from exhibit.storage.locations import fetched
 
+_P = Patterns(__file__)
 _SPACES = " \t\xa0"
 _WIDE = 3 * " "
 """What parts two pieces of a line: some text files part paragraphs by wide spaces only."""
-_NUMBERED_PART = re.compile(r"(?:article|part|chapter|section|schedule)\s+(?:\d{1,2}|[ivxl]{1,6})[.:]?", re.IGNORECASE)
-_LABELLED = re.compile(r"(?:[A-Z]\w+ )?(?:\d[\d.]*|[A-Z]\b)[.:]?\s+[A-Z]")
-_RULE = re.compile(r"[\W_]{3,}")
-_PAGE_MARK = re.compile(r"(?:page(?=\s))?[-–—\s]*+(?:\d{1,4}|[ivxl]{1,7})[-–—\s]*+(?:of\s+\d+)?", re.IGNORECASE)
 _WRAPPED = 160
 """Where most lines are shorter than this, a line's end is the margin's doing; where not, it ends a paragraph."""
 _RUN_ON = 800
 """A line longer than this holds whole sections: some text files have lost the ends of their paragraphs."""
-_INLINE = re.compile(
-    r"[.;:”\")A-Z](?:\s+(?=(?:Section|SECTION)\s\d{1,2}\.\d{1,2}\.?\s+[A-Z“\"]|"
-    r"(?:ARTICLE|EXHIBIT|SCHEDULE|ANNEX)\s[\dA-Z]{1,5}\b)"
-    r"|(?<=[A-Z]{3})\s+(?=\d{1,2}\.\d{1,2}\.?\s+[A-Z][a-z])"
-    r"|(?<=[.;:”\")])\s+(?=\d{1,2}\.\d{1,2}\.?\s+[A-Z“\"]|\d{1,2}\.\s+[A-Z]|\([a-z]{1,2}\)\s+[A-Z“\"]|\(a\)\s|"
-    r"RECITALS\b|WHEREAS\b|NOW,? THEREFORE|IN WITNESS WHEREOF))"
-)
-"""What stands before a heading inside a line: the last sign of what ends there, and spaces."""
 _TITLE = 140  # characters in which a title ends and its list begins
-_FIRST = re.compile(r"[.:]\s+(?=\([a1A]\)(?:\s|$))")
-"""The same before the first item of a list that follows a title: `4.1 Conduct of Business. (a) The Company …`."""
 _SHORT = 0.6  # of the usual width: a line that ends before it ends a paragraph
-_ENDS = re.compile(r"[.;:!?][”“\"’')\]]*$|[;,] (?:and|or)$")
 
 
 class Line(NamedTuple):
@@ -63,13 +51,13 @@ def read_lines(document: Document, *, listed: bool = False) -> list[Line]:
         if not text:
             gap = True
             continue
-        if _PAGE_MARK.fullmatch(text) or contents.start <= piece.start < contents.end:
+        if _P.page_mark.fullmatch(text) or contents.start <= piece.start < contents.end:
             continue
-        if _RULE.fullmatch(text):
+        if _P.rule.fullmatch(text):
             gap = True
             continue
         gap = gap or piece.wide
-        ended = not width or len(before) < _SHORT * width or _ENDS.search(before[-12:]) is not None
+        ended = not width or len(before) < _SHORT * width or _P.ends.search(before[-12:]) is not None
         lines.append(Line(piece.start, piece.start + len(text), text, gap, gap or ended, before))
         before, gap = text, False
     return lines
@@ -133,9 +121,9 @@ def _furniture(document: Document, listed: bool) -> list[Span]:
     return [
         span
         for span, text in pairs
-        if (counts[text] > 1 or not _NUMBERED_PART.fullmatch(text))
+        if (counts[text] > 1 or not _P.numbered_part.fullmatch(text))
         # a short guide has its headings twice at a page's edge: in the contents, and where they stand
-        and not (listed and _LABELLED.match(text))
+        and not (listed and _P.labelled.match(text))
     ]
 
 
@@ -145,9 +133,9 @@ def _at_headings(text: str, start: int, end: int, *, wide: bool) -> Iterator[_Pi
     A line that runs on for whole sections is cut before each numbered heading; any other only after its title.
     """
     if end - start > _RUN_ON:
-        marks = _INLINE.finditer(text, start, end)
+        marks = _P.inline.finditer(text, start, end)
     elif text.find("(", start, start + _TITLE) >= 0:
-        marks = _FIRST.finditer(text, start, start + _TITLE)
+        marks = _P.first_item.finditer(text, start, start + _TITLE)
     else:
         marks = iter(())
     for mark in marks:
@@ -169,20 +157,11 @@ def _width(lengths: Iterator[int]) -> int:
 
 # ---------------------------------------------------------------- the table of contents
 
-_CONTENTS = re.compile(r"^[^\S\n]*(?:table\s+of\s+contents|contents|index)\b", re.IGNORECASE | re.MULTILINE)
-_ENTRY = re.compile(
-    r"(?<=[\s.…])(\d{1,3})(?=[^\S\n]*(?:\n|$)|\s{2}|\s+(?:section|article|exhibit|schedule|annex|appendix|part|"
-    r"chapter|\d{1,3}\.)\b)",
-    re.IGNORECASE,
-)
-"""A page number at the end of an entry."""
-_NUMBERED = re.compile(r"\b(?:article|section|chapter|part|exhibit|schedule|annex|appendix|page)\s+$", re.IGNORECASE)
 _NEAR = 60_000  # characters: a table of contents stands in front
 _REACH = 320
 """Entries of one table are not farther apart than this."""
 _JUMP = 40  # pages between two entries: a long annex lies between
 _MARKS = 20  # places where the word stands: a text full of it must not take for ever
-_LEADERS = re.compile(r"(?:\.[ \xa0]?){4,}\s*\d{0,4}$|…{2,}\s*\d{0,4}$|[\t ]{2,}\d{1,3}$")
 
 
 _LEADING = frozenset(".… \xa0")
@@ -190,15 +169,15 @@ _LEADING = frozenset(".… \xa0")
 
 def find_contents(text: str) -> Span:
     """Return where the table of contents stands, empty when there is none: entries with rising page numbers."""
-    for mark in islice(_CONTENTS.finditer(text, 0, _NEAR), _MARKS):
+    for mark in islice(_P.contents.finditer(text, 0, _NEAR), _MARKS):
         page, entries, end = 0, 0, mark.end()
-        entry = _ENTRY.search(text, end, end + _REACH)
+        entry = _P.entry.search(text, end, end + _REACH)
         while entry:
             number = int(entry[1])
-            named = _NUMBERED.search(text, max(mark.end(), entry.start() - 12), entry.start())
+            named = _P.numbered.search(text, max(mark.end(), entry.start() - 12), entry.start())
             if not named and page <= number <= page + _JUMP:
                 page, entries, end = number, entries + 1, entry.end()
-            entry = _ENTRY.search(text, entry.end(), end + _REACH)
+            entry = _P.entry.search(text, entry.end(), end + _REACH)
         if entries >= 3:
             return Span(mark.start(), end)
     return Span(0, 0)
@@ -209,4 +188,53 @@ def is_entry(text: str) -> bool:
     last = text[-1:]
     if last == "." and text[-2:-1] not in _LEADING:
         return False  # a sentence: most lines end so, or in a letter
-    return (last in _LEADING or last.isdecimal() or last.isspace()) and _LEADERS.search(text[-60:]) is not None
+    return (last in _LEADING or last.isdecimal() or last.isspace()) and _P.leaders.search(text[-60:]) is not None
+
+
+# ---------------------------------------------------------------- what is known before lines are read
+
+
+class Outline(NamedTuple):
+    """What is known of a document's headings before its lines are read: by contents, bookmarks or type."""
+
+    titles: Mapping[str, float] = {}
+    """By the letters of each title: how high it stands, 0 where its number or its place tells."""
+    skipped: Collection[int] = ()
+    """Where lines begin that are none of the text: running heads."""
+    heights: Mapping[int, LineType] = {}
+    """By where lines begin that are set larger than the text, or bolder: their type."""
+
+    least: float = 0.0
+    """How high the type of a heading without a number must be."""
+
+    @property
+    def known(self) -> bool:
+        """Whether it says anything of the headings."""
+        return bool(self.titles or self.heights)
+
+
+NO_OUTLINE = Outline()
+_LARGER = 1.15  # times the height of the text's type, tried on four court guides by bench.headings
+_FEWEST_LARGE = 3  # lines: a title page alone tells nothing of the rest
+
+
+def typed_outline(document: Document) -> Outline:
+    """Return which lines of a PDF are set larger or bolder than its text, as headings are; empty where none are."""
+    if document.path is None or not document.path.name.lower().endswith(".pdf"):
+        return NO_OUTLINE
+    with fetched(document.path) as here:
+        types = line_types(replace(document, path=here)) if here.is_file() else {}
+    ends = {at: document.text.find("\n", at) for at in types}
+    heights: Counter[LineType] = Counter()
+    for at, kind in types.items():
+        heights[kind] += max(ends[at] - at, 0)
+    if not heights:
+        return NO_OUTLINE
+    body = heights.most_common(1)[0][0]
+    least = _LARGER * body.height
+    large = {at: one for at, one in types.items() if one.height >= least or one.bold > body.bold}
+    if len(large) < _FEWEST_LARGE:
+        return NO_OUTLINE
+    # where headings are larger, what is only bold is a heading with a number, or a word of weight
+    larger = sum(one.height >= least for one in large.values()) >= _FEWEST_LARGE
+    return Outline(heights=large, least=least if larger else 0.0)

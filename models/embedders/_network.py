@@ -18,7 +18,8 @@ from tqdm import tqdm
 from exhibit.schemas.errors import ServiceError, SourceError
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.http import BodyError, HttpClient, HttpError, download_deadline
+from exhibit.storage.exchanges import BodyError, HttpError, download_deadline
+from exhibit.storage.http import HttpClient
 from exhibit.storage.place import write_whole
 
 VERSION = 3

@@ -15,7 +15,8 @@ from urllib.parse import quote
 import httpx
 
 from exhibit.schemas.errors import ServiceError
-from exhibit.storage.http import STREAMED, Deadline, HttpClient, HttpError, Secrets, read_events
+from exhibit.storage.exchanges import STREAMED, Deadline, HttpError, Secrets, read_events
+from exhibit.storage.http import HttpClient
 
 _OPENAI = "https://api.openai.com/v1"
 _REFUSED = (401, 403)  # HTTP: such replies quote the key

@@ -22,7 +22,7 @@ from exhibit.models.token_counts import counter_for
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.cache import Cache
 from exhibit.storage.cache import key_of as digest_of
-from exhibit.storage.http import LONGEST_WAIT, HttpError, Retries
+from exhibit.storage.exchanges import LONGEST_WAIT, HttpError, Retries
 
 
 def key_of(parts: Mapping[str, object]) -> str:

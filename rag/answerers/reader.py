@@ -15,7 +15,7 @@ from exhibit.models.reader import Reader, Reading, shared_reader
 from exhibit.rag.answerers.extractive import TITLE, Extractive, quotable
 from exhibit.rag.config import Config
 from exhibit.rag.protocols import Answer, Context, Source
-from exhibit.rag.questions.question import understand
+from exhibit.rag.questions import understand
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 
 SURE = 0.9

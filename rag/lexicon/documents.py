@@ -22,7 +22,7 @@ from exhibit.rag.database import Database
 from exhibit.rag.lexicon.naming import Word, acronyms, file_words, name_terms, name_words, pairs, proper_counts
 from exhibit.rag.lexicon.postings import Postings, TermCounts
 from exhibit.rag.protocols import Keys
-from exhibit.rag.questions.question import Query
+from exhibit.rag.questions import Query
 
 Weights = npt.NDArray[np.float64]
 

@@ -21,7 +21,7 @@ from exhibit.rag.config import Config
 from exhibit.rag.index import Index
 from exhibit.rag.lexicon.documents import Choice
 from exhibit.rag.protocols import Chunk, Hit, Keys
-from exhibit.rag.questions.question import Query, understand
+from exhibit.rag.questions import Query, understand
 from exhibit.rag.retrieval.dense import retrieve_dense
 from exhibit.rag.retrieval.passages import (
     DOCUMENT,

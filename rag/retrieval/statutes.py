@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import lru_cache
@@ -14,7 +15,7 @@ from exhibit.evidence import Span
 from exhibit.law.days import find_days
 from exhibit.law.editions import Edition, Unit, law_name, units
 from exhibit.law.provisions import LawName, Provision, label_key, provisions
-from exhibit.law.system import System, system_of
+from exhibit.law.system import System, system_for, system_of
 from exhibit.rag.index import Index
 from exhibit.rag.protocols import Answer, Context, Keys
 from exhibit.rag.retrieval.passages import DOCUMENT, START, RankedPassage
@@ -99,12 +100,18 @@ def _laws(index: Index) -> list[_Law]:
 def _named(question: str, laws: list[_Law]) -> _Law | None:
     """Return the law that a question names, the one named first; of names inside one another the longest."""
     ends = [(law.name.named_in(question, near=_EVERYWHERE), law) for law in laws]
-    named = [(end, len(law.name.title), law) for end, law in ends if end]
+    named = [(end, -len(law.name.title), law) for end, law in ends if end]
     if not named:
         return None
-    by_code = [each for each in named if any(code in question for code in each[2].name.codes)]
-    first = min(by_code or named, key=lambda each: (each[0], -each[1]))
+    by_code = [(end, -_longest(law.name.codes, question), law) for end, _, law in named]
+    by_code = [each for each in by_code if each[1]]
+    first = min(by_code or named, key=lambda each: (each[0], each[1]))
     return first[2]
+
+
+def _longest(codes: Sequence[str], question: str) -> int:
+    """Return the length of the longest name that a question has: the German Civil Code is not the Czech one."""
+    return max((len(code) for code in codes if code in question), default=0)
 
 
 def _of_day(law: _Law, day: date) -> tuple[int, Edition] | None:
@@ -113,12 +120,23 @@ def _of_day(law: _Law, day: date) -> tuple[int, Edition] | None:
 
 def _asked(question: str, system: System, laws: list[_Law]) -> Provision | None:
     """Return the provision that is asked about: the last one, as in what § 2 refers to by „§ 5 odst. 1“."""
-    named = list(provisions(question, system, [law.name for law in laws]))
+    names = [law.name for law in laws]
+    named = list(provisions(question, system, names)) or [
+        replace(each, label=_own_label(each.label, system)) for each in provisions(question, system_for("en"), names)
+    ]
     if not named:
         return None
     last = named[-1]
     quoted = question[max(0, last.span.start - 1) : last.span.start] in '„“”"«»'
     return last if quoted or len(named) == 1 else named[0]
+
+
+def _own_label(label: str, system: System) -> str:
+    """Return a unit as laws of a system call it: English asks for section 433 of the BGB, and article 5 of the GG."""
+    word, _, number = label.partition(" ")
+    kind = "article" if word.lower().startswith("art") else "paragraph"
+    unit = next((level for level in system.units if level.kind == kind), None)
+    return f"{unit.words[0]} {number}" if unit else label
 
 
 def _governing(question: str, index: Index, number: int, system: System) -> str | None:

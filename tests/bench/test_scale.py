@@ -33,7 +33,7 @@ from bench.scale.__main__ import APART, DOCS, PARTS, main, same_machine
 from bench.scale.process import Clock, machine_kind, run_apart
 from bench.stores import recall
 from exhibit.rag.index import Index, open_index
-from exhibit.rag.questions.question import Query
+from exhibit.rag.questions import Query
 from exhibit.rag.splitters import rcts
 from exhibit.schemas.errors import BundleError, ToolkitError
 

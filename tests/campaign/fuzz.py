@@ -41,12 +41,12 @@ from exhibit.law.profile import read_profile
 from exhibit.law.references import references
 from exhibit.law.structure import read_structure
 from exhibit.models.llms.openai import _text_of
-from exhibit.rag.questions.question import understand
+from exhibit.rag.questions import understand
 from exhibit.schemas.bundle import read_gold, read_questions
 from exhibit.schemas.errors import LimitError, ToolkitError
 from exhibit.schemas.parsing import parse_json
-from exhibit.storage.http import Body, HttpError
-from exhibit.storage.robots import rules_for
+from exhibit.storage.exchanges import Body, HttpError
+from exhibit.storage.robots import Rules
 from tests.campaign.replies import ask
 from tests.campaign.table import Result, added, as_markdown, together, write_table
 from tests.evidence import files as kinds
@@ -190,7 +190,7 @@ def fuzz_robots(chance: random.Random) -> None:
     keys = ("User-agent", "Disallow", "Allow", "Crawl-delay")
     lines = [f"{chance.choice(keys)}: {'*' * chance.randrange(9)}{words(chance, 4)}" for _ in range(30)]
     rules = "\n".join(lines).encode("utf-8", "replace").decode("utf-8")  # as bytes are read that came over a wire
-    rules_for("exhibit", rules).allow("/" + "a*" * 50)
+    Rules("exhibit", rules).allow("/" + "a*" * 50)
 
 
 def fuzz_export(chance: random.Random) -> None:

@@ -12,7 +12,8 @@ from typing import Any
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.evaluation.targets._fields import read_passages
-from exhibit.storage.http import Deadline, Response
+from exhibit.storage.exchanges import Deadline
+from exhibit.storage.http import Response
 from tests.evaluation.imitations import FILES, SERVERS
 
 CASE = Case(id=1, question="When is the rent due?", truth="On the first day of the month.", filename="lease.pdf")

@@ -31,6 +31,8 @@ class Site:
         self.hosts: Counter[str] = Counter()
         self.agents: set[str] = set()
         self.times: dict[str, list[float]] = {}
+        self.cookies: list[str | None] = []
+        """What came with each request for `/cookies.txt`."""
         self.released = threading.Event()
         """Lets `/held.pdf` go out."""
         self.closing = threading.Event()
@@ -131,6 +133,19 @@ class _Handler(BaseHTTPRequestHandler):
             f' try {{ new WebSocket("ws://inside.example:{self.site.port}/socket") }} catch (e) {{}}</script>',
             "Curious",
         )
+
+    def get_cookies(self) -> None:
+        """A page that is given to whoever has its cookies."""
+        self.site.cookies.append(self.headers.get("Cookie"))
+        if self.headers.get("Cookie"):
+            self.give(b"With both.", "text/plain")
+            return
+        self.send_response(302)
+        for cookie in ("a=1; Path=/; HttpOnly", "b=2"):
+            self.send_header("Set-Cookie", cookie)
+        self.send_header("Location", self.path)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
 
     def get_secret(self) -> None:
         self.give(b"for the inside only", "text/plain", Access_Control_Allow_Origin="*")

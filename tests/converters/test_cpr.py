@@ -19,8 +19,8 @@ from exhibit.converters._cpr.corpus import LONGEST_WHOLE, Corpus, Row
 from exhibit.converters._cpr.parsing import blocks_of
 from exhibit.converters._cpr.sources import NO_DOCUMENT, Source, full_name, kind_of, load, reference_of
 from exhibit.converters._text_pdf import Block
+from exhibit.converters._web.download import flaw_of
 from exhibit.converters._web.fetch import Policy, corpus_names
-from exhibit.converters._web.gate import flaw_of
 from exhibit.evidence import read_document
 from exhibit.evidence.check import check_gold
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN

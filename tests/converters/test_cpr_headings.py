@@ -9,7 +9,7 @@ from exhibit.converters._cpr.headings import Heading, find_headings, lines_of
 from exhibit.converters._cpr.names import likeness, read_name
 from exhibit.evidence import Document, Span
 from exhibit.evidence.document import Page
-from exhibit.law.structure.outline import Outline
+from exhibit.law.structure.lines import Outline
 
 PAGES = (
     "The Harbour Court Guide\nIssued in spring\n",

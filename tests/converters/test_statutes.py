@@ -17,8 +17,10 @@ from exhibit.schemas.errors import SourceError
 from tests.conftest import Convert
 
 
-def read(source: Path, *, since: str | None = None, as_of: str | None = None, questions: int = 6) -> Benchmark:
-    return statutes.read(source, Namespace(since=since, as_of=as_of, questions=questions), Tally())
+def read(
+    source: Path, *, since: str | None = None, as_of: str | None = None, questions: int = 6, ask_in: str | None = None
+) -> Benchmark:
+    return statutes.read(source, Namespace(since=since, as_of=as_of, questions=questions, ask_in=ask_in), Tally())
 
 
 def test_the_sample_becomes_a_bundle_all_of_whose_gold_is_exact(converted: Convert):
@@ -68,6 +70,19 @@ def test_a_reference_leads_to_another_law_by_its_number(samples: Path):
     assert "§ 3 zákona č. 907/2019 Sb." in row.question
     assert row.quotes[0].filename == "pristavni-zakon_2023-01-01.pdf"
     assert row.answer.startswith("§ 3: (1) Za stání lodi")
+
+
+def test_laws_are_asked_about_in_another_language_with_the_same_gold(samples: Path):
+    own, both = read(samples / "statutes").rows, read(samples / "statutes", ask_in="en,cs").rows
+    assert {row.id: row for row in own}.items() <= {row.id: row for row in both}.items()
+    english = [row for row in both if row.labels["question_language"] == "en"]
+    assert {row.labels["language"] for row in english} == {"cs"}
+    assert {row.labels["kind"] for row in english} == set(statutes.INFO.asked) - {"governs"}
+    gold = {row.quotes for row in own}
+    assert all(row.quotes in gold for row in english)
+    assert any("section " in row.question for row in english)
+    assert any("§ " in row.question for row in english)
+    assert any(row.answer.startswith("Yes. Now: ") for row in english)
 
 
 def test_ids_do_not_change_with_a_filter(samples: Path):

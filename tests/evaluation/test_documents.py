@@ -13,7 +13,7 @@ from exhibit.law.profile import Profile
 from exhibit.rag.database import Database
 from exhibit.rag.lexicon.documents import Documents
 from exhibit.rag.lexicon.naming import acronyms, file_words, name_words, pairs, proper_counts
-from exhibit.rag.questions.question import understand
+from exhibit.rag.questions import understand
 
 NDA = "Non-Disclosure Agreement"
 POLICY = "Privacy Policy\nThis Privacy Policy tells how we handle personal information. "

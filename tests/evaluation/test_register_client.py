@@ -11,7 +11,7 @@ import pytest
 
 from exhibit.evaluation.registers import client as client_module
 from exhibit.evaluation.registers.client import Client, DisallowedError, Page, UnreachableError
-from exhibit.storage.http import LONGEST_WAIT
+from exhibit.storage.exchanges import LONGEST_WAIT
 
 HOST = "https://law.example"
 

@@ -19,7 +19,7 @@ from exhibit.evaluation.targets._probing import advise
 from exhibit.evaluation.targets._server import hide, secrets_in
 from exhibit.evidence import Span, read_document
 from exhibit.evidence.readers.pdf import boxes
-from exhibit.storage.http import Secrets
+from exhibit.storage.exchanges import Secrets
 from tests.evaluation.rag_server import serving
 from tests.rag.bundles import write_bundle
 

@@ -14,7 +14,7 @@ from exhibit.evaluation.metrics import Options, measure
 from exhibit.evaluation.replies import ask
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.schemas.errors import ToolkitError
-from exhibit.storage.http import Deadline
+from exhibit.storage.exchanges import Deadline
 from tests.evaluation import systems
 from tests.evaluation.loopback import SSE, imitating
 from tests.rag.bundles import rows_of, write_bundle

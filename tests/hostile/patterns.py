@@ -16,23 +16,12 @@ from re import _parser as parser  # type: ignore[attr-defined]
 from types import ModuleType
 from typing import Any, NamedTuple
 
+import exhibit
+from exhibit.law.patterns import Patterns
 from exhibit.schemas.errors import ToolkitError
 
 ROOT = Path(__file__).parent.parent.parent
-ROOMS = (
-    "schemas",
-    "storage",
-    "engine",
-    "evidence",
-    "law",
-    "models",
-    "hub",
-    "converters",
-    "rag",
-    "draft",
-    "evaluation",
-    "review",
-)
+ROOMS = (*exhibit.ROOMS, "exhibit")
 CALLS = ("compile", "search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer")
 ONCE = {"match", "fullmatch"}
 """Ways to use an expression that begin at one place only."""
@@ -47,8 +36,9 @@ _HOPELESS = 1.0
 
 
 SHORT = {
-    "exhibit.law.references.statutes._TOKEN": "reads at most the 160 characters before a name's end",
-    "exhibit.law.structure.lines._LEADERS": "reads the last 60 characters of a line",
+    "exhibit.evaluation.metrics._requests._COMMA": "reads --metrics, which the user writes",
+    "exhibit.law.references.statutes._P.token": "reads at most the 160 characters before a name's end",
+    "exhibit.law.structure.lines._P.leaders": "reads the last 60 characters of a line",
 }
 """Expressions that are never given a long text, and why."""
 
@@ -92,8 +82,9 @@ def expressions() -> list[Expression]:
 def modules() -> Iterator[str]:
     """Yield the modules of the product that can be imported without an extra."""
     for room in ROOMS:
-        yield room
-        for info in pkgutil.walk_packages([str(ROOT / room)], f"{room}."):
+        name = room if room == "exhibit" else f"exhibit.{room}"
+        yield name
+        for info in pkgutil.walk_packages([str(ROOT / room)], f"{name}."):
             if info.name.rpartition(".")[2] != "__main__" and _imports(info.name):
                 yield info.name
 
@@ -102,7 +93,7 @@ def _imports(name: str) -> bool:
     try:
         import_module(name)
     except ModuleNotFoundError as error:
-        if str(error.name).partition(".")[0] in ROOMS:
+        if str(error.name).partition(".")[0] == "exhibit":
             raise
         return False
     except ToolkitError as error:  # a plug-in that says which extra it needs
@@ -114,6 +105,8 @@ def _imports(name: str) -> bool:
 
 def _held(module: ModuleType, source: str) -> Iterator[Expression]:
     for name, value in vars(module).items():
+        if isinstance(value, Patterns):
+            yield from _beside(value, f"{module.__name__}.{name}", source)
         for pattern in _inside(value, depth=3):
             plain = isinstance(value, re.Pattern)
             calls = _calls(source) if name.startswith("_") else _calls_anywhere()
@@ -121,11 +114,21 @@ def _held(module: ModuleType, source: str) -> Iterator[Expression]:
             yield Expression(f"{module.__name__}.{name}", pattern, frozenset(used or {"search"}))
 
 
+def _beside(patterns: Patterns, where: str, source: str) -> Iterator[Expression]:
+    """Yield the expressions of the file beside a module that the module uses, and those of its tables."""
+    for entry, written in patterns.entries.items():
+        if entry in _calls(source):
+            yield Expression(f"{where}.{entry}", getattr(patterns, entry), frozenset(_calls(source)[entry]))
+        elif isinstance(written, dict):
+            for one in written.values():
+                yield Expression(f"{where}.{entry}", re.compile(patterns.filled(one)), frozenset({"search"}))
+
+
 @cache
 def _calls(source: str) -> dict[str, set[str]]:
     """Return the methods that each name is called with in a source."""
     calls: dict[str, set[str]] = {}
-    for name, method in re.findall(r"\b(\w++)\.(\w++)\(", source):
+    for name, method in re.findall(rf"\b(\w++)\.({'|'.join(CALLS)})\b", source):
         calls.setdefault(name, set()).add(method)
     return calls
 

@@ -32,8 +32,8 @@ from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import SourceError, ToolkitError, disk_trouble
 from exhibit.schemas.parsing import parse_json
 from exhibit.storage import scratch
+from exhibit.storage.exchanges import Body, BodyError
 from exhibit.storage.folders import LINK, files_below, left_out
-from exhibit.storage.http import Body, BodyError
 from exhibit.storage.place import taking_turns
 from exhibit.storage.scratch import scratch_folder
 from tests.rag.bundles import row, rows_of, write_bundle

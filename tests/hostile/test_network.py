@@ -11,17 +11,16 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import SimpleNamespace
 
-import httpx
 import pytest
 from playwright.sync_api import Route
 
 from exhibit.converters import _browser, _print
 from exhibit.converters._print import Printer
-from exhibit.converters._web.download import Reply
+from exhibit.converters._web.download import Downloader, Policy, Reply
 from exhibit.converters._web.page import PagePrinter
 from exhibit.evidence import read_document
+from exhibit.storage.exchanges import HttpError
 from tests.hostile.references import LEADING, PASSIVE, documents
 
 ROOT = Path(__file__).parent.parent.parent
@@ -62,9 +61,10 @@ def through(monkeypatch: pytest.MonkeyPatch, port: int, *, sealed: bool) -> None
 
     usual = _browser.launch_options
 
-    def options(folder: Path, *, gate: bool) -> dict[str, object]:
+    def options(folder: Path) -> dict[str, object]:
         there = {"server": f"http://127.0.0.1:{port}", "bypass": "<-loopback>"}
-        return usual(folder, gate=not sealed) | {"proxy": there}
+        arguments = usual(folder)["args"] if sealed else _browser.launch_arguments()
+        return usual(folder) | {"proxy": there, "args": arguments}
 
     monkeypatch.setattr(_browser, "launch_options", options)
 
@@ -103,11 +103,25 @@ def test_the_same_references_are_heard_from_a_browser_that_is_not_sealed(tmp_pat
     assert len({line for line in heard if line.startswith(b"GET http://elsewhere.example/")}) >= 35
 
 
-def test_the_browser_asks_the_gate_for_what_the_page_needs_and_for_nothing_of_its_own():
-    async def print_one(port: int) -> None:
-        printer = PagePrinter(SimpleNamespace(url=f"http://127.0.0.1:{port}"), timeout=60, pages=1)
+class Asked(Downloader):
+    """Remembers what a page asks for, and has none of it."""
+
+    def __init__(self) -> None:
+        super().__init__(Policy())
+        self.urls: set[str] = set()
+
+    def resource(self, asked):
+        self.urls.add(asked.url)
+        raise HttpError("not to be had")
+
+
+def test_a_page_is_given_what_it_asks_for_by_our_client_and_the_browser_itself_asks_nobody(monkeypatch):
+    asked = Asked()
+
+    async def print_one() -> None:
+        printer = PagePrinter(asked, timeout=60, pages=1)
         page = b"<p>Words.</p><img src='http://pictures.example/a.png'><iframe src='https://frames.example/'></iframe>"
-        reply = Reply("http://site.example/x", 200, httpx.Headers({"content-type": "text/html"}), "html", page)
+        reply = Reply("http://site.example/x", 200, {"content-type": "text/html"}, "html", page)
         try:
             await printer.print(reply, "http://site.example/x")
             await asyncio.sleep(2)  # what a browser asks for by itself it asks for in its first second
@@ -115,9 +129,10 @@ def test_the_browser_asks_the_gate_for_what_the_page_needs_and_for_nothing_of_it
             await printer.aclose()
 
     with recorder() as (port, heard):
-        asyncio.run(print_one(port))
-    asked = {line.split(b" ")[1] for line in heard if b"HTTP/1.1" in line}  # the others were opened in advance
-    assert asked - {b"http://site.example/favicon.ico"} == {b"http://pictures.example/a.png", b"frames.example:443"}
+        through(monkeypatch, port, sealed=True)
+        asyncio.run(print_one())
+    assert asked.urls == {"http://pictures.example/a.png", "https://frames.example/"}
+    assert heard == []
 
 
 @pytest.mark.parametrize("times", [1, 2])
@@ -132,12 +147,9 @@ def test_a_page_that_ends_the_browser_takes_no_neighbour_along(times):
             return await super()._printed(page, reply, url)
 
     async def print_two() -> list[object]:
-        printer = Ending(SimpleNamespace(url="http://127.0.0.1:9"), timeout=60, pages=2)
+        printer = Ending(Downloader(Policy()), timeout=60, pages=2)
         printer.left = times
-        replies = [
-            Reply(f"http://site.example/{data}", 200, httpx.Headers(), "html", data.encode())
-            for data in ("bad", "good")
-        ]
+        replies = [Reply(f"http://site.example/{data}", 200, {}, "html", data.encode()) for data in ("bad", "good")]
         try:
             return await asyncio.gather(*(printer.print(r, r.url) for r in replies), return_exceptions=True)
         finally:

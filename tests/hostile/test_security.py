@@ -19,7 +19,7 @@ from exhibit.models.rerankers import http as reranker
 from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import load_plugin
-from exhibit.storage.http import HttpError
+from exhibit.storage.exchanges import HttpError
 
 ROOT = Path(__file__).parent.parent.parent
 ROOMS = ("schemas", "storage", "engine", "evidence", "law", "hub", "converters", "rag", "evaluation", "review")

@@ -21,7 +21,8 @@ from exhibit.models.llms import Prompt
 from exhibit.models.llms.openai import OpenAI, Options
 from exhibit.models.rerankers import http as reranker
 from exhibit.schemas.errors import ServiceError, SourceError
-from exhibit.storage.http import Deadline, HttpClient, HttpError
+from exhibit.storage.exchanges import Deadline, HttpError
+from exhibit.storage.http import HttpClient
 from tests.hostile.bombs import packed_zeros
 
 Send = Callable[[BaseHTTPRequestHandler], None]
@@ -129,11 +130,11 @@ def test_a_register_that_drips_is_given_up_and_not_asked_again(tmp_path: Path):
 def test_a_server_whose_address_is_refused_is_never_connected_to():
     asked: list[tuple[str, int]] = []
 
-    def policy(host: str, port: int) -> str:
+    def policy(host: str, port: int) -> list[str]:
         asked.append((host, port))
         if host == "internal.example":
             raise HttpError("internal.example is not public")
-        return "127.0.0.1"
+        return ["127.0.0.1"]
 
     with server(body(b"x")) as url:
         port = urlsplit(url).port

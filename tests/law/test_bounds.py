@@ -23,8 +23,8 @@ from exhibit.law.profile import (
     _shortened,
 )
 from exhibit.law.references import references
-from exhibit.law.references.numbered import _eu_source
-from exhibit.law.references.numbers import _beside, _inside
+from exhibit.law.references.european import _eu_source
+from exhibit.law.references.reference import _beside, _inside
 from exhibit.law.structure import cut, section_path
 from exhibit.law.structure.labels import is_prose, run_in
 from exhibit.law.structure.lines import Line, _width, find_contents, is_entry
@@ -244,7 +244,7 @@ def test_small_words_before_a_name_are_no_part_of_it(text, found):
     ],
 )
 def test_an_act_of_the_union_is_written_year_first(sort, first, second, no, told, source):
-    assert _eu_source(sort, first, second, no=no, told=told) == source
+    assert _eu_source(sort, first, second, no=no, known=told) == source
 
 
 @pytest.mark.parametrize(

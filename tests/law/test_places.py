@@ -8,7 +8,7 @@ from exhibit.evaluation.registers import case_path, instrument_path, is_covered,
 from exhibit.evidence import Document, Span
 from exhibit.law.profile import _policy, parties_of
 from exhibit.law.references import Reference
-from exhibit.law.references.numbers import _beside
+from exhibit.law.references.reference import _beside
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.headings import find_headings
 from exhibit.law.structure.tree import Section

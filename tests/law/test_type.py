@@ -12,7 +12,7 @@ from exhibit.evidence.read import read_document
 from exhibit.evidence.readers.pdf import line_types
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.headings import find_headings
-from exhibit.law.structure.outline import NO_OUTLINE, typed_outline
+from exhibit.law.structure.lines import NO_OUTLINE, typed_outline
 
 TEXT = "the harbour master may give a berth to any vessel that asks for one in good time and pays"
 BODY, LARGE, BOLD = ("Helvetica", 10), ("Helvetica", 16), ("Helvetica-Bold", 10)

@@ -19,7 +19,7 @@ from exhibit.rag.lexicon import postings as module
 from exhibit.rag.lexicon.bm25 import Words, count_terms, rarity
 from exhibit.rag.lexicon.documents import Documents, read_names
 from exhibit.rag.lexicon.postings import Postings, TermCounts, digest
-from exhibit.rag.questions.question import Query
+from exhibit.rag.questions import Query
 from exhibit.schemas.errors import BundleError
 
 

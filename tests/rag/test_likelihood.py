@@ -9,7 +9,7 @@ import pytest
 
 from exhibit.law.profile import Profile
 from exhibit.rag.lexicon.documents import Choice, Documents, _normalised, read_names
-from exhibit.rag.questions.question import Query
+from exhibit.rag.questions import Query
 
 WORDS = "the parties agree that the rent is due. "
 

@@ -6,8 +6,7 @@ import pytest
 
 from exhibit.evidence import Span
 from exhibit.rag.lexicon.naming import acronyms, file_words, name_terms, name_words, pairs, proper_counts
-from exhibit.rag.questions.question import understand
-from exhibit.rag.questions.references import find_references
+from exhibit.rag.questions import find_references, understand
 
 
 @pytest.mark.parametrize(

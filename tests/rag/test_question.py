@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exhibit.rag.questions.question import understand
+from exhibit.rag.questions import understand
 
 SUPPLY = "the Supply Agreement between Alder Chemical Company, LLC and Birch Chemistry, LLC for Resin Products"
 WORDINGS = [

@@ -7,7 +7,7 @@ import numpy as np
 from exhibit.law.profile import Profile
 from exhibit.rag.lexicon import documents as documents_module
 from exhibit.rag.lexicon.documents import Documents
-from exhibit.rag.questions.question import understand
+from exhibit.rag.questions import understand
 from exhibit.rag.retrieval import extents as extents_module
 from exhibit.rag.retrieval.extents import Extents
 

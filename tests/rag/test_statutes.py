@@ -37,6 +37,8 @@ OLD, NEW = "pristavni-zakon_2019-07-01.pdf", "pristavni-zakon_2023-01-01.pdf"
         ("Co stanovil § 8 zákona č. 907/2019 Sb. dne 5. května 2024?", NEW, "35 Kč"),
         ("What did § 8 of 907/2019 Sb. say as in force on 1 March 2021?", OLD, "20 Kč"),
         ("Was bestimmte § 8 907/2019 Sb. am 1.3.2021?", OLD, "20 Kč"),
+        ("What did section 8 of 907/2019 Sb. provide on 1 March 2021?", OLD, "20 Kč"),
+        ("What does Sec. 8 of 907/2019 Sb. say?", NEW, "35 Kč"),
         ("Co říká § 8 zákona o přístavech a převozech?", NEW, "35 Kč"),
         ("Které ustanovení předpisu č. 907/2019 Sb. upravuje „Opuštěná loď“?", NEW, "§ 4"),
         ("Kam vede odkaz „§ 3 zákona č. 907/2019 Sb.“ v § 1 předpisu č. 12/2020 Sb.?", NEW, "Poplatek za stání"),

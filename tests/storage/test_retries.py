@@ -8,7 +8,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from exhibit.storage.http import LONGEST_WAIT, Deadline, HttpError, Retries, seconds_asked
+from exhibit.storage.exchanges import LONGEST_WAIT, Deadline, HttpError, Retries, seconds_asked
 
 
 class Step:

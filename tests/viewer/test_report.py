@@ -18,7 +18,7 @@ from playwright.sync_api import Page
 from exhibit.schemas.run import RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer import write_report
-from exhibit.viewer.cases import OUTCOMES, explain, outcome
+from exhibit.viewer.cases import OUTCOMES, outcome, reasons
 from exhibit.viewer.page import as_json
 from tests.rag.bundles import rows_of
 from tests.viewer.report_data import (
@@ -579,9 +579,9 @@ def test_what_became_of_a_question_is_said_in_words_a_lawyer_knows(verdict, impo
     told = {"id": 1, "question": "q", "truth": "t", "is_impossible": impossible, "reply": {"error": ""}}
     row = RunQuestion.model_validate({**told, "scores": scores, "verdict": verdict, "evidence": "Passage 2 has it."})
     assert outcome(row) == name
-    assert explain(row) == f"{OUTCOMES[name].meaning} Passage 2 has it."
+    assert reasons(row) == [OUTCOMES[name].meaning, "Passage 2 has it."]
 
 
 def test_a_failure_is_explained_by_its_error():
     told = {"id": 1, "question": "q", "truth": "t", "verdict": "failed", "reply": {"error": "timed out"}}
-    assert explain(RunQuestion.model_validate(told)).endswith("The error: timed out")
+    assert reasons(RunQuestion.model_validate(told))[1:] == ["The error:", "timed out"]

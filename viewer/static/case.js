@@ -55,7 +55,7 @@ function withCitations(detail, text, passages) {
 
 const dot = (verdict) => make("i", { class: "v", "data-tone": META.tones[verdict] ?? "lost", "aria-hidden": "true" });
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
-const chip = (verdict) => make("span", { class: "chip" }, dot(verdict), capital(verdict));
+const chip = (verdict) => make("span", { class: "chip" }, dot(verdict), capital(say(verdict)));
 
 function answerBlock(detail, side) {
   if (side.error) return [make("h4", {}, "No answer: an error"), make("p", { class: "prose error" }, side.error)];
@@ -122,7 +122,8 @@ function pageFigure(sheet, page, filename, found, side, document) {
   }
   if (gold !== null) drawing.append(tag(width - 36, gold, "gold", "gold", null));
   const numbers = [...tops.keys()].sort((a, b) => a - b);
-  const passages = numbers.length ? `${numbers.length > 1 ? "passages" : "passage"} ${numbers.join(", ")}` : "";
+  const listed = numbers.join(", ");
+  const passages = numbers.length > 1 ? `passages ${listed}` : numbers.length ? `passage ${listed}` : "";
   const said = [gold === null ? "" : "gold", passages].filter(Boolean).join(" and ") || "nothing marked";
   drawing.setAttribute("aria-label", `${filename}, page ${page}: ${said}`);
   const figure = make("figure", { class: "page" });
@@ -185,7 +186,7 @@ function pagesBlock(found, side, sheets, { explained = true } = {}) {
   }).filter(Boolean);
   if (!side.pages.length) return null;
   const told = missing ? make("p", { class: "note" }, figures.length
-    ? `${missing} more ${missing > 1 ? "pages are" : "page is"} not drawn in this report; the words are below.`
+    ? `${missing} more not drawn in this report; the words are below.`
     : "Its pages are not drawn in this report; the words are below.") : null;
   const paged = figures.some((one) => one.classList.contains("page"));
   return make("section", { class: "seen" }, make("h4", {}, paged || !figures.length ? "On the page" : "In the document"),
@@ -244,10 +245,10 @@ function scoreBlock(sides) {
   const row = (metric) => {
     const [name, title, , meaning] = META.metrics[metric];
     const depth = name.split("@")[1];
-    return make("tr", {}, make("th", { scope: "row" }, title, depth ? make("small", {}, ` first ${depth}`) : ""),
-      sides.map((side, index) => cell(metric, side, index)), make("td", { class: "words" }, make("small", {}, meaning)));
+    return make("tr", {}, make("th", { scope: "row" }, say(title), depth ? make("small", {}, " ", say("first {}").replace("{}", depth)) : ""),
+      sides.map((side, index) => cell(metric, side, index)), make("td", { class: "words" }, make("small", {}, say(meaning))));
   };
-  const heads = ["Measure", ...(SEVERAL ? META.runs : ["value"])].map((one) => make("th", { scope: "col" }, one));
+  const heads = ["Measure", ...(SEVERAL ? META.runs : [say("value")])].map((one) => make("th", { scope: "col" }, one));
   return make("details", { class: "scores" }, make("summary", {}, "Scores of this question"),
     make("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Scores of this question" }, make("table", { class: "small" },
       make("thead", {}, make("tr", {}, heads, make("th", { scope: "col", class: "words" }, "what it says"))),
@@ -264,7 +265,7 @@ function labelBlock(found) {
 function oneSide(detail, found, sheets) {
   const [side] = found.sides;
   detail.append(
-    make("p", { class: "why" }, side.why),
+    make("p", { class: "why" }, side.why.map(say).join(" ")),
     make("div", { class: "answers" }, make("section", {}, answerBlock(detail, side)), make("section", {}, expectedBlock(found))),
     pagesBlock(found, side, sheets) ?? "",
     make("div", { class: "lists" }, goldList(found) ?? "", passageList(side)),
@@ -278,7 +279,7 @@ function sideBySide(detail, found, sheets, aim) {
       column.append(make("h4", { class: "run" }, META.runs[index]));
       if (side === null) column.append(make("p", { class: "prose none" }, "This run did not ask the question."));
       else {
-        column.append(make("p", { class: "verdict" }, chip(side.verdict)), make("p", { class: "why" }, side.why),
+        column.append(make("p", { class: "verdict" }, chip(side.verdict)), make("p", { class: "why" }, side.why.map(say).join(" ")),
           make("section", {}, answerBlock(column, side)),
           pagesBlock(found, side, sheets, { explained: false }) ?? "", passageList(side));
       }

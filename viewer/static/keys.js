@@ -65,9 +65,9 @@ for (const head of document.querySelectorAll("section thead th")) {
   head.append(make("button", { type: "button", title: "Sort by this column", click: () => sortBy(head) }, ...words));
 }
 
-META.facets.forEach((facet, index) => options(selects[index], "all", facet.values, facet.counts));
-label.replaceChildren(make("option", { value: "" }, "any"), ...META.labels.map((one, index) => make("option", { value: String(index) }, one.title)));
-sort.replaceChildren(...Object.entries(ORDERS).map(([name, [words]]) => make("option", { value: name }, words)));
+META.facets.forEach((facet, index) => options(selects[index], say("all"), facet.values, facet.counts));
+label.replaceChildren(make("option", { value: "" }, say("any")), ...META.labels.map((one, index) => make("option", { value: String(index) }, one.title)));
+sort.replaceChildren(...Object.entries(ORDERS).map(([name, [words]]) => make("option", { value: name }, say(words))));
 fillValues();
 panel.replaceChildren(byId("nothing-open").content.cloneNode(true));
 document.querySelector(".line-head")?.style.setProperty("--runs", RUNS);

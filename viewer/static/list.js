@@ -171,17 +171,19 @@ const ORDERS = {
   ...(SEVERAL ? { apart: ["furthest apart first", (a, b) => spread(b) - spread(a)] } : {}),
 };
 
+const brief = (words) => (words.length > 70 ? `${words.slice(0, 69)}…` : words);
+
 function options(select, all, values, counts) {
   const chosen = select.value;
   select.replaceChildren(make("option", { value: "" }, all),
-    ...values.map((one, index) => make("option", { value: String(index) }, `${one.length > 70 ? `${one.slice(0, 69)}…` : one} (${number(counts[index])})`)));
+    ...values.map((one, index) => make("option", { value: String(index) }, `${brief(say(one))} (${number(counts[index])})`)));
   select.value = chosen;
 }
 
 function fillValues() {
   const chosen = META.labels[Number(label.value)];
   const none = label.value === "" || chosen === undefined;
-  options(value, "any", none ? [] : chosen.values, none ? [] : chosen.counts);
+  options(value, say("any"), none ? [] : chosen.values, none ? [] : chosen.counts);
   value.disabled = none;
 }
 
@@ -211,7 +213,7 @@ function matched() {
 }
 
 function recount(counts) {
-  META.facets.forEach((facet, index) => options(selects[index], "all", facet.values, counts[index]));
+  META.facets.forEach((facet, index) => options(selects[index], say("all"), facet.values, counts[index]));
   for (const button of document.querySelectorAll("[data-pick]")) {
     const place = META.facets[MAIN].values.indexOf(button.dataset.pick);
     button.querySelector("b").textContent = number(counts[MAIN][place] ?? 0);
@@ -242,7 +244,7 @@ async function filter() {
   reveal(active);
   draw();
   const all = number(META.total);
-  count.textContent = narrowed() ? `${number(matching.length)} of ${all} questions` : `${all} questions, ${ORDERS[sort.value][0]}`;
+  count.textContent = narrowed() ? `${number(matching.length)} of ${all} questions` : `${all} questions, ${say(ORDERS[sort.value][0])}`;
   byId("nothing").hidden = shownCount() > 0;
   list.hidden = !shownCount();
   byId("clear").hidden = !narrowed();

@@ -2,6 +2,7 @@
 
 const META = JSON.parse(byId("meta").textContent);
 const SEVERAL = META.runs.length > 1;
+const say = (words) => META.words[words] ?? words;
 
 const resolvers = new Map();
 const pending = new Map();

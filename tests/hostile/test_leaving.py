@@ -1,16 +1,17 @@
-"""What leaves the machine beside the gate: nothing, whatever a page tries; and no key goes where a server sends it."""
+"""What leaves the machine by the browser: nothing, whatever a page tries; and no key goes where a server sends it."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from types import SimpleNamespace
 
 import pytest
 
 from exhibit.converters import _browser
+from exhibit.converters._web.download import Downloader, Policy
 from exhibit.converters._web.page import PagePrinter
-from exhibit.storage.http import Deadline, HttpClient, HttpError
+from exhibit.storage.exchanges import Deadline, HttpError
+from exhibit.storage.http import HttpClient
 from tests.hostile.test_security import server
 
 CALL = """<script>
@@ -23,7 +24,7 @@ call.createOffer().then(offer => call.setLocalDescription(offer));
 
 async def call_out(port: int) -> None:
     """Let a page look for a way out by WebRTC, in the browser that prints pages, until it has tried all it can."""
-    printer = PagePrinter(SimpleNamespace(url="http://127.0.0.1:9"), timeout=60, pages=1)
+    printer = PagePrinter(Downloader(Policy()), timeout=60, pages=1)
     browser = await printer._running()
     page = await browser.new_page()
     await page.set_content(CALL % port)

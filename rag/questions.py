@@ -11,39 +11,28 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from exhibit.evidence import Span
+from exhibit.law.companies import form_follows
+from exhibit.law.patterns import Patterns
 from exhibit.law.words import content_words, stem
-from exhibit.rag.questions.references import (
-    BREAK,
-    END,
-    GLUE,
-    KIND,
-    KINDS,
-    LEAD,
-    NAMED,
-    OPENER,
-    QUOTED,
-    STOP,
-    TALK,
-    Reference,
-    find_references,
-)
 
 Carried = Callable[[str], bool]
 """Whether a stretch of text has a word that few documents of the collection carry in their names."""
 
+_P = Patterns(__file__)
 _QUOTES = 50
 """Quotations and breaks that are looked at: a question has a few, a hostile one thousands."""
-_TOKEN = re.compile(r"\S+")
-_CONTENT = re.compile(r"[^\W_]")
 _EDGES = " ;,:—–-"
-_WORD = re.compile(r"[^\W\d_]+")
 _LONGEST = 10_000
 """Characters: in what is longer, a whole contract pasted in, names are not looked for one by one."""
-_NOTHING = re.compile(r"\s{0,20}\((?:\W{0,20}\)|\s*$)")
-"""Brackets that held a name."""
-_TALK = frozenset(map(stem, TALK))
+_TALK = frozenset(map(stem, _P.row("talk")))
+_STOP, _SURE = _P.words("stop"), _P.words("sure")
+_REACH = 400
+"""Characters that a name may be long: five parties with their forms."""
+_DESCRIBING = 2
+"""Words in lower case that a kind may have before it: `content license agreement`."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +56,7 @@ class Query:
 
 def written_as_name(text: str) -> bool:
     """Return whether a word is written as a name: all that can be told of it without a collection."""
-    return any(NAMED.match(word) and word.strip(".,?").lower() not in STOP for word in text.split())
+    return any(_P.named.match(word) and word.strip(".,?").lower() not in _STOP for word in text.split())
 
 
 def understand(question: str, carried: Carried = written_as_name) -> Query:
@@ -75,7 +64,7 @@ def understand(question: str, carried: Carried = written_as_name) -> Query:
     if len(question) > _LONGEST:
         return _query(question, "", question, apart=False)
     text = question.lower() if question.isupper() else question  # capitals say nothing when all are
-    quotes = [Span(*match.span()) for match in QUOTED.finditer(text)][:_QUOTES]
+    quotes = [Span(*match.span()) for match in _P.quoted.finditer(text)][:_QUOTES]
     end = _lead_end(text, quotes, carried)
     if end:
         return _led(question, text, end, carried)
@@ -110,7 +99,7 @@ def _mentioning(question: str, text: str, references: list[Reference], quotes: l
 
 def _led(question: str, text: str, end: int, carried: Carried) -> Query:
     """Return the query of `Consider …; …`."""
-    first = LEAD.match(text)
+    first = _P.lead.match(text)
     at = first.end() if first else 0
     names, asks = text[at:end].strip(_EDGES), text[end:].strip(_EDGES)
     # `In the agreement, what does Kenway …`: the lead says the kind, the rest may say the name
@@ -119,16 +108,16 @@ def _led(question: str, text: str, end: int, carried: Carried) -> Query:
 
 
 def _query(question: str, names: str, asks: str, *, apart: bool, lead: str = "") -> Query:
-    quoted = tuple((match[1] or match[2]).strip() for match in QUOTED.finditer(question))
-    where = names if KIND.search(names) else question
-    kind = next((kind for kind, pattern in KINDS if pattern.search(where)), "")
+    quoted = tuple((match[1] or match[2]).strip() for match in _P.quoted.finditer(question))
+    where = names if _P.kind.search(names) else question
+    kind = _P.first("kinds", where)
     return Query(question, lead, names, asks, quoted, kind if names or kind != "contract" else "", apart)
 
 
 def _framed(text: str, span: Span) -> Span:
     """Return a name with the sentence around it where that asks nothing: `Could you look into … for me?`."""
-    before = [match.end() for match in END.finditer(text[: span.start])]
-    after = END.search(text, span.end)
+    before = [match.end() for match in _P.end.finditer(text[: span.start])]
+    after = _P.end.search(text, span.end)
     start, end = before[-1] if before else 0, after.end() if after else len(text)
     said = content_words(f"{text[start : span.start]} {text[span.end : end]}")
     return Span(start, end) if all(word in _TALK for word in said) else span
@@ -138,15 +127,15 @@ def _without(text: str, spans: list[Span]) -> str:
     """Return a question without its names, empty when nothing is left; `it` keeps a sentence whole."""
     ends, starts = [0, *(span.end for span in spans)], [*(span.start for span in spans), len(text)]
     pieces = [text[end:start].strip() for end, start in zip(ends, starts, strict=True)]
-    if not spans or not any(_CONTENT.search(piece) for piece in pieces):
+    if not spans or not any(_P.content.search(piece) for piece in pieces):
         return ""
     joined = pieces[0]
     for piece in pieces[1:]:
-        if _CONTENT.match(piece):
+        if _P.content.match(piece):
             joined = f"{joined} it {piece}" if joined and joined[-1] not in ",;:" else f"{joined} {piece}"
         else:  # its first sign ends what was before the name
             joined = f"{joined.rstrip(_EDGES)}{piece}" if piece else joined
-    return _NOTHING.sub("", joined).strip(_EDGES)
+    return _P.nothing.sub("", joined).strip(_EDGES)
 
 
 # ---------------------------------------------------------------- a lead
@@ -154,17 +143,17 @@ def _without(text: str, spans: list[Span]) -> str:
 
 def _lead_end(text: str, quotes: list[Span], carried: Carried) -> int:
     """Return where the question proper begins after `Consider …;`, `Under …,` or `Kenway NDA:`; 0 without a lead."""
-    first = LEAD.match(text)
-    if not first and OPENER.match(text):
+    first = _P.lead.match(text)
+    if not first and _P.opener.match(text):
         return 0
     at = first.end() if first else 0
-    breaks = [match for match in BREAK.finditer(text, at) if not _inside(match.start(), quotes)]
+    breaks = [match for match in _P.pause.finditer(text, at) if not _inside(match.start(), quotes)]
     breaks.sort(key=lambda match: match[0] != ";")  # names have commas and colons in them, hardly a semicolon
     for match in breaks[:_QUOTES]:
         before, after = text[at : match.start()], text[match.end() :]
         strong = match[0] == ";"
-        asked = strong or (match[0] != "?" and OPENER.match(after))
-        if asked and _CONTENT.search(after) and _naming(before, carried, led=bool(first), strong=strong):
+        asked = strong or (match[0] != "?" and _P.opener.match(after))
+        if asked and _P.content.search(after) and _naming(before, carried, led=bool(first), strong=strong):
             return match.end()
     return 0
 
@@ -179,15 +168,19 @@ def _naming(clause: str, carried: Carried, *, led: bool, strong: bool) -> bool:
     After a lead a kind or quotation marks are enough. Else the collection has to know a word of it; and before a weak
     mark, a comma, nothing but names may stand in it: `If Kenway is sold, who pays?` asks with all its words.
     """
-    if led and (KIND.search(clause) or QUOTED.search(clause)):
+    if led and (_P.kind.search(clause) or _P.quoted.search(clause)):
         return True
     return carried(clause) and ((led and strong) or _only_names(clause, carried))
 
 
 def _only_names(clause: str, carried: Carried) -> bool:
     """Return whether all words of a clause are names, kinds of documents, or glue between them."""
-    rest = KIND.sub(" ", clause).split()
-    return all(NAMED.match(word) or GLUE.fullmatch(word.strip(",.").lower() or ",") or carried(word) for word in rest)
+    rest = _P.kind.sub(" ", clause).split()
+    return all(_P.named.match(word) or _glues(word) or carried(word) for word in rest)
+
+
+def _glues(word: str) -> bool:
+    return _P.glue.fullmatch(word.strip(",.").lower() or ",") is not None
 
 
 # ---------------------------------------------------------------- names alone
@@ -201,14 +194,133 @@ def _mentions(text: str, quotes: list[Span], carried: Carried) -> str:
     """
     names: list[tuple[str, bool]] = []
     fresh = True
-    for match in _TOKEN.finditer(text):
+    for match in _P.token.finditer(text):
         word = match[0]
-        asking = fresh and OPENER.match(f"{word} ")
-        written, quoted = bool(NAMED.match(word)), _inside(match.start(), quotes)
-        named = (written or carried(word)) and not asking and word.strip(".,?").lower() not in STOP
+        asking = fresh and _P.opener.match(f"{word} ")
+        written, quoted = bool(_P.named.match(word)), _inside(match.start(), quotes)
+        named = (written or carried(word)) and not asking and word.strip(".,?").lower() not in _STOP
         if named or quoted:
             names.append((word.strip(",;:?!"), written or quoted))
         fresh = word[-1] in ".?!;:"
     doubtful = any(not written for _, written in names)  # else nothing is asked of the collection: that takes time
     known = doubtful and any(written and carried(word) for word, written in names)
     return " ".join(word for word, written in names if written or not known)
+
+
+# ---------------------------------------------------------------- names beside a kind
+
+
+class Reference(NamedTuple):
+    span: Span
+    sure: bool
+    """Whether it names a document, and does not only describe one: `an insurance policy` may be what is asked for."""
+
+
+def find_references(text: str, quotes: list[Span]) -> list[Reference]:
+    """Return the stretches that name a document by its kind and more, in order, none overlapping."""
+    references: list[Reference] = []
+    for match in _P.kind.finditer(text):
+        least = max(references[-1].span.end if references else 0, match.start() - _REACH)
+        if match.start() < least:
+            continue
+        start = _leftwards(text, match.start(), quotes, least)
+        end, joined = _rightwards(text, match.end(), quotes)
+        sure = joined or _marked(text[start : match.start()]) or bool(_P.figure.search(match[0]))
+        if sure or end > match.end() or start < match.start():
+            before = _P.preposition.search(text[least:start]) if sure else None
+            references.append(Reference(Span(least + before.start() if before else start, end), sure))
+    return references
+
+
+def _marked(words: str) -> bool:
+    return any(_P.named.match(word) for word in words.split())
+
+
+def _leftwards(text: str, at: int, quotes: list[Span], least: int) -> int:
+    """Return where a name that ends at a place begins: capitals, quotes, possessives, glue, a plain word or two."""
+    tokens = [Span(*match.span()) for match in _P.token.finditer(text, least, at)]
+    start, described = at, 0
+    while tokens:
+        token = tokens.pop()
+        quote = next((span for span in quotes if span.start < token.end and token.start < span.end), None)
+        if quote and quote.start >= least:
+            start = quote.start
+            tokens = [other for other in tokens if other.end <= start]
+            continue
+        word = text[slice(*token)]
+        if _stops(text, token):
+            break
+        if _P.named.match(word):
+            start = token.start
+            if word[0] in "([" and not quote:
+                break  # what stands before the bracket is the question's
+        elif _P.glue.fullmatch(_bare(word)) and start < at:
+            if not tokens or not _joins(text[slice(*tokens[-1])], tokens[-1].start):
+                break
+        elif described < _DESCRIBING and _describes(word):
+            described, start = described + 1, token.start
+        else:
+            break
+    return start
+
+
+def _bare(word: str) -> str:
+    return word.strip(".,;:()[]?!\"“”'").lower()
+
+
+def _stops(text: str, token: Span) -> bool:
+    """Return whether a name begins after this word: a bracket, the end of a clause, or a word that no name has."""
+    word = text[slice(*token)]
+    if word[0] in "([" and not _P.named.match(word):
+        return True
+    if word[-1] in ";?!" or (word[-1] == "," and not form_follows(text, token.end)):
+        return True
+    bare = _bare(word)
+    return bare in _STOP and (token.start == 0 or not _P.glue.fullmatch(bare))
+
+
+def _describes(word: str) -> bool:
+    """Return whether a word in lower case may say what a document is about: `content license` agreement."""
+    bare = _bare(word)
+    return bare not in _STOP and bare.replace("-", "").isalpha()
+
+
+def _joins(word: str, at: int) -> bool:
+    """Return whether glue has a name before it, and not the first word of a question."""
+    return bool(_P.named.match(word)) and word[-1] not in ",;?!" and word.lower() not in _STOP and at > 0
+
+
+def _rightwards(text: str, at: int, quotes: list[Span]) -> tuple[int, bool]:
+    """Return where a name that begins with a kind ends, `between A and B for C`, and whether it surely is one."""
+    end, sure = at, False
+    while True:
+        join = _P.join.match(text, end)
+        if not join:
+            return end, sure
+        listed = join["join"].lower() in {"between", "among", "amongst"}
+        stop = _list_end(text, join.end(), quotes, lower=listed)
+        if stop <= join.end():
+            return end, sure
+        end, sure = stop, sure or join["join"].lower() in _SURE
+
+
+def _list_end(text: str, at: int, quotes: list[Span], *, lower: bool) -> int:
+    """Return where a list of names that begins at a place ends; at once when there is none."""
+    end, most = at, at + _REACH
+    plain = lower and not re.search(r"[A-Z]", text[at:most]) and not any(at <= span.start < most for span in quotes)
+    for match in _P.token.finditer(text, at, most):
+        token = Span(*match.span())
+        if token.start < end:
+            continue
+        quote = next((span for span in quotes if token.start <= span.start + 1 and span.start < token.end), None)
+        word = match[0]
+        if quote:
+            end = quote.end
+        elif plain or (_P.named.match(word) and not _P.opener.match(f"{word} ")):
+            end = token.start + len(word.rstrip("?;:!,"))
+        elif not _glues(word):
+            break
+        tail = text[end : token.end]
+        if re.search(r"[;?!]", tail) or (re.search(r"[,:]", tail) and _P.opener.match(text, token.end)):
+            break
+    return end

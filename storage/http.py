@@ -1,38 +1,45 @@
-"""Requests and responses over connections that are kept, shared by threads."""
+"""The one HTTP client: a deadline for the whole exchange, limits on size, retries, and errors without secrets.
+
+    client = HttpClient({"Authorization": "Bearer …"}, connections=16, secrets=Secrets([…]))
+    with client.send("POST", "http://host/ask", {"question": "…"}, deadline=Deadline(60)) as response:
+        response.check()            # raises HttpError with the server's own words unless it is 2xx
+        data = response.read()      # or: for line in response.lines(): …
+
+Whatever goes wrong is an `HttpError` that says whether asking again may help; `exchanges.Retries` asks again.
+"""
 
 from __future__ import annotations
 
 import json
+import socket
+import ssl
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
-from typing import Any, Protocol, cast
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import httpcore
 
-from exhibit.storage.http.body import ACCEPT, Body
-from exhibit.storage.http.deadline import AddressPolicy, BoundedBackend, Deadline
-from exhibit.storage.http.errors import HttpError, Secrets, UnreachableError, plain_address
-from exhibit.storage.http.retries import seconds_asked
+from exhibit.storage.exchanges import (
+    ACCEPT,
+    Body,
+    Deadline,
+    HttpError,
+    Secrets,
+    UnreachableError,
+    current,
+    plain_address,
+    seconds_asked,
+)
 
 TRANSIENT = frozenset({408, 425, 429, *range(500, 600)} - {501, 505})
 """What a server may answer otherwise when it is asked again; 501 and 505 say that it never will."""
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 LARGEST = 16 << 20
 """Bytes of a reply that are read where nobody says otherwise: more is no answer."""
-
-
-class Pool(Protocol):
-    """Connections: httpcore's, or a test's own."""
-
-    def stream(self, method: str, url: str, **given: Any) -> AbstractContextManager[Any]:
-        """Send a request and give the response while its body is read."""
-
-    def close(self) -> None:
-        """Close them."""
 
 
 class HttpClient:
@@ -45,13 +52,13 @@ class HttpClient:
         connections: int = 4,
         secrets: Secrets | None = None,
         policy: AddressPolicy | None = None,
-        pool: Pool | None = None,
+        pool: Any = None,
     ) -> None:
         """Send these headers with every request, over at most so many connections at once."""
         self._headers = {"Accept": "*/*", "User-Agent": "exhibit", **ACCEPT, **(headers or {})}
         self._connections, self._policy, self._given = connections, policy, pool
         self.secrets = secrets or Secrets()
-        self._pools: dict[str, Pool] = {}
+        self._pools: dict[str, Any] = {}
         """By proxy, the empty one for none."""
         self._proxies: dict[str, str] = {}
         self._lock = threading.Lock()
@@ -107,7 +114,8 @@ class HttpClient:
             raise deadline.passed() from None
         except (httpcore.ConnectError, httpcore.ProxyError) as error:
             why = self.secrets.strip(str(error)) or "no connection"
-            raise UnreachableError(f"nobody answers at {where}: {why}", transient=True) from None
+            passing = "CERTIFICATE_VERIFY_FAILED" not in why
+            raise UnreachableError(f"nobody answers at {where}: {why}", transient=passing) from None
         except (httpcore.NetworkError, httpcore.ProtocolError) as error:
             # its own words may hold the address with its key
             raise HttpError(f"the connection broke ({type(error).__name__})", transient=True) from None
@@ -121,7 +129,7 @@ class HttpClient:
                 pool.close()
             self._pools.clear()
 
-    def _pool(self, url: str) -> Pool:
+    def _pool(self, url: str) -> Any:
         """Return the connections for an address: direct ones, or through the proxy that the environment names."""
         if self._given is not None:
             return self._given
@@ -129,13 +137,14 @@ class HttpClient:
         server = f"{parts.scheme}://{parts.hostname}"
         with self._lock:
             if server not in self._proxies:  # read once: the environment is slow to ask
-                self._proxies[server] = _proxy_for(parts.scheme, parts.hostname or "")
+                # a policy decides on the server's own address, which a proxy would look up by itself
+                self._proxies[server] = "" if self._policy else _proxy_for(parts.scheme, parts.hostname or "")
             proxy = self._proxies[server]
             if proxy not in self._pools:
                 self._pools[proxy] = self._open(proxy)
             return self._pools[proxy]
 
-    def _open(self, proxy: str) -> Pool:
+    def _open(self, proxy: str) -> Any:
         import httpx  # a tenth of a second, which whoever asks nobody can spare
 
         kept: dict[str, Any] = {
@@ -146,11 +155,11 @@ class HttpClient:
             "network_backend": BoundedBackend(self._policy),
         }
         if not proxy:
-            return cast(Pool, httpcore.ConnectionPool(**kept))
+            return httpcore.ConnectionPool(**kept)
         parts = urlsplit(proxy if "//" in proxy else f"http://{proxy}")
         user = (parts.username or "", parts.password or "") if parts.username else None
         address = f"{parts.scheme}://{parts.hostname}:{parts.port or 80}"
-        return cast(Pool, httpcore.HTTPProxy(proxy_url=address, proxy_auth=user, **kept))
+        return httpcore.HTTPProxy(proxy_url=address, proxy_auth=user, **kept)
 
 
 def _as_json(body: Any) -> bytes:
@@ -176,8 +185,8 @@ class Response:
         self.url = url
         """Where it came from in the end."""
         self.status: int = response.status
-        pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers]
-        self.headers: dict[str, str] = {name.lower(): value for name, value in pairs}
+        self.pairs = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in response.headers]
+        self.headers: dict[str, str] = dict(self.pairs)
 
     @property
     def kind(self) -> str:
@@ -225,3 +234,69 @@ class Response:
             status=self.status,
             body=body,
         )
+
+
+# ---------------------------------------------------------------- a deadline for the whole exchange
+
+AddressPolicy = Callable[[str, int], Sequence[str]]
+"""Returns the addresses to connect to for a host and a port; raises HttpError for a host that must not be asked."""
+
+
+class BoundedBackend(httpcore.SyncBackend):
+    """Opens connections on which no single wait lasts beyond the deadline of the thread that waits."""
+
+    def __init__(self, policy: AddressPolicy | None = None) -> None:
+        self._policy = policy
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Any = None,
+    ) -> httpcore.NetworkStream:
+        """Open a connection."""
+        error: Exception = httpcore.ConnectError("no address")
+        for address in self._policy(host, port) if self._policy else [host]:
+            left = _left(timeout, httpcore.ConnectTimeout)
+            try:
+                return _Bounded(super().connect_tcp(address, port, left, local_address, socket_options))
+            except httpcore.ConnectError as refused:
+                error = refused
+        raise error
+
+
+class _Bounded(httpcore.NetworkStream):
+    def __init__(self, stream: httpcore.NetworkStream) -> None:
+        self._stream = stream
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._stream.read(max_bytes, _left(timeout, httpcore.ReadTimeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._stream.write(buffer, _left(timeout, httpcore.WriteTimeout))
+
+    def close(self) -> None:
+        with suppress(OSError, AttributeError):  # whoever waits in another thread for what comes waits no longer
+            self._stream.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
+        self._stream.close()
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        left = _left(timeout, httpcore.ConnectTimeout)
+        return _Bounded(self._stream.start_tls(ssl_context, server_hostname, left))
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+
+def _left(timeout: float | None, error: type[Exception]) -> float | None:
+    """Return how long a wait may last; raise where the time is up."""
+    deadline = current.deadline
+    if deadline is None:
+        return timeout
+    if not deadline.left:
+        raise error("the deadline of the whole exchange")
+    return deadline.left if timeout is None else min(timeout, deadline.left)

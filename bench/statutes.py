@@ -1,0 +1,125 @@
+"""Questions on laws by language and kind: the right law and § first, its version, and among eight.
+
+    python -m converters.statutes --source LAWS --out datasets_out/statutes --ask-in en
+    python -m bench.statutes datasets_out/statutes
+
+Beside the bundle's questions, which name the §, stand those of `law_topics.tsv`: English ones written by hand that say
+what they are about and name the law alone. Intervals are of 95%, drawn by law.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from bench._table import print_table
+from exhibit.evaluation.cases import Case, GoldPassage
+from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
+from exhibit.evaluation.metrics.version_accuracy import right_version
+from exhibit.evaluation.targets import TargetOptions, open_target
+from exhibit.law.citations import is_refusal
+from exhibit.law.editions import law_name, units
+from exhibit.law.provisions import label_key
+from exhibit.law.system import system_of
+from exhibit.rag.config import Config
+from exhibit.schemas.command import guarded
+from exhibit.storage.bundle import open_bundle
+from exhibit.storage.cache import cache_folder
+
+TOPICS = Path(__file__).with_name("law_topics.tsv")
+TOP = 8
+DRAWS = 2000
+
+
+@guarded()
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="python -m bench.statutes", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("bundle", type=Path)
+    parser.add_argument("--preset", default="routed")
+    parser.add_argument("--half", choices=["tuning", "aside"], help="only the laws for tuning, or those set aside")
+    parser.add_argument("--wrong", type=Path, help="write the questions that were not answered rightly, one a line")
+    options = parser.parse_args(argv)
+    [dataset], _ = load_datasets([options.bundle], Selection())
+    cases = [case for case in (*dataset.cases, *topics(dataset)) if options.half in {None, half(case)}]
+    target = open_target("builtin", TargetOptions(config=Config.preset(options.preset), cache=cache_folder()))
+    target.ingest(dataset)
+    replied = [replace(case, reply=reply) for case, (_, reply) in zip(cases, target.ask(dataset, cases), strict=True)]
+    groups: dict[tuple[str, str], list[Case]] = defaultdict(list)
+    for case in replied:
+        kind = "refused rightly" if case.is_impossible else str(case.labels["kind"])
+        asked = f"{case.labels['question_language']} on {case.labels['language']}"
+        for name in (kind, "all but impossible") if not case.is_impossible else (kind,):
+            groups[asked, name].append(case)
+    rows = [[*group, len(some), *figures(some)] for group, some in sorted(groups.items())]
+    head = ["asked", "kind", "questions", "right § first", "right version of these", f"found among {TOP}"]
+    print_table(f"{options.bundle}: {options.preset}, laws {options.half or 'all'}", head, rows)
+    if options.wrong:
+        wrong = [f"{case.labels['kind']}\t{case.question}\n" for case in replied if not scores(case)[0]]
+        options.wrong.write_text("".join(wrong), encoding="utf-8")
+    return 0
+
+
+def half(case: Case) -> str:
+    """Return whether a case's law is one for tuning or one set aside, the same on every machine."""
+    return "tuning" if hashlib.sha256(str(case.labels["law"]).encode()).digest()[0] % 2 else "aside"
+
+
+def topics(dataset: Dataset) -> Iterator[Case]:
+    """Yield the English questions by hand on laws that the bundle has, each on the last version."""
+    info = open_bundle(dataset.root).info
+    last = {law_name(entry.title).codes[:1]: entry for entry in (info.documents if info else ())}
+    for at, line in enumerate(TOPICS.read_text(encoding="utf-8").splitlines()[1:]):
+        code, number, question = line.split("\t")
+        entry = last.get((code,))
+        if entry is None:
+            continue
+        document = dataset.documents.get(entry.filename)
+        text = document.text if document else ""
+        found = [unit for unit in units(text, system_of(text)) if label_key(unit.label)[1] == number]
+        gold = GoldPassage(entry.filename, None, tuple((unit.span,) for unit in found[:1]))
+        labels = {"kind": "topic", "law": entry.labels["law"], "paragraph": found[0].label, "question_language": "en",
+                  "language": system_of(text).language}  # fmt: skip
+        yield Case(f"topic-{at}", question, "", (gold,), filename=entry.filename, labels=labels)
+
+
+def scores(case: Case) -> tuple[bool, bool | None, bool]:
+    """Return whether the right § is first, then in the right version, and found among the first passages."""
+    if case.is_impossible:
+        return is_refusal(case.reply.answer or ""), None, False
+    versions = [right_version(passage, case) for passage in case.reply.passages[:TOP]]
+    first = versions[0] if versions else None
+    return first is not None, first, True in versions
+
+
+def figures(cases: Sequence[Case]) -> list[str]:
+    """Return the three shares with their intervals; an impossible question is right where it is refused."""
+    columns = zip(*map(scores, cases), strict=True)
+    laws = [str(case.labels["law"]) for case in cases]
+    shown = [interval(column, laws) for column in columns]
+    return [shown[0], "–", "–"] if cases[0].is_impossible else shown
+
+
+def interval(values: Sequence[bool | None], laws: Sequence[str]) -> str:
+    """Return a mean with an interval drawn by law; a law's questions are answered alike."""
+    grouped: dict[str, list[bool]] = defaultdict(list)
+    for value, law in zip(values, laws, strict=True):
+        if value is not None:
+            grouped[law].append(value)
+    if not grouped:
+        return "–"
+    right, asked = (np.array([measure(some) for some in grouped.values()]) for measure in (sum, len))
+    drawn = np.random.default_rng(0).integers(len(right), size=(DRAWS, len(right)))
+    low, high = np.quantile(right[drawn].sum(1) / asked[drawn].sum(1), (0.025, 0.975))
+    return f"{right.sum() / asked.sum():.3f} ({low:.3f} to {high:.3f})"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

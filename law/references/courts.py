@@ -1,0 +1,193 @@
+"""What courts make: the Civil Procedure Rules, practice directions, court guides, and decisions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from exhibit.law.patterns import Patterns
+from exhibit.law.references.reference import (
+    Mention,
+    Named,
+    NumberedUnit,
+    Numbers,
+    Path,
+    mentioned,
+    read_numbers,
+    read_units,
+)
+
+_P = Patterns(__file__)
+_HIGHEST = 99  # of a Part: the Rules have 89, and a larger number is of something else
+
+
+def find_rules(text: str) -> Iterator[Mention]:
+    """Yield Parts and rules: a Part of something else, a bare number and a rule of other rules are none."""
+    for match in _P.rule.finditer(text):
+        unit = (match["of"] or match["unit"] or "").lower().rstrip(".")
+        numbers = read_numbers(text, match.end(), plural=unit in {"parts", "rules", "rr", "pts"})
+        if numbers and _is_rule(text, match, numbers, whole=unit.startswith("p")):
+            yield mentioned("rule", "CPR", numbers.paths, match.start(), numbers.end)
+
+
+def _is_rule(text: str, match: re.Match[str], numbers: Numbers, *, whole: bool) -> bool:
+    first = numbers.paths[0]
+    if match["cpr"]:
+        return True
+    if int(re.sub(r"\D", "", first[0])) > _HIGHEST or _P.schedule.search(text, match.start() - 40, match.start()):
+        return False
+    if whole:
+        return bool(_P.its_parts.match(text, numbers.end)) or not _P.other_parts.match(text, numbers.end)
+    # Part 11 has one rule, 11; any other has a point: "rule 28" of an arbitration institute is not ours
+    return "." in text[match.end() : numbers.end] or (first[0] == "11" and len(first) > 1)
+
+
+# ---------------------------------------------------------------- practice directions
+
+
+def find_directions(text: str) -> Iterator[Mention]:
+    """Yield practice directions by number; `paragraph 2.1 of the Practice Direction` is the last one named."""
+    heads = [(m.start(), n) for m in _P.head.finditer(text) if (n := _numbers(text, m))]
+    units = list(read_units(text, _P.inside))
+    free = {unit.start: unit for unit in units}
+    open_heads = dict(heads)
+    for unit in units:
+        of, last = _P.of.match(text, unit.end), _P.last.match(text, unit.end)
+        if of and of.end() in open_heads:
+            numbers = open_heads.pop(of.end())
+            del free[unit.start]
+            yield mentioned("direction", numbers.paths[0][0], unit.paths, unit.start, numbers.end)
+        elif last and (named := [n.paths[-1][0] for start, n in heads if start < unit.start]):
+            yield mentioned("direction", named[-1], unit.paths, unit.start, last.end())
+    for start, numbers in open_heads.items():
+        yield from _with_what_follows(text, start, numbers, free)
+
+
+def _with_what_follows(text: str, start: int, numbers: Numbers, units: dict[int, NumberedUnit]) -> Iterator[Mention]:
+    """Yield directions from their head on; a paragraph after several belongs to the last."""
+    for number, *inside in numbers.paths[:-1]:
+        yield mentioned("direction", number, [tuple(inside)], start, numbers.end)
+    number, *rest = numbers.paths[-1]
+    after = None if rest else _P.after.match(text, numbers.end)
+    unit = units.get(after.end()) if after else None
+    paths, end = (unit.paths, unit.end) if unit else ([tuple(rest)], numbers.end)
+    yield mentioned("direction", number, paths, start, end)
+
+
+def _numbers(text: str, head: re.Match[str]) -> Numbers | None:
+    plural = head.group().strip().lower().endswith("s")
+    return read_numbers(text, head.end(), plural=plural, single=not plural)
+
+
+# ---------------------------------------------------------------- court guides
+
+
+def guide_name(text: str) -> str:
+    """Return a guide's name in one form: `kings bench` for the King's Bench Division Guide 2025."""
+    plain = re.sub(r"['’]", "", " ".join(text.split())).lower()
+    plain = re.sub(r" ?guide(?: \d{4})?$", "", plain).replace(" division", "")
+    plain = plain.rpartition(" the ")[2]
+    lead = _P.lead.match(f"{plain} ")
+    plain = plain[lead.end() :].strip() if lead else plain
+    return str(_P.entries["aliases"].get(plain, plain))
+
+
+def name_guides(text: str) -> list[Named]:
+    """Return every guide that a text names, in order."""
+    matches = _P.guide_name.finditer(text)
+    return [Named(*match.span(), name) for match in matches if (name := guide_name(match.group()))]
+
+
+def find_guides(text: str) -> Iterator[Mention]:
+    """Yield places in guides; one that does not say in which guide is in the last one named."""
+    named = name_guides(text)
+    known: list[tuple[str, Path]] = []
+    for unit in sorted(_units(text, named)):
+        guide = _named_by(text, unit, named)
+        if guide is None:
+            guide = _understood(text, unit, named, known)
+        if guide is not None:
+            known += [(guide, path) for path in unit.paths]
+            yield mentioned("guide", guide, unit.paths, unit.start, unit.end)
+
+
+def _named_by(text: str, unit: NumberedUnit, named: list[Named]) -> str | None:
+    """Return the guide that stands beside a place, None when there is none; the one that it is `of` comes first."""
+    joined = _P.to_name.match(text, unit.end)
+    after = next((guide.name for guide in named if joined and guide.start == joined.end()), None)
+    if after and joined and joined["of"]:
+        return after
+    return next((guide.name for guide in named if _follows(text, guide, unit)), after)
+
+
+def _understood(text: str, unit: NumberedUnit, named: list[Named], known: list[tuple[str, Path]]) -> str | None:
+    """Return the guide that is meant without being named, None when the place is not in a guide.
+
+    After "Circuit Commercial Court Guide section D7.1 … D13 of the CCG", section D7.2 is in the guide of D7.1.
+    """
+    last = next((guide.name for guide in reversed(named) if guide.end <= unit.start), None)
+    if of_guide := _P.of_guide.match(text, unit.end):
+        # a guide says its own name before any other's
+        return named[0].name if of_guide["own"] and last else last or ""
+    written = text[unit.number : unit.end]
+    annexed = unit.paths[0][0].startswith(("annex", "appendix"))
+    # annexes and numbers with a letter: only guides have those, so they need not name theirs
+    fixed = annexed or _P.with_letter.match(written) or ("para" not in unit.unit and _P.with_point.match(written))
+    if not unit.unit or not fixed or _P.of_something.match(text, unit.end):
+        return None
+    near = [guide for guide, path in known if path[:2] == unit.paths[0][:2] and len(path) > 1]
+    return near[-1] if near else last if last is not None else "" if annexed else None
+
+
+def _follows(text: str, guide: Named, unit: NumberedUnit) -> bool:
+    gap = _P.after_name.match(text, guide.end)
+    return gap is not None and guide.end <= unit.start <= gap.end()
+
+
+def _units(text: str, named: list[Named]) -> Iterator[NumberedUnit]:
+    for unit in read_units(text, _P.guide_unit, lettered=True):
+        # "Annexes 212" in a table of contents is a page
+        if not (unit.unit.startswith(("annex", "append")) and re.search(r"\d{3}|\n", text[unit.start : unit.end])):
+            yield unit
+    for guide in named:
+        gap = _P.after_name.match(text, guide.end)
+        number = _P.number_alone.match(text, gap.end()) if gap and "\n" not in gap.group() else None
+        numbers = read_numbers(text, number.start(), plural=False, lettered=True) if number else None
+        if number and numbers:
+            yield NumberedUnit(number.start(), number.start(), numbers.end, "", numbers.paths)
+
+
+# ---------------------------------------------------------------- decisions
+
+_COURTS = {court.upper(): court for court in _P.row("courts")}
+_DIVISIONS = {division.upper(): division for division in _P.row("divisions")}
+
+
+def find_cases(text: str) -> Iterator[Mention]:
+    """Yield every neutral citation; law reports such as [1974] AC 133 are none."""
+    for match in _P.citation.finditer(text):
+        court = _COURTS[match["court"].upper()] if match["court"] else f"SC {match['town'].upper()}"
+        before, after, end = (match["before"] or "").capitalize(), match["after"] or "", match.end("number")
+        # "[2022] EWFC 9 (b) the second point": a division of one letter is a capital
+        division = None if after == after.lower() and len(after) == 1 else _DIVISIONS.get(after.upper())
+        if court == "EWCA":  # here, and in the Sheriff Appeal Court, the division stands before the number
+            source = f"EWCA {before}".strip()
+        elif court == "SAC":
+            source = f"SAC ({before})" if before else court
+        else:
+            source, end = (f"{court} ({division})", match.end()) if division else (court, end)
+        yield mentioned("case", source, [(match["year"], str(int(match["number"])))], match.start(), end)
+
+
+def find_tribunals(text: str) -> Iterator[Mention]:
+    """Yield appeals to the Employment Appeal Tribunal, employment law reports, and cases of the Court of Justice."""
+    for match in (match for pattern in (_P.appeal, _P.bailii) for match in pattern.finditer(text)):
+        court = "UKEAT" if match["court"] == "EAT" else match["court"]
+        path = (f"{int(match['number']):04}", match["year"][-2:])
+        yield mentioned("case", court, [path], *match.span())
+    for match in _P.since_2020.finditer(text):
+        yield mentioned("case", "EA", [(match["year"], (match["scottish"] or "") + match["number"])], *match.span())
+    for match in _P.reported.finditer(text):
+        yield mentioned("case", match["series"], [(match["year"], str(int(match["number"])))], *match.span())
+    for match in _P.luxembourg.finditer(text):
+        yield mentioned("case", "CJEU", _P.number.findall(match.group()), *match.span())

@@ -1,0 +1,391 @@
+"""Exchanges over HTTP: why one failed, in words without secrets; deadlines, retries, bodies within limits, streams.
+
+A few bytes that unpack to gigabytes are refused as they come.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import html
+import itertools
+import json
+import re
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeVar
+
+from exhibit.schemas.errors import ServiceError
+from exhibit.schemas.secrets import HIDDEN, scrubbed
+
+_SHORTEST = 4
+"""A shorter value is a word like any other: hiding it would spoil the message and protect nothing."""
+_LONGEST = 300
+"""Characters of a server's words that an error quotes."""
+_MESSAGES = ("message", "detail", "error", "msg", "reason", "title", "description")
+_CODE = re.compile(r"<(?:script|style)\b[^<>]*>", re.IGNORECASE)
+_CODE_ENDS = re.compile(r"</(?:script|style)[^<>]*>", re.IGNORECASE)
+_TAG = re.compile(r"<[^<>]*>")
+
+
+Result = TypeVar("Result")
+
+
+class HttpError(ServiceError):
+    """An exchange that brought no usable reply."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        transient: bool = False,
+        wait: float = 0.0,
+        status: int | None = None,
+        body: bytes = b"",
+    ) -> None:
+        super().__init__(message)
+        self.transient = transient
+        """Whether the same request may succeed when it is sent again."""
+        self.wait = wait
+        """Seconds that the server asks to be left alone."""
+        self.status = status
+        self.body = body
+        """What the server sent with an error status, as it is; it may hold secrets."""
+        self.tries = 1
+
+
+class UnreachableError(HttpError):
+    """No connection to the server."""
+
+
+class LateError(HttpError):
+    """No whole reply in time."""
+
+
+class Secrets:
+    """Values that nobody may read: they are taken out of whatever a server says."""
+
+    def __init__(self, values: Iterable[str] = ()) -> None:
+        """Take the values; of `Bearer abc` the second word is one, too."""
+        parts = {part for value in values for part in (value, *value.split())}
+        known = {part for part in parts if len(part) >= _SHORTEST and part.lower() not in ("bearer", "basic")}
+        # the longest first, so that none is left in pieces
+        self._values = sorted(known, key=lambda value: (-len(value), value))
+
+    def strip(self, text: str) -> str:
+        """Return a text without them, and without what looks like a key."""
+        for value in self._values:
+            text = text.replace(value, HIDDEN)
+        return scrubbed(text)
+
+    def words(self, data: bytes | str) -> str:
+        """Return what a server says in a body, short and on one line, without secrets."""
+        text = data if isinstance(data, str) else data[: 1 << 16].decode("utf-8", "replace")
+        # secrets first: what is cut in two is not known again
+        text = self.strip(_without_tags(_message(text)))
+        text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+        return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def seconds_asked(retry_after: str) -> float:
+    """Return how long a Retry-After header asks to wait, in seconds or until a date; 0 when it does not."""
+    try:
+        return max(0.0, float(retry_after))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(retry_after).timestamp() - time.time())
+    except (ValueError, TypeError):
+        return 0.0
+
+
+def plain_address(url: str) -> str:
+    """Return an address without its user, password and query."""
+    return re.sub(r"//[^/@]*@", "//", url.partition("?")[0])
+
+
+def _without_tags(text: str) -> str:
+    """Return the words of a page, or a text that is no page as it is."""
+    if "<" in text:
+        first, *rest = _CODE.split(text)
+        text = _TAG.sub(" ", " ".join([first, *(_CODE_ENDS.split(part, maxsplit=1)[-1] for part in rest)]))
+    return html.unescape(text)
+
+
+def _message(text: str) -> str:
+    """Return the message inside an error that is JSON, else the text itself."""
+    try:
+        told: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    while isinstance(told, Mapping | list) and told:
+        inner = told[0] if isinstance(told, list) else next((told[key] for key in _MESSAGES if told.get(key)), None)
+        if inner is None:
+            break
+        told = inner
+    return told if isinstance(told, str) else text
+
+
+# ---------------------------------------------------------------- a deadline for the whole exchange, and more tries
+
+
+class Deadline:
+    """The moment by which something must be done."""
+
+    def __init__(self, seconds: float, *, flag: str = "") -> None:
+        """Begin now; `flag` names what a user changes to allow more."""
+        self.seconds = seconds
+        self._flag = f" ({flag})" if flag else ""
+        self._end = time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        """Seconds until then, never negative."""
+        return max(0.0, self._end - time.monotonic())
+
+    def passed(self) -> HttpError:
+        """Return the error for an exchange whose time is up."""
+        return LateError(f"no whole reply within {self.seconds:g} s{self._flag}")
+
+    @contextmanager
+    def enforced(self) -> Iterator[None]:
+        """Bound every wait of this thread's connections meanwhile."""
+        before, current.deadline = current.deadline, self
+        try:
+            yield
+        finally:
+            current.deadline = before
+
+
+def download_deadline(size: int) -> Deadline:
+    """Return the deadline of a download of so many bytes: ten minutes, and 50 kB a second."""
+    return Deadline(600 + size / 50_000)
+
+
+class _Current(threading.local):
+    deadline: Deadline | None = None
+
+
+current = _Current()
+"""The deadline of the exchange that this thread is at."""
+
+
+LONGEST_WAIT = 120.0
+"""Seconds; a server that asks for more is reported rather than waited for."""
+_LONGEST_PAUSE = 30.0
+"""Seconds at which the growing pause between two tries stops growing."""
+_TOO_MANY = 429  # HTTP: too many requests
+
+
+class Retries:
+    """Does a step again while that may help; a server that is too busy for one thread is too busy for all."""
+
+    def __init__(
+        self,
+        times: int,
+        backoff: float,
+        *,
+        in_vain: int | None = None,
+        stopped: threading.Event | None = None,
+        sleep: Callable[[float], object] | None = None,
+    ) -> None:
+        """Try again so many times, first after `backoff` seconds.
+
+        After `in_vain` steps in a row that failed in spite of it, further ones are done once: waiting for a server that
+        fails for everybody would take hours. Nobody waits once `stopped` is set.
+        """
+        self._times, self._backoff, self._in_vain = times, backoff, in_vain
+        self._stopped = stopped or threading.Event()
+        self._sleep = sleep or self._stopped.wait
+        self._failed = 0
+        self._resume = 0.0
+
+    def __call__(self, step: Callable[[], Result], *, deadline: Deadline | None = None, spread: float = 1.0) -> Result:
+        """Return the step's result, or raise its last HttpError; `spread` keeps threads from returning together."""
+        ready = 0.0
+        for tries in itertools.count():
+            seconds = max(ready, self._resume) - time.monotonic()
+            if seconds > 0 and (deadline is None or seconds < deadline.left):
+                self._sleep(seconds)
+            try:
+                result = step()
+            except HttpError as error:
+                error.tries = tries + 1
+                pause = error.wait or min(_LONGEST_PAUSE, self._backoff * 2**tries) * spread
+                if not self._may_help(error, tries, pause, deadline):
+                    self._failed += error.transient
+                    raise
+                ready = time.monotonic() + pause
+                if error.status == _TOO_MANY:
+                    self._resume = max(self._resume, ready)
+            else:
+                self._failed = 0
+                return result
+        raise AssertionError("unreachable: the last try returns or raises")
+
+    def _may_help(self, error: HttpError, tries: int, pause: float, deadline: Deadline | None) -> bool:
+        hopeless = self._in_vain is not None and self._failed >= self._in_vain
+        in_time = pause <= LONGEST_WAIT and (deadline is None or pause < deadline.left)
+        return error.transient and tries < self._times and in_time and not hopeless and not self._stopped.is_set()
+
+
+# ---------------------------------------------------------------- bodies
+
+
+ACCEPT = {"Accept-Encoding": "gzip, deflate"}
+"""What a request must say: other encodings are not decoded here."""
+MOST_LAYERS = 2
+"""Encodings over one another: a server that packs a file which is packed already makes two, nobody makes three."""
+_BLOCK = 1 << 16
+"""Bytes that are unpacked at a time."""
+STREAMED = ("text/event-stream", "application/x-ndjson", "application/jsonl", "application/json-lines")
+"""Content types of streams."""
+_MOST_PIECES = 1000
+"""Lines of one event, each of which is read anew with all before it: a printed object has some dozens."""
+
+
+class BodyError(HttpError):
+    """A body that is too large, or packed in a way that is not undone."""
+
+
+class TooLargeError(BodyError):
+    """A body of more bytes than are read."""
+
+    def __init__(self, most: int) -> None:
+        large = f"{most >> 20} MB" if most >= 1 << 20 else f"{most} bytes"
+        super().__init__(f"the reply is larger than {large}")
+
+
+class Body:
+    """Decodes a body as it comes; no layer of it ever unpacks to more than `most` bytes."""
+
+    def __init__(self, headers: Mapping[str, str], *, most: int) -> None:
+        """Take the reply's headers; raise where its encodings are too many or unknown."""
+        told = headers.get("content-encoding", "")
+        encodings = [
+            name for name in (part.strip().lower() for part in told.split(",")) if name not in ("", "identity")
+        ]
+        if len(encodings) > MOST_LAYERS:
+            raise BodyError(f"the reply is packed {len(encodings)} times over, more than {MOST_LAYERS}")
+        self._layers = [_Layer(name, most) for name in reversed(encodings)]
+        self._most, self._size = most, 0
+
+    def feed(self, block: bytes) -> bytes:
+        """Return what a block of the body unpacks to."""
+        for layer in self._layers:
+            block = layer.feed(block)
+        self._size += len(block)
+        if self._size > self._most:
+            raise TooLargeError(self._most)
+        return block
+
+    def close(self) -> None:
+        """Raise where the body broke off."""
+        if any(layer.open for layer in self._layers):
+            raise BodyError("the reply is packed, and cut short")
+
+
+class _Layer:
+    def __init__(self, name: str, most: int) -> None:
+        if name not in ("gzip", "x-gzip", "deflate"):
+            raise BodyError(f"the reply is packed as {name!r:.40}, which was not asked for")
+        # 47: gzip or zlib, whichever its first bytes say
+        self._stream = zlib.decompressobj(47)
+        self._raw = name == "deflate"
+        self._most, self._size, self._begun = most, 0, False
+
+    @property
+    def open(self) -> bool:
+        return self._begun and not self._stream.eof
+
+    def feed(self, block: bytes) -> bytes:
+        pieces = []
+        try:
+            piece = self._stream.decompress(block, _BLOCK)
+        except zlib.error as error:
+            if self._begun or not self._raw:
+                raise BodyError(f"the reply is packed, and damaged ({error})") from error
+            self._stream = zlib.decompressobj(-15)  # some servers call this deflate, without its head
+            piece = self._decompress(block)
+        self._begun = self._begun or bool(block)
+        while piece or self._stream.unconsumed_tail:
+            self._size += len(piece)
+            if self._size > self._most:
+                raise TooLargeError(self._most)
+            pieces.append(piece)
+            piece = self._decompress(self._stream.unconsumed_tail) if self._stream.unconsumed_tail else b""
+        return b"".join(pieces)
+
+    def _decompress(self, data: bytes) -> bytes:
+        try:
+            return self._stream.decompress(data, _BLOCK)
+        except zlib.error as error:
+            raise BodyError(f"the reply is packed, and damaged ({error})") from error
+
+
+# ---------------------------------------------------------------- streams: server-sent events, or a line of JSON each
+
+
+class Event(NamedTuple):
+    """What a server sends at one time."""
+
+    name: str
+    """What stands behind `event:`, empty where nothing does."""
+    data: Any
+    done: bool = False
+    """Whether it only says that the stream is over (`[DONE]`)."""
+
+
+def read_events(lines: Iterable[str]) -> Iterator[Event]:
+    """Yield the objects of a stream: a line of JSON each, `data:` in front or not; one may go over several `data:`."""
+    name, held, pieces = "", "", 0
+    for line in lines:
+        text = line.strip()
+        if text.startswith("data:"):
+            text = text.removeprefix("data:").strip()
+        elif text.startswith("event:"):
+            name = text.removeprefix("event:").strip()
+            # some events are a name alone
+            if name == "end":
+                yield Event(name, None, done=True)
+            continue
+        elif text.startswith((":", "id:", "retry:")):
+            continue
+        elif not text:
+            if held:
+                raise HttpError("a line of the stream is not JSON")
+            name = ""
+            continue
+        if text == "[DONE]":
+            yield Event(name, None, done=True)
+            continue
+        held, pieces = (f"{held}\n{text}", pieces + 1) if held else (text, 1)
+        if pieces > _MOST_PIECES:
+            raise HttpError(f"an event of the stream goes over more than {_MOST_PIECES} lines")
+        try:
+            data = json.loads(held)
+        except (ValueError, RecursionError):
+            if not line.lstrip().startswith("data:"):
+                raise HttpError("a line of the stream is not JSON") from None
+            continue
+        if text:
+            held = ""
+            yield Event(name, data)
+    if held:
+        raise HttpError("a line of the stream is not JSON")
+
+
+def read_texts(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the words of a stream whose events are plain text."""
+    held: list[str] = []
+    for line in lines:
+        line = line.removesuffix("\r")
+        if line.startswith("data:"):
+            held.append(line.removeprefix("data:").removeprefix(" "))
+        elif held and not line:
+            yield "\n".join(held)
+            held = []
+    if held:
+        yield "\n".join(held)
