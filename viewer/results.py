@@ -192,7 +192,7 @@ def gold_lines(dataset: Dataset, *, listed: int) -> list[str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    kinds = {"metrics": split_requests, "positive": positive, "pages": _page_limit, "gate": parse_gate}
+    kinds: dict[str, Any] = {"metrics": split_requests, "positive": positive, "pages": _page_limit, "gate": parse_gate}
     kinds |= {"languages": languages()}
     words = {"pages": PAGES, "compare": NAME, "index": INDEX, "gate": GATE}
     parser, commands = parser_of("python -m evaluation.results", __doc__, read_flags(__file__), kinds, **words)
