@@ -122,12 +122,6 @@ def read_about(module: str) -> dict[str, About]:
     return _ABOUTS.validate_python(tomllib.loads(path.read_text(encoding="utf-8")))
 
 
-def undescribed(name: str) -> About:
-    """Return what is known of a metric that no file here yields: its name, and that no change of it is a judgment."""
-    family = name.partition("@")[0]
-    return About(family.replace("_", " "), name, unit="number", better="neither")
-
-
 Cutoff = Annotated[int, Field(ge=1)]
 """A metric's parameter: how many passages of a ranking are read."""
 Votes = Annotated[int, Field(ge=1)]
@@ -192,10 +186,10 @@ def with_options(**scores: Callable[[Case, Options], float | None]) -> tuple[tup
     """Return the same of metrics that also look at what the run is told."""
 
     def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-        def score(name: str) -> Values:
+        def values(name: str) -> Values:
             return each(cases, lambda case: scores[name](case, options))
 
-        return {name: score(name) for name in scores}
+        return {name: values(name) for name in scores}
 
     return tuple(scores), measure
 
@@ -301,8 +295,9 @@ def metric_names() -> list[str]:
 
 
 def about(name: str) -> About:
-    """Return what a metric says about itself; of one that no file yields, only that nothing is known."""
-    return _described().get(_family(name)) or undescribed(name)
+    """Return what a metric says about itself; of one that no file yields, that no change of it is a judgment."""
+    unknown = About(_family(name).replace("_", " "), name, unit="number", better="neither")
+    return _described().get(_family(name), unknown)
 
 
 @cache
@@ -340,11 +335,8 @@ def _nearest(family: Sequence[str]) -> list[str]:
 
 def check_names(names: Sequence[str]) -> None:
     """Raise one error that lists every name no metric has."""
-    unknown = [
-        name
-        for name in names
-        if not any(_answers_to(parse_request(name).name, *one) for one in metric_modules().items())
-    ]
+    known = metric_modules().items()
+    unknown = [name for name in names if not any(_answers_to(parse_request(name).name, *one) for one in known)]
     if unknown:
         families = sorted({_family(name) for name in metric_names()})
         raise ToolkitError(f"no metric {', '.join(map(repr, unknown))}; there are {', '.join(families)}")
@@ -390,14 +382,6 @@ def _with_parameters(cases: Sequence[Case], options: Options, request: Request, 
         raise ToolkitError(f"no {request}: the rankings of this run have {max(options.ks)} passages")
     values = _measured(module, cases, options, **told)
     return {name: own for name, own in values.items() if family in (file, _family(name))}
-
-
-_USUAL = ("recall@10", "document_hit@1", "answer_contained", "answer_f1")  # retrieval first: what fails there fails all
-
-
-def headline_of(benchmark: str | None, having: Collection[str]) -> str | None:
-    """Return the metric that stands for a benchmark's run: its own where the run has it, else the first usual one."""
-    return next((name for name in (benchmark, *_USUAL, *having) if name in having), None)
 
 
 def headline(file: str) -> str:

@@ -150,16 +150,13 @@ _LEVEL = 0.05
 """How often a series in which nothing changed may be said to have changed, over all its runs and metrics."""
 _OTHERS = 3
 """Other steps that a series must have for its usual step to be known: of two, the larger may be the odd one."""
-_DEVIATION = 1.4826
-"""Standard deviations of a normal variable in the median of its sizes."""
+_DEVIATION = 1.4826  # standard deviations of a normal variable in the median of its sizes
 _OUTSTANDING = 0.99865
 """A step must be larger than this share of usual ones, three standard deviations, with Student's t for few steps."""
-_LIKELY = 1.0
-"""Standard errors below which no interval leaves out 0, so that none is drawn."""
+_LIKELY = 1.0  # standard errors below which no interval leaves out 0, so that none is drawn
 _STEPS = 20_001
 """Of the integral for Student's t: within 0.01% of scipy's values, which would add 143 MB to the installation."""
-EQUAL = 1e-9
-"""A change below this is rounding."""
+EQUAL = 1e-9  # a change below this is rounding
 
 
 @dataclass(frozen=True)
@@ -227,7 +224,9 @@ def find_regressions(series: Series, metrics: Sequence[str]) -> list[Regression]
         pair = tables[prior], tables[at]
         falls = [fall for metric in moves[at] if (fall := _fall(metric, at, pair, moves, leaps[metric].get(at)))]
         if falls or more:
-            falls.sort(key=lambda fall: _sureness(fall, moves[at][fall.metric]), reverse=True)
+            # of changes that are the same in every document the larger is the surer
+            sure = {name: min(1e6, abs(move.score)) + abs(move.mean) for name, move in moves[at].items()}
+            falls.sort(key=lambda fall: (fall.by_step, sure[fall.metric]), reverse=True)
             stands = at == len(tables) - 1 or _stands(tables[prior], tables[-1], falls, more)
             regressions.append(Regression(series, at, prior, tuple(falls), more, stands))
     return regressions
@@ -265,11 +264,6 @@ def _fall(
     return Fall(metric, step, by_step, by_level, usual, (leap.before, leap.after) if leap and by_level else None)
 
 
-def _sureness(fall: Fall, move: _Move) -> tuple[bool, float]:
-    # of changes that are the same in every document the larger is the surer
-    return fall.by_step, min(1e6, abs(move.score)) + abs(move.mean)
-
-
 def _prior(tables: Sequence[Table], at: int) -> int | None:
     """Return the last run before that shares at least half of the questions of the smaller of the two."""
     asked = set(tables[at].ids)
@@ -296,8 +290,7 @@ def _only(table: Table, metrics: Sequence[str]) -> Table:
 # ---------------------------------------------------------------- levels
 
 
-@dataclass(frozen=True)
-class Leap:
+class Leap(NamedTuple):
     """A run from which on a metric is at another level."""
 
     at: int
