@@ -1,7 +1,7 @@
 """Draws the pictures of the README from the samples: `python -m docs.pictures` after `make demo`.
 
 Those of the guide on drafting: `python -m bench.mixed_folder contracts --time`, then
-`python -m docs.pictures --drafts contracts-bundle/review.html contracts-run/report.html`.
+`python -m docs.pictures --drafts contracts-bundle-review.html contracts-run/report.html`.
 """
 
 from __future__ import annotations
