@@ -177,6 +177,8 @@ def add_arguments(parser: Any, flags: Mapping[str, Mapping[str, Any]]) -> None:
             groups[title] = parser.add_argument_group(title)
         if more.get("type") == "path":
             more["type"] = Path
+        if more.get("default") == HIDDEN:
+            more["default"] = HIDDEN  # argparse knows it by identity
         groups.get(title, parser).add_argument(name, **more)
 
 
