@@ -17,8 +17,8 @@ from pathlib import Path
 
 from exhibit.converters._benchmark import Benchmark, Item, Label, Quote, RawRow, Tally, read_info
 from exhibit.converters._cli import add_flags, main
-from exhibit.converters._cpr.citations import Citation, citations
 from exhibit.converters._cpr.corpus import METHODS, Corpus, Resolution, Row
+from exhibit.converters._cpr.names import Citation, citations
 from exhibit.converters._cpr.parsing import string
 from exhibit.converters._cpr.sources import Source, candidates, load
 from exhibit.converters._patches import SHIPPED

@@ -40,10 +40,11 @@ from exhibit.hub._commit import (
     contents_of,
     find_pull_request,
     listing,
+    load_lines,
+    metadata_of,
     send,
     set_tag,
 )
-from exhibit.hub._loading import load_lines, metadata_of
 from exhibit.hub._remote import KIND, Hub, HubError, State, is_unreachable
 from exhibit.schemas.bundle import CARD, CORPUS, INFO, read_info
 from exhibit.schemas.command import add_json, documented, guarded, print_note, print_results

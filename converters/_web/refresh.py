@@ -30,8 +30,7 @@ from exhibit.schemas.errors import BundleError, SourceError, ToolkitError
 from exhibit.schemas.models import Gold
 from exhibit.storage.bundle import Bundle, open_bundle
 from exhibit.storage.locations import Remote
-from exhibit.storage.place import write_whole
-from exhibit.storage.scratch import scratch_folder
+from exhibit.storage.place import scratch_folder, write_whole
 
 _MOST_WORDS = 3000
 """Words of a passage that are compared one by one; of a longer one all count as changed."""

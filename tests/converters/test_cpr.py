@@ -15,8 +15,8 @@ import pytest
 from exhibit.converters import cpr
 from exhibit.converters._benchmark import RawDocument, Tally, choose
 from exhibit.converters._cli import add_flags
-from exhibit.converters._cpr.citations import Citation, citations
 from exhibit.converters._cpr.corpus import LONGEST_WHOLE, Corpus, Row
+from exhibit.converters._cpr.names import Citation, citations
 from exhibit.converters._cpr.parsing import blocks_of
 from exhibit.converters._cpr.sources import NO_DOCUMENT, Source, full_name, kind_of, load, reference_of
 from exhibit.converters._text_pdf import Block
