@@ -18,8 +18,7 @@ from exhibit.storage.locations import is_url, keeping
 from exhibit.storage.place import Kind, placed, scratch_folder, write_whole
 from exhibit.viewer.cases import brief, fields_of, labels_of
 from exhibit.viewer.drawing import PAGES, Drawn, Record, Wanted, draw
-from exhibit.viewer.listing import IMAGES, Catalogue, Inlined, PieceWriter, write_piece
-from exhibit.viewer.matching import Matching
+from exhibit.viewer.listing import IMAGES, Catalogue, Inlined, Matching, PieceWriter, write_piece
 from exhibit.viewer.page import as_json, page, words
 
 PIECES = Kind("the pieces of a page", lambda folder: (folder / "i0.js").is_file())
