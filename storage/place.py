@@ -17,8 +17,8 @@ from uuid import uuid4
 
 from filelock import FileLock, Timeout
 
-from exhibit.schemas.bundle import CORPUS, TRAIN
 from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.layout import CORPUS, TRAIN
 
 _AT_FDCWD = -100  # of Linux: paths count from the working folder
 _SWAP = 2  # RENAME_EXCHANGE on Linux, RENAME_SWAP on macOS
