@@ -142,7 +142,7 @@ def documented(program: str, doc: str | None, *, module: str = "", **more: Any) 
     how = argparse.RawDescriptionHelpFormatter
     parser = Parser(prog=spelled(program), description=what, epilog=spelled(examples), formatter_class=how, **more)
     if module:
-        add_arguments(parser, tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8")))
+        add_flags(parser, read_flags(module))
     return parser
 
 
@@ -167,21 +167,53 @@ def read_flags(module: str) -> dict[str, Any]:
     return tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
-_KINDS: Mapping[str, Any] = MappingProxyType({"int": int, "float": float, "path": Path})
+def positive(text: str) -> int:
+    """Read a number of at least 1 from the command line."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return number
+
+
+def natural(text: str) -> int:
+    """Read a whole number of at least 0 from the command line."""
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError("must be 0 or more")
+    return number
+
+
+def seconds(text: str) -> float:
+    """Read a number of seconds from the command line."""
+    number = float(text)
+    if not 0 <= number < float("inf"):
+        raise argparse.ArgumentTypeError("must be 0 or more seconds")
+    return number
+
+
+_KINDS: Mapping[str, Any] = MappingProxyType(
+    {"int": int, "float": float, "path": Path, "positive": positive, "natural": natural, "seconds": seconds}
+)
 
 
 def add_flags(parser: Any, flags: Mapping[str, Any], kinds: Mapping[str, Any] = _KINDS, **words: object) -> None:
-    """Add flags as a file has them: what `add_argument` takes of each.
+    """Add flags as a file has them: what `add_argument` takes of each, and the title of its group.
 
     `kinds` are the types and the lists of choices that the file names; `words` fill the places of help and defaults.
     """
+    groups: dict[str, Any] = {}
     for name, told in flags.items():
         given = dict(told)
+        title = given.pop("group", "")
+        if title and title not in groups:
+            groups[title] = parser.add_argument_group(title)
         for key in {"type", "choices", "help", "default"} & given.keys():
             if isinstance(given[key], str):
                 named = key in ("type", "choices")
                 given[key] = {**_KINDS, **kinds}[given[key]] if named else given[key].format(**words)
-        parser.add_argument(name, *given.pop("also", ()), **given)
+        if given.get("default") == HIDDEN:
+            given["default"] = HIDDEN  # argparse knows it by identity
+        groups.get(title, parser).add_argument(name, *given.pop("also", ()), **given)
 
 
 def parser_of(
@@ -202,21 +234,6 @@ def parser_of(
 HIDDEN = argparse.SUPPRESS
 _UNKNOWN = re.compile(r"unrecognized arguments: (\S+)")
 _WRONG = re.compile(r"invalid choice: '([^'\n]*)' \(choose from ([^\n]*)")
-
-
-def add_arguments(parser: Any, flags: Mapping[str, Mapping[str, Any]]) -> None:
-    """Add flags as a TOML file gives them: what argparse takes for each, with `group` and `type = "path"`."""
-    groups: dict[str, Any] = {}
-    for name, given in flags.items():
-        more = dict(given)
-        title = more.pop("group", "")
-        if title and title not in groups:
-            groups[title] = parser.add_argument_group(title)
-        if more.get("type") == "path":
-            more["type"] = Path
-        if more.get("default") == HIDDEN:
-            more["default"] = HIDDEN  # argparse knows it by identity
-        groups.get(title, parser).add_argument(name, **more)
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
