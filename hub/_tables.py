@@ -286,22 +286,7 @@ def _feature(kind: Any) -> dict[str, Any]:
 # ---------------------------------------------------------------- the card's head: what the Hub indexes, and the conf
 
 
-_SIZES = (
-    (1_000, "n<1K"),
-    (10_000, "1K<n<10K"),
-    (100_000, "10K<n<100K"),
-    (1_000_000, "100K<n<1M"),
-    (10_000_000, "1M<n<10M"),
-)
-
-LICENCES = frozenset(
-    "apache-2.0 mit afl-3.0 artistic-2.0 bsl-1.0 bsd bsd-2-clause bsd-3-clause bsd-3-clause-clear c-uda cc cc0-1.0 "
-    "cc-by-2.0 cc-by-2.5 cc-by-3.0 cc-by-4.0 cc-by-sa-3.0 cc-by-sa-4.0 cc-by-nc-2.0 cc-by-nc-3.0 cc-by-nc-4.0 "
-    "cc-by-nd-4.0 cc-by-nc-nd-3.0 cc-by-nc-nd-4.0 cc-by-nc-sa-2.0 cc-by-nc-sa-3.0 cc-by-nc-sa-4.0 "
-    "cdla-sharing-1.0 cdla-permissive-1.0 cdla-permissive-2.0 ecl-2.0 epl-1.0 epl-2.0 etalab-2.0 eupl-1.1 eupl-1.2 "
-    "agpl-3.0 gfdl gpl gpl-2.0 gpl-3.0 lgpl lgpl-2.1 lgpl-3.0 isc mpl-2.0 ms-pl ncsa odbl odc-by pddl ofl-1.1 "
-    "osl-3.0 postgresql unlicense wtfpl zlib unknown other".split()
-)
+LICENCES = frozenset(Path(__file__).with_name("licences.txt").read_text(encoding="ascii").split())
 """The identifiers that the Hub knows for data; it refuses a card with another."""
 
 
@@ -340,7 +325,8 @@ def head(
 
 def size_category(rows: int) -> str:
     """Return the Hub's name for a number of rows."""
-    return next((name for limit, name in _SIZES if rows < limit), "10M<n<100M")
+    names = ["n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M"]
+    return names[min(max(len(str(rows)) - 3, 0), len(names) - 1)]
 
 
 def _config(config: Config, *, default: bool) -> dict[str, Any]:
