@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -34,35 +34,16 @@ _SHARD_BYTES = 500 << 20
 """The size of a file that `datasets` itself uploads in."""
 
 _PDF = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-_SPANS = pa.list_(pa.list_(pa.int64()))
+_TEXT, _NUMBER = pa.string(), pa.int64()
+_SPANS = pa.list_(pa.list_(_NUMBER))
+_CONTEXTS = pa.list_(pa.struct([("filename", _TEXT), ("text", _TEXT)]))
 QUESTIONS = pa.schema(
-    [
-        ("id", pa.int64()),
-        ("question", pa.string()),
-        ("answer", pa.string()),
-        ("is_impossible", pa.bool_()),
-        ("contexts", pa.list_(pa.struct([("filename", pa.string()), ("text", pa.string())]))),
-    ]
+    {"id": _NUMBER, "question": _TEXT, "answer": _TEXT, "is_impossible": pa.bool_(), "contexts": _CONTEXTS}
 )
-_GOLD = [
-    ("id", pa.int64()),
-    ("context", pa.int64()),
-    ("filename", pa.string()),
-    ("pages", pa.list_(pa.int64())),
-    ("spans", _SPANS),
-    ("alternatives", pa.list_(_SPANS)),
-    ("how", pa.string()),
-    ("score", pa.float64()),
-]
-_CORPUS = [
-    ("filename", pa.string()),
-    ("title", pa.string()),
-    ("pages", pa.int64()),
-    ("characters", pa.int64()),
-    ("source", pa.string()),
-    ("licence", pa.string()),
-    ("text", pa.string()),
-]
+_PLACE = {"filename": _TEXT, "pages": pa.list_(_NUMBER), "spans": _SPANS, "alternatives": pa.list_(_SPANS)}
+GOLD = {"id": _NUMBER, "context": _NUMBER, **_PLACE, "how": _TEXT, "score": pa.float64()}
+_COUNTED = {"filename": _TEXT, "title": _TEXT, "pages": _NUMBER, "characters": _NUMBER}
+_CORPUS = {**_COUNTED, "source": _TEXT, "licence": _TEXT, "text": _TEXT}
 
 
 @dataclass(frozen=True)
@@ -128,7 +109,7 @@ def _write(folder: Path, name: str, schema: Any, records: Iterable[dict[str, Any
 # ---------------------------------------------------------------- gold
 
 
-def gold_schema(gold: Iterable[Gold], columns: Iterable[tuple[str, Any]] = _GOLD) -> Any:
+def gold_schema(gold: Iterable[Gold], columns: Mapping[str, Any] = GOLD) -> Any:
     """Return the columns of the gold; `labels` is a struct of every label that some line has, in the narrowest type."""
     kinds: dict[str, set[type]] = {}
     for line in gold:
@@ -136,7 +117,7 @@ def gold_schema(gold: Iterable[Gold], columns: Iterable[tuple[str, Any]] = _GOLD
             kinds.setdefault(name, set()).update(() if value is None else (type(value),))
     labels = pa.struct([(name, _label_type(kind)) for name, kind in kinds.items()])
     # a struct without fields cannot be stored
-    return pa.schema([*columns, ("labels", labels)] if kinds else columns)
+    return pa.schema({**columns, "labels": labels} if kinds else columns)
 
 
 def _label_type(kinds: set[type]) -> Any:
@@ -149,7 +130,7 @@ def _label_type(kinds: set[type]) -> Any:
 
 def gold_records(gold: Sequence[Gold]) -> Iterator[dict[str, Any]]:
     """Yield the lines as records that fit `gold_schema`."""
-    labels = gold_schema(gold, ()).types[:1]
+    labels = gold_schema(gold, {}).types[:1]
     texts = {field.name for kind in labels for field in kind if pa.types.is_string(field.type)}
     for line in gold:
         told = {
@@ -164,7 +145,7 @@ def gold_records(gold: Sequence[Gold]) -> Iterator[dict[str, Any]]:
 def _write_corpus(bundle: BundleInfo, out: Out, engine: Engine, texts: Path | None) -> Config:
     files = [out.file(f"{CORPUS}/{document.filename}") for document in bundle.documents]
     pdfs = any(_is_pdf(file) for file in files)
-    schema = pa.schema([*_CORPUS, ("pdf", _PDF)] if pdfs else _CORPUS)
+    schema = pa.schema({**_CORPUS, "pdf": _PDF} if pdfs else _CORPUS)
     writer = _Shards(out.folder / PARQUET, schema, finished=out.send)
     tracked = track(_contents(files, engine, texts), total=len(files), label="tables")
     for document, file, content in zip(bundle.documents, files, tracked, strict=True):
