@@ -32,6 +32,7 @@ from exhibit.hub.pull import fetch, is_repository, parse_address
 from exhibit.rag.config import DEFAULT, PLUGINS, preset_names
 from exhibit.schemas import command
 from exhibit.schemas.bundle import load_json
+from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import plugin_names
 from exhibit.schemas.run_folder import RunFolder
@@ -40,7 +41,7 @@ FAILED = 3
 """The exit code of a run in which too many questions failed."""
 
 
-@command.guarded("stopped; go on with the same command and --resume")
+@guarded("stopped; go on with the same command and --resume")
 def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
     """Run the evaluation; print one table and where the report is, which `draw` writes."""
     flags = _flags(list(sys.argv[1:] if argv is None else argv))

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -199,7 +200,7 @@ class Collection:
         for name in track(list(names), total=len(names), label=f"{dataset.name}: upload", unit="file"):
             with fetched(dataset.files[names[name]]) as path:
                 try:
-                    self._patiently(lambda deadline, name=name, path=path: self._add(name, path, deadline), _UPLOAD)
+                    self._patiently(partial(self._add, name, path), _UPLOAD)
                 except HttpError as error:
                     if isinstance(error, UnreachableError) or error.status in _REFUSED:
                         raise
