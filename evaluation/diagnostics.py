@@ -7,9 +7,11 @@ Metrics are None where they cannot be known (`metrics._scope`); this counts why,
 from __future__ import annotations
 
 import math
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,23 +25,10 @@ _EXAMPLES = 3  # names: enough to see what they look like
 _MUCH = 0.1
 """Share of the questions that may lack something before the run's last line says so."""
 
-PASSAGES = {
-    "foreign": "name files that the bundle lacks",
-    "nameless": "have no name",
-    "ambiguous": "have words that stand in several files (ambiguous)",
-    "nowhere": "have words that stand in no document",
-    "wordless": "have no words",
-}
+_WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+PASSAGES: dict[str, str] = _WORDS["passages"]
 """What a passage may lack."""
-QUESTIONS = {
-    "gold": "no gold passage is located",
-    "some gold": "some gold is not located: passage metrics are over the rest",
-    "quote": "no words are quoted: document and answer metrics only",
-    "passages": "the reply has no passages",
-    "file": "the file of no passage is known",
-    "words": "no passage has words",
-    "answer": "the reply has no answer",
-}
+QUESTIONS: dict[str, str] = _WORDS["questions"]
 """What a question or its reply may lack."""
 
 

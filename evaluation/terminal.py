@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import re
 import textwrap
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -170,8 +171,10 @@ Band = Literal["Good", "Acceptable", "Poor"]
 
 DEFAULT = Path(__file__).with_name("bands.toml")
 _DATASETS = "datasets"
-_OTHER_NAMES = {"gpt_groundedness": "groundedness", "gpt_relevance": "relevance"}
-"""Names that other tools' files have for our metrics."""
+OTHER_NAMES: dict[str, dict[str, str]] = tomllib.loads(
+    DEFAULT.with_name("other_tools.toml").read_text(encoding="utf-8")
+)
+"""Names that other tools, and earlier versions, have for our metrics and settings."""
 _BOUND = re.compile(r"\s*(>=|<=|>|<)\s*(-?[0-9]+(?:\.[0-9]+)?)\s*")
 _SIGNS: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
@@ -255,7 +258,7 @@ def _read(content: Any, file: Path, under: str) -> dict[str, Bands]:
         good, poor = (Bound.parse(told[key], where=f"{where}.{key}") for key in ("good", "poor"))
         if good.sign[0] == poor.sign[0]:
             raise ToolkitError(f"{where}: good and poor lie on the same side ({good}, {poor})")
-        bands[_OTHER_NAMES.get(str(name), str(name))] = Bands(good, poor)
+        bands[OTHER_NAMES["metrics"].get(str(name), str(name))] = Bands(good, poor)
     return bands
 
 
