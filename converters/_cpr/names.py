@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import cache, cached_property
 
-from exhibit.evidence.align import edit_distance
+from exhibit.evidence.fold import edit_distance
 from exhibit.law.names import letters, plain
 
 _SPACES = re.compile(r"\s+")
