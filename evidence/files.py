@@ -127,6 +127,12 @@ def part(archive: zipfile.ZipFile, name: str) -> bytes | None:
         return None
 
 
+def parsed(archive: zipfile.ZipFile, name: str) -> Any:
+    """Return the root of an XML part of an archive, or None where it has none of that name."""
+    data = part(archive, name)
+    return None if data is None else parse(data)
+
+
 def head_of(path: Path, size: int = 8, *, kind: str = "", starts: tuple[bytes, ...] = ()) -> bytes:
     """Return a file's first bytes; an empty file, or one that does not start as its kind does, is an error."""
     try:
