@@ -140,9 +140,9 @@ def _git_bytes(repository: Path, *arguments: str) -> bytes:
 
 _WIDTH = 84
 """Letters in a printed line. A line that the printer need not break is read back as it was written."""
-_HEADER = re.compile(r"\A\ufeff?---\s*\n(.*?)\n---\s*\n", re.DOTALL)
+_HEADER = re.compile(r"\A\ufeff?---[^\S\n]*\n(.*?)\n---[^\S\n]*\n", re.DOTALL)
 _FIELD = re.compile(r'^(\w+):\s*"?(.*?)"?\s*$', re.MULTILINE)
-_HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*$")
+_HEADING = re.compile(r"(#{1,6})\s+(.*)")
 _ITEM = re.compile(r"(?:[-*+]\s+)+(?=\S)")
 _NUMBERED = re.compile(r"\s*(?:[-*+]\s+|\d{1,3}[a-z]?\\?[.)]\s+|[a-z]{1,2}\)\s+|\(\d{1,3}[a-z]?\)\s+)")
 _RULE = re.compile(r"\|?[\s|:-]+\|?")
@@ -332,7 +332,7 @@ def _blocks(markdown: str) -> Iterator[tuple[int, str]]:
         if not line or heading or row or _NUMBERED.match(raw):
             yield from paragraph()
         if heading:
-            text = _plain(heading[2])
+            text = _plain(heading[2].rstrip("#"))
             if text:
                 yield len(heading[1]), text
         elif row and not _RULE.fullmatch(line):

@@ -20,7 +20,7 @@ _DEFINED = re.compile(
     r"[“\"]([A-Z][\w&’'/ -]{1,48}?)[”\"](?:\s*\([^()\n]{1,60}\))?\s+(?:shall\s+)?(?:means?|refers? to)\b"
 )
 _AMOUNT = re.compile(
-    r"(?:US)?[$€£]\s?\d[\d,]*(?:\.\d+)?(?: (?:million|billion))?|\b\d[\d,.]* (?:dollars|euros|pounds)\b"
+    r"(?:US)?[$€£]\s?\d[\d,]*(?:\.\d+)?(?: (?:million|billion))?|(?<![\d,.])\d[\d,.]*+ (?:dollars|euros|pounds)\b"
 )
 _DAY = re.compile(rf"\b{MONTH} \d{{1,2}}, \d{{4}}\b|\b\d{{1,2}} {MONTH} \d{{4}}\b")
 _CITED = re.compile(r"\b(?:Section|Clause|Article|Paragraph|section|clause|paragraph) (\d{1,3}(?:\.\d{1,3}){0,3})\b")

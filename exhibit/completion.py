@@ -22,7 +22,7 @@ from exhibit.commands import FLAGS, PROGRAM, VERBS
 from exhibit.schemas.command import documented, guarded
 from exhibit.schemas.plugins import plugin_names
 
-_LISTED = re.compile(r"\s+((?:-\w(?: \S+)?, )?--[a-z].*?)(?:  |$)")
+_LISTED = re.compile(r"(?<!\s)\s++((?:-\w(?: \S+)?, )?--[a-z].*?)(?:  |$)")
 """A line of argparse's help that lists a flag, up to what it says of it."""
 _FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 

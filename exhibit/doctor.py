@@ -32,6 +32,9 @@ DISTRIBUTION = "exhibit-rag"
 OLDEST = (3, 11)  # Python, as pyproject.toml has it
 GIVES: dict[str, str] = tomllib.loads(Path(__file__).with_name("extras.toml").read_text(encoding="utf-8"))
 """What each extra of the project is for."""
+OWN = frozenset({"bench", "dev", "interop", "test", "train"})
+"""Extras that only a checkout can use: the wheel has no tests, benchmarks or training."""
+_CHECKOUT = Path(__file__).parent.parent / "pyproject.toml"
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 _OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE")
 _KEYS = {
@@ -80,9 +83,8 @@ def _python() -> Iterator[Finding]:
 
 def requirements() -> dict[str, list[Requirement]]:
     """Return what the project asks for, by extra; the base under the empty name."""
-    source = Path(__file__).parent.parent / "pyproject.toml"
-    if source.is_file():  # the project's own folder, which need not be installed
-        project = tomllib.loads(source.read_text(encoding="utf-8"))["project"]
+    if _CHECKOUT.is_file():  # the project's own folder, which need not be installed
+        project = tomllib.loads(_CHECKOUT.read_text(encoding="utf-8"))["project"]
         lists = {"": project["dependencies"], **project["optional-dependencies"]}
         return {extra: [Requirement(line) for line in lines] for extra, lines in lists.items()}
     by_extra: dict[str, list[Requirement]] = {"": []}
@@ -120,7 +122,7 @@ def _packages() -> Iterator[Finding]:
 
 def _extras() -> Iterator[Finding]:
     for extra, wanted in sorted(requirements().items()):
-        if not extra:
+        if not extra or (extra in OWN and not _CHECKOUT.is_file()):
             continue
         faults = [fault for one in wanted if _applies(one, extra) and (fault := _fault(one))]
         gives = GIVES.get(extra, "")

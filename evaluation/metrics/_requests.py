@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from exhibit.schemas.errors import ToolkitError
 
-_REQUEST = re.compile(r"([^()]+?)\s*(?:\(([^()]*)\))?")
+_REQUEST = re.compile(r"([^()]+)(?:\(([^()]*)\))?")
 _COMMA = re.compile(r",(?![^()]*\))")
 
 

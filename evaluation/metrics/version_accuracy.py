@@ -10,24 +10,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from exhibit.evaluation.documents import touches
-from exhibit.evaluation.metrics import About, Case, Options, Passage, Values, each
+from exhibit.evaluation.metrics import Case, Options, Passage, Values, each, read_about
 from exhibit.evidence import Span
 
 NAMES = ("provision_first", "version_accuracy")
-ABOUT = {
-    "provision_first": About(
-        "Right law and paragraph first",
-        "questions on laws whose first passage is of the right paragraph, in whatever version",
-        "Retrieval",
-        needs=("gold spans", "passages"),
-    ),
-    "version_accuracy": About(
-        "Right version",
-        "of those, the share in the version that was in force on the question's day",
-        "Retrieval",
-        needs=("gold spans", "passages"),
-    ),
-}
+ABOUT = read_about(__file__)
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
@@ -47,13 +34,14 @@ def _first(case: Case) -> float | None:
     return -1.0 if right is None else float(right)
 
 
-_PLACE = re.compile(r"(\S.*?)#(\d+)-(\d+)(?: |$)")
+_PLACE = re.compile(r"#(\d+)-(\d+)(?: |$)")
 
 
 def near_misses(case: Case) -> Iterator[tuple[str, Span]]:
     """Yield where the same paragraph stands in other versions, by the label `other_versions`."""
-    for name, start, end in _PLACE.findall(str(case.labels.get("other_versions") or "")):
-        yield name, Span(int(start), int(end))
+    parts = _PLACE.split(str(case.labels.get("other_versions") or ""))
+    for name, start, end in zip(parts[::3], parts[1::3], parts[2::3], strict=False):
+        yield name.lstrip(), Span(int(start), int(end))
 
 
 def right_version(passage: Passage, case: Case) -> bool | None:

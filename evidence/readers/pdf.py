@@ -119,12 +119,12 @@ def line_types(document: Document) -> dict[int, LineType]:
 def _page_types(textpage: Any) -> Iterator[tuple[int, LineType]]:
     counted = _counted(textpage)
     for match in _LAST.finditer(counted.text):
-        index = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, counted.units[match.end("letter") - 1])
+        index = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, counted.units[match.end() - 1])
         box = pdfium_c.FS_RECTF()
         if index >= 0 and pdfium_c.FPDFText_GetLooseCharBox(textpage, index, box):
             weight = pdfium_c.FPDFText_GetFontWeight(textpage, index)
             bold = weight >= _BOLD or "bold" in _font_name(textpage, index).lower()
-            yield match.start("words"), LineType(round(abs(box.top - box.bottom), 1), bold)
+            yield match.end() - len(match[0].lstrip()), LineType(round(abs(box.top - box.bottom), 1), bold)
 
 
 def _font_name(textpage: Any, index: int) -> str:
@@ -301,7 +301,7 @@ def _counted(textpage: Any) -> _Counted:
 
 
 _NONE = range(0)
-_LAST = re.compile(r"^[^\S\n]*(?P<words>\S?.*(?P<letter>[^\W\d_]))", re.MULTILINE)
+_LAST = re.compile(r"^.*[^\W\d_]", re.MULTILINE)
 _BOLD = 600
 """The weight of type from which on it is semibold; regular is 400."""
 

@@ -79,7 +79,7 @@ def _named(source: Source, words: str) -> str:
     """Return a source in the form `[Part 36#page=3]`, or by its section where it has no page."""
     section, page = _found(source, words)
     stem = re.sub(r"[\[\]#]", " ", PurePath(source.document).stem)
-    short = re.split(r"\s+[–—-]\s+", stem, maxsplit=1)[0].strip()
+    short = re.split(r"\s[–—-]\s", stem, maxsplit=1)[0].strip()
     return f"[{short}#page={page or section_of(source.document, section)}]"
 
 

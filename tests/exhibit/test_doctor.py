@@ -36,6 +36,14 @@ def test_every_extra_is_explained():
     assert set(doctor.GIVES) == set(project["optional-dependencies"])
 
 
+def test_extras_of_a_checkout_are_not_offered_to_who_installed_the_wheel(capsys, monkeypatch, tmp_path):
+    wanted = {name: [doctor.Requirement("no-such-package")] for name in ("dev", "ocr", "train")}
+    monkeypatch.setattr(doctor, "requirements", lambda: {"": [], **wanted})
+    assert wanted.keys() <= found(capsys)[1].keys()
+    monkeypatch.setattr(doctor, "_CHECKOUT", tmp_path / "pyproject.toml")
+    assert found(capsys)[1].keys() & wanted.keys() == {"ocr"}
+
+
 def test_every_package_of_the_base_install_has_its_reason():
     told = (ROOT / "docs" / "parts.md").read_text(encoding="utf-8")
     names = [requirement.name for requirement in doctor.requirements()[""]]

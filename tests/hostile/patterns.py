@@ -16,24 +16,12 @@ from re import _parser as parser  # type: ignore[attr-defined]
 from types import ModuleType
 from typing import Any, NamedTuple
 
+import exhibit
 from exhibit.law.patterns import Patterns
 from exhibit.schemas.errors import ToolkitError
 
 ROOT = Path(__file__).parent.parent.parent
-ROOMS = (
-    "schemas",
-    "storage",
-    "engine",
-    "evidence",
-    "law",
-    "models",
-    "hub",
-    "converters",
-    "rag",
-    "draft",
-    "evaluation",
-    "review",
-)
+ROOMS = (*exhibit.ROOMS, "exhibit")
 CALLS = ("compile", "search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer")
 ONCE = {"match", "fullmatch"}
 """Ways to use an expression that begin at one place only."""
@@ -48,8 +36,9 @@ _HOPELESS = 1.0
 
 
 SHORT = {
-    "law.references.statutes._P.token": "reads at most the 160 characters before a name's end",
-    "law.structure.lines._P.leaders": "reads the last 60 characters of a line",
+    "exhibit.evaluation.metrics._requests._COMMA": "reads --metrics, which the user writes",
+    "exhibit.law.references.statutes._P.token": "reads at most the 160 characters before a name's end",
+    "exhibit.law.structure.lines._P.leaders": "reads the last 60 characters of a line",
 }
 """Expressions that are never given a long text, and why."""
 
@@ -93,8 +82,9 @@ def expressions() -> list[Expression]:
 def modules() -> Iterator[str]:
     """Yield the modules of the product that can be imported without an extra."""
     for room in ROOMS:
-        yield room
-        for info in pkgutil.walk_packages([str(ROOT / room)], f"{room}."):
+        name = room if room == "exhibit" else f"exhibit.{room}"
+        yield name
+        for info in pkgutil.walk_packages([str(ROOT / room)], f"{name}."):
             if info.name.rpartition(".")[2] != "__main__" and _imports(info.name):
                 yield info.name
 
@@ -103,7 +93,7 @@ def _imports(name: str) -> bool:
     try:
         import_module(name)
     except ModuleNotFoundError as error:
-        if str(error.name).partition(".")[0] in ROOMS:
+        if str(error.name).partition(".")[0] == "exhibit":
             raise
         return False
     except ToolkitError as error:  # a plug-in that says which extra it needs
@@ -138,7 +128,7 @@ def _beside(patterns: Patterns, where: str, source: str) -> Iterator[Expression]
 def _calls(source: str) -> dict[str, set[str]]:
     """Return the methods that each name is called with in a source."""
     calls: dict[str, set[str]] = {}
-    for name, method in re.findall(r"\b(\w++)\.(\w++)\(", source):
+    for name, method in re.findall(rf"\b(\w++)\.({'|'.join(CALLS)})\b", source):
         calls.setdefault(name, set()).add(method)
     return calls
 

@@ -25,6 +25,7 @@ def slow(*, outside: bool) -> list[patterns.Slow]:
     checked = [one for one in patterns.expressions() if one.where not in patterns.SHORT]
     assert len(checked) > 300
     chosen = [one for one in checked if one.where.startswith(OUTSIDE) == outside]
+    assert len(chosen) > 50
     return [found for one in chosen if (found := patterns.slowness(one)) is not None]
 
 
