@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.engine import positive
-from exhibit.evaluation.analysis import analysis_lines, comparison_lines, distribution_lines, flag_lines
+from exhibit.evaluation.cases import LABELS, labels_in_words
 from exhibit.evaluation.catalogue import catalogue, modern, parse_set
-from exhibit.evaluation.choices import LABELS, labels_in_words
 from exhibit.evaluation.datasets import load_datasets
 from exhibit.evaluation.diagnostics import in_words
 from exhibit.evaluation.evaluate import Draw, EvaluatedRun, evaluate
@@ -28,18 +27,28 @@ from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.records import summary_json
 from exhibit.evaluation.settings import Settings, parse_settings, read_config_file
 from exhibit.evaluation.targets import target_names
-from exhibit.evaluation.terminal import ALL, shown_metrics, table_of
+from exhibit.evaluation.terminal import (
+    ALL,
+    analysis_lines,
+    comparison_lines,
+    distribution_lines,
+    flag_lines,
+    shown_metrics,
+    table_of,
+)
 from exhibit.hub.pull import fetch, is_repository, parse_address
 from exhibit.rag.config import DEFAULT, PLUGINS, preset_names
 from exhibit.schemas.bundle import load_json
 from exhibit.schemas.command import (
     Parser,
+    add_flags,
     add_json,
     documented,
     guarded,
     print_error,
     print_note,
     print_results,
+    read_flags,
 )
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import plugin_names
@@ -155,76 +164,22 @@ def _parser() -> Parser:
         argument_default=argparse.SUPPRESS,
         allow_abbrev=False,
     )
-    _add_data(parser.add_argument_group("what is asked"))
-    _add_system(parser.add_argument_group("what is tested"))
-    _add_results(parser.add_argument_group("what comes out"))
+    words = {
+        "targets": ", ".join(name.replace("_", "-") for name in target_names() if name != "function"),  # from Python
+        "presets": ", ".join(preset_names()),
+        "preset": DEFAULT,
+        "embedders": _listed(PLUGINS["embedder"]),
+        "llms": _listed(PLUGINS["llm"]),
+    }
+    for title, flags in read_flags(__file__).items():
+        group: Any = parser.add_argument_group(title)
+        add_flags(group, flags, {"positive": positive}, **words)
+    add_json(group)
     return parser
-
-
-def _add_data(group: Any) -> None:
-    group.add_argument("bundles", nargs="*", metavar="BUNDLE", help="folders, hf://OWNER/NAME@REVISION, s3://, gs://")
-    group.add_argument("--dataset-paths", nargs="+", metavar="BUNDLE", help="the same, as a flag")
-    group.add_argument("--limit", "--numquestions", type=int, metavar="N", help="only N questions of each dataset")
-    group.add_argument("--sample-seed", type=int, metavar="N", help="draw them at random; else they are the first")
-    group.add_argument("--where", action="append", metavar="LABEL=VALUE", help="only questions with this label; repeat")
-    group.add_argument(
-        "--ask-label",
-        metavar="LABEL",
-        help="ask for the values of this label, too, and score them: label (ContractNLI)",
-    )
-    group.add_argument(
-        "--file-type",
-        metavar="pdf|txt,html|all",
-        help="ingest only such files, and count their pages (default: pdf where all gold is in PDFs, else all)",
-    )
 
 
 def _listed(package: str) -> str:
     return ", ".join(name.replace("_", "-") for name in plugin_names(package))
-
-
-def _add_system(group: Any) -> None:
-    # a function is given from Python alone
-    targets = ", ".join(name.replace("_", "-") for name in target_names() if name != "function")
-    group.add_argument("--target", metavar="NAME", help=f"{targets}, or a .toml file (default: builtin)")
-    group.add_argument("--target-url", "--targeturl", metavar="URL", help="where a server is asked")
-    group.add_argument("--preset", metavar="NAME", help=f"{', '.join(preset_names())}, or a .toml (default: {DEFAULT})")
-    group.add_argument("--embedder", metavar="NAME", help=f"{_listed(PLUGINS['embedder'])}, or NAME:MODEL")
-    group.add_argument("--llm", metavar="NAME", help=f"{_listed(PLUGINS['llm'])}, as NAME:MODEL; none: retrieval alone")
-    group.add_argument("--top-k", type=int, metavar="K", help="passages that an answer is made from")
-    group.add_argument(
-        "--ingest",
-        choices=["auto", "never", "fresh"],
-        help="give the system the documents that it lacks, use what is there, or build anew (default: auto for the "
-        "built-in pipeline, never for a server)",
-    )
-    group.add_argument("--set", action="append", metavar="NAME=VALUE", help="one of 100 settings: exhibit settings")
-    group.add_argument("--config", type=Path, metavar="FILE", help="settings as JSON or TOML; flags overrule them")
-    group.add_argument("--threads", type=int, metavar="N", help="requests at once (default: 4)")
-    group.add_argument("--timeout", type=float, metavar="S", help="seconds for one question, retries included")
-    group.add_argument("--jobs", type=positive, metavar="N", help="processes (default: all processors)")
-
-
-def _add_results(group: Any) -> None:
-    group.add_argument(
-        "--metrics", metavar="NAME,…", help="such as ndcg,drm@8,'recall(cutoff=20)' (default: all that apply)"
-    )
-    group.add_argument("--judge", metavar="NAME", help="the model that marks groundedness, relevance and correctness")
-    group.add_argument("--by", metavar="LABEL", help="one table more, by a label of the questions, such as category")
-    group.add_argument(
-        "--analyze",
-        nargs="?",
-        const="",
-        metavar="RUN",
-        help="take a finished run apart and run nothing; without RUN: what the datasets ask, by kind",
-    )
-    group.add_argument(
-        "--max-failures", type=float, metavar="SHARE", help="exit 3 when more questions failed (default: 0.05)"
-    )
-    group.add_argument("--output-dir", "--resultsdir", metavar="DIR", help="default: results")
-    group.add_argument("--run-name", metavar="NAME", help="the run's folder there (default: preset and time)")
-    group.add_argument("--resume", action="store_true", help="go on with a run that was stopped")
-    add_json(group)
 
 
 if __name__ == "__main__":

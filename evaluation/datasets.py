@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.engine import Limits, track
-from exhibit.evaluation.cases import Case, GoldPassage, Turn
-from exhibit.evaluation.choices import offers_of, with_choices
+from exhibit.evaluation.cases import Case, GoldPassage, Turn, offers_of, with_choices
 from exhibit.evaluation.corpus import GRADE, GRADES, changed_tables, check_files, check_questions, read_grades
 from exhibit.evaluation.documents import Documents
 from exhibit.evidence import Span, readable

@@ -1,75 +1,22 @@
-"""Runs for other tools: evaltools' files beside ours, and the datasets of ragas, DeepEval and SQuAD's metric.
+"""Runs for other tools: the datasets of ragas, DeepEval and SQuAD's metric.
 
     from exhibit.evaluation.interop import ragas_dataset, deepeval_dataset, squad_inputs
     ragas.evaluate(ragas_dataset("results/demo"), metrics=[…])
     deepeval.evaluate(deepeval_dataset("results/demo").test_cases, metrics=[…])
     squad_v2.compute(**squad_inputs("results/demo"))     # equals a run's figures under --parity squad
 
-Questions that failed are in none of them, except in evaltools' files, which have a row for each.
+Questions that failed are in none of them.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from exhibit.evaluation.metrics._words import squad_prediction, squad_words
-from exhibit.evaluation.records import write_json
-from exhibit.schemas.run import RESULTS, RunPassage, RunQuestion
+from exhibit.evaluation.records import passages_read
 from exhibit.schemas.run_folder import RunFolder
-
-PARAMETERS = "evaluate_parameters.json"
-_OURS = ("format", "version", "datasets", "measured", "target")
-
-
-# ---------------------------------------------------------------- evaltools
-
-
-def write_evaltools(folder: Path) -> None:
-    """Write the two files that evaltools' `summary` and `diff` want beside summary.json: flat rows, and parameters."""
-    run, count = RunFolder(folder), 0
-    partial = folder / f"{RESULTS}.partial"
-    # a row at a time: the words of all passages need not fit into memory
-    with partial.open("w", encoding="utf-8", errors="replace", newline="\n") as out:
-        for count, row in enumerate(run.rows, 1):  # noqa: B007  (the last number is the number of rows)
-            out.write(json.dumps(_flat(row), ensure_ascii=False) + "\n")
-    partial.replace(folder / RESULTS)
-    asked = run.config.model_dump(exclude_unset=True)
-    told = {key.removeprefix("target_"): value for key, value in asked.items() if key not in _OURS}
-    parameters = {
-        "evaluation_gpt_model": run.config.measured.judge,
-        "testdata_path": [dataset.path for dataset in run.config.datasets.values()],
-        "target_url": told.pop("url", run.config.target),
-        "target_parameters": told,
-        "num_questions": count,
-    }
-    write_json(folder / PARAMETERS, parameters)
-
-
-def _flat(row: RunQuestion) -> dict[str, Any]:
-    """Return a row as evaltools has it: every figure is a column, and an error stands where the answer would."""
-    error = row.reply.error
-    context = "\n\n".join(f"{one.filename or '?'}: {one.text}" for one in _passages(row))
-    return {
-        "question": row.question,
-        "truth": row.truth,
-        "answer": error or row.reply.answer or "",
-        "context": error or context,
-        "latency": -1 if error else row.reply.seconds,
-        "dataset": row.dataset,
-        **{name: value for name, value in row.scores.items() if value is not None and not error},
-    }
-
-
-def _passages(row: RunQuestion) -> list[RunPassage]:
-    """Return the passages whose words are written; where it is known, only those that the answer was made from."""
-    passages = [one for one in row.reply.passages if one.text]
-    return passages[: row.reply.selected or len(passages)]
-
-
-# ---------------------------------------------------------------- libraries
 
 
 def _answered(folder: str | Path) -> Iterator[dict[str, Any]]:
@@ -81,7 +28,7 @@ def _answered(folder: str | Path) -> Iterator[dict[str, Any]]:
             "id": f"{row.dataset}/{row.id}",
             "question": row.question,
             "answer": row.reply.answer or "",
-            "passages": [one.text for one in _passages(row)],
+            "passages": [one.text for one in passages_read(row)],
             "truth": row.truth,
             "gold": [gold.text for gold in row.gold if gold.text],
         }

@@ -15,12 +15,14 @@ from exhibit.evaluation.ranking import Lines, trec_files, trec_lines
 from exhibit.evaluation.statistics import Column, Table, macro, summarise_by
 from exhibit.evaluation.verdicts import cited, examine
 from exhibit.law.citations import is_refusal
-from exhibit.schemas.run import QUESTION, RESULTS, Means, RunQuestion
+from exhibit.schemas.run import QUESTION, RESULTS, Means, RunPassage, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.place import whole, write_whole
 
 PREDICTIONS = "predictions.json"
 """The first ten passages of each question, as score.py reads them."""
+PARAMETERS = "evaluate_parameters.json"
+_OURS = ("format", "version", "datasets", "measured", "target")
 _QUOTED = 10
 """Passages that are written with their words."""
 _MOST_VALUES = 60
@@ -127,6 +129,51 @@ def _passage(passage: Passage, rank: int) -> dict[str, Any]:
     row |= {"also_in": passage.also_in} if passage.also_in else {}
     row |= {name: value for name, value in told.items() if value is not None}
     return {**row, "text": passage.text} if rank < _QUOTED else row
+
+
+# ---------------------------------------------------------------- evaltools
+
+
+def write_evaltools(folder: Path) -> None:
+    """Write the two files that evaltools' `summary` and `diff` want beside summary.json: flat rows, and parameters."""
+    run, count = RunFolder(folder), 0
+    partial = folder / f"{RESULTS}.partial"
+    # a row at a time: the words of all passages need not fit into memory
+    with partial.open("w", encoding="utf-8", errors="replace", newline="\n") as out:
+        for count, row in enumerate(run.rows, 1):  # noqa: B007  (the last number is the number of rows)
+            out.write(json.dumps(_flat(row), ensure_ascii=False) + "\n")
+    partial.replace(folder / RESULTS)
+    asked = run.config.model_dump(exclude_unset=True)
+    told = {key.removeprefix("target_"): value for key, value in asked.items() if key not in _OURS}
+    parameters = {
+        "evaluation_gpt_model": run.config.measured.judge,
+        "testdata_path": [dataset.path for dataset in run.config.datasets.values()],
+        "target_url": told.pop("url", run.config.target),
+        "target_parameters": told,
+        "num_questions": count,
+    }
+    write_json(folder / PARAMETERS, parameters)
+
+
+def _flat(row: RunQuestion) -> dict[str, Any]:
+    """Return a row as evaltools has it: every figure is a column, and an error stands where the answer would."""
+    error = row.reply.error
+    context = "\n\n".join(f"{one.filename or '?'}: {one.text}" for one in passages_read(row))
+    return {
+        "question": row.question,
+        "truth": row.truth,
+        "answer": error or row.reply.answer or "",
+        "context": error or context,
+        "latency": -1 if error else row.reply.seconds,
+        "dataset": row.dataset,
+        **{name: value for name, value in row.scores.items() if value is not None and not error},
+    }
+
+
+def passages_read(row: RunQuestion) -> list[RunPassage]:
+    """Return the passages whose words are written; where it is known, only those that the answer was made from."""
+    passages = [one for one in row.reply.passages if one.text]
+    return passages[: row.reply.selected or len(passages)]
 
 
 # ---------------------------------------------------------------- means

@@ -17,11 +17,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from exhibit.engine import positive
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.metrics import K, Options, measure
 from exhibit.evaluation.statistics import mean
 from exhibit.schemas.bundle import read_text
-from exhibit.schemas.command import add_json, documented, guarded, print_note, print_results
+from exhibit.schemas.command import add_flags, add_json, documented, guarded, print_note, print_results, read_flags
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import parse_json
 from exhibit.storage.place import write_whole
@@ -43,23 +44,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = documented("python score.py", __doc__)
-    parser.add_argument("predictions", type=Path, metavar="predictions.json", help="what was retrieved, best first")
-    parser.add_argument("gold", type=Path, metavar="gold.json", help="the queries with the snippets that answer them")
-    parser.add_argument("--k", type=_depth, default=K, metavar="K", help=f"depth of recall and nDCG (default: {K})")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write the results there, too, as JSON")
-    parser.add_argument(
-        "--parity",
-        choices=["seed"],
-        help="match as first published: any substring either way, so that one word matches and nDCG can pass 1",
-    )
+    add_flags(parser, read_flags(__file__), {"depth": positive})
     add_json(parser)
     return parser
-
-
-def _depth(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
-    return int(text)
 
 
 def score(predictions: Path, gold: Path, *, k: int = K, parity: Literal["", "seed"] = "") -> dict[str, float]:

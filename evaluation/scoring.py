@@ -12,12 +12,12 @@ from array import array
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import IO
 
 from exhibit.engine import open_engine, track
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.choices import LABELS, Chosen, choices_made, describe_choices
+from exhibit.evaluation.cases import LABELS, Case, Chosen, Values, choices_made, describe_choices
 from exhibit.evaluation.datasets import Dataset, GoldMatch
 from exhibit.evaluation.diagnostics import Evidence, confidence_of, describe, weighted_means
 from exhibit.evaluation.metrics import Options, about, lacking, measure, needing
@@ -123,8 +123,7 @@ def score(
     `cases` says how many there are in all: few are scored here, at once.
     """
     # the judge has one budget, and the corpus is as large as its law: neither is sent about
-    sent = replace(scoring.options, judge=None, corpus=None, officials=None)
-    here = _Here(scoring, sent, corpus)
+    here, sent = scoring.options, replace(scoring.options, judge=None, corpus=None, officials=None)
     few = engine == "serial" or (engine == "local" and cases <= _FEW)
     under_way: deque[Batch] = deque()
 
@@ -135,72 +134,26 @@ def score(
 
     runner = open_engine("serial" if few else engine, jobs=jobs, limits=None)
     for outcome in runner.map(replace(scoring, options=sent), noted()):
-        yield here.complete(under_way.popleft(), outcome.unwrap())
-
-
-class _Here:
-    """What is measured in this process alone."""
-
-    def __init__(self, scoring: Scoring, sent: Options, corpus: Callable[[], ReferenceCorpus | None]) -> None:
-        self._options, self._sent, self._corpus = scoring.options, sent, corpus
-
-    def complete(self, batch: Batch, scored: Scored) -> Scored:
-        """Return what a worker made with the values of the metrics that it could not measure."""
-        if scored.refers and self._options.corpus is None:
-            self._options = replace(self._options, corpus=self._corpus())
+        batch, scored = under_way.popleft(), outcome.unwrap()
+        if scored.refers and here.corpus is None:
+            here = replace(here, corpus=corpus())
+        # what a worker could not measure
         needs = {name: about(name).needs for name in scored.values[0]}
-        names = [n for n, own in needs.items() if lacking(own, self._sent) and not lacking(own, self._options)]
-        if not names:
-            return scored
-        values = (
-            own | measure(cases, self._options, names=names)
-            for own, cases in zip(scored.values, batch.times, strict=True)
-        )
-        return replace(scored, values=tuple(values))
+        names = [name for name, own in needs.items() if lacking(own, sent) and not lacking(own, here)]
+        pairs = zip(scored.values, batch.times, strict=True)
+        more = tuple(own | measure(times, here, names=names) for own, times in pairs) if names else scored.values
+        yield replace(scored, values=more)
 
 
 def batches_of(rounds: Sequence[Iterable[Case]], located: Places, *, size: int) -> Iterator[Batch]:
     """Yield the cases of all rounds, so many of each at a time."""
     together = zip(*rounds, strict=True)
-    waiting: list[tuple[Case, ...]] = []
-    for times in together:
-        waiting.append(times)
-        if len(waiting) == size:
-            yield _batch(waiting, located)
-            waiting = []
-    if waiting:
-        yield _batch(waiting, located)
-
-
-def _batch(waiting: Sequence[tuple[Case, ...]], located: Places) -> Batch:
-    keys = [(times[0].id, index) for times in waiting for index in range(len(times[0].gold))]
-    return Batch(tuple(zip(*waiting, strict=True)), {key: located[key] for key in keys if key in located})
+    while waiting := list(islice(together, size)):
+        keys = [(times[0].id, index) for times in waiting for index in range(len(times[0].gold))]
+        yield Batch(tuple(zip(*waiting, strict=True)), {key: located[key] for key in keys if key in located})
 
 
 Say = Callable[[str], None]
-
-
-class Rows:
-    """Rows as text in a file without a name, gone with the process: read back once, in order."""
-
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        # lives as long as this object, through the measuring of all datasets
-        self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
-
-    def add(self, rows: Sequence[RowText]) -> None:
-        """Put rows behind those there are."""
-        self._file.writelines(json.dumps(row).encode("ascii") + b"\n" for row in rows)
-
-    def __iter__(self) -> Iterator[RowText]:
-        self._file.seek(0)
-        for line in self._file:
-            row, trec = json.loads(line)
-            yield RowText(row, Lines(*trec))
-
-    def close(self) -> None:
-        """Give the space back."""
-        self._file.close()
 
 
 class Measured:
@@ -217,7 +170,9 @@ class Measured:
         self._sure = Column()
         self._wrong: Counter[str] = Counter()
         self._counted: Counter[str] = Counter()
-        self._rows = Rows(place)
+        place.mkdir(parents=True, exist_ok=True)
+        # rows as text without a name, gone with the process: it lives through the measuring of all datasets
+        self._rows: IO[bytes] = tempfile.TemporaryFile(dir=place)  # noqa: SIM115
 
     def add(self, scored: Scored) -> None:
         """Add what was made of the next few cases."""
@@ -231,7 +186,7 @@ class Measured:
         self._sure.extend(scored.confidences)
         self._wrong.update({name: count.wrong for name, count in scored.mismatches.items()})
         self._counted.update({name: count.passages for name, count in scored.mismatches.items()})
-        self._rows.add(scored.rows)
+        self._rows.writelines(json.dumps(row).encode("ascii") + b"\n" for row in scored.rows)
 
     @property
     def name(self) -> str:
@@ -258,8 +213,11 @@ class Measured:
                 say(f"{self._dataset.name}: no reply has passages, so retrieval is not measured")
         nothing = Column([None] * len(self._dataset.cases)) if blind else Column()
         tables = [
-            replace(
-                _table(self._dataset, {name: nothing if name in blind else own for name, own in values.items()}),
+            Table.of(
+                self._dataset.cases,
+                {name: nothing if name in blind else own for name, own in values.items()},
+                name=self._dataset.name,
+                groups=self._dataset.groups,
                 failed=failed,
             )
             for values, failed in zip(self._values, self._failed, strict=True)
@@ -268,8 +226,10 @@ class Measured:
 
     def write(self, table: Table, *, failed: float | None) -> None:
         """Write the dataset's files, now that it is known which metrics apply to the run."""
-        write_rows(self._place, self._rows, table, failed=failed)
-        self._rows.close()
+        with self._rows as file:
+            file.seek(0)
+            rows = (RowText(row, Lines(*trec)) for row, trec in map(json.loads, file))
+            write_rows(self._place, rows, table, failed=failed)
         write_json(self._place / BREAKDOWN, breakdown(table))
         counts = {name: Mismatch(self._wrong[name], total) for name, total in self._counted.items()}
         means = with_drm_means(summarise(table), pooled(counts), table)
@@ -282,11 +242,6 @@ class Measured:
         if confidence is not None:
             write_json(self._place / CONFIDENCE, confidence)
         write_json(self._place / SUMMARY, summary_json(means))
-
-
-def _table(dataset: Dataset, values: dict[str, Column]) -> Table:
-    cases: Sequence[Case] = dataset.cases
-    return Table.of(cases, values, name=dataset.name, groups=dataset.groups)
 
 
 def measure_rounds(

@@ -19,7 +19,7 @@ from exhibit.evaluation.targets._server import hide
 from exhibit.rag.config import DEFAULT, Config, given_settings, setting_help
 from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN, read_text
 from exhibit.schemas.errors import SourceError, ToolkitError
-from exhibit.schemas.parsing import parse_json, parse_toml
+from exhibit.schemas.parsing import faults_in, parse_json, parse_pair, parse_toml
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.place import write_whole
 
@@ -159,7 +159,11 @@ class Settings(BaseModel):
     def _labels(cls, value: Any) -> Any:
         if isinstance(value, Mapping):
             return {k: [str(one) for one in v] if isinstance(v, list | tuple) else [str(v)] for k, v in value.items()}
-        return _pairs(value, "source_type=PD")
+        pairs: dict[str, list[str]] = {}
+        for given in [value] if isinstance(value, str) else value:
+            name, wanted = parse_pair(given, example="source_type=PD")
+            pairs.setdefault(name, []).append(wanted)
+        return pairs
 
     # ---------------------------------------------------------------- what it comes to
 
@@ -242,8 +246,7 @@ def parse_settings(given: Mapping[str, Any], *, where: str = "settings") -> Sett
     try:
         settings = Settings.model_validate({**told, "pipeline": pipeline, "target_settings": target})
     except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-        raise ToolkitError(f"{where}: {faults}") from error
+        raise ToolkitError(f"{where}: {faults_in(error)}") from error
     if settings.target_name != "builtin":
         try:
             read_target_settings(settings.target_name, settings.target_settings)
@@ -274,20 +277,6 @@ def read_config_file(path: Path) -> tuple[dict[str, Any], list[str]]:
                 f"{path}: testdata_path {truth!r} is no bundle; make one with python -m converters.cpr or table"
             )
     return {RENAMED.get(key, key): value for key, value in content.items()}, notes
-
-
-def _pairs(value: Any, example: str) -> Any:
-    if isinstance(value, str):
-        value = [value]
-    if not isinstance(value, list | tuple):
-        return value
-    pairs: dict[str, list[str]] = {}
-    for pair in value:
-        name, sign, wanted = str(pair).partition("=")
-        if not sign or not name.strip():
-            raise ValueError(f"{pair!r} is not NAME=VALUE, such as {example}")
-        pairs.setdefault(name.strip(), []).append(wanted.strip())
-    return pairs
 
 
 def same_replies(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:

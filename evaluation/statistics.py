@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from statistics import stdev
@@ -75,15 +75,21 @@ class Table:
 
     @classmethod
     def of(
-        cls, cases: Sequence[Case], values: Mapping[str, Values], *, name: str = "", groups: str | None = None
+        cls,
+        cases: Sequence[Case],
+        values: Mapping[str, Values],
+        *,
+        name: str = "",
+        groups: str | None = None,
+        failed: Sequence[int] | None = None,
     ) -> Table:
-        """Return the table of some cases and what was measured on them."""
+        """Return the table of some cases and what was measured on them; `failed` where they have no replies."""
         return cls(
             name=name,
             ids=[case.id for case in cases],
             documents=[document_of(case) for case in cases],
             values=values,
-            failed=[int(bool(case.reply.error)) for case in cases],
+            failed=[int(bool(case.reply.error)) for case in cases] if failed is None else failed,
             labels=[case.labels for case in cases],
             groups=groups,
         )
@@ -109,14 +115,13 @@ class Table:
 
     def only(self, rows: Sequence[int]) -> Table:
         """Return the table of some rows."""
-        return Table(
-            name=self.name,
+        return replace(
+            self,
             ids=[self.ids[row] for row in rows],
             documents=[self.documents[row] for row in rows],
             values=_rows_of(self.values, rows),
             failed=[self.failed[row] for row in rows] if self.failed else (),
             labels=[self.labels[row] for row in rows] if self.labels else (),
-            groups=self.groups,
             repeats=[_rows_of(one, rows) for one in self.repeats],
         )
 
@@ -235,23 +240,12 @@ def _pair(first: Table, second: Table) -> tuple[Table, Table]:
 
 
 def _difference(pairs: Sequence[tuple[Table, Table]], name: str) -> Difference:
-    rows = [(table, list(zip(table.values[name], other.values[name], strict=True))) for table, other in pairs]
-    before, after, change = (
-        _strata([(table, [pick(*pair) for pair in values]) for table, values in rows]) for pick in (_one, _other, _less)
-    )
+    def strata(pick: Callable[[float, float], float]) -> list[_Stratum]:
+        columns = ((table, zip(table.values[name], other.values[name], strict=True)) for table, other in pairs)
+        return _strata([(t, [None if a is None or b is None else pick(a, b) for a, b in rows]) for t, rows in columns])
+
+    before, after, change = strata(lambda a, _: a), strata(lambda _, b: b), strata(lambda a, b: b - a)
     return Difference(_mean(before), _mean(after), sum(len(stratum.values) for stratum in change), _interval(change))
-
-
-def _one(first: float | None, second: float | None) -> float | None:
-    return None if second is None else first
-
-
-def _other(first: float | None, second: float | None) -> float | None:
-    return None if first is None else second
-
-
-def _less(first: float | None, second: float | None) -> float | None:
-    return None if first is None or second is None else second - first
 
 
 # ---------------------------------------------------------------- the bootstrap

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from PIL import Image
 
-from exhibit import _html
 from exhibit.evidence.show import draw_row
 from exhibit.hub.pull import fetch, is_repository, parse_address
 from exhibit.schemas.command import print_note
@@ -24,6 +23,8 @@ from exhibit.storage.locations import parse_location
 if TYPE_CHECKING:
     import datasets
     import pandas
+from collections.abc import Iterable, Sequence
+from html import escape
 
 DEFAULT_OUT = Path("datasets_out")
 """Where conversions go unless told otherwise."""
@@ -100,7 +101,7 @@ class Bundle:
             ["located gold", f"{sum(bool(line.spans) for line in self.bundle.gold):,}"],
             ["licence", info.licence.name if info else "not said"],
         ]
-        return _html.table([[self.address, ""], *rows])
+        return html_table([[self.address, ""], *rows])
 
     def _frame(self, what: What) -> pandas.DataFrame:
         columns, records = self._records(what)
@@ -181,3 +182,24 @@ def _needed(module: str) -> Any:
         return import_module(module)
     except ImportError:
         raise ToolkitError(f"{module} is not installed; pip install 'exhibit-rag[notebook]'") from None
+
+
+def html_table(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows as a table, the first as its head."""
+    head, *body = ([escape(cell) for cell in row] for row in rows)
+    top = "".join(f"<th scope='col'>{cell}</th>" for cell in head)
+    lines = [f"<tr><th scope='row'>{row[0]}</th>{''.join(f'<td>{cell}</td>' for cell in row[1:])}</tr>" for row in body]
+    return f"<table><thead><tr>{top}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+
+
+def html_paragraphs(lines: Iterable[str]) -> str:
+    """Return a paragraph a line."""
+    return "".join(f"<p>{escape(line)}</p>" for line in lines)
+
+
+def html_link(path: Path, label: str) -> str:
+    """Return a link to a file: relative where it can be, as a notebook's server gives out its own folder alone."""
+    here = Path.cwd()
+    whole = path.resolve()
+    address = whole.relative_to(here).as_posix() if whole.is_relative_to(here) else whole.as_uri()
+    return f'<p><a href="{escape(address)}">{escape(label)}</a></p>'

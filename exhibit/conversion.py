@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from exhibit import _html
-from exhibit.bundles import DEFAULT_OUT, Bundle, load
+from exhibit.bundles import DEFAULT_OUT, Bundle, html_link, html_table, load
 from exhibit.converters import _cli
 from exhibit.converters._benchmark import Converter
 from exhibit.schemas.bundle import CARD
@@ -67,7 +66,7 @@ class Conversion:
     def _repr_html_(self) -> str:
         rows = [(f"{self.info.title} → {self.out}", ""), *_cli.summary_rows(self.info, self.seconds)]
         card = Path(self.out) / CARD
-        return _html.table(rows) + (_html.link(card, "the card") if card.is_file() else "")
+        return html_table(rows) + (html_link(card, "the card") if card.is_file() else "")
 
 
 def convert(

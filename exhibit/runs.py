@@ -8,8 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from exhibit import _html
-from exhibit.bundles import Bundle
+from exhibit.bundles import Bundle, html_link, html_paragraphs, html_table
 from exhibit.evaluation.command import with_fetched
 from exhibit.evaluation.evaluate import evaluate as evaluate_run
 from exhibit.evaluation.records import read_tables
@@ -72,8 +71,8 @@ class Run(RunFolder):
 
     def _repr_html_(self) -> str:
         columns = self._columns()
-        told = _html.paragraphs([*mean_notes(columns), *self._failed()])
-        return _html.table(mean_rows(columns, self._metrics())) + told + _html.link(self.report, "the report")
+        told = html_paragraphs([*mean_notes(columns), *self._failed()])
+        return html_table(mean_rows(columns, self._metrics())) + told + html_link(self.report, "the report")
 
     def _columns(self) -> dict[str, Means]:
         means = {name: self.means_of(name) for name in self.datasets}
@@ -121,7 +120,7 @@ class Comparison:
     def _repr_html_(self) -> str:
         rows = diff_rows(self.differences, shown_metrics(self.differences), self.overlap)
         worse = [f"worse beyond chance: {', '.join(self.regressions)}"] if self.regressions else []
-        return _html.table(rows) + _html.paragraphs([*not_compared(self.overlap), *worse])
+        return html_table(rows) + html_paragraphs([*not_compared(self.overlap), *worse])
 
 
 def compare(first: Run | Path | str, second: Run | Path | str) -> Comparison:

@@ -19,7 +19,7 @@ from exhibit.schemas.layout import ORIGIN as ORIGIN
 from exhibit.schemas.layout import PARTIAL as PARTIAL
 from exhibit.schemas.layout import TRAIN as TRAIN
 from exhibit.schemas.models import BundleInfo, Gold, Row
-from exhibit.schemas.parsing import parse_json
+from exhibit.schemas.parsing import faults_in, parse_json
 
 # ---------------------------------------------------------------- writing
 
@@ -103,9 +103,7 @@ def read_gold(path: Path) -> Iterator[Gold]:
         try:
             yield Gold.model_validate_json(line)
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"])) or "line"
-            raise BundleError(f"{path}: line {number}: {where}: {first['msg']}") from error
+            raise BundleError(f"{path}: line {number}: {faults_in(error, most=1)}") from error
 
 
 def read_info(path: Path) -> BundleInfo:
@@ -113,8 +111,7 @@ def read_info(path: Path) -> BundleInfo:
     try:
         return BundleInfo.model_validate_json(read_text(path))
     except ValidationError as error:
-        first = error.errors()[0]
-        raise BundleError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        raise BundleError(f"{path}: {faults_in(error, most=1)}") from error
 
 
 def read_text(path: Path) -> str:

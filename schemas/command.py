@@ -13,10 +13,12 @@ import json
 import os
 import re
 import sys
+import tomllib
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn, ParamSpec
 
@@ -152,6 +154,43 @@ class Renamed(argparse.Action):
         """Keep the value as the new flag does."""
         print_note(f"{option_string} is now {self.const}")
         setattr(namespace, self.dest, values)
+
+
+def read_flags(module: str) -> dict[str, Any]:
+    """Return what the TOML file beside a command's module says of its flags: `read_flags(__file__)`."""
+    return tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
+
+
+_KINDS: Mapping[str, Any] = MappingProxyType({"int": int, "float": float, "path": Path})
+
+
+def add_flags(parser: Any, flags: Mapping[str, Any], kinds: Mapping[str, Any] = _KINDS, **words: object) -> None:
+    """Add flags as a file has them: what `add_argument` takes of each.
+
+    `kinds` are the types and the lists of choices that the file names; `words` fill the places of help and defaults.
+    """
+    for name, told in flags.items():
+        given = dict(told)
+        for key in {"type", "choices", "help", "default"} & given.keys():
+            if isinstance(given[key], str):
+                named = key in ("type", "choices")
+                given[key] = {**_KINDS, **kinds}[given[key]] if named else given[key].format(**words)
+        parser.add_argument(name, *given.pop("also", ()), **given)
+
+
+def parser_of(
+    program: str, doc: str | None, commands: Mapping[str, Any], kinds: Mapping[str, Any], **words: object
+) -> tuple[Parser, dict[str, Parser]]:
+    """Return the parser of several commands as a file has them, and each command's own."""
+    how = argparse.RawDescriptionHelpFormatter
+    parser = Parser(prog=spelled(program), description=spelled(doc or ""), formatter_class=how)
+    added = parser.add_subparsers(dest="command", required=True)
+    for name, told in commands.items():
+        command = added.add_parser(name, help=told["help"])
+        like = commands[told["like"]]["flags"] if "like" in told else {}
+        add_flags(command, {**like, **told["flags"]}, kinds, **words)
+        add_json(command)
+    return parser, dict(added.choices)
 
 
 HIDDEN = argparse.SUPPRESS

@@ -1,12 +1,19 @@
-"""JSON and TOML from outside: what cannot be read is one error that says where, never a traceback."""
+"""JSON, lines of it, and TOML from outside: what cannot be read is one error that says where, never a traceback."""
 
 from __future__ import annotations
 
 import json
 import tomllib
-from typing import Any
+from array import array
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from exhibit.schemas.errors import BundleError, ToolkitError
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 
 def parse_json(text: str | bytes, *, where: object, error: type[ToolkitError] = BundleError) -> Any:
@@ -41,3 +48,52 @@ def parse_toml(text: str, *, where: object) -> dict[str, Any]:
         raise ToolkitError(f"{where}: TOML that is nested too deep") from None
     except ValueError as fault:
         raise ToolkitError(f"{where}: not TOML: {fault}") from fault
+
+
+def parse_pair(text: object, *, example: str) -> tuple[str, str]:
+    """Return the two sides of NAME=VALUE; raise ValueError that shows how it is written."""
+    name, sign, value = str(text).partition("=")
+    if not sign or not name.strip():
+        raise ValueError(f"{text!r} is not NAME=VALUE, such as {example}")
+    return name.strip(), value.strip()
+
+
+def faults_in(error: ValidationError, *, most: int | None = None, under: str = "") -> str:
+    """Return what a model finds wrong, in one line: each field with its fault."""
+    return "; ".join(f"{under}{'.'.join(map(str, e['loc'])) or 'all of it'}: {e['msg']}" for e in error.errors()[:most])
+
+
+Row = TypeVar("Row")
+
+
+class Lines(Generic[Row]):
+    """The rows of a file, one a line: where each begins is held, eight bytes, and it is read when it is asked for."""
+
+    def __init__(self, path: Path, parse: Callable[[bytes, str], Row]) -> None:
+        """Take what makes a row of a line's bytes, and of the words that say which line it is."""
+        self.path, self._parse = path, parse
+
+    @cached_property
+    def _starts(self) -> array[int]:
+        starts, at = array("Q"), 0
+        with self.path.open("rb") as file:
+            # by bytes: a line ends at a line feed, and not at U+2028 and other marks that JSON keeps inside strings
+            for line in file:
+                if line.strip():
+                    starts.append(at)
+                at += len(line)
+        return starts
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def __getitem__(self, place: int) -> Row:
+        with self.path.open("rb") as file:
+            file.seek(self._starts[place])
+            return self._parse(file.readline(), f"{self.path}: line {place + 1}")
+
+    def __iter__(self) -> Iterator[Row]:
+        """Yield the rows in order; one at a time is in memory."""
+        with self.path.open("rb") as file:
+            for number, line in enumerate(filter(bytes.strip, file), 1):
+                yield self._parse(line, f"{self.path}: line {number}")

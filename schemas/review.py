@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import Filename, Natural, NonBlank, Offsets, Sha256
+from exhibit.schemas.parsing import faults_in
 
 REVIEW: Literal["exhibit-review/1"] = "exhibit-review/1"
 PATCH: Literal["exhibit-patch/1"] = "exhibit-patch/1"
@@ -195,5 +196,4 @@ def _read(path: Path, model: type[Kind]) -> Kind:
     except OSError as error:
         raise SourceError(f"{path}: cannot be read: {error.strerror}") from error
     except ValidationError as error:
-        faults = [f"{'.'.join(map(str, e['loc'])) or 'file'}: {e['msg']}" for e in error.errors()[:5]]
-        raise SourceError(f"{path}: no {model.__name__.lower()}: {'; '.join(faults)}") from error
+        raise SourceError(f"{path}: no {model.__name__.lower()}: {faults_in(error, most=5)}") from error

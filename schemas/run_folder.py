@@ -9,7 +9,6 @@ for question in run.rows:
 from __future__ import annotations
 
 import json
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
@@ -20,6 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from exhibit.schemas.bundle import load_json, read_text
 from exhibit.schemas.errors import BundleError
+from exhibit.schemas.parsing import Lines, faults_in
 from exhibit.schemas.run import (
     BREAKDOWN,
     CONFIDENCE,
@@ -53,33 +53,33 @@ def _read(path: Path, expected: TypeAdapter[Any]) -> Any:
 
 
 def _fault(where: str, error: ValidationError) -> str:
-    first = error.errors()[0]
-    field = ".".join(map(str, first["loc"])) or "all of it"
-    return f"{where}: not as evaluate_rag.py writes it: {field}: {first['msg']}; run the evaluation again"
+    return f"{where}: not as evaluate_rag.py writes it: {faults_in(error, most=1)}; run the evaluation again"
+
+
+def _question(line: bytes, where: str) -> RunQuestion:
+    try:
+        return QUESTION.validate_json(line, strict=True)
+    except ValidationError as error:
+        raise BundleError(_fault(where, error)) from error
+
+
+def _row_fault(line: bytes, where: str) -> str:
+    try:
+        _question(line, where)
+    except BundleError as error:
+        return str(error)
+    return ""
 
 
 class Rows(Sequence[RunQuestion]):
-    """The questions of a run where they are, on disk: their places are held, eight bytes each, and nothing else."""
+    """The questions of a run where they are, on disk."""
 
     def __init__(self, folder: Path, names: Iterable[str]) -> None:
         self.names = list(names)
-        self._paths = [folder / name / RESULTS for name in self.names]
-
-    @cached_property
-    def _starts(self) -> list[array[int]]:
-        """Where the rows of each dataset begin: lines are passed over, none is parsed."""
-        starts = [array("Q") for _ in self._paths]
-        for places, path in zip(starts, self._paths, strict=True):
-            at = 0
-            with path.open("rb") as file:
-                for line in file:
-                    if line.strip():
-                        places.append(at)
-                    at += len(line)
-        return starts
+        self._files = [Lines(folder / name / RESULTS, _question) for name in self.names]
 
     def __len__(self) -> int:
-        return sum(map(len, self._starts))
+        return sum(map(len, self._files))
 
     @overload
     def __getitem__(self, place: int) -> RunQuestion: ...
@@ -88,30 +88,20 @@ class Rows(Sequence[RunQuestion]):
     def __getitem__(self, place: int | slice) -> RunQuestion | list[RunQuestion]:
         if isinstance(place, slice):
             return [self[at] for at in range(*place.indices(len(self)))]
-        for dataset, starts in enumerate(self._starts):
-            if place < len(starts):
-                with self._paths[dataset].open("rb") as file:
-                    file.seek(starts[place])
-                    return self._parsed(dataset, file.readline(), f"byte {starts[place]}")
-            place -= len(starts)
+        for name, lines in zip(self.names, self._files, strict=True):
+            if place < len(lines):
+                return _of_dataset(lines[place], name)
+            place -= len(lines)
         raise IndexError(place)
 
     def __iter__(self) -> Iterator[RunQuestion]:
         """Yield every question in the order of the files; one at a time is read."""
-        for dataset, path in enumerate(self._paths):
-            with path.open("rb") as file:
-                # by bytes: a line ends at a line feed, and not at U+2028 and other marks that JSON keeps inside strings
-                for number, line in enumerate(file, 1):
-                    if line.strip():
-                        yield self._parsed(dataset, line, f"line {number}")
+        for name, lines in zip(self.names, self._files, strict=True):
+            yield from (_of_dataset(row, name) for row in lines)
 
-    def _parsed(self, dataset: int, line: bytes, where: str) -> RunQuestion:
-        try:
-            row = QUESTION.validate_json(line, strict=True)
-        except ValidationError as error:
-            raise BundleError(_fault(f"{self._paths[dataset]}: {where}", error)) from error
-        name = self.names[dataset]
-        return row if row.dataset == name else row.model_copy(update={"dataset": name})
+
+def _of_dataset(row: RunQuestion, name: str) -> RunQuestion:
+    return row if row.dataset == name else row.model_copy(update={"dataset": name})
 
 
 class RunFolder:
@@ -213,12 +203,7 @@ class RunFolder:
                 except BundleError as error:
                     yield str(error)
         for path in sorted(self.folder.glob(f"*/{RESULTS}")):
-            with path.open("rb") as file:
-                for number, line in enumerate(file, 1):
-                    try:
-                        QUESTION.validate_json(line, strict=True)
-                    except ValidationError as error:
-                        yield _fault(f"{path}: line {number}", error)
+            yield from filter(None, Lines(path, _row_fault))
 
 
 def _settings(config: dict[str, Any], under: str = "") -> Iterator[tuple[str, str]]:

@@ -13,14 +13,13 @@ from exhibit.evaluation.statistics import Overlap, Table, compare, overlap, summ
 from exhibit.evaluation.terminal import not_compared, read_scale
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run_folder import RunFolder
+from exhibit.viewer.cases import CHANGES
 from exhibit.viewer.drawing import Record
-from exhibit.viewer.matching import Matching
+from exhibit.viewer.listing import Matching
 from exhibit.viewer.page import render
 from exhibit.viewer.plots import shares
-from exhibit.viewer.report import when
-from exhibit.viewer.tables import MetricRow, cell, compared
+from exhibit.viewer.report import MetricRow, cell, compared, when
 from exhibit.viewer.view import View
-from exhibit.viewer.wording import CHANGES
 
 NAME = "compare.html"
 _NOT_SETTINGS = ("run_name", "datasets", "version", "format", "output_dir", "resume")

@@ -12,10 +12,13 @@ python -m evaluation.results index results --fail-on regression
 from __future__ import annotations
 
 import argparse
+import csv
+import json
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +29,21 @@ from exhibit.evaluation.metrics import about, split_requests
 from exhibit.evaluation.records import read_tables, summary_json
 from exhibit.evaluation.statistics import compare, overlap, summarise, summarise_run
 from exhibit.evaluation.terminal import ALL, diff_lines, is_regression, shown_metrics, table_of
-from exhibit.schemas.command import Parser, add_json, guarded, print_note, print_results, spelled
+from exhibit.schemas.command import guarded, parser_of, print_note, print_results, read_flags
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import HOWS
+from exhibit.schemas.parsing import parse_pair
 from exhibit.schemas.run_folder import RunFolder
+from exhibit.storage.place import whole
+from exhibit.viewer.cases import brief, fields_of, labels_of
 from exhibit.viewer.comparison import NAME, write_comparison
-from exhibit.viewer.drawing import PAGES
-from exhibit.viewer.export import only, records, write_table
+from exhibit.viewer.drawing import PAGES, Record
+from exhibit.viewer.listing import Matching
 from exhibit.viewer.page import languages
 from exhibit.viewer.report import write_report
-from exhibit.viewer.trend.index import add_arguments, index
+from exhibit.viewer.trend.index import GATE, index
+from exhibit.viewer.trend.index import NAME as INDEX
+from exhibit.viewer.trend.summary import parse_gate
 from exhibit.viewer.view import dataset_roots
 
 _SINGLE_PAGES = 300
@@ -46,8 +54,11 @@ _SINGLE_PAGES = 300
 def main(argv: Sequence[str] | None = None) -> int:
     """Print what is asked for; return 1 on an error, or on a regression where that is asked for."""
     options = _parser().parse_args(argv)
-    run: int = options.run_command(options)
-    return run
+    commands: dict[str, Callable[[Any], int]] = {
+        "summary": _summary, "diff": _diff, "report": _pages, "compare": _pages, "gold": _gold, "card": _card,
+        "index": index,
+    }  # fmt: skip
+    return commands[options.command](options)
 
 
 def _summary(options: Any) -> int:
@@ -107,12 +118,10 @@ def _pages(options: Any) -> int:
 
 
 def _export(options: Any) -> int:
-    wanted = {}
-    for given in options.only:
-        name, equals, value = given.partition("=")
-        if not equals:
-            raise ToolkitError(f"--only {given}: must be NAME=VALUE, as verdict=failed")
-        wanted[name] = value
+    try:
+        wanted = dict(parse_pair(given, example="verdict=failed") for given in options.only)
+    except ValueError as error:
+        raise ToolkitError(f"--only: {error}") from error
     rows = records([RunFolder(run) for run in options.runs])
     count = write_table(only(rows, wanted), options.export)
     if options.json:
@@ -183,66 +192,104 @@ def gold_lines(dataset: Dataset, *, listed: int) -> list[str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = Parser(
-        prog=spelled("python -m evaluation.results"),
-        description=spelled(__doc__),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    commands = parser.add_subparsers(dest="command", required=True)
-
-    def add(name: str, does: Any, told: str, runs: int | str | None = "+") -> argparse.ArgumentParser:
-        command = commands.add_parser(name, help=told)
-        command.set_defaults(run_command=does)
-        add_json(command)
-        if runs:
-            command.add_argument("runs", nargs=runs, type=Path, metavar="RUN")
-        return command
-
-    summary = add("summary", _summary, "means with intervals: one run's datasets, or runs side by side")
-    diff = add("diff", _diff, "how the second run differs from the first, paired by question", 2)
-    diff.add_argument(
-        "--fail-on-regression",
-        action="store_true",
-        help="exit 1 when a metric is worse beyond chance, or more questions failed",
-    )
-    for command in (summary, diff):
-        command.add_argument("--metrics", type=split_requests, default=[], metavar="NAME,…")
-        command.add_argument("--all", action="store_true", help="every metric")
-    report = add("report", _pages, "draw the report of a run anew, from its results folder", 1)
-    side_by_side = add("compare", _pages, "any number of runs side by side: metrics, and every question by system")
-    side_by_side.add_argument("--out", type=Path, metavar="FILE", help=f"default: {NAME} in the last run's folder")
-    for command in (report, side_by_side):
-        _add_page_flags(command)
-    gold = add("gold", _gold, "what share of a bundle's gold is located, by method; lists the rest", None)
-    gold.add_argument("datasets", nargs="+", metavar="DIR")
-    gold.add_argument("--list", type=int, default=20, metavar="N", help="passages listed (default: 20)")
-    card = add("card", _card, "means as the head of a model's card on the Hugging Face Hub (model-index)", 1)
-    card.add_argument("--model", metavar="NAME", help="what was tested (default: the run's name)")
-    card.add_argument("--metrics", type=split_requests, default=[], metavar="NAME,…")
-    add_arguments(add("index", index, "a page over all runs; which one made what worse, and why", None))
+    kinds: dict[str, Any] = {"metrics": split_requests, "positive": positive, "pages": _page_limit, "gate": parse_gate}
+    kinds |= {"languages": languages()}
+    words = {"pages": PAGES, "compare": NAME, "index": INDEX, "gate": GATE}
+    parser, commands = parser_of("python -m evaluation.results", __doc__, read_flags(__file__), kinds, **words)
+    for name in ("report", "compare"):
+        add_limit_arguments(commands[name])
     return parser
 
 
-def _add_page_flags(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--pages",
-        type=lambda text: text if text in ("all", "none") else positive(text),
-        metavar="N",
-        help=f"pages drawn, failures first: N, all or none (default: {PAGES})",
-    )
-    command.add_argument("--language", choices=languages(), default="en", help="of the page's own words (default: en)")
-    command.add_argument("--single-file", action="store_true", help="one HTML file with what fits, and no folder")
-    command.add_argument(
-        "--dataset-paths", nargs="+", metavar="DIR", help="bundles, where they are no longer where the run had them"
-    )
-    command.add_argument(
-        "--export", type=Path, metavar="FILE", help="write the list to FILE.csv, .jsonl or .parquet, and no page"
-    )
-    command.add_argument(
-        "--only", action="append", default=[], metavar="NAME=VALUE", help="of --export: rows with this; repeat"
-    )
-    command.add_argument("--jobs", type=positive, metavar="N", help="workers (default: all processors)")
-    add_limit_arguments(command)
+def _page_limit(text: str) -> int | str:
+    return text if text in ("all", "none") else positive(text)
+
+
+_BATCH = 2000  # rows written at a time: a matter of memory
+_FORMULA = tuple("=+-@\t\r")
+
+
+def records(runs: Sequence[RunFolder]) -> Iterator[Record]:
+    """Yield the questions of a run, or of several side by side, as the page lists them."""
+    matching = Matching(runs)
+    for _ in matching.scan():
+        pass  # the order is known when all are seen
+    facets = [{"error": "kind_of_error"}.get(facet.name, facet.name) for facet in matching.facets()]
+    for number, run in enumerate(runs, 1):
+        facets = [f"verdict: {run.name}" if name == f"verdict-{number}" else name for name in facets]
+    names = [*facets, *fields_of([run.name for run in runs])]
+    for sides in matching:
+        told = dict(zip(names, [*matching.values(sides), *brief(sides)], strict=True))
+        yield {**told, "labels": labels_of(next(filter(None, sides)))}
+
+
+def only(rows: Iterable[Record], wanted: Mapping[str, str]) -> Iterator[Record]:
+    """Yield the records whose fields, or labels, have the values asked for."""
+    for row in rows:
+        if all(str(row.get(name, row["labels"].get(name))) == value for name, value in wanted.items()):
+            yield row
+
+
+def write_table(rows: Iterable[Record], path: Path) -> int:
+    """Write records in the format that the file's ending names, and return how many there are."""
+    writers: dict[str, Callable[[Iterable[Record], Path], int]] = {
+        ".csv": _csv, ".jsonl": _jsonl, ".parquet": _parquet,
+    }  # fmt: skip
+    writer = writers.get(path.suffix.lower())
+    if writer is None:
+        raise ToolkitError(f"{path}: no such format; end its name in {', '.join(writers)}")
+    with whole(path) as partial:
+        return writer(rows, partial)
+
+
+def _jsonl(rows: Iterable[Record], path: Path) -> int:
+    count = 0
+    with path.open("w", encoding="utf-8", errors="replace") as file:
+        for count, row in enumerate(rows, 1):  # noqa: B007  (the last number is the number of rows)
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    return count
+
+
+def _csv(rows: Iterable[Record], path: Path) -> int:
+    count = 0
+    # with a mark at its beginning, as spreadsheets take other files for their own encoding
+    with path.open("w", encoding="utf-8-sig", errors="replace", newline="") as file:
+        writer = csv.writer(file)
+        for count, row in enumerate(rows, 1):
+            if count == 1:
+                writer.writerow(row)
+            writer.writerow(_plain(value) for value in row.values())
+    return count
+
+
+def _plain(value: Any) -> Any:
+    """Return a cell: what a spreadsheet would take for a formula has an apostrophe in front."""
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def _parquet(rows: Iterable[Record], path: Path) -> int:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    given, count = iter(rows), 0
+    first = list(islice(given, 1))
+    kinds = [(name, pa.float64() if name.startswith("found") else pa.string()) for row in first for name in row]
+    given = chain(first, given)
+    with pq.ParquetWriter(path, pa.schema(kinds)) as writer:
+        while batch := list(islice(given, _BATCH)):
+            columns = {name: [_cell(name, row[name]) for row in batch] for name, _ in kinds}
+            writer.write_table(pa.table(columns, schema=pa.schema(kinds)))
+            count += len(batch)
+    return count
+
+
+def _cell(name: str, value: Any) -> Any:
+    if name.startswith("found"):
+        return value
+    text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 if __name__ == "__main__":

@@ -19,8 +19,7 @@ from exhibit.storage.place import Kind, placed, write_whole
 from exhibit.storage.scratch import scratch_folder
 from exhibit.viewer.cases import brief, fields_of, labels_of
 from exhibit.viewer.drawing import PAGES, Drawn, Record, Wanted, draw
-from exhibit.viewer.listing import IMAGES, Catalogue, Inlined, PieceWriter, write_piece
-from exhibit.viewer.matching import Matching
+from exhibit.viewer.listing import IMAGES, Catalogue, Inlined, Matching, PieceWriter, write_piece
 from exhibit.viewer.page import as_json, page, words
 
 PIECES = Kind("the pieces of a page", lambda folder: (folder / "i0.js").is_file())

@@ -1,8 +1,9 @@
 """Metrics: one file each; its name, a name it yields, or that name without its `@k` is its name on the command line.
 
 A metric is a module with `NAMES`, what it yields with the default options; `ABOUT`, an `About` for each of them without
-its `@k`; and `measure(cases, options)`, which is given the cases that have what the `About` needs, with the gold it may
-use (`scoped`), and whose keyword-only arguments are its parameters: `--metrics 'ndcg(cutoff=20)'`.
+its `@k`, which ours read from the TOML file beside them; and `measure(cases, options)`, which is given the cases that
+have what the `About` needs, with the gold it may use (`scoped`), and whose keyword-only arguments are its parameters:
+`--metrics 'ndcg(cutoff=20)'`.
 Of several names, `HEADLINE` is the one that stands for all; without it, the first. One that needs a judge or the corpus
 says so in its needs, and one that asks a judge has `PROMPT_VERSION`. No other file has to be edited: tables, report and
 `diff` ask `about`. Parts of other distributions import from here.
@@ -11,12 +12,14 @@ says so in its needs, and one that asks a judge has `PROMPT_VERSION`. No other f
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, cast, get_args
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
 from exhibit.evaluation.cases import Case as Case
 from exhibit.evaluation.cases import GoldPassage
@@ -91,6 +94,15 @@ class About:
             return self.figure(value)
         return f"{100 * value:.1f}"
 
+    @property
+    def unit_behind(self) -> str:
+        """The unit as it stands behind such a value."""
+        return "%" if self.unit == "share" else f" {self.sign}" if self.sign else ""
+
+    def change_in_words(self, change: float) -> str:
+        """Return a change as the report shows it, with its sign: a share's in percentage points."""
+        return f"{'+' if change > 0 else '−' if change < 0 else '±'}{self.in_words(abs(change))}"
+
     def _places(self, value: float) -> str:
         if self.unit in ("share", "number"):
             return ".3f" if abs(value) < 10 else ",.0f"
@@ -101,10 +113,13 @@ class About:
         return ".2f"
 
 
-def undescribed(name: str) -> About:
-    """Return what is known of a metric that no file here yields: its name, and that no change of it is a judgment."""
-    family = name.partition("@")[0]
-    return About(family.replace("_", " "), name, unit="number", better="neither")
+_ABOUTS = TypeAdapter(dict[str, About])
+
+
+def read_about(module: str) -> dict[str, About]:
+    """Return what the TOML file beside a metric says of it: `read_about(__file__)` of ndcg.py reads ndcg.toml."""
+    path = Path(module).with_suffix(".toml")
+    return _ABOUTS.validate_python(tomllib.loads(path.read_text(encoding="utf-8")))
 
 
 Cutoff = Annotated[int, Field(ge=1)]
@@ -163,6 +178,18 @@ def per_case(**scores: Callable[[Case], float | None]) -> tuple[tuple[str, ...],
 
     def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
         return {name: each(cases, score) for name, score in scores.items()}
+
+    return tuple(scores), measure
+
+
+def with_options(**scores: Callable[[Case, Options], float | None]) -> tuple[tuple[str, ...], Measure]:
+    """Return the same of metrics that also look at what the run is told."""
+
+    def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+        def values(name: str) -> Values:
+            return each(cases, lambda case: scores[name](case, options))
+
+        return {name: values(name) for name in scores}
 
     return tuple(scores), measure
 
@@ -268,8 +295,9 @@ def metric_names() -> list[str]:
 
 
 def about(name: str) -> About:
-    """Return what a metric says about itself; of one that no file yields, only that nothing is known."""
-    return _described().get(_family(name)) or undescribed(name)
+    """Return what a metric says about itself; of one that no file yields, that no change of it is a judgment."""
+    unknown = About(_family(name).replace("_", " "), name, unit="number", better="neither")
+    return _described().get(_family(name), unknown)
 
 
 @cache
@@ -307,11 +335,8 @@ def _nearest(family: Sequence[str]) -> list[str]:
 
 def check_names(names: Sequence[str]) -> None:
     """Raise one error that lists every name no metric has."""
-    unknown = [
-        name
-        for name in names
-        if not any(_answers_to(parse_request(name).name, *one) for one in metric_modules().items())
-    ]
+    known = metric_modules().items()
+    unknown = [name for name in names if not any(_answers_to(parse_request(name).name, *one) for one in known)]
     if unknown:
         families = sorted({_family(name) for name in metric_names()})
         raise ToolkitError(f"no metric {', '.join(map(repr, unknown))}; there are {', '.join(families)}")
@@ -357,14 +382,6 @@ def _with_parameters(cases: Sequence[Case], options: Options, request: Request, 
         raise ToolkitError(f"no {request}: the rankings of this run have {max(options.ks)} passages")
     values = _measured(module, cases, options, **told)
     return {name: own for name, own in values.items() if family in (file, _family(name))}
-
-
-_USUAL = ("recall@10", "document_hit@1", "answer_contained", "answer_f1")  # retrieval first: what fails there fails all
-
-
-def headline_of(benchmark: str | None, having: Collection[str]) -> str | None:
-    """Return the metric that stands for a benchmark's run: its own where the run has it, else the first usual one."""
-    return next((name for name in (benchmark, *_USUAL, *having) if name in having), None)
 
 
 def headline(file: str) -> str:

@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from exhibit.evaluation.metrics import About, Case, per_case
+from exhibit.evaluation.metrics import Case, per_case, read_about
 from exhibit.law.citations import is_refusal
 
-ABOUT = {
-    "abstention_accuracy": About(
-        "Refused when impossible", "impossible questions that were refused", "Answers", needs=("answer", "impossible")
-    ),
-    "false_refusal_rate": About(
-        "Refused when answerable",
-        "answerable questions that were refused",
-        "Answers",
-        better="less",
-        needs=("answer", "answerable"),
-    ),
-}
+ABOUT = read_about(__file__)
 
 
 def _refused(case: Case) -> float:

@@ -7,25 +7,12 @@ that the answer was made from, where that is known, else the first K.
 
 from __future__ import annotations
 
-from exhibit.evaluation.metrics import About, Case, K, per_case
+from exhibit.evaluation.metrics import Case, K, per_case, read_about
 from exhibit.evaluation.metrics._cited_names import without_named
 from exhibit.evaluation.metrics._words import without_citations
 from exhibit.law.figures import stands_in
 
-ABOUT = {
-    "answer_contained": About(
-        "Expected answer given",
-        "replies that have the expected answer, or every number, date, amount, name and term of it",
-        "Answers",
-        needs=("answer", "truth"),
-    ),
-    "answer_in_passages": About(
-        "Expected answer retrieved",
-        "questions with a passage that has the expected answer, or every part of it",
-        "Retrieval",
-        needs=("truth", "passages"),
-    ),
-}
+ABOUT = read_about(__file__)
 
 
 def says_expected(case: Case, text: str) -> bool | None:

@@ -12,8 +12,8 @@ from dataclasses import replace
 from itertools import combinations
 from statistics import fmean, pvariance
 
-from exhibit.evaluation.metrics import About, Case, Options, Values, Votes
-from exhibit.evaluation.metrics._judge import REPLY, ask_marks, fenced
+from exhibit.evaluation.metrics import Case, Options, Values, Votes, read_about
+from exhibit.evaluation.metrics._judge import ask_marks, fenced, system_prompt
 from exhibit.models.llms import Prompt
 
 _TEMPERATURE = 0.7
@@ -21,50 +21,7 @@ _TEMPERATURE = 0.7
 PROMPT_VERSION = "answer_correctness-1"
 _NAME = "answer_correctness"
 NAMES = (_NAME, f"{_NAME}_agreement", f"{_NAME}_variance", f"{_NAME}_unjudged")
-ABOUT = {
-    NAMES[0]: About(
-        "Correctness",
-        "how far the answer says what the expected one says: a judge's mark from 1 to 5",
-        "Answers",
-        unit="mark",
-        needs=("answer", "truth", "judge"),
-    ),
-    NAMES[1]: About(
-        "Correctness: votes that agree",
-        "share of the pairs of a question's votes that give the same mark",
-        "Answers",
-        needs=("answer", "truth", "judge"),
-        short=False,
-        gate=False,  # of the judge, not of the system
-    ),
-    NAMES[2]: About(
-        "Correctness: variance of the votes",
-        "mean squared distance of a question's votes from their mean",
-        "Answers",
-        unit="number",
-        better="less",
-        needs=("answer", "truth", "judge"),
-        short=False,
-        gate=False,
-    ),
-    NAMES[3]: About(
-        "Correctness not judged",
-        "share of a question's votes that could not be read",
-        "Answers",
-        better="less",
-        needs=("answer", "truth", "judge"),
-        short=False,
-    ),
-}
-
-_SYSTEM = f"""You compare an answer to a legal question with the answer that an expert gave. Judge only whether the \
-answer says the same in substance; its wording, length and citations are not your concern.
-5: it says everything of substance that the expert says, and nothing that contradicts it.
-4: it says what matters; a minor point is missing or imprecise.
-3: it says part of what matters; something of substance is missing or wrong.
-2: little of it agrees with the expert.
-1: it says something else, contradicts the expert, or does not answer.
-{REPLY}"""
+ABOUT = read_about(__file__)
 
 
 def measure(cases: Sequence[Case], options: Options, *, votes: Votes | None = None) -> dict[str, Values]:
@@ -96,5 +53,5 @@ def _prompts(case: Case, options: Options) -> list[Prompt]:
         shown = both if vote % 2 == 0 else both[::-1]
         # numbered, so that a cache of replies does not give the first vote again
         seat = f"\n\nYou are reader {vote + 1} of {options.votes}." if options.votes > 1 else ""
-        prompts.append(Prompt("\n\n".join([question, *shown]) + seat, system=_SYSTEM))
+        prompts.append(Prompt("\n\n".join([question, *shown]) + seat, system=system_prompt(_NAME)))
     return prompts

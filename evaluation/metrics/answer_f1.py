@@ -6,28 +6,16 @@ articles, against the gold's words alone, and a refusal is right where the row i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from exhibit.evaluation.metrics import About, Case, Options, Values, each
+from exhibit.evaluation.metrics import Case, Options, read_about, with_options
 from exhibit.evaluation.metrics._words import against, multiset_f1, squad_f1, squad_golds
 
-NAMES = ("answer_f1",)
-ABOUT = {
-    "answer_f1": About(
-        "Answer overlap (F1)",
-        "words that the answer shares with the expected one",
-        "Answers",
-        needs=("answer", "expected"),
-    )
-}
+ABOUT = read_about(__file__)
 
 
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return the F1 of each answer."""
+def _score(case: Case, options: Options) -> float | None:
+    if options.parity == "squad":
+        return squad_f1(case.reply.answer or "", squad_golds(case))
+    return against(case, [case.truth], multiset_f1)
 
-    def score(case: Case) -> float | None:
-        if options.parity == "squad":
-            return squad_f1(case.reply.answer or "", squad_golds(case))
-        return against(case, [case.truth], multiset_f1)
 
-    return {"answer_f1": each(cases, score)}
+NAMES, measure = with_options(answer_f1=_score)

@@ -5,16 +5,8 @@ Benchmarks of clauses are answered by quoting; `answer_f1` is against the expect
 
 from __future__ import annotations
 
-from exhibit.evaluation.metrics import About, gold_texts, per_case
+from exhibit.evaluation.metrics import gold_texts, per_case, read_about
 from exhibit.evaluation.metrics._words import against, multiset_f1
 
-ABOUT = {
-    "answer_gold_f1": About(
-        "Answer overlap with the gold (F1)",
-        "words that the answer shares with the gold passage most like it",
-        "Answers",
-        needs=("answer", "gold text"),
-        short=False,
-    )
-}
+ABOUT = read_about(__file__)
 NAMES, measure = per_case(answer_gold_f1=lambda case: against(case, gold_texts(case), multiset_f1))

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from exhibit.evaluation.metrics import About, per_case
+from exhibit.evaluation.metrics import per_case, read_about
 
-ABOUT = {
-    "answer_length": About(
-        "Answer length",
-        "characters of an answer",
-        "Cost",
-        unit="characters",
-        better="neither",
-        needs=("answer",),
-        short=False,
-    )
-}
+ABOUT = read_about(__file__)
 NAMES, measure = per_case(answer_length=lambda case: float(len(case.reply.answer or "")))

@@ -5,17 +5,10 @@ The whole ranking counts, as deep as the system gave it. What is ranked is said 
 
 from __future__ import annotations
 
-from exhibit.evaluation.metrics import About, Case, per_case
+from exhibit.evaluation.metrics import Case, per_case, read_about
 from exhibit.evaluation.ranking import ranking_of
 
-ABOUT = {
-    "map": About(
-        "Average precision (MAP)",
-        "precision at the rank of each gold, averaged over all golds",
-        "Retrieval",
-        needs=("gold text", "passages"),
-    )
-}
+ABOUT = read_about(__file__)
 
 
 def _average_precision(case: Case) -> float | None:

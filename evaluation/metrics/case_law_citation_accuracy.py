@@ -5,18 +5,10 @@ Year, court, division and number must all agree: [2024] EWHC 789 (Ch) is not [20
 
 from __future__ import annotations
 
-from exhibit.evaluation.metrics import About, Case, per_case
+from exhibit.evaluation.metrics import Case, per_case, read_about
 from exhibit.law.references import references
 
-ABOUT = {
-    "case_law_citation_accuracy": About(
-        "Expected cases cited",
-        "cases of the truth that the answer gives",
-        "Citations",
-        needs=("answer", "truth"),
-        short=False,
-    )
-}
+ABOUT = read_about(__file__)
 
 
 def _score(case: Case) -> float | None:

@@ -20,27 +20,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from exhibit.evaluation.metrics import KS, About, Case, Cutoff, Options, Values
+from exhibit.evaluation.metrics import KS, Case, Cutoff, Options, Values, read_about
 from exhibit.evaluation.ranking import without
 from exhibit.evidence import Span
 
 NAMES = (*(f"char_precision@{k}" for k in KS), *(f"char_recall@{k}" for k in KS))
-ABOUT = {
-    "char_precision": About(
-        "Retrieved text that is gold",
-        "share of the first k passages' characters that are gold",
-        "Retrieval",
-        needs=("gold spans", "passages"),
-        depths=(1, 8),
-    ),
-    "char_recall": About(
-        "Gold text retrieved",
-        "share of the gold characters among the first k passages",
-        "Retrieval",
-        needs=("gold spans", "passages"),
-        depths=(8, 64),
-    ),
-}
+ABOUT = read_about(__file__)
 HEADLINE = "char_recall@8"
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from exhibit.evaluation.metrics import About, Better, Case, Cutoff, K, Need, Options, Passage, Values
+from exhibit.evaluation.metrics import Case, Cutoff, K, Options, Passage, Values, read_about
 from exhibit.evidence import Span
 
 NEAR = 500
@@ -19,20 +19,7 @@ NEAR = 500
 KINDS = ("chunk_essential", "chunk_complementary", "chunk_neither")
 _CONTEXT = {kind: kind.replace("chunk", "context") for kind in KINDS}
 NAMES = (*(f"{kind}@{K}" for kind in KINDS), *_CONTEXT.values())
-_NEEDS: tuple[Need, ...] = ("gold spans", "passages")
-_TOLD: dict[str, tuple[str, Better]] = {
-    KINDS[0]: ("that hold gold", "more"),
-    KINDS[1]: ("beside gold", "neither"),
-    KINDS[2]: ("far from gold", "less"),
-}
-ABOUT = {
-    name: About(f"{what} {where}", f"share of {of}", "Retrieval", better=better, needs=_NEEDS, short=False)
-    for kind, (where, better) in _TOLD.items()
-    for name, what, of in (
-        (kind, "Passages", "the first k passages"),
-        (_CONTEXT[kind], "Passages read", "the passages that the answer was made from"),
-    )
-}
+ABOUT = read_about(__file__)
 
 
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:

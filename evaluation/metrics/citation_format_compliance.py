@@ -9,14 +9,10 @@ from __future__ import annotations
 
 import re
 
-from exhibit.evaluation.metrics import About, Case, per_case
+from exhibit.evaluation.metrics import Case, per_case, read_about
 from exhibit.law.citations import find_citations
 
-ABOUT = {
-    "citation_format_compliance": About(
-        "Citations well formed", "valid citations among all", "Citations", needs=("answer",), short=False
-    )
-}
+ABOUT = read_about(__file__)
 
 _DOCUMENT = re.compile(
     r"\[[^\[\]\n]*[^\[\]\n\s]#page=[^\[\]\n]+\]|\[[^\[\]\n]*\w\.(?:pdf|txt|html?|docx?|json|md)\]", re.I

@@ -14,24 +14,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from exhibit.evaluation.metrics import About, Case, Options, Values
+from exhibit.evaluation.metrics import Case, Options, Values, read_about
 from exhibit.law.citations import claims_of, is_refusal, verify
 
 NAMES = ("claim_citation_precision", "claim_citation_recall")
-ABOUT = {
-    "claim_citation_precision": About(
-        "Citations that bear out their sentence",
-        "share of an answer's citations whose passage has the words and numbers of the sentence that cites it",
-        "Citations",
-        needs=("answer", "passages"),
-    ),
-    "claim_citation_recall": About(
-        "Sentences borne out by what they cite",
-        "share of an answer's sentences that a passage they cite bears out",
-        "Citations",
-        needs=("answer", "passages"),
-    ),
-}
+ABOUT = read_about(__file__)
 
 
 @dataclass(frozen=True)

@@ -8,18 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from exhibit.evaluation.metrics import KS, About, Case, Cutoff, Options, Values, each, gold_files, is_wrong_file
+from exhibit.evaluation.metrics import KS, Case, Cutoff, Options, Values, each, gold_files, is_wrong_file, read_about
 
 NAMES = tuple(f"document_hit@{k}" for k in KS)
-ABOUT = {
-    "document_hit": About(
-        "Right document found",
-        "questions with a passage of the right file among the first k",
-        "Retrieval",
-        needs=("gold files", "passage files"),
-        depths=(1,),
-    )
-}
+ABOUT = read_about(__file__)
 
 
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:

@@ -10,29 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from exhibit.evaluation.metrics import (
-    KS,
-    About,
-    Case,
-    Cutoff,
-    Options,
-    Values,
-    gold_files,
-    is_wrong_file,
-    scoped,
-)
+from exhibit.evaluation.metrics import KS, Case, Cutoff, Options, Values, gold_files, is_wrong_file, read_about, scoped
 
 NAMES = tuple(f"drm@{k}" for k in KS)
-ABOUT = {
-    "drm": About(
-        "Passages from a wrong document",
-        "share of the first k passages from a file without gold",
-        "Retrieval",
-        better="less",
-        needs=("gold files", "passage files"),
-        depths=(1, 8),
-    )
-}
+ABOUT = read_about(__file__)
 
 
 class Mismatch(NamedTuple):

@@ -8,17 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from exhibit.evaluation.metrics import About, Case, gold_texts, per_case
+from exhibit.evaluation.metrics import Case, gold_texts, per_case, read_about
 from exhibit.evaluation.metrics._words import without_citations, words
 
-ABOUT = {
-    "essential_coverage": About(
-        "Parts answered",
-        "passages that a question of several parts needs, and that the answer has",
-        "Answers",
-        needs=("answer", "gold text"),
-    )
-}
+ABOUT = read_about(__file__)
 ENOUGH = 0.8
 """The share of a passage's words that an answer must hold to have it."""
 

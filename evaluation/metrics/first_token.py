@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from exhibit.evaluation.metrics import About, per_case
+from exhibit.evaluation.metrics import per_case, read_about
 
-ABOUT = {
-    "first_token": About(
-        "Time to the first words",
-        "seconds from the question to the first words of a streamed answer",
-        "Cost",
-        unit="seconds",
-        better="less",
-        needs=("clock",),
-        gate=False,  # a busy machine is no fault of the system under test
-    )
-}
+ABOUT = read_about(__file__)
 NAMES, measure = per_case(first_token=lambda case: case.reply.first_token)

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from exhibit.evaluation.metrics import About, Case, Options, Share, Values, each
+from exhibit.evaluation.metrics import Case, Options, Share, Values, each, read_about
 
 NAMES = ("flagged",)
-ABOUT = {
-    "flagged": About(
-        "Flagged for review",
-        "answers whose confidence is below the one asked for",
-        "Answers",
-        better="neither",  # fewer flags are no merit of a system that is sure of everything
-        needs=("confidence",),
-    )
-}
+ABOUT = read_about(__file__)
 
 
 def measure(cases: Sequence[Case], options: Options, *, below: Share | None = None) -> dict[str, Values]:

@@ -5,8 +5,8 @@ A refusal claims nothing and an answer without passages has nothing to stand on:
 
 from __future__ import annotations
 
-from exhibit.evaluation.metrics import Case
-from exhibit.evaluation.metrics._judge import REPLY, fenced, judged
+from exhibit.evaluation.metrics import Case, read_about
+from exhibit.evaluation.metrics._judge import fenced, judged, system_prompt
 from exhibit.law.citations import is_refusal
 from exhibit.models.llms import Prompt
 
@@ -15,15 +15,6 @@ PROMPT_VERSION = "groundedness-1"
 _LONGEST = 24_000
 """Characters of the passages that are put before the judge, best first."""
 
-_SYSTEM = f"""You check legal answers against their sources. Judge only whether the sources say what the answer says; \
-whether that answers the question, or is good law, is not your concern.
-5: every statement of the answer is in the sources, figures, rule numbers and conditions included.
-4: all that matters is in the sources; a minor detail is not.
-3: the main statement is in the sources, but something of substance beside it is not.
-2: only a small part of the answer is in the sources.
-1: the sources do not bear the answer out, or contradict it.
-{REPLY}"""
-
 
 def _prompt(case: Case) -> Prompt | None:
     answer = case.reply.answer
@@ -31,13 +22,10 @@ def _prompt(case: Case) -> Prompt | None:
     if not answer or not passages or is_refusal(answer):
         return None
     sources = "\n\n".join(f"[{number}] {passage.text.strip()}" for number, passage in enumerate(passages, 1))
-    return Prompt(f"{fenced('SOURCES', sources[:_LONGEST])}\n\n{fenced('ANSWER', answer)}", system=_SYSTEM)
+    return Prompt(
+        f"{fenced('SOURCES', sources[:_LONGEST])}\n\n{fenced('ANSWER', answer)}", system=system_prompt("groundedness")
+    )
 
 
-NAMES, ABOUT, measure = judged(
-    "groundedness",
-    "Groundedness",
-    "how far the passages bear the answer out: a judge's mark from 1 to 5",
-    needs=("answer", "passages", "judge"),
-    prompt=_prompt,
-)
+ABOUT = read_about(__file__)
+NAMES, measure = judged("groundedness", _prompt)

@@ -6,17 +6,10 @@ mentioned, and a refusal chooses it. Macro F1 and the table of confusions are in
 
 from __future__ import annotations
 
-from exhibit.evaluation.choices import chosen
-from exhibit.evaluation.metrics import About, per_case
+from exhibit.evaluation.cases import chosen
+from exhibit.evaluation.metrics import per_case, read_about
 
-ABOUT = {
-    "label_accuracy": About(
-        "Labels that are right",
-        "replies that choose the label that the source gives",
-        "Answers",
-        needs=("answer", "label"),
-    )
-}
+ABOUT = read_about(__file__)
 NAMES, measure = per_case(
     label_accuracy=lambda case: float(chosen(case.reply.answer or "", case.choices) == case.label)
 )

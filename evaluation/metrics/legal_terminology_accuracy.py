@@ -9,42 +9,17 @@ discovery of a fraud), or where the truth itself has it. None where the truth ha
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 
-from exhibit.evaluation.metrics import About, Case, Options, Values, each
+from exhibit.evaluation.metrics import Case, Options, read_about, with_options
 
-ABOUT = {
-    "legal_terminology_accuracy": About(
-        "Terminology",
-        "UK terms of the truth used, less for US ones",
-        "Citations",
-        needs=("answer", "truth"),
-        short=False,
-    )
-}
+ABOUT = read_about(__file__)
 
 Terms = Mapping[str, re.Pattern[str]]
 PENALTY = 0.5
 """What is left of a score for each different US term."""
-
-_UK = r"""claimants?; defendants?; solicitors?; barristers?; counsel; judgments?; disclosure; part 36 offers?
-qocs|qualified one-way costs shifting; claim forms?; particulars of claim; statements? of case; defences?
-statements? of truth; witness statements?; witness summons(?:es)?; acknowledge?ment of service; application notices?
-skeleton arguments?; litigation friends?; litigants? in person; costs budgets?|costs budgeting; costs management
-summary assessment; detailed assessment; small claims track; fast track; intermediate track; multi[- ]?track
-pre-action protocols?; practice directions?|pd ?\d\w*; overriding objective; pre-trial reviews?|ptr
-case management conferences?|cc?mc; freezing (?:injunction|order)s?; search orders?; interim injunctions?
-without notice; on notice; in private; permission to appeal; group litigation orders?; judicial review; quashing orders?
-charging orders?; attachment of earnings; third party debt orders?; district judges?; masters?; county court; high court
-king's bench|queen's bench; requests? for further information; str(?:ike|ikes|uck|iking) out
-default judgments?; summary judgments?"""
-"""The terms of the truth that are looked for; a line break or a semicolon parts them, a bar their other forms."""
-
-_US = r"""plaintiffs?; attorneys?; discovery; judgements?; interrogator(?:y|ies); subpoena(?:s|ed)?; appellees?; pro se
-guardians? ad litem; ex parte; in camera; temporary restraining orders?; class actions?; defenses?; trial briefs?
-motions? (?:to|for) (?:dismiss|compel|strike|summary|default|reconsider\w*|sanctions|a new)|(?:fil|mov)\w+ a motion
-(?:fil|serv)\w+ (?:a|the|its|his|her|their) complaint; bench trials?
-writs? of certiorari; court docket|docket number"""
 
 _TOO = re.compile(
     r"""\bpowers?\s+of\s+attorney|\battorneys?\s+under\s+(?:a|an|the)\s+(?:lasting\s+|enduring\s+)?power
@@ -67,9 +42,8 @@ _ROLES = frozenset({"plaintiff", "plaintiffs", "appellee", "appellees"})
 _CASE_NAME = re.compile(r"\b(?:R|Re|[A-Z]\w+)\s+(?:v\.?\s+|\([^)]{0,40}+\)?)[^.;]{0,60}\bex\s+p(?:arte|\.)?\s+[A-Z]")
 
 
-def _compiled(terms: str) -> dict[str, re.Pattern[str]]:
-    listed = [term.strip() for term in re.split(r"[;\n]", terms)]
-    return {term: re.compile(rf"(?<![\w-])(?:{_spaced(term)})(?![\w-])", re.IGNORECASE) for term in listed}
+def _compiled(terms: Iterable[str]) -> dict[str, re.Pattern[str]]:
+    return {term: re.compile(rf"(?<![\w-])(?:{_spaced(term)})(?![\w-])", re.IGNORECASE) for term in terms}
 
 
 def _spaced(term: str) -> str:
@@ -77,13 +51,15 @@ def _spaced(term: str) -> str:
     return re.sub(r" (?![?\]])", r"\\s+", term)
 
 
-_UK_TERMS = _compiled(_UK)
-_US_TERMS = _compiled(_US)
-_SEED_TERMS = _US_TERMS | _compiled("lawyers?; settlement offers?")
+_TERMS = tomllib.loads(Path(__file__).with_name("_terms.toml").read_text(encoding="utf-8"))
+_UK_TERMS = _compiled(_TERMS["uk"])
+_US_TERMS = _compiled(_TERMS["us"])
+_SEED_TERMS = _US_TERMS | _compiled(_TERMS["us_in_the_seed"])
 
 
-def _score(case: Case, terms: Terms) -> float | None:
+def _score(case: Case, options: Options) -> float | None:
     """Return the share times its penalties for each answer, None where the truth has no UK term."""
+    terms = _SEED_TERMS if options.parity == "seed" else _US_TERMS
     expected, answer = uk_terms(case.truth), case.reply.answer or ""
     if not expected:
         return None
@@ -112,10 +88,4 @@ def _is_name(text: str, match: re.Match[str]) -> bool:
     return bool(_NAME_AFTER.match(text, match.end()) or (_NAME_BEFORE.search(before) and not article))
 
 
-NAMES = ("legal_terminology_accuracy",)
-
-
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return the share of each answer."""
-    terms = _SEED_TERMS if options.parity == "seed" else _US_TERMS
-    return {"legal_terminology_accuracy": each(cases, lambda case: _score(case, terms))}
+NAMES, measure = with_options(legal_terminology_accuracy=_score)

@@ -11,17 +11,10 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from math import log2
 
-from exhibit.evaluation.metrics import About, Case, Cutoff, K, Options, Values, each
+from exhibit.evaluation.metrics import Case, Cutoff, K, Options, Values, each, read_about
 from exhibit.evaluation.ranking import ranking_of, seed_matches
 
-ABOUT = {
-    "ndcg": About(
-        "Ranking quality (nDCG)",
-        "gold passages found, those ranked higher counting more",
-        "Retrieval",
-        needs=("gold text", "passages"),
-    )
-}
+ABOUT = read_about(__file__)
 
 SHORT = 5
 """A second, smaller depth: ACORD's figures are at 5 and 10."""

@@ -10,31 +10,10 @@ no boxes, has no such score.
 
 from __future__ import annotations
 
-from exhibit.evaluation.metrics import About, Case, Passage, gold_files, per_case
+from exhibit.evaluation.metrics import Case, Passage, gold_files, per_case, read_about
 from exhibit.law.citations import find_citations
 
-ABOUT = {
-    "page_accuracy": About(
-        "Pages given that are right",
-        "share of the cited passages whose words stand on the page that the system gives",
-        "Citations",
-        needs=("passages", "pages"),
-    ),
-    "gold_page_accuracy": About(
-        "Pages given that hold the gold",
-        "share of the pages given in the right document that the gold stands on",
-        "Citations",
-        needs=("passages", "pages", "gold spans"),
-        short=False,
-    ),
-    "box_accuracy": About(
-        "Boxes given that are right",
-        "overlap of the boxes that the system gives with those of the words, over both together",
-        "Citations",
-        needs=("passages", "pages"),
-        short=False,
-    ),
-}
+ABOUT = read_about(__file__)
 
 
 def cited_passages(case: Case) -> list[Passage]:

@@ -10,20 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from exhibit.evaluation.metrics import About, Case, Options, Values
+from exhibit.evaluation.metrics import Case, Options, Values, read_about
 from exhibit.evaluation.metrics._cited_names import cited_files, cited_names, file_names, likeness
 
-ABOUT = {
-    "precedent_matching": About(
-        "Sources matched by name",
-        "how near the names cited are to those expected",
-        "Citations",
-        needs=("answer", "truth"),
-    ),
-    "precedent_matching_strict": About(
-        "Sources matched exactly", "names that are equal", "Citations", needs=("answer", "truth"), short=False
-    ),
-}
+ABOUT = read_about(__file__)
 
 NAMES = tuple(ABOUT)
 

@@ -9,18 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from exhibit.evaluation.metrics import About, Case, Cutoff, K, Options, Values, each
+from exhibit.evaluation.metrics import Case, Cutoff, K, Options, Values, each, read_about
 from exhibit.evaluation.ranking import gold_ranks, ranking_of, seed_matches
 
 NAMES = (f"recall@{K}",)
-ABOUT = {
-    "recall": About(
-        "Gold passages found",
-        "share of gold passages of which the first k hold at least half",
-        "Retrieval",
-        needs=("gold text", "passages"),
-    )
-}
+ABOUT = read_about(__file__)
 
 
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:

@@ -5,28 +5,15 @@ A rule nobody wrote is the worst kind of answer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from exhibit.evaluation.metrics import About, Case, Options, Values, each
+from exhibit.evaluation.metrics import Case, Options, read_about, with_options
 from exhibit.law.references import references
 
-NAMES = ("references_exist",)
-ABOUT = {
-    "references_exist": About(
-        "References that exist",
-        "references of the answer that occur in the corpus",
-        "Citations",
-        needs=("answer", "corpus"),
-        short=False,
-    )
-}
+ABOUT = read_about(__file__)
 
 
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return the share for each answer, None where it refers to nothing."""
+def _score(case: Case, options: Options) -> float | None:
+    given = set(references(case.reply.answer or "", context=case.question))
+    return sum(map(options.corpus.contains, given)) / len(given) if given and options.corpus else None
 
-    def score(case: Case) -> float | None:
-        given = set(references(case.reply.answer or "", context=case.question))
-        return sum(map(options.corpus.contains, given)) / len(given) if given and options.corpus else None
 
-    return {"references_exist": each(cases, score)}
+NAMES, measure = with_options(references_exist=_score)

@@ -6,31 +6,19 @@ rules, Scottish and Northern Irish judgments, older cases) or could not be asked
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from exhibit.evaluation.metrics import About, Case, Options, Values, each
+from exhibit.evaluation.metrics import Case, Options, read_about, with_options
 from exhibit.law.references import references
 
-NAMES = ("references_official",)
-ABOUT = {
-    "references_official": About(
-        "References that exist officially",
-        "references of the answer that legislation.gov.uk or Find Case Law has",
-        "Citations",
-        needs=("answer", "registers"),
-        gate=False,  # a register may be away, or have grown
-    )
-}
+ABOUT = read_about(__file__)
 _DECIDED = {"found": 1.0, "absent": 0.0}
 
 
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+def _score(case: Case, options: Options) -> float | None:
     """Return the share for each answer, None where no reference of it was decided."""
+    given = dict.fromkeys(references(case.reply.answer or "", context=case.question))
+    outcomes = [options.officials.outcome(one) for one in given] if options.officials else []
+    decided = [_DECIDED[outcome] for outcome in outcomes if outcome in _DECIDED]
+    return sum(decided) / len(decided) if decided else None
 
-    def score(case: Case) -> float | None:
-        given = dict.fromkeys(references(case.reply.answer or "", context=case.question))
-        outcomes = [options.officials.outcome(one) for one in given] if options.officials else []
-        decided = [_DECIDED[outcome] for outcome in outcomes if outcome in _DECIDED]
-        return sum(decided) / len(decided) if decided else None
 
-    return {"references_official": each(cases, score)}
+NAMES, measure = with_options(references_official=_score)

@@ -9,18 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from exhibit.evaluation.metrics import About, Case, Options, Values, each
+from exhibit.evaluation.metrics import Case, Options, Values, each, read_about
 from exhibit.evaluation.ranking import ranking_of
 
 DEPTH = 5  # as ACORD's paper has it
 STARS = (3, 4, 5)  # as ACORD's paper has them
 NAMES = tuple(f"precision_{stars}star@{DEPTH}" for stars in STARS)
-ABOUT = {
-    f"precision_{stars}star": About(
-        f"Files with {stars} stars or more", "share of the first five files", "Retrieval", needs=("grades", "passages")
-    )
-    for stars in STARS
-}
+ABOUT = read_about(__file__)
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:

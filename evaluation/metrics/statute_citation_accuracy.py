@@ -9,18 +9,11 @@ Other references in the reply cost nothing here: `references_exist` looks at tho
 
 from __future__ import annotations
 
-from exhibit.evaluation.metrics import About, Case, per_case
+from exhibit.evaluation.metrics import Case, per_case, read_about
 from exhibit.evaluation.metrics._cited_names import without_named
 from exhibit.law.references import Reference, credit, references
 
-ABOUT = {
-    "statute_citation_accuracy": About(
-        "Expected rules cited",
-        "rules and statutes of the truth that the answer gives",
-        "Citations",
-        needs=("answer", "truth"),
-    )
-}
+ABOUT = read_about(__file__)
 
 
 def _score(case: Case) -> float | None:

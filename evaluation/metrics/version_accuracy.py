@@ -10,24 +10,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from exhibit.evaluation.documents import touches
-from exhibit.evaluation.metrics import About, Case, Options, Passage, Values, each
+from exhibit.evaluation.metrics import Case, Options, Passage, Values, each, read_about
 from exhibit.evidence import Span
 
 NAMES = ("provision_first", "version_accuracy")
-ABOUT = {
-    "provision_first": About(
-        "Right law and paragraph first",
-        "questions on laws whose first passage is of the right paragraph, in whatever version",
-        "Retrieval",
-        needs=("gold spans", "passages"),
-    ),
-    "version_accuracy": About(
-        "Right version",
-        "of those, the share in the version that was in force on the question's day",
-        "Retrieval",
-        needs=("gold spans", "passages"),
-    ),
-}
+ABOUT = read_about(__file__)
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:

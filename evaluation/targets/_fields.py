@@ -13,6 +13,7 @@ from typing import Any
 
 import jmespath
 from jmespath.exceptions import JMESPathError
+from pydantic import TypeAdapter
 
 from exhibit.evaluation.cases import Passage
 from exhibit.evidence import Span
@@ -31,13 +32,10 @@ class Shape:
     pages_from: int = 1
 
 
-def _read() -> tuple[Shape, ...]:
-    told: Any = tomllib.loads((Path(__file__).parent / "shapes.toml").read_text(encoding="utf-8"))["shape"]
-    frozen: Any = [{key: tuple(v) if isinstance(v, list) else v for key, v in one.items()} for one in told]
-    return tuple(Shape(**one) for one in frozen)
-
-
-SHAPES = _read()
+_KNOWN = tomllib.loads(Path(__file__).with_name("shapes.toml").read_text(encoding="utf-8"))
+SHAPES = TypeAdapter(tuple[Shape, ...]).validate_python(_KNOWN["shape"])
+NAMES: dict[str, list[str]] = _KNOWN["names"]
+"""What fields are called that are looked for wherever a system puts them."""
 
 
 def recognise(reply: Any) -> Shape | None:
@@ -121,15 +119,10 @@ def describe(value: Any, *, depth: int = 4) -> str:
     return "null" if value is None else names.get(type(value), "value")
 
 
-_WHERE = ("usage", "usage_metadata", "token_usage", "llm_output", "meta", "metadata")
-_NAMES = {
-    "tokens_in": ("prompt_tokens", "input_tokens", "tokens_in", "promptTokens", "prompt_token_count"),
-    "tokens_out": ("completion_tokens", "output_tokens", "tokens_out", "completionTokens", "completion_token_count"),
-    "cost": ("cost", "total_cost", "cost_usd"),
-}
-_CONFIDENCE = ("confidence", "confidence_score")
-_WRAPPERS = ("message", "context", "metadata", "meta", "result", "output", "data")
-"""What a reply may be wrapped in; never the passages, whose scores are another thing."""
+def first_of(fields: Mapping[str, Any], name: str, kind: type | tuple[type, ...] = object) -> Any:
+    """Return the first field that is called by one of the names for something, and is of a kind; None without one."""
+    held = (fields[key] for key in NAMES[name] if fields.get(key) is not None)
+    return next((value for value in held if isinstance(value, kind)), None)
 
 
 def read_number(value: Any) -> float | None:
@@ -154,8 +147,8 @@ def read_usage(reply: Any) -> dict[str, float]:
     """Return the tokens and the cost of a reply under our names; what is not told, or is 0 by default, is left out."""
     usage: dict[str, float] = {}
     for place in _places(reply):
-        for name, keys in _NAMES.items():
-            number = next((read_number(place[key]) for key in keys if place.get(key)), None)
+        for name in ("tokens_in", "tokens_out", "cost"):
+            number = next((read_number(place[key]) for key in NAMES[name] if place.get(key)), None)
             if number is not None and number > 0:
                 usage.setdefault(name, number)
     return usage
@@ -165,7 +158,7 @@ def _places(reply: Any, depth: int = 3) -> list[Mapping[str, Any]]:
     """Return the objects that may tell it, the outermost first."""
     if not isinstance(reply, Mapping) or not depth:
         return []
-    inside = [reply[key] for key in _WHERE if isinstance(reply.get(key), Mapping)]
+    inside = [reply[key] for key in NAMES["usage"] if isinstance(reply.get(key), Mapping)]
     replies = reply.get("replies") or reply.get("choices")
     first = [one for one in replies if isinstance(one, Mapping)][:1] if isinstance(replies, list) else []
     answer = [reply["answer"]] if isinstance(reply.get("answer"), Mapping) else []
@@ -176,9 +169,7 @@ def read_confidence(reply: Any) -> float | None:
     """Return a confidence from 0 to 1 that a reply or one of its events tells; None where it tells none."""
     for event in reply if isinstance(reply, list) else [reply]:
         for place in _wrapped(event):
-            number = next(
-                (number for name in _CONFIDENCE if (number := read_number(place.get(name))) is not None), None
-            )
+            number = read_number(first_of(place, "confidence", (int, float)))
             if number is not None and 0 <= number <= 1:
                 return number
     return None
@@ -187,20 +178,10 @@ def read_confidence(reply: Any) -> float | None:
 def _wrapped(reply: Any, depth: int = 2) -> Iterator[Mapping[str, Any]]:
     if isinstance(reply, Mapping):
         yield reply
-        for name in _WRAPPERS if depth else ():
+        for name in NAMES["wrapper"] if depth else ():
             yield from _wrapped(reply.get(name), depth - 1)
 
 
-_TEXT = ("text", "content", "passage", "page_content", "chunk", "snippet", "body", "description")
-_FILE = (
-    "filename", "file_name", "file", "file_path", "document_name", "document", "docnm_kwd", "sourcefile", "sourcepage",
-    "source", "title", "url", "document_id", "id",
-)  # fmt: skip
-_INSIDE = ("node", "document", "metadata", "meta", "extra_info", "content_metadata", "kwargs")
-"""Objects inside a passage whose fields are the passage's own: LlamaIndex's node, Haystack's meta …"""
-_PAGES = ("page_number", "page_label", "page")
-_BOXES = ("box", "bbox", "bounding_box", "location")
-_SIZES = ("page_size", "location_max_dimensions")
 _LONGEST_NAME = 255  # of a file, as file systems have it
 _PAGE = re.compile(r"#page=(\d{1,9})$")
 
@@ -237,27 +218,26 @@ def _passage(given: Any, names: Names, pages_from: int) -> Passage:
     if not isinstance(given, dict):
         raise PassagesError(f"a passage is {type(given).__name__}, not a string or an object")
     fields = _flat(given)
-    text = next((fields[key] for key in _TEXT if isinstance(fields.get(key), str)), "")
-    named = [fields[key] for key in _FILE if isinstance(fields.get(key), str) and fields[key].strip()]
+    named = [fields[key] for key in NAMES["file"] if isinstance(fields.get(key), str) and fields[key].strip()]
     told, known = next(((name, file) for name in named if (file := names(name))), (named[0] if named else "", None))
     page = _page(fields, named, pages_from)
     return Passage(
-        text=text,
+        text=first_of(fields, "text", str) or "",
         filename=known or told or None,
         told_filename=told,
         span=_span(fields) if known else None,
-        score=read_number(fields.get("score", fields.get("similarity"))),
+        score=read_number(first_of(fields, "score")),
         page=page,
         told_page=page,
-        told_box=_numbers(fields, _BOXES, 4),
-        told_size=_numbers(fields, _SIZES, 2),
+        told_box=_numbers(fields, "box", 4),
+        told_size=_numbers(fields, "size", 2),
     )
 
 
 def _flat(given: Mapping[str, Any], depth: int = 3) -> dict[str, Any]:
     """Return a passage's fields with those of the objects inside it; its own come first."""
     inside: dict[str, Any] = {}
-    for key in _INSIDE:
+    for key in NAMES["inside"]:
         if depth and isinstance(given.get(key), Mapping):
             inside = {**_flat(given[key], depth - 1), **inside}
     return {**inside, **{key: value for key, value in given.items() if value is not None}}
@@ -277,17 +257,14 @@ def _from_string(given: str, names: Names) -> Passage:
 def _span(fields: Mapping[str, Any]) -> Span | None:
     ends = fields.get("span")
     if not isinstance(ends, list):
-        ends = [
-            fields.get("start", fields.get("start_char_idx", fields.get("start_index"))),
-            fields.get("end", fields.get("end_char_idx")),
-        ]
+        ends = [first_of(fields, "start"), first_of(fields, "end")]
     whole = len(ends) == 2 and all(isinstance(end, int) and not isinstance(end, bool) for end in ends)
     return Span(*ends) if whole and 0 <= ends[0] < ends[1] else None
 
 
-def _numbers(fields: Mapping[str, Any], keys: tuple[str, ...], count: int) -> tuple[float, ...] | None:
+def _numbers(fields: Mapping[str, Any], name: str, count: int) -> tuple[float, ...] | None:
     """Return the first of some fields that is so many numbers."""
-    for key in keys:
+    for key in NAMES[name]:
         value = fields.get(key)
         numbers = [read_number(one) for one in value] if isinstance(value, list) else []
         known = tuple(number for number in numbers if number is not None)
@@ -297,7 +274,7 @@ def _numbers(fields: Mapping[str, Any], keys: tuple[str, ...], count: int) -> tu
 
 
 def _page(fields: Mapping[str, Any], named: list[str], pages_from: int) -> int | None:
-    for key in _PAGES:
+    for key in NAMES["page"]:
         # a label is what is printed on the page: it counts from 1 whoever writes it
         number = read_count(fields.get(key))
         if number is not None:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import TargetOptions
-from exhibit.evaluation.targets._fields import Names, PassagesError, describe, first_words, read_passages, search
+from exhibit.evaluation.targets._fields import NAMES, Names, PassagesError, describe, first_words, read_passages, search
 from exhibit.evaluation.targets._reading import NoAnswerError, Read, Reader
 from exhibit.evaluation.targets._system import System, uses_history
 from exhibit.schemas.errors import ToolkitError
@@ -276,9 +276,6 @@ def _walk(value: Any, path: str = "", depth: int = _DEEPEST_REPLY) -> Iterator[t
 
 _SECONDS = 10.0
 """For one description: a server that is slow to give it is asked without."""
-_QUESTION = ("question", "query", "q", "prompt", "user_input", "user_query", "input", "message", "text", "search",
-             "content")  # fmt: skip
-_HISTORY = ("history", "chat_history", "messages", "conversation")
 _DEEPEST = 8
 """References within references that are followed: a description may refer to itself."""
 
@@ -358,13 +355,14 @@ def _template(schema: Any, root: Mapping[str, Any], depth: int = _DEEPEST) -> An
         return "{question}" if schema.get("type") == "string" else None
     template: dict[str, Any] = {}
     asked = False
-    for name in sorted(fields, key=lambda name: _QUESTION.index(name) if name in _QUESTION else len(_QUESTION)):
+    names = NAMES["asked"]
+    for name in sorted(fields, key=lambda name: names.index(name) if name in names else len(names)):
         one = _resolved(fields[name], root, depth)
-        if name in _HISTORY and one.get("type") == "array":
+        if name in NAMES["history"] and one.get("type") == "array":
             turn = [{"role": "user", "content": "{question}"}] if name == "messages" and not asked else []
             template[name] = ["{history}", *turn]
             asked = asked or bool(turn)
-        elif name in _QUESTION and not asked and (inner := _template(one, root, depth - 1)) is not None:
+        elif name in names and not asked and (inner := _template(one, root, depth - 1)) is not None:
             template[name], asked = inner, True
         elif name in (schema.get("required") or ()):
             template[name] = _usual(one)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from exhibit.evaluation.targets._fields import (
+    NAMES,
     SHAPES,
     describe,
     first_list,
@@ -24,9 +25,6 @@ from exhibit.evaluation.targets._system import ReplyPart, System
 from exhibit.storage.exchanges import STREAMED, Event, HttpError, Secrets, read_events, read_texts
 from exhibit.storage.http import Response
 
-_PIECES = ("delta.content", "choices[0].delta.content", "choices[0].message.content", "message.content", "answer",
-           "response", "result", "token", "content", "text")  # fmt: skip
-"""Where an event of a stream may have a piece of the answer."""
 _CONTEXTS = sorted({path for shape in SHAPES for path in shape.passages}, key=lambda path: (-path.count("."), path))
 """Where an event may have passages, the longest paths first: `context` is what `context.data_points` is inside of."""
 _KEPT = 3
@@ -107,22 +105,19 @@ class Reader:
         contexts = paths.passages if paths.passages is not None else shape.passages if shape else ()
         whole = reply if paths.answer is not None and not paths.unwrap else inner
         read.answer = _words_at(answers, whole) or (_words_at(answers, reply) if paths.unwrap else None)
-        read.passages = self._passages(contexts, reply if paths.passages is not None and whole is reply else inner)
+        read.passages = self.passages(contexts, reply if paths.passages is not None and whole is reply else inner)
         read.usage = self._spent(reply) or read_usage(inner) or read_usage(reply)
         read.blank = any(search(path, whole) is not None for path in answers if path)
         return self._finished(read)
 
-    def _passages(self, paths: Iterable[str], reply: Any) -> Any:
+    def passages(self, paths: Iterable[str], reply: Any) -> Any:
+        """Return the passages at one of some paths of a reply, with the fields that the file renames."""
         held = first_list([path for path in paths if path], reply)
         if isinstance(held, list) and self._reply.fields:
             return [self._renamed(one) for one in held]
         if isinstance(held, Mapping) and self._reply.fields:
             return {key: self._renamed(one) for key, one in held.items()}
         return held
-
-    def passages_at(self, path: str, reply: Any) -> Any:
-        """Return the passages at a path of a reply, with the fields that the file renames."""
-        return self._passages([path], reply)
 
     def _renamed(self, passage: Any) -> Any:
         if not isinstance(passage, Mapping):
@@ -152,7 +147,7 @@ class Reader:
     def _events(self, events: Iterable[Event], began: float) -> Read:
         read = Read([], shape="a stream" if self._reply.answer is None else "", pages_from=self._reply.pages_from)
         pieces, ended, keyed = _Pieces(read, began), False, self._stream
-        answers = self._chosen(keyed.answer, self._reply.answer, _PIECES)
+        answers = self._chosen(keyed.answer, self._reply.answer, NAMES["piece"])
         contexts = self._chosen(keyed.passages, self._reply.passages, _CONTEXTS)
         auto = keyed.passages is None and self._reply.passages is None
         for name, event, done in events:
@@ -166,7 +161,7 @@ class Reader:
             if len(read.raw) < _KEPT:
                 read.raw.append(event)
             pieces.add(_piece(event, answers))
-            passages = self._passages(contexts, unwrap(event) if auto else event)
+            passages = self.passages(contexts, unwrap(event) if auto else event)
             # servers repeat an empty default in every later event
             if passages and (not read.passages or _size(passages) > _size(read.passages)):
                 read.passages = passages

@@ -17,8 +17,7 @@ import httpx
 
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
-from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions, count_only
-from exhibit.evaluation.targets._asking import ask_all
+from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions, ask_all, count_only
 from exhibit.evaluation.targets._fields import Names, PassagesError, read_confidence, read_passages
 from exhibit.evaluation.targets._ingestion import Library, bring_in, compare, remove
 from exhibit.evaluation.targets._probing import Probe
@@ -131,7 +130,7 @@ class Server:
         assert ranking is not None
         shared = {name: value for name, value in self.values["parameters"].items() if name in ranking.parameters}
         reply = self.fetch(ranking.path, {**fill(ranking.body, values), **shared}, deadline=deadline)
-        found = self.reader.passages_at(ranking.passages, reply) or []
+        found = self.reader.passages([ranking.passages], reply) or []
         known = [_place(one) for one in cited or ()]
         return [*(cited or ()), *(one for one in found if _place(one) not in known)]
 

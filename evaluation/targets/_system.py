@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from exhibit.schemas.bundle import read_text
 from exhibit.schemas.errors import BundleError, ToolkitError
-from exhibit.schemas.parsing import parse_toml
+from exhibit.schemas.parsing import faults_in, parse_pair, parse_toml
 
 FOLDER = Path(__file__).parent / "systems"
 _LONGEST_PATH = 2000
@@ -237,8 +237,7 @@ def _validated(told: Mapping[str, Any], where: object) -> System:
     try:
         return System.model_validate(dict(told))
     except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:5])
-        raise ToolkitError(f"{where}: {faults}") from error
+        raise ToolkitError(f"{where}: {faults_in(error, most=5)}") from error
 
 
 def fitted(wanted: str, values: Mapping[str, Any]) -> System:
@@ -283,11 +282,8 @@ def _merged(base: Any, more: Any) -> Any:
 def _pairs(value: Any) -> Any:
     if isinstance(value, Mapping):
         return value
-    pairs = [str(one).partition("=") for one in ([value] if isinstance(value, str) else value)]
-    for name, sign, variable in pairs:
-        if not sign or not name.strip():
-            raise ValueError(f"{name + sign + variable!r} is not NAME=VARIABLE, such as Authorization=TOKEN")
-    return {name.strip(): variable.strip() for name, _, variable in pairs}
+    given = [value] if isinstance(value, str) else value
+    return dict(parse_pair(one, example="Authorization=TOKEN") for one in given)
 
 
 class ServerSettings(BaseModel):

@@ -13,8 +13,7 @@ from itertools import islice, starmap
 from pathlib import Path
 from typing import NamedTuple
 
-from exhibit.evaluation.cases import Case, Passage, Reply
-from exhibit.evaluation.choices import choose, without_choices
+from exhibit.evaluation.cases import Case, Passage, Reply, choose, without_choices
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions
 from exhibit.law.citations import find_citations

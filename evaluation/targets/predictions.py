@@ -14,9 +14,9 @@ import csv
 import io
 import json
 import re
-from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from exhibit.evaluation.targets._fields import (
     Shape,
     describe,
     first_list,
+    first_of,
     first_words,
     is_truth,
     read_count,
@@ -41,6 +42,7 @@ from exhibit.evaluation.targets._fields import (
 )
 from exhibit.schemas.bundle import read_text
 from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.parsing import Lines
 
 _FEW = 3
 """So many answers must equal the truth, and all of them, before a file is suspected to hold the truth."""
@@ -201,18 +203,16 @@ def _seconds(told: Mapping[str, Any]) -> float | None:
     return None if seconds is None or seconds < 0 else seconds
 
 
-_QUESTION = ("question", "query", "user_input", "input")
-_ID = ("id", "query_id", "question_id")
-
-
 def question_of(row: Mapping[str, Any]) -> str | None:
     """Return the question that a row is for, if it says."""
-    return next((plain_question(row[key]) for key in _QUESTION if isinstance(row.get(key), str)), None)
+    question = first_of(row, "question", str)
+    return None if question is None else plain_question(question)
 
 
 def id_of(row: Mapping[str, Any]) -> str | None:
     """Return the id of the question that a row is for, if it says."""
-    return next((str(row[key]) for key in _ID if isinstance(row.get(key), str | int) and row[key] != ""), None)
+    id = first_of({key: value for key, value in row.items() if value != ""}, "id", (str, int))
+    return None if id is None else str(id)
 
 
 def plain_question(question: str) -> str:
@@ -220,57 +220,24 @@ def plain_question(question: str) -> str:
     return " ".join(question.split())
 
 
-class Lines:
-    """An object a line: where each begins is known, and it is read when it is asked for."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._starts = array("q")
-        self.sound = True
-        """Whether there are several objects, each on its line and for a question; else the file is something else."""
-        at = 0
-        with path.open("rb") as file:
-            for line in file:
-                if line.strip():
-                    self._starts.append(at)
-                    self.sound = self.sound and self._is_row(line)
-                at += len(line)
-        self.sound = self.sound and len(self._starts) > 1
-
-    def _is_row(self, line: bytes) -> bool:
-        try:
-            row = _parse(line)
-        except (ValueError, RecursionError):
-            return False
-        return isinstance(row, dict) and not _for_no_question(row)
-
-    def __len__(self) -> int:
-        return len(self._starts)
-
-    def __getitem__(self, place: int) -> dict[str, Any]:
-        with self._path.open("rb") as file:
-            file.seek(self._starts[place])
-            return _with_nvidia_passages(_parse(file.readline()))
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        with self._path.open("rb") as file:
-            yield from (_with_nvidia_passages(_parse(line)) for line in file if line.strip())
-
-
-def _parse(line: bytes) -> Any:
-    return json.loads(line.decode("utf-8").removeprefix("\ufeff"))
-
-
-Rows = Lines | list[dict[str, Any]]
+Rows = Lines[dict[str, Any]] | list[dict[str, Any]]
 
 
 def read_rows(path: Path) -> Rows:
     """Return the rows of a file; of one with an object a line only those stay in memory that are looked at."""
     if path.suffix.lower() == ".jsonl" and path.is_file():
-        lines = Lines(path)
-        if lines.sound:
-            return lines
+        lines = Lines(path, _row)
+        with suppress(ValueError, RecursionError):  # else it is something else than several rows, each on its line
+            if sum(1 for _ in lines) > 1:
+                return lines
     return _whole(path)
+
+
+def _row(line: bytes, where: str) -> dict[str, Any]:
+    row = json.loads(line.decode("utf-8").removeprefix("\ufeff"))
+    if not isinstance(row, dict) or _for_no_question(row):
+        raise ValueError(f"{where}: for no question")
+    return _with_nvidia_passages(row)
 
 
 def _whole(path: Path) -> list[dict[str, Any]]:

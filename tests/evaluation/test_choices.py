@@ -7,7 +7,7 @@ import json
 import pytest
 
 import evaluate_rag
-from exhibit.evaluation.choices import (
+from exhibit.evaluation.cases import (
     choose,
     chosen,
     contradicts,

@@ -113,7 +113,7 @@ def test_a_file_that_is_no_patch_says_why(tmp_path, monkeypatch):
         read_patch(path)
     assert str(told.value).count("; ") == 4, "five faults of twelve"
     path.write_text("[", encoding="utf-8")
-    with pytest.raises(SourceError, match=r"no patch: file: Invalid JSON"):
+    with pytest.raises(SourceError, match=r"no patch: all of it: Invalid JSON"):
         read_patch(path)
     with pytest.raises(SourceError, match=r"none\.json: cannot be read: No such file"):
         read_patch(tmp_path / "none.json")

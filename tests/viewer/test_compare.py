@@ -15,9 +15,9 @@ from exhibit.evaluation.records import read_tables
 from exhibit.evaluation.statistics import compare, summarise_run
 from exhibit.schemas.run import RunQuestion
 from exhibit.schemas.run_folder import RunFolder
-from exhibit.viewer.matching import how_changed
+from exhibit.viewer.cases import CHANGES
+from exhibit.viewer.listing import how_changed
 from exhibit.viewer.results import main
-from exhibit.viewer.wording import CHANGES
 from tests.viewer.report_data import (
     Tab,
     make_results,
@@ -271,7 +271,7 @@ def test_other_formats_and_filters_are_refused(runs, tmp_path, capsys):
     assert main(["compare", *map(str, runs), "--export", str(tmp_path / "lost.xlsx")]) == 1
     assert "end its name in .csv, .jsonl, .parquet" in capsys.readouterr().err
     assert main(["report", str(runs[0]), "--export", str(tmp_path / "x.csv"), "--only", "failed"]) == 1
-    assert "must be NAME=VALUE" in capsys.readouterr().err
+    assert "is not NAME=VALUE" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

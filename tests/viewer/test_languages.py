@@ -11,9 +11,9 @@ import pytest
 
 from exhibit import viewer
 from exhibit.evaluation.metrics import GROUPS, about, metric_names
+from exhibit.viewer.cases import CHANGES, OUTCOMES
 from exhibit.viewer.page import languages
 from exhibit.viewer.results import main
-from exhibit.viewer.wording import CHANGES, OUTCOMES
 from tests.viewer.report_data import Tab
 
 FOLDER = Path(viewer.__file__).parent

@@ -19,16 +19,16 @@ from exhibit.__main__ import main as exhibit
 from exhibit.engine import Limits
 from exhibit.evidence import Span, read_document
 from exhibit.evidence.readers.pdf import boxes
+from exhibit.schemas import run_folder
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import RunQuestion
-from exhibit.schemas.run_folder import Rows, RunFolder
+from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.bundle import open_bundle
 from exhibit.viewer import write_report
-from exhibit.viewer.cases import error_kind
+from exhibit.viewer.cases import OUTCOMES, error_kind
 from exhibit.viewer.drawing import Wanted, choose_pages, gold_ranges, placed, windows
 from exhibit.viewer.listing import CASES, LINES, Catalogue, Facet
 from exhibit.viewer.results import main
-from exhibit.viewer.wording import OUTCOMES
 from tests.viewer.report_data import block_of, cases_of, make_results, piece
 
 
@@ -197,16 +197,16 @@ def test_words_that_cases_share_are_there_once(large):
 def test_rows_are_read_one_at_a_time(large, monkeypatch):
     alive: list[int] = []
     held: set[int] = set()
-    parse = Rows._parsed
+    parse = run_folder._of_dataset
 
-    def parsed(self, *given):
-        row = parse(self, *given)
+    def parsed(*given):
+        row = parse(*given)
         held.add(id(row))
         finalize(row, held.discard, id(row))
         alive.append(len(held))
         return row
 
-    monkeypatch.setattr(Rows, "_parsed", parsed)
+    monkeypatch.setattr(run_folder, "_of_dataset", parsed)
     write_report(large, pages=0)
     assert len(alive) == 2 * 620, "each row twice: to count, and to write"
     assert max(alive) <= 3 + len(OUTCOMES), "one at a time, and the worst of each kind"

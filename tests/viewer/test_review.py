@@ -22,10 +22,20 @@ from exhibit.schemas.review import Review, gold_digest, read_patch, read_review
 from exhibit.schemas.run import SUMMARY, RunQuestion
 from exhibit.schemas.validate import validate
 from exhibit.viewer.review.__main__ import main
-from exhibit.viewer.review.agreement import agree, agreements, kappa, marks, shares, verdicts
 from exhibit.viewer.review.corrections import correct, rescored
 from exhibit.viewer.review.make import Album, make_review
-from exhibit.viewer.review.source import ReviewedRun, draw_sample, stratify, weights
+from exhibit.viewer.review.source import (
+    ReviewedRun,
+    agree,
+    agreements,
+    draw_sample,
+    kappa,
+    marks,
+    shares,
+    stratify,
+    verdicts,
+    weights,
+)
 from tests.rag.bundles import rows_of, write_bundle
 from tests.viewer.report_data import make_results, write
 from tests.viewer.watching import CONTRASTS, served, watched

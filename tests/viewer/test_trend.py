@@ -21,9 +21,8 @@ from exhibit.models.embedders.hashing import Hashing
 from exhibit.schemas.errors import ToolkitError
 from exhibit.viewer.page import plain
 from exhibit.viewer.results import main
-from exhibit.viewer.trend.changes import find_leaps, find_regressions, student
-from exhibit.viewer.trend.explain import explain, usual_change
-from exhibit.viewer.trend.series import Series, make_series, read_runs
+from exhibit.viewer.trend.changes import Series, find_leaps, find_regressions, make_series, read_runs, student
+from exhibit.viewer.trend.summary import explain, usual_change
 from tests.rag.bundles import write_bundle
 from tests.viewer.trend_data import WORDS, make_run, make_runs, write
 from tests.viewer.watching import CONTRASTS, served, watched

@@ -23,15 +23,14 @@ from exhibit.evaluation.records import write_json
 from exhibit.evaluation.statistics import Estimate, Interval, summarise_run
 from exhibit.evaluation.terminal import shown_metrics, table_of
 from exhibit.schemas.bundle import TRAIN
-from exhibit.schemas.command import Parser, add_json, guarded, print_note, print_results, spelled
+from exhibit.schemas.command import guarded, parser_of, print_note, print_results, read_flags
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.review import Review, is_review, read_patch, read_review
 from exhibit.viewer.page import languages
-from exhibit.viewer.review.agreement import Agreement, Share, agreements, shares
 from exhibit.viewer.review.corrections import Outcome, correct, rescored
 from exhibit.viewer.review.drafts import DraftedBundle, Reviewed, apply_reviews
 from exhibit.viewer.review.make import NAME, make_review
-from exhibit.viewer.review.source import BY, ReviewedRun
+from exhibit.viewer.review.source import BY, Agreement, ReviewedRun, Share, agreements, shares
 
 FOLDER = "review"
 _COMMANDS = ("make", "read", "apply")
@@ -188,45 +187,13 @@ def _ends(ci95: Interval | None, form: str) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = Parser(
-        prog=spelled("python -m review"),
-        description=spelled(__doc__),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    commands = parser.add_subparsers(dest="command", required=True)
-    make = commands.add_parser("make", help="draw a sample of a run into one page")
-    make.add_argument("run", type=Path, metavar="RUN")
-    make.add_argument("--sample", type=positive, default=40, metavar="N", help="questions (default: 40)")
-    make.add_argument("--seed", type=int, default=1, metavar="N", help="the same seed draws the same (default: 1)")
-    make.add_argument(
-        "--by",
-        type=lambda text: [part.strip() for part in text.split(",") if part.strip()],
-        default=list(BY),
-        metavar="KIND,…",
-        help=f"kinds that take turns: {', '.join(BY)}, document, impossible, or a label (default: {','.join(BY)})",
-    )
-    make.add_argument("--language", choices=languages(), default="en", help="of the page's own words (default: en)")
-    make.add_argument("--out", type=Path, metavar="FILE", help=f"the page (default: RUN/{NAME})")
-    read = commands.add_parser("read", help="agreement, corrected gold as patches, metrics with and without it")
-    read.add_argument("files", nargs="+", type=Path, metavar="FILE", help="what the page saved, one a reviewer")
-    read.add_argument("--run", type=Path, metavar="RUN", help="the run that was reviewed (default: results/NAME)")
-    read.add_argument("--out", type=Path, metavar="DIR", help=f"where patches go (default: RUN/{FOLDER})")
-    read.add_argument("--metrics", type=split_requests, default=[], metavar="NAME,…")
-    read.add_argument(
-        "--set-aside-wrong", action="store_true", help="leave out questions whose gold is wrong and that nobody mended"
-    )
-    for command in (make, read):
-        command.add_argument("--dataset-paths", nargs="+", default=[], metavar="DIR", help="the bundles, if they moved")
-    apply = commands.add_parser("apply", help="write a bundle with a patch applied, without its raw source")
-    apply.add_argument(
-        "patch", type=Path, nargs="+", metavar="FILE", help="a patch; or, of a drafted bundle, the reviews themselves"
-    )
-    apply.add_argument("--bundle", type=Path, required=True, metavar="DIR")
-    apply.add_argument("--out", type=Path, required=True, metavar="DIR", help="the corrected bundle")
-    apply.add_argument("--force", action="store_true", help="replace an existing bundle")
-    for command in (make, read, apply):
-        add_json(command)
-    return parser
+    kinds = {"positive": positive, "metrics": split_requests, "kinds": _parts, "languages": languages()}
+    words = {"by": ", ".join(BY), "page": NAME, "folder": FOLDER}
+    return parser_of("python -m review", __doc__, read_flags(__file__), kinds, **words)[0]
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 if __name__ == "__main__":

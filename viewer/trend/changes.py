@@ -11,32 +11,152 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from exhibit.engine import track
 from exhibit.evaluation.metrics import about, shortened
-from exhibit.evaluation.statistics import Difference, Table, compare, overlap
+from exhibit.evaluation.records import read_tables
+from exhibit.evaluation.statistics import Difference, Table, compare, overlap, summarise
 from exhibit.evaluation.terminal import is_regression
-from exhibit.viewer.trend.series import Series
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.run import CONFIG, SUMMARY, Estimate, Means
+from exhibit.schemas.run_folder import RunFolder
+
+_APART = ("format", "version", "datasets.")
+"""Settings that say nothing of what was asked of the system, or that are told as the data's version."""
+
+
+class TrendRun(RunFolder):
+    """A run with its values in memory, to be compared with others."""
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """What was asked of the system, as names and values."""
+        return {name: value for name, value in self.settings.items() if not name.startswith(_APART)}
+
+    @property
+    def commit(self) -> str:
+        """The commit, with a mark where files differed from it; empty where it is unknown."""
+        commit = self.provenance.commit or ""
+        return f"{commit}+" if commit and self.provenance.changed_files else commit
+
+    @cached_property
+    def tables(self) -> dict[str, Table]:
+        """The values by dataset."""
+        return {table.name: table for table in read_tables(self)}
+
+    @cached_property
+    def means_by_dataset(self) -> dict[str, Means]:
+        """The means as the run wrote them, or taken anew where it did not."""
+        return {name: self.means_of(name) or summarise(table) for name, table in self.tables.items()}
+
+    def data_version(self, dataset: str) -> str:
+        """The digest of a dataset's bundle.json, or of train.json where that is all there is."""
+        known = self.provenance.data.get(dataset, {})
+        return known.get("bundle.json") or self.config.datasets[dataset].train_sha256 or known.get("train.json") or ""
+
+    def kind(self, dataset: str) -> tuple[str, ...]:
+        """Return what runs must have in common for their figures to mean the same."""
+        measured, groups = self.config.measured, self.config.datasets[dataset].groups
+        target = (self.config.target or "builtin").partition(":")[0]
+        return (dataset, target, measured.parity or "", measured.judge or "", groups or "")
+
+    @property
+    def questions(self) -> int:
+        """How many questions were asked."""
+        return sum(len(table.ids) for table in self.tables.values())
+
+    @property
+    def failed(self) -> int:
+        """How many of them failed."""
+        return sum(sum(map(bool, table.failed)) for table in self.tables.values())
+
+
+@dataclass(frozen=True)
+class Series:
+    """Runs over one dataset that can be compared with each other, oldest first."""
+
+    dataset: str
+    title: str
+    """The dataset, with whatever else tells it from the other series."""
+    runs: tuple[TrendRun, ...]
+
+    @property
+    def tables(self) -> list[Table]:
+        """The values of each run."""
+        return [run.tables[self.dataset] for run in self.runs]
+
+    def means(self, metric: str) -> list[Estimate | None]:
+        """Return a metric's mean in each run."""
+        return [run.means_by_dataset[self.dataset].get(metric) for run in self.runs]
+
+
+def read_runs(folder: Path, *, where: Mapping[str, Sequence[str]] | None = None) -> tuple[list[TrendRun], list[str]]:
+    """Return the runs that ended, oldest first, and a note for each that is passed over."""
+    if not folder.is_dir():
+        raise ToolkitError(f"{folder}: no such folder; evaluate_rag.py writes its runs to results/")
+    folders = sorted(path.parent for path in folder.glob(f"*/{CONFIG}"))
+    runs: list[TrendRun] = []
+    notes = []
+    for place in track(folders, total=len(folders), label="runs", unit="run"):
+        if not (place / SUMMARY).is_file():
+            notes.append(f"{place}: has not ended; go on with --resume --run-name {place.name}")
+            continue
+        try:
+            run = TrendRun(place)
+            run.means_by_dataset  # noqa: B018  (read now: what is wrong with a run is told, and the others are read)
+            runs.append(run)
+        except ToolkitError as error:
+            notes.append(f"{error}; passed over")
+    runs = [run for run in runs if _wanted(run, where or {})]
+    if not runs:
+        raise ToolkitError(
+            "\n".join([f"{folder}: no run that ended{' and has these settings' if where else ''}", *notes])
+        )
+    return sorted(runs, key=lambda run: (run.provenance.started, run.name)), notes
+
+
+def make_series(runs: Sequence[TrendRun]) -> list[Series]:
+    """Return the runs by dataset and system, each series in the runs' order."""
+    kinds: dict[tuple[str, ...], list[TrendRun]] = {}
+    for run in runs:
+        for dataset in run.tables:
+            kinds.setdefault(run.kind(dataset), []).append(run)
+    # what all kinds of a dataset have in common need not be said
+    names = ("", "", "parity ", "judged by ", "means by ")
+    titles = {}
+    for kind in sorted(kinds):
+        others = [other for other in kinds if other[0] == kind[0]]
+        telling = [
+            f"{names[n]}{part or 'none'}" for n, part in enumerate(kind) if n and {o[n] for o in others} != {part}
+        ]
+        titles[kind] = ", ".join([kind[0], *telling])
+    return [Series(kind[0], title, tuple(kinds[kind])) for kind, title in titles.items()]
+
+
+def _wanted(run: TrendRun, where: Mapping[str, Sequence[str]]) -> bool:
+    told = run.settings
+    return all((told.get(name) or told.get(f"config.{name}")) in values for name, values in where.items())
+
 
 Floats = npt.NDArray[np.float64]
 _LEVEL = 0.05
 """How often a series in which nothing changed may be said to have changed, over all its runs and metrics."""
 _OTHERS = 3
 """Other steps that a series must have for its usual step to be known: of two, the larger may be the odd one."""
-_DEVIATION = 1.4826
-"""Standard deviations of a normal variable in the median of its sizes."""
+_DEVIATION = 1.4826  # standard deviations of a normal variable in the median of its sizes
 _OUTSTANDING = 0.99865
 """A step must be larger than this share of usual ones, three standard deviations, with Student's t for few steps."""
-_LIKELY = 1.0
-"""Standard errors below which no interval leaves out 0, so that none is drawn."""
+_LIKELY = 1.0  # standard errors below which no interval leaves out 0, so that none is drawn
 _STEPS = 20_001
 """Of the integral for Student's t: within 0.01% of scipy's values, which would add 143 MB to the installation."""
-EQUAL = 1e-9
-"""A change below this is rounding."""
+EQUAL = 1e-9  # a change below this is rounding
 
 
 @dataclass(frozen=True)
@@ -104,7 +224,9 @@ def find_regressions(series: Series, metrics: Sequence[str]) -> list[Regression]
         pair = tables[prior], tables[at]
         falls = [fall for metric in moves[at] if (fall := _fall(metric, at, pair, moves, leaps[metric].get(at)))]
         if falls or more:
-            falls.sort(key=lambda fall: _sureness(fall, moves[at][fall.metric]), reverse=True)
+            # of changes that are the same in every document the larger is the surer
+            sure = {name: min(1e6, abs(move.score)) + abs(move.mean) for name, move in moves[at].items()}
+            falls.sort(key=lambda fall: (fall.by_step, sure[fall.metric]), reverse=True)
             stands = at == len(tables) - 1 or _stands(tables[prior], tables[-1], falls, more)
             regressions.append(Regression(series, at, prior, tuple(falls), more, stands))
     return regressions
@@ -132,7 +254,7 @@ def _fall(
     most = student(_OUTSTANDING, len(others)) * _DEVIATION * usual if usual is not None else 0.0
     large = abs(move.score) > _LIKELY and abs(move.mean) > max(EQUAL, most)
     by_step = large and about(metric).improves(move.mean) is False
-    by_level = leap is not None and about(metric).improves(leap.change) is False
+    by_level = leap is not None and about(metric).improves(leap.after - leap.before) is False
     if not by_step and not by_level:
         return None
     step = compare(*([_only(table, [metric])] for table in pair))[metric]
@@ -140,11 +262,6 @@ def _fall(
     if not by_step and not by_level:
         return None
     return Fall(metric, step, by_step, by_level, usual, (leap.before, leap.after) if leap and by_level else None)
-
-
-def _sureness(fall: Fall, move: _Move) -> tuple[bool, float]:
-    # of changes that are the same in every document the larger is the surer
-    return fall.by_step, min(1e6, abs(move.score)) + abs(move.mean)
 
 
 def _prior(tables: Sequence[Table], at: int) -> int | None:
@@ -173,18 +290,12 @@ def _only(table: Table, metrics: Sequence[str]) -> Table:
 # ---------------------------------------------------------------- levels
 
 
-@dataclass(frozen=True)
-class Leap:
+class Leap(NamedTuple):
     """A run from which on a metric is at another level."""
 
     at: int
     before: float
     after: float
-
-    @property
-    def change(self) -> float:
-        """By how much the level rose."""
-        return self.after - self.before
 
 
 def find_leaps(tables: Sequence[Table], metric: str, *, of: int = 1) -> list[Leap]:
@@ -197,7 +308,7 @@ def find_leaps(tables: Sequence[Table], metric: str, *, of: int = 1) -> list[Lea
     critical = grid.critical(max(1, len(tables) - 1) * of)
     leaps, start = [], 0
     for at in range(1, len(tables)):
-        if abs(grid.score(range(start, at), range(at, at + 1))) <= critical:
+        if abs(grid.move(range(start, at), range(at, at + 1)).score) <= critical:
             continue
         first = max(range(start + 1, at + 1), key=lambda split: _parted(grid, start, split, at + 1))
         leaps.append(Leap(first, grid.mean(range(start, first)), grid.mean(range(first, at + 1))))
@@ -241,10 +352,6 @@ class _Grid:
         levels = self._level(runs)
         parts = [_known_mean(levels[self.groups == group]) for group in np.unique(self.groups)]
         return _known_mean(np.array(parts))
-
-    def score(self, before: range, after: range) -> float:
-        """Return the change of level in its standard errors."""
-        return self.move(before, after).score
 
     def move(self, before: range, after: range) -> _Move:
         """Return the change of level, documents drawn together; its score is 0 where nothing can be told."""

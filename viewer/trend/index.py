@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from exhibit.evaluation.metrics import about, split_requests
+from exhibit.evaluation.metrics import about
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.terminal import Bands, Scale, read_scale
 from exhibit.schemas.command import print_note, print_results
@@ -19,19 +19,28 @@ from exhibit.schemas.run import REPORT, Estimate
 from exhibit.storage.place import write_whole
 from exhibit.viewer.page import page, render
 from exhibit.viewer.plots import BOTTOM, LEFT, TOP, Plot, PlotLine, Point, Zone, across, outline, up
-from exhibit.viewer.trend.changes import Regression, find_regressions, watched_metrics
-from exhibit.viewer.trend.explain import LISTED, Explanation, explain, shown_digest
-from exhibit.viewer.trend.series import Series, TrendRun, make_series, read_runs
+from exhibit.viewer.trend.changes import (
+    Regression,
+    Series,
+    TrendRun,
+    find_regressions,
+    make_series,
+    read_runs,
+    watched_metrics,
+)
 from exhibit.viewer.trend.summary import (
+    LISTED,
+    Explanation,
     check_gates,
+    explain,
     fall_in_words,
     figures,
     headline,
     junit,
     markdown,
     metric_title,
-    parse_gate,
     sentences,
+    shown_digest,
     value,
 )
 
@@ -39,31 +48,6 @@ GATE = 4
 """The exit code when something that `--fail-on` names is so: 1 is an error, 3 too many failed questions."""
 _SUMMARY = "GITHUB_STEP_SUMMARY"
 """Where GitHub's CI, and those that follow it, take a summary from."""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the flags of `results index`."""
-    parser.add_argument("folder", nargs="?", type=Path, default=Path("results"), metavar="RESULTS_DIR")
-    parser.add_argument("--out", type=Path, metavar="FILE", help=f"the page (default: RESULTS_DIR/{NAME})")
-    parser.add_argument("--bands", type=Path, metavar="FILE", help="Good / Acceptable / Poor by metric, as TOML")
-    parser.add_argument(
-        "--where", action="append", default=[], metavar="NAME=VALUE", help="only runs with this setting"
-    )
-    parser.add_argument("--metrics", type=split_requests, default=[], metavar="NAME,…")
-    parser.add_argument("--all", action="store_true", help="every metric that can get worse")
-    parser.add_argument(
-        "--fail-on",
-        action="append",
-        default=[],
-        type=_gate,
-        metavar="WHAT",
-        help=f"exit {GATE} on: regression (one stands in the newest run), band (a mean is poor), "
-        "or a bound that holds, such as 'cuad:char_recall@8 < 0.6'; repeat",
-    )
-    parser.add_argument(
-        "--summary-markdown", type=Path, metavar="FILE", help=f"append a summary (default: ${_SUMMARY} where it is set)"
-    )
-    parser.add_argument("--junit", type=Path, metavar="FILE", help="write the checks as JUnit XML")
 
 
 def index(options: argparse.Namespace) -> int:
@@ -103,13 +87,6 @@ def index(options: argparse.Namespace) -> int:
     }
     print_results(record, "\n".join([*lines, f"page: {page}"]), as_json=options.json)
     return 0 if all(check.holds for check in checks) else GATE
-
-
-def _gate(text: str) -> str:
-    try:
-        return parse_gate(text)
-    except ToolkitError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _append(path: Path, text: str) -> None:

@@ -163,7 +163,7 @@ def test_a_judge_has_three_hundred_tokens_and_no_chance():
     def prompt(one):
         return Prompt("?") if one.reply.answer else None
 
-    _, _, measure_marks = judged("m", "M", "a mark", needs=("judge",), prompt=prompt)
+    _, measure_marks = judged("m", prompt)
     told = measure_marks(cases, Options(judge=Judge()))
     assert told == {"m": [4.0, None, None], "m_unjudged": [0.0, None, None]} and asked == [(1, 300, 0.0)]
     assert len(asked) == 1
