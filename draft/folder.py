@@ -82,10 +82,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="playbooks to ask from, by name or file, with commas (default: all that suit; see exhibit playbook)",
     )
     parser.add_argument(
-        "--sure", type=float, default=Thresholds.sure, metavar="P", help="an answer is sure from here on"
+        "--sure", type=float, metavar="P", help="an answer is sure from here on (default: as the playbook says)"
     )
     parser.add_argument(
-        "--absent", type=float, default=Thresholds.absent, metavar="P", help="an absence is sure up to here"
+        "--absent", type=float, metavar="P", help="an absence is sure up to here (default: as the playbook says)"
     )
     parser.add_argument("--llm", default="none", metavar="NAME", help="a language model that drafts more: openai:MODEL")
     parser.add_argument("--topic", default="", metavar="WORDS", help="what the language model is to ask about")

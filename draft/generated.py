@@ -12,6 +12,7 @@ import numpy as np
 
 from exhibit.draft.asked import Asker
 from exhibit.draft.drafts import Draft, Label, digest
+from exhibit.draft.playbook import SURE
 from exhibit.evidence import Document, locate
 from exhibit.law.words import content_words
 from exhibit.models.llms import LLM, Prompt
@@ -145,7 +146,7 @@ class Generator:
             return []
         found = tuple(dict.fromkeys(span for [best, *_] in places for span in best.spans))
         sure = self.asker.confidence(question, [document.text[span.start : span.end] for span in found])
-        status = "sure" if sure >= self.asker.thresholds.sure else "unsure"
+        status = "sure" if sure >= (self.asker.thresholds.sure or SURE) else "unsure"
         self._answers[name] = str(item.get("answer", ""))
         return [Draft(prepared.filename, question, "llm", status, name, found, sure, labels)]
 

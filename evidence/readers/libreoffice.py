@@ -8,11 +8,11 @@ import subprocess
 from importlib import import_module
 from pathlib import Path
 
-from exhibit.engine.programs import run_program
+from exhibit.engine.limits import run_program
 from exhibit.evidence.files import head_of
 from exhibit.evidence.markup import Printable
 from exhibit.schemas.errors import DocumentError
-from exhibit.storage.scratch import scratch_folder
+from exhibit.storage.place import scratch_folder
 
 KIND = "older office file (needs LibreOffice)"
 STARTS_A_PROGRAM = True
