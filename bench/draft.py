@@ -90,10 +90,7 @@ def judge(options: argparse.Namespace, playbook: Playbook) -> Iterable[Judged]:
         name = asked_for(str(line.labels.get(label, "")))
         for spans in (line.spans, *line.alternatives):
             gold[line.filename or "", name] += [Span(*span) for span in spans]
-    lines = options.names.read_text(encoding="utf-8").splitlines() if options.names else []
-    listed = {Path(line.rpartition("\t")[2]).stem.casefold() for line in lines}
-    names = [name for name in sorted(bundle.files) if not listed or Path(name).stem.casefold() in listed]
-    names = names[options.skip :][: options.limit]
+    names = chosen_files(sorted(bundle.files), options)
     known = {name for _, name in gold}  # of what a release has no gold for nothing can be said
     asker: Asker = open_asker(Thresholds(sure=0.0))
     work = Work(Preparation(Config.preset("careful")))
@@ -116,6 +113,14 @@ def judge(options: argparse.Namespace, playbook: Playbook) -> Iterable[Judged]:
                 yield Judged(draft, hits(draft.spans, places), bool(places))
     each = {what: total / 1000 / max(1, len(names)) for what, total in spent.items()}
     print(f"processor time a document: {each['indexed']:.1f} s read and embedded, {each['asked']:.1f} s asked")
+
+
+def chosen_files(files: Sequence[str], options: argparse.Namespace) -> list[str]:
+    """Return the files that stand in `--names`, but for the first ones, for tuning, and as many as are wanted."""
+    lines = options.names.read_text(encoding="utf-8").splitlines() if options.names else []
+    listed = {Path(line.rpartition("\t")[2]).stem.casefold() for line in lines}
+    names = [name for name in files if not listed or Path(name).stem.casefold() in listed]
+    return names[options.skip :][: options.limit]
 
 
 def asked_for(label: str) -> str:

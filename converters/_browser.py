@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from exhibit.converters._fonts import font_hashes, sealed_environment
+from exhibit.converters._text_pdf import font_hashes, sealed_environment
 from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import ServiceError
-from exhibit.storage.scratch import scratch_folder
+from exhibit.storage.place import scratch_folder
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Error

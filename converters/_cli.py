@@ -6,6 +6,7 @@ import argparse
 import textwrap
 import time
 from pathlib import Path
+from typing import Any
 
 from exhibit.converters._benchmark import Converter, Tally, choose
 from exhibit.converters._build import build
@@ -13,7 +14,7 @@ from exhibit.converters._patches import SHIPPED, patched
 from exhibit.converters._source import open_source
 from exhibit.engine import add_engine_arguments, check_engine, limits_from, limits_in_force, positive, track
 from exhibit.evidence.scan import add_ocr_arguments
-from exhibit.schemas.command import HIDDEN, Parser, Renamed, add_json, guarded, print_results, spelled
+from exhibit.schemas.command import HIDDEN, Parser, Renamed, add_arguments, add_json, guarded, print_results, spelled
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import HOWS, BundleInfo
 from exhibit.storage.locations import Location, parse_location
@@ -89,13 +90,20 @@ def make_parser(converter: Converter) -> argparse.ArgumentParser:
     corrections = f"apply reviewers' corrections of the gold, in order; {SHIPPED}: those that come with the converter"
     parser.add_argument("--patch", nargs="+", action="extend", default=[], metavar="FILE", help=corrections)
     add_json(parser)
-    converter.add_arguments(parser)
+    add_flags(converter, parser)
     add_engine_arguments(parser.add_argument_group("how it runs"))
     add_ocr_arguments(parser)
     return parser
 
 
 _WIDTH = 80  # of a terminal
+
+
+def add_flags(converter: Any, parser: argparse.ArgumentParser) -> None:
+    """Add the flags that one converter has: what its own `add_arguments` adds, and those of its TOML file."""
+    if hasattr(converter, "add_arguments"):
+        converter.add_arguments(parser)
+    add_arguments(parser, converter.INFO.flags)
 
 
 def _reasons(tally: Tally) -> str:

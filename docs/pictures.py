@@ -1,4 +1,8 @@
-"""Draws the pictures of the README from the samples: `python -m docs.pictures` after `make demo`."""
+"""Draws the pictures of the README from the samples: `python -m docs.pictures` after `make demo`.
+
+Those of the guide on drafting: `python -m bench.mixed_folder contracts --time`, then
+`python -m docs.pictures --drafts contracts-bundle/review.html contracts-run/report.html`.
+"""
 
 from __future__ import annotations
 
@@ -60,6 +64,18 @@ def report_screens(report: Path) -> Iterator[tuple[str, Image.Image]]:
         browser.close()
 
 
+def draft_screens(review: Path, report: Path) -> Iterator[tuple[str, Image.Image]]:
+    """Yield a name and a picture of the page on which drafts are judged, and of the report on what was drafted."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(require_browser()), args=launch_arguments())
+        page = browser.new_page(viewport={"width": 1200, "height": 900}, reduced_motion="reduce")
+        page.goto(review.resolve().as_uri())
+        page.wait_for_selector("svg image")
+        yield "draft-review", _picture(page.screenshot())
+        yield "draft-report", _picture(_opened(browser, report, width=1200, height=700, scheme="light").screenshot())
+        browser.close()
+
+
 def _opened(browser: Browser, report: Path, *, width: int, height: int, scheme: Literal["dark", "light"]) -> Page:
     size: ViewportSize = {"width": width, "height": height}
     page = browser.new_page(viewport=size, color_scheme=scheme, reduced_motion="reduce")
@@ -89,8 +105,13 @@ def main(argv: list[str] | None = None) -> int:
     """Write every picture."""
     parser = argparse.ArgumentParser(prog="python -m docs.pictures", description=__doc__)
     parser.add_argument("--report", type=Path, default=REPORT, help=f"the report to show (default {REPORT})")
+    parser.add_argument("--drafts", type=Path, nargs=2, metavar="FILE", help="a review page of drafts, and its report")
     options = parser.parse_args(argv)
     IMAGES.mkdir(exist_ok=True)
+    if options.drafts:
+        for name, picture in draft_screens(*options.drafts):
+            picture.save(IMAGES / f"{name}.png", optimize=True)
+        return 0
     if not options.report.is_file():
         raise ToolkitError(f"{options.report}: no such file; run make demo first")
     gold_on_the_page().save(IMAGES / "gold-on-the-page.png", optimize=True)

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from exhibit.draft.drafts import Draft, Status, pick
-from exhibit.draft.playbook import Playbook
+from exhibit.draft.playbook import ABSENT, SURE, Playbook
 from exhibit.evidence import Span
 from exhibit.models.protocols import Embedder, Vectors
 from exhibit.models.reader import Reading
@@ -42,12 +42,27 @@ class SpanReader(Protocol):
         """Return how likely one of the passages answers, together with what a reranker holds of it."""
 
 
+class Levels(NamedTuple):
+    """Thresholds that are known."""
+
+    sure: float = SURE
+    absent: float = ABSENT
+
+
+USUAL = Levels()
+
+
 @dataclass(frozen=True)
 class Thresholds:
-    """From which confidence on an answer is sure, and up to which an absence is."""
+    """From which confidence on an answer is sure, and up to which an absence is; None: as the playbook says."""
 
-    sure: float = 0.8
-    absent: float = 0.1
+    sure: float | None = None
+    absent: float | None = None
+
+    def over(self, playbook: Playbook) -> Levels:
+        """Return what counts for a playbook's questions."""
+        sure = playbook.sure if self.sure is None else self.sure
+        return Levels(sure, playbook.absent if self.absent is None else self.absent)
 
 
 class Judged(NamedTuple):
@@ -76,15 +91,20 @@ class Asker:
         chunks = self.embedder.embed(list(prepared.texts), role="passage")
         drafts = []
         for question in playbook.questions:
-            judged = self.judge(question.ask[0], question.ask, prepared, chunks)
-            wording = pick(question.ask, prepared.filename, playbook.name, question.name)
+            seek = question.seek or question.ask[0]
+            judged = self.judge(seek, [seek, *question.ask], prepared, chunks, self.thresholds.over(playbook))
+            wording = pick(question.ask, prepared.entry.filename, playbook.name, question.name)
             name = f"{playbook.name}/{question.name}"
             drafts.append(
-                Draft(prepared.filename, wording, "playbook", judged.status, name, judged.spans, judged.confidence)
+                Draft(
+                    prepared.entry.filename, wording, "playbook", judged.status, name, judged.spans, judged.confidence
+                )
             )
         return drafts
 
-    def judge(self, question: str, wordings: Sequence[str], prepared: Prepared, chunks: Vectors) -> Judged:
+    def judge(
+        self, question: str, wordings: Sequence[str], prepared: Prepared, chunks: Vectors, levels: Levels = USUAL
+    ) -> Judged:
         """Return which passages of a document answer a question, or that none does; every wording looks for chunks."""
         near = np.max(chunks @ self._embedded(tuple(wordings)).T, axis=1)
         first = [int(at) for at in np.argsort(-near, kind="stable")[:MORE]]
@@ -96,15 +116,15 @@ class Asker:
         if found < _UNLIKELY and texts[FIRST:]:
             scores += self.reranker.score(question, texts[FIRST:])
             found = confidence(self.reranker, scores) or 0.0
-        if found <= min(_NOTHING, self.thresholds.absent):  # half of the questions end here
+        if found <= min(_NOTHING, levels.absent):  # half of the questions end here
             return Judged("absent", (), round(1 - found, 3))
         best = sorted(range(len(scores)), key=lambda at: -scores[at])[:READ]
         readings = self.reader.read(question, [texts[at] for at in best])
         sure = self.reader.confidence([reading.score for reading in readings], found)
-        spans = self._spans([first[at] for at in best], readings, prepared) if sure > self.thresholds.absent else []
+        spans = self._spans([first[at] for at in best], readings, prepared) if sure > levels.absent else []
         if not spans:
             return Judged("absent", (), round(1 - sure, 3))
-        if sure >= self.thresholds.sure:
+        if sure >= levels.sure:
             return Judged("sure", tuple(spans), round(sure, 3))
         return Judged("unsure", tuple(spans[:PROPOSED]), round(sure, 3))
 

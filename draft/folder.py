@@ -82,10 +82,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="playbooks to ask from, by name or file, with commas (default: all that suit; see exhibit playbook)",
     )
     parser.add_argument(
-        "--sure", type=float, default=Thresholds.sure, metavar="P", help="an answer is sure from here on"
+        "--sure", type=float, metavar="P", help="an answer is sure from here on (default: as the playbook says)"
     )
     parser.add_argument(
-        "--absent", type=float, default=Thresholds.absent, metavar="P", help="an absence is sure up to here"
+        "--absent", type=float, metavar="P", help="an absence is sure up to here (default: as the playbook says)"
     )
     parser.add_argument("--llm", default="none", metavar="NAME", help="a language model that drafts more: openai:MODEL")
     parser.add_argument("--topic", default="", metavar="WORDS", help="what the language model is to ask about")
@@ -153,7 +153,7 @@ class Work:
         if prepared.whole is None:
             raise ToolkitError(f"{path}: prepared without its structure")
         document, root = prepared.whole
-        return Worked(replace(prepared, whole=None, words=None), made_from(document, root, prepared.profile))
+        return Worked(replace(prepared, whole=None, words=None), made_from(document, root, prepared.entry.profile))
 
 
 def open_asker(thresholds: Thresholds, pipeline: Pipeline | None = None) -> Asker:
@@ -212,14 +212,14 @@ class Drafter:
         yield from (known[name] for name in paths if name in known)
 
     def _draft(self, filename: str, worked: Worked) -> Drafted:
-        prepared = replace(worked.prepared, filename=filename)
-        playbook = chosen_playbook(self._playbooks, prepared.profile)
+        prepared = replace(worked.prepared, entry=replace(worked.prepared.entry, filename=filename))
+        playbook = chosen_playbook(self._playbooks, prepared.entry.profile)
         asked = self._asker.ask(playbook, prepared) if playbook else []
         generated = self._generator.draft(prepared) if self._generator else []
         drafts = [replace(draft, filename=filename) for draft in (*worked.made, *asked, *generated)]
         text = prepared.text
         words = {draft.key: tuple(text[span.start : span.end] for span in draft.spans) for draft in drafts}
-        return Drafted(filename, prepared.profile, playbook.name if playbook else "", words, tuple(drafts))
+        return Drafted(filename, prepared.entry.profile, playbook.name if playbook else "", words, tuple(drafts))
 
     # ---------------------------------------------------------------- what was drafted before
 

@@ -15,6 +15,9 @@ from exhibit.schemas.errors import SourceError
 SHIPPED = Path(__file__).parent / "playbooks"
 _LARGEST = 1 << 20  # bytes: a thousand questions in ten wordings
 
+SURE, ABSENT = 0.8, 0.1
+"""Levels for what no playbook knows better; chosen with contracts of CUAD (bench/results/draft.md)."""
+
 Words = Annotated[str, Field(pattern=r"\S", max_length=400)]
 
 
@@ -27,6 +30,8 @@ class PlaybookQuestion(_Model):
 
     name: Words
     ask: Annotated[list[Words], Field(min_length=1)]
+    seek: Words | None = None
+    """How the models are asked, where people's wordings leave open what exactly is looked for; the first of `ask`."""
 
 
 class Playbook(_Model):
@@ -38,6 +43,9 @@ class Playbook(_Model):
     """As `exhibit inspect` calls them: contract, nda, merger agreement, privacy policy, rules …"""
     words: list[Words] = []
     """Of these at least one must stand in the title, where there are any."""
+    sure: Annotated[float, Field(ge=0, le=1)] = SURE
+    absent: Annotated[float, Field(ge=0, le=1)] = ABSENT
+    """From which confidence on an answer is sure, and up to which an absence is: models know some kinds better."""
     authors: str = ""
     licence: str = ""
     questions: Annotated[list[PlaybookQuestion], Field(min_length=1)]

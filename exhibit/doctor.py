@@ -159,7 +159,7 @@ def _browser() -> tuple[State, str]:
 def _fonts() -> tuple[State, str]:
     if not import_module("exhibit.converters._browser").HERE:
         return "absent", "those of Chinese, Japanese and Korean come with exhibit-rag[print]"
-    return "ok", f"{len(import_module('exhibit.converters._fonts').font_hashes())}, with the project"
+    return "ok", f"{len(import_module('exhibit.converters._text_pdf').font_hashes())}, with the project"
 
 
 def _ocr() -> tuple[State, str]:

@@ -18,8 +18,7 @@ from exhibit.engine import Engine
 from exhibit.evidence import Span
 from exhibit.evidence.guard import read_within
 from exhibit.evidence.show import draw_spans
-from exhibit.hub._head import head, size_category
-from exhibit.hub._tables import PARQUET, Config, write_tables
+from exhibit.hub._tables import PARQUET, Config, head, size_category, write_tables
 from exhibit.hub.exports.croissant import write_description
 from exhibit.schemas.bundle import CARD, CORPUS
 from exhibit.schemas.errors import DocumentError

@@ -97,15 +97,22 @@ def without_places(text: str) -> str:
     return whole[: listed.start()].rstrip() if listed else text
 
 
+_QUOTATION = re.compile(rf"^“(?:(?!\n\n).)*”(?P<cites>(?:\s*{CITATION})+)", re.MULTILINE | re.DOTALL)
+"""A paragraph that quotes: what is cited behind it bears out all its sentences."""
+
+
 def claims_of(text: str) -> list[Claim]:
     """Return the claims of an answer: its sentences, less headings, lead-ins, a bare Yes or No, and what it is from."""
     text = without_version(without_places(text))
     claims: list[Claim] = []
+    quotations = list(_QUOTATION.finditer(text))
     for span in sentences(text):
         raw = text[span.start : span.end]
         citations = find_citations(raw)
         words = _plain(raw, citations)
-        numbers = tuple(dict.fromkeys(number for citation in citations for number in citation.numbers))
+        inside = next((one["cites"] for one in quotations if one.start() <= span.start < one.end()), "")
+        cited = [*citations, *find_citations(inside)]
+        numbers = tuple(dict.fromkeys(number for citation in cited for number in citation.numbers))
         malformed = tuple(raw[c.span.start : c.span.end] for c in citations if not c.well_formed)
         if not content_words(words) and not figures(words).numbers:
             if claims and numbers:  # "… two years.\n\n[1]", and "Yes. [1]" after a claim

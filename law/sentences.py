@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from exhibit.evidence import Span
 from exhibit.law.companies import STOPPED
 from exhibit.law.days import SHORT_MONTHS
 from exhibit.law.patterns import Patterns
+from exhibit.law.system import systems
 
 _P = Patterns(__file__)
 CITATION = _P.text("citation")
@@ -65,11 +67,20 @@ def _goes_on(before: str, word: str, *, opening: bool) -> bool:
     last = _P.last_word.findall(before)[0].lower().strip("'’")
     if last in _NEVER:
         return True
-    if last in _NUMBERED and (last != "no" or word[0].isdigit()):
+    if last in _numbered() and (last != "no" or word[0].isdigit()):
         return word[0].isdigit() or len(word) == 1
     if last in _EITHER or _P.initials.fullmatch(last):
         return word[0].islower() or word.lower() not in _STARTERS
     return False
+
+
+@cache
+def _numbered() -> frozenset[str]:
+    """Abbreviations before a number, with those that the legal systems cite by: `odst. 1`, `Abs. 1`, `č. 89/2012`."""
+    forms = (form for system in systems() for forms in system.data.get("below", {}).values() for form in forms.split())
+    glue = (form for system in systems() for form in system.refers)
+    short = {form[:-1].lower() for form in (*forms, *glue) if form.endswith(".")} - _EITHER
+    return _NUMBERED.union(form for form in short if not _P.initials.fullmatch(form))
 
 
 def _trim(text: str, span: Span) -> Span | None:

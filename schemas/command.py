@@ -133,11 +133,17 @@ class Parser(argparse.ArgumentParser):
         return " ".join(parts)
 
 
-def documented(program: str, doc: str | None, **more: Any) -> Parser:
-    """Return a parser whose description is the first paragraph of a module's docstring, and its examples the rest."""
+def documented(program: str, doc: str | None, *, module: str = "", **more: Any) -> Parser:
+    """Return a parser whose description is the first paragraph of a module's docstring, and its examples the rest.
+
+    With `module=__file__` its flags are those of the TOML file beside the module.
+    """
     what, _, examples = (doc or "").partition("\n\n")
     how = argparse.RawDescriptionHelpFormatter
-    return Parser(prog=spelled(program), description=what, epilog=spelled(examples), formatter_class=how, **more)
+    parser = Parser(prog=spelled(program), description=what, epilog=spelled(examples), formatter_class=how, **more)
+    if module:
+        add_arguments(parser, tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8")))
+    return parser
 
 
 def print_usage_error(wrong: str, nearest: str, program: str) -> int:
@@ -196,6 +202,21 @@ def parser_of(
 HIDDEN = argparse.SUPPRESS
 _UNKNOWN = re.compile(r"unrecognized arguments: (\S+)")
 _WRONG = re.compile(r"invalid choice: '([^'\n]*)' \(choose from ([^\n]*)")
+
+
+def add_arguments(parser: Any, flags: Mapping[str, Mapping[str, Any]]) -> None:
+    """Add flags as a TOML file gives them: what argparse takes for each, with `group` and `type = "path"`."""
+    groups: dict[str, Any] = {}
+    for name, given in flags.items():
+        more = dict(given)
+        title = more.pop("group", "")
+        if title and title not in groups:
+            groups[title] = parser.add_argument_group(title)
+        if more.get("type") == "path":
+            more["type"] = Path
+        if more.get("default") == HIDDEN:
+            more["default"] = HIDDEN  # argparse knows it by identity
+        groups.get(title, parser).add_argument(name, **more)
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

@@ -33,7 +33,7 @@ from urllib.parse import urldefrag, urlparse, urlsplit
 from tqdm import tqdm
 
 from exhibit.converters._benchmark import Item, Tally
-from exhibit.converters._pages import office_page
+from exhibit.converters._print import office_page
 from exhibit.converters._text_pdf import Block, needs_browser, pdf_of, printer_name
 from exhibit.converters._web.download import Downloader, FetchError, Policy, Reply, flaw_of
 from exhibit.converters._web.page import PagePrinter
@@ -42,8 +42,7 @@ from exhibit.engine.limits import natural, seconds
 from exhibit.schemas.errors import DocumentError, SourceError
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.place import write_whole
-from exhibit.storage.scratch import scratch_folder
+from exhibit.storage.place import scratch_folder, write_whole
 
 _LONGEST = 255
 """Bytes of a file name that every common file system can hold."""

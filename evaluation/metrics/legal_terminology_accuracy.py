@@ -31,7 +31,7 @@ _TOO = re.compile(
 """Uses of these words that are English, too."""
 _QUOTED = re.compile(
     # bounded: a quotation that never ends is none
-    r"“[^”]{0,400}”|\"[^\"\n]{0,400}\"|(?<!\w)‘[^’\n]{0,400}(?:’\w[^’\n]{0,400}){0,9}’(?!\w)|"
+    r"“[^”]{0,400}”|\"[^\"\n]{0,400}\"|(?<!\w)‘[^‘’\n]{0,400}(?:’\w[^‘’\n]{0,400}){0,9}’(?!\w)|"
     r"(?<!\w)'[^'\n]{0,400}(?:'\w[^'\n]{0,400}){0,9}'(?!\w)|^>.*$",
     re.M,
 )

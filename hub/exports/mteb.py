@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from exhibit.hub._head import LICENCES
+from exhibit.hub._tables import LICENCES
 from exhibit.hub.exports import Export, beir_passages
 
 _TASK = Path(__file__).parent.parent / "mteb_task.txt"

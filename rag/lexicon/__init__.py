@@ -28,7 +28,7 @@ class DocumentWords(NamedTuple):
 
 
 def read_words(
-    *, filename: str, profile: Profile, text: str, chunks: Iterable[str], headings: Iterable[str]
+    filename: str, profile: Profile, text: str, *, chunks: Iterable[str], headings: Iterable[str]
 ) -> DocumentWords:
     """Return the words of a document, of its chunks, and of the headings above each of its sections."""
     foreign = language_of(text[:_NEAR]) != "en"

@@ -23,15 +23,7 @@ from exhibit.rag.lexicon.documents import Choice
 from exhibit.rag.protocols import Chunk, Hit, Keys
 from exhibit.rag.questions import Query, understand
 from exhibit.rag.retrieval.dense import retrieve_dense
-from exhibit.rag.retrieval.passages import (
-    DOCUMENT,
-    PAGE,
-    START,
-    Library,
-    RankedPassage,
-    SecondLook,
-    rank_passages,
-)
+from exhibit.rag.retrieval.passages import DOCUMENT, PAGE, START, Library, RankedPassage, SecondLook, rank_passages
 from exhibit.rag.retrieval.stages import Parts, Retrieved, finish
 from exhibit.rag.retrieval.statutes import Route, route
 

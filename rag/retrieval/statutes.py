@@ -186,7 +186,7 @@ def with_version(answer: Answer, retrieved: Retrieved, context: Context) -> Answ
         return answer
     if retrieved.named and (answer.refused or not answer.usage):
         sources = context.sources[: retrieved.named]
-        words = [f"{_cut(source.text)} [{source.number}]" for source in sources]
+        words = [f"“{_cut(source.text)}” [{source.number}]" for source in sources]
         answer = replace(answer, text="\n\n".join(words), citations=tuple(s.number for s in sources), refused=False)
     return (
         replace(answer, text=f"{answer.text}\n({retrieved.note})") if retrieved.note and not answer.refused else answer

@@ -11,9 +11,10 @@ import pytest
 
 from exhibit.draft import folder
 from exhibit.draft.__main__ import main
-from exhibit.draft.asked import FIRST, MORE, Asker
+from exhibit.draft.asked import FIRST, MORE, Asker, Thresholds
 from exhibit.draft.drafts import worded
 from exhibit.draft.made import made_from
+from exhibit.draft.playbook import Playbook
 from exhibit.evidence import Document, read_document
 from exhibit.hub.publish import main as publish
 from exhibit.law.profile import read_profile
@@ -175,6 +176,33 @@ def test_what_is_said_beside_every_figure(wrong, judged, told):
     assert told in info.told(200) and info.told(200).startswith("drafted, 40 of 200 reviewed by a person")
     low, high = wilson(2, 40)
     assert (round(low, 3), round(high, 3)) == (0.014, 0.165)
+
+
+def test_the_models_are_asked_what_a_playbook_seeks_at_its_own_levels():
+    asked: list[str] = []
+
+    class Sure(Scripted):
+        def score(self, question, passages):
+            asked.append(question)
+            return [4.0] * len(passages)
+
+        def confidence(self, scores, found=None):
+            return 0.85
+
+    text = "The fuel is paid by the charterer."
+    profile = read_profile(Document("a.txt", text, ()))
+    table = np.array([[0, len(text), 0, 0]], np.int64)
+    prepared = Prepared("a.txt", text, 0, (), "", profile, table, (), (text,), None, None, None)
+    book = Playbook(name="b", title="Boats", kinds=["contract"], questions=[{"name": "fuel", "ask": ["Fuel?"]}])
+    exact = book.model_copy(update={"questions": [book.questions[0].model_copy(update={"seek": "Who pays for fuel?"})]})
+    for playbook, thresholds, status in [
+        (book, Thresholds(), "sure"),
+        (exact.model_copy(update={"sure": 0.9}), Thresholds(), "unsure"),
+        (exact.model_copy(update={"sure": 0.9}), Thresholds(sure=0.8), "sure"),
+    ]:
+        [draft] = Asker(Hashing(64), Sure(), Sure(), thresholds).ask(playbook, prepared)
+        assert (draft.status, draft.asks) == (status, "Fuel?")
+    assert set(asked) == {"Fuel?", "Who pays for fuel?"}
 
 
 def test_few_chunks_are_read_and_more_where_these_do_not_answer():

@@ -75,6 +75,12 @@ def test_putting_right_is_done_once(text):
         ("It binds Acme Inc. [1] The fee is fixed [2].", ["It binds Acme Inc. [1]", "The fee is fixed [2]."]),
         ("It binds Acme Inc. [1] and its heirs.", ["It binds Acme Inc. [1] and its heirs."]),
         ('He said "stop." Then he left.', ['He said "stop."', "Then he left."]),
+        (
+            "Podle § 8 odst. 1 zákona č. 89/2012 Sb. tu neplatí. Konec.",
+            ["Podle § 8 odst. 1 zákona č. 89/2012 Sb. tu neplatí.", "Konec."],
+        ),
+        ("Das folgt aus Abs. 2 Nr. 3. Es gilt.", ["Das folgt aus Abs. 2 Nr. 3.", "Es gilt."]),
+        ("Richard N. Smith signed.", ["Richard N. Smith signed."]),
         (" \n ", []),
     ],
 )

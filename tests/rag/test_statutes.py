@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from exhibit.law.citations import claims_of
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.index import Index, open_index
 from exhibit.rag.retrieval.statutes import route
@@ -48,6 +49,13 @@ def test_the_paragraph_of_the_day_is_first(indexed, question, file, words):
     [retrieved] = indexed[0].search([question])
     assert retrieved.ranked[0].chunk.document == file
     assert words in retrieved.ranked[0].text
+
+
+def test_one_citation_bears_out_every_sentence_of_a_paragraph_that_is_quoted(indexed):
+    [answered] = indexed[0].answer(["Co stanoví § 3 předpisu č. 907/2019 Sb.?"])
+    claims = claims_of(answered.answer.text)
+    assert len(claims) > 1 and all(claim.citations == (1,) for claim in claims)
+    assert claims_of("“One. Two.” [2]\n\nThree.")[-1].citations == ()
 
 
 def test_an_answer_says_which_version_it_is_from(indexed):

@@ -1,0 +1,130 @@
+"""Whether systems rank alike on questions that were drafted and on the experts' own, over the same documents.
+
+    python -m bench.draft_ranks datasets_out/cuad --names NOT_FOR_TRAINING.tsv --skip 6 --limit 14 --work scratch
+
+Prints each system's means on both bundles with the difference, drawn by document, and Kendall's tau for each metric.
+The drafts are made as `exhibit draft` makes them, without a person.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from bench._table import print_table
+from bench.draft import chosen_files
+from exhibit.draft.__main__ import main as draft
+from exhibit.evaluation.cases import Case
+from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
+from exhibit.evaluation.metrics import measure
+from exhibit.evaluation.statistics import document_of
+from exhibit.evaluation.targets import TargetOptions, open_target
+from exhibit.rag.config import Config
+from exhibit.schemas.command import guarded
+from exhibit.storage.cache import cache_folder
+
+SYSTEMS = ("bm25", "naive", "sac", "fast", "routed")
+METRICS = ("char_recall@8", "char_precision@8", "document_hit@1", "mrr@10", "answer_f1", "false_refusal_rate")
+DRAWS = 2000
+
+ByDocument = Mapping[str, Sequence[float]]
+"""A metric's values by the document that is asked about."""
+
+
+@guarded()
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(prog="python -m bench.draft_ranks", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("bundle", type=Path, help="the experts'")
+    parser.add_argument("--names", type=Path, help="only documents whose names stand in this file")
+    parser.add_argument("--limit", type=int, help="only so many documents")
+    parser.add_argument("--skip", type=int, default=0, help="leave out the first documents: those for tuning")
+    parser.add_argument("--work", type=Path, required=True, help="a folder for the drafted bundle")
+    options = parser.parse_args(argv)
+    [experts], _ = load_datasets([options.bundle], Selection())
+    names = chosen_files(sorted(experts.files), options)
+    experts = only(experts, names)
+    drafted = drafted_on(experts, options.work)
+    print(f"{len(names)} documents, {len(experts.cases)} questions of experts, {len(drafted.cases)} drafted")
+    replies = {system: (replied(system, experts), replied(system, drafted)) for system in SYSTEMS}
+    for kind in ("playbook", None):
+        values = {
+            system: (scored(own), scored([case for case in made if kind in {None, case.labels.get("drafted")}]))
+            for system, (own, made) in replies.items()
+        }
+        for metric in METRICS:
+            rows = [[system, *difference(both[0][metric], both[1][metric])] for system, both in values.items()]
+            tau = kendall(*([mean(both[at][metric]) for both in values.values()] for at in (0, 1)))
+            title = f"{metric}, drafts from {kind or 'everything'}: Kendall's tau {tau:.2f}"
+            print_table(title, ["system", "experts", "drafted", "difference (95%)"], rows)
+    return 0
+
+
+def only(dataset: Dataset, names: Sequence[str]) -> Dataset:
+    """Return a dataset with some of its documents and the questions about them."""
+    cases = tuple(case for case in dataset.cases if document_of(case) in names)
+    return replace(dataset, cases=cases, files={name: dataset.files[name] for name in names})
+
+
+def drafted_on(experts: Dataset, work: Path) -> Dataset:
+    """Return what is drafted on the documents of a dataset."""
+    folder, bundle = work / "documents", work / "drafted"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, path in experts.files.items():
+        shutil.copy(str(path), folder / name)
+    if draft([str(folder), "--out", str(bundle), "--force"]):
+        raise SystemExit(1)
+    [dataset], _ = load_datasets([bundle], Selection())
+    return dataset
+
+
+def replied(system: str, dataset: Dataset) -> list[Case]:
+    """Return the questions with a system's replies."""
+    target = open_target("builtin", TargetOptions(config=Config.preset(system), cache=cache_folder()))
+    target.ingest(dataset)
+    asked = target.ask(dataset, dataset.cases)
+    return [replace(case, reply=reply) for case, (_, reply) in zip(dataset.cases, asked, strict=True)]
+
+
+def scored(cases: Sequence[Case]) -> dict[str, ByDocument]:
+    """Return the values of each metric by document."""
+    values = measure(cases, names=METRICS)
+    grouped: dict[str, dict[str, list[float]]] = {metric: {} for metric in METRICS}
+    for metric in METRICS:
+        for case, value in zip(cases, values[metric], strict=True):
+            if value is not None:
+                grouped[metric].setdefault(document_of(case), []).append(value)
+    return {metric: grouped[metric] for metric in METRICS}
+
+
+def kendall(first: Sequence[float], second: Sequence[float]) -> float:
+    """Return Kendall's tau-b of two rankings: 1 where every pair stands in the same order, -1 where none does."""
+    one, other = (np.sign(np.subtract.outer(values, values)) for values in (first, second))
+    return float((one * other).sum() / max(1.0, np.sqrt((one**2).sum() * (other**2).sum())))
+
+
+def mean(values: ByDocument) -> float:
+    """Return the mean over all questions."""
+    return float(np.mean([value for some in values.values() for value in some]))
+
+
+def difference(first: ByDocument, second: ByDocument) -> list[str]:
+    """Return both means and by how much the second is higher, with an interval drawn by document."""
+    documents = sorted(first.keys() | second.keys())
+    drawn = np.random.default_rng(0).integers(len(documents), size=(DRAWS, len(documents)))
+    sums = [np.array([[sum(v.get(d, ())), len(v.get(d, ()))] for d in documents], dtype=float) for v in (first, second)]
+    totals = [one[drawn].sum(axis=1) for one in sums]
+    gaps = totals[1][:, 0] / totals[1][:, 1] - totals[0][:, 0] / totals[0][:, 1]
+    low, high = np.quantile(gaps, (0.025, 0.975))
+    gap = mean(second) - mean(first)
+    return [f"{mean(first):.3f}", f"{mean(second):.3f}", f"{gap:+.3f} ({low:+.3f} to {high:+.3f})"]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
