@@ -34,6 +34,7 @@ from exhibit.schemas import command
 from exhibit.schemas.bundle import load_json
 from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.parsing import read_beside
 from exhibit.schemas.plugins import plugin_names
 from exhibit.schemas.run_folder import RunFolder
 
@@ -156,9 +157,9 @@ def _parser() -> command.Parser:
         "embedders": _listed(PLUGINS["embedder"]),
         "llms": _listed(PLUGINS["llm"]),
     }
-    for title, flags in command.read_flags(__file__).items():
+    for title, flags in read_beside(__file__).items():
         group: Any = parser.add_argument_group(title)
-        command.add_flags(group, flags, {"positive": positive}, **words)
+        command.add_arguments(group, flags, {"positive": positive}, **words)
     command.add_json(group)
     return parser
 

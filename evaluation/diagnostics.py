@@ -7,11 +7,9 @@ Metrics are None where they cannot be known (`metrics._scope`); this counts why,
 from __future__ import annotations
 
 import math
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,13 +17,14 @@ import numpy as np
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.metrics import about
 from exhibit.law.names import FileNames
+from exhibit.schemas.parsing import read_beside
 from exhibit.schemas.run import Confidence
 
 _EXAMPLES = 3  # names: enough to see what they look like
 _MUCH = 0.1
 """Share of the questions that may lack something before the run's last line says so."""
 
-_WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_WORDS = read_beside(__file__)
 PASSAGES: dict[str, str] = _WORDS["passages"]
 """What a passage may lack."""
 QUESTIONS: dict[str, str] = _WORDS["questions"]

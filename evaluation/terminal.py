@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 import re
 import textwrap
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from exhibit.evaluation.records import read_tables
 from exhibit.evaluation.statistics import mean
 from exhibit.schemas.bundle import read_text
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.parsing import parse_toml
+from exhibit.schemas.parsing import parse_toml, read_beside
 from exhibit.schemas.run import RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 
@@ -171,9 +170,7 @@ Band = Literal["Good", "Acceptable", "Poor"]
 
 DEFAULT = Path(__file__).with_name("bands.toml")
 _DATASETS = "datasets"
-OTHER_NAMES: dict[str, dict[str, str]] = tomllib.loads(
-    DEFAULT.with_name("other_tools.toml").read_text(encoding="utf-8")
-)
+OTHER_NAMES: dict[str, dict[str, str]] = read_beside(__file__, "other_tools.toml")
 """Names that other tools, and earlier versions, have for our metrics and settings."""
 _BOUND = re.compile(r"\s*(>=|<=|>|<)\s*(-?[0-9]+(?:\.[0-9]+)?)\s*")
 _SIGNS: dict[str, Callable[[float, float], bool]] = {

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from exhibit.evidence import Span
+from exhibit.schemas.parsing import read_beside
 from exhibit.schemas.run import RunGold, RunPassage, RunQuestion
 from exhibit.viewer.drawing import PASSAGES, Placed, Record, Wanted, best_place, gold_ranges, meets, placed
 
@@ -25,7 +24,7 @@ class Outcome(NamedTuple):
     """Whether it says anything for the system or against it."""
 
 
-_WORDS = tomllib.loads((Path(__file__).parent / "static" / "outcomes.toml").read_text(encoding="utf-8"))
+_WORDS = read_beside(__file__, "static/outcomes.toml")
 OUTCOMES: dict[str, Outcome] = {name: Outcome(**told) for name, told in _WORDS["outcomes"].items()}
 """What can become of a question, the most serious first."""
 GOOD_MARK: float = _WORDS["right"]["answer_correctness"]

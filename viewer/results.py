@@ -29,10 +29,10 @@ from exhibit.evaluation.metrics import about, split_requests
 from exhibit.evaluation.records import read_tables, summary_json
 from exhibit.evaluation.statistics import compare, overlap, summarise, summarise_run
 from exhibit.evaluation.terminal import ALL, diff_lines, is_regression, shown_metrics, table_of
-from exhibit.schemas.command import guarded, parser_of, print_note, print_results, read_flags
+from exhibit.schemas.command import guarded, parser_of, print_note, print_results
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import HOWS
-from exhibit.schemas.parsing import parse_pair
+from exhibit.schemas.parsing import parse_pair, read_beside
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.place import whole
 from exhibit.viewer.cases import brief, fields_of, labels_of
@@ -193,7 +193,7 @@ def _parser() -> argparse.ArgumentParser:
     kinds: dict[str, Any] = {"metrics": split_requests, "positive": positive, "pages": _page_limit, "gate": parse_gate}
     kinds |= {"languages": languages()}
     words = {"pages": PAGES, "compare": NAME, "index": INDEX, "gate": GATE}
-    parser, commands = parser_of("python -m evaluation.results", __doc__, read_flags(__file__), kinds, **words)
+    parser, commands = parser_of("python -m evaluation.results", __doc__, read_beside(__file__), kinds, **words)
     for name in ("report", "compare"):
         add_limit_arguments(commands[name])
     return parser
