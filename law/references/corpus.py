@@ -10,9 +10,8 @@ from functools import cache
 from typing import NamedTuple
 
 from exhibit.evidence import Span
-from exhibit.law.editions import law_name, read_edition, units
+from exhibit.law.editions import LawName, label_key, law_name, provisions, read_edition, units
 from exhibit.law.patterns import Patterns
-from exhibit.law.provisions import LawName, label_key, provisions
 from exhibit.law.references import courts
 from exhibit.law.references.european import find_european
 from exhibit.law.references.reference import Kind, Path, Reference, blank, same_source
