@@ -14,8 +14,8 @@ from functools import cache
 
 from exhibit.evidence import Span
 from exhibit.law.days import find_days
+from exhibit.law.language import System, system_of, systems
 from exhibit.law.patterns import Patterns
-from exhibit.law.system import System, system_of, systems
 
 _P = Patterns(__file__)
 _OPENING = 12  # lines in which a law says what it is
