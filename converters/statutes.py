@@ -21,8 +21,8 @@ from exhibit.converters._law_questions import Asker, Edition
 from exhibit.converters._laws import Law, Version, read_law, read_versions, wrapped
 from exhibit.engine import positive
 from exhibit.law.days import write_day
-from exhibit.law.provisions import LawName
-from exhibit.law.system import system_for, systems
+from exhibit.law.editions import LawName
+from exhibit.law.language import system_for, systems
 from exhibit.schemas.errors import SourceError
 
 INFO = read_info(__file__)

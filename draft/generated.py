@@ -14,7 +14,7 @@ from exhibit.draft.asked import Asker
 from exhibit.draft.drafts import Draft, Label, digest
 from exhibit.draft.playbook import SURE
 from exhibit.evidence import Document, locate
-from exhibit.law.words import content_words
+from exhibit.law.language import content_words
 from exhibit.models.llms import LLM, Prompt
 from exhibit.models.protocols import Vectors
 from exhibit.rag.ingest import Prepared

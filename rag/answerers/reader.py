@@ -9,7 +9,7 @@ from functools import cached_property, partial
 
 from exhibit.evidence import Span
 from exhibit.law.citations import claims_of, verify
-from exhibit.law.system import language_of
+from exhibit.law.language import language_of
 from exhibit.models.llms import LLM
 from exhibit.models.reader import Reader, Reading, shared_reader
 from exhibit.rag.answerers.extractive import TITLE, Extractive, quotable

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from exhibit.law.language import language_of
 from exhibit.law.profile import Profile
-from exhibit.law.system import language_of
 from exhibit.rag.database import Database
 from exhibit.rag.lexicon.bm25 import Counted, Words, count_terms
 from exhibit.rag.lexicon.documents import Documents, NameWords, read_names

@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from exhibit.law.language import typed
 from exhibit.law.names import ENDINGS
-from exhibit.law.words import typed
 
 _WORD = re.compile(r"[^\W_]+(?:['’ʼ][^\W_]+)?")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")

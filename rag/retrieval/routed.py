@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from exhibit.evidence import Span
-from exhibit.law.system import language_of
+from exhibit.law.language import language_of
 from exhibit.models.llms import LLM, Prompt
 from exhibit.models.protocols import Embedder, Vectors
 from exhibit.models.rerankers import retrieval_weight

@@ -14,9 +14,9 @@ from exhibit.models.token_counts import estimate
 from exhibit.rag.answerers import open_answerer
 from exhibit.rag.answerers._places import section_of, with_places
 from exhibit.rag.answerers.reader import ReaderAnswerer
-from exhibit.rag.assemble import assemble
 from exhibit.rag.config import Config
 from exhibit.rag.protocols import Chunk, Context, Hit
+from exhibit.rag.retrieval.stages import assemble
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 
 LAW = "This Agreement is governed by the laws of the State of Delaware."
