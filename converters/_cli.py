@@ -18,16 +18,16 @@ from exhibit.schemas.command import (
     HIDDEN,
     Parser,
     Renamed,
-    add_flags,
+    add_arguments,
     add_json,
     guarded,
     positive,
     print_results,
-    read_flags,
     spelled,
 )
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import HOWS, BundleInfo
+from exhibit.schemas.parsing import read_beside
 from exhibit.storage.locations import Location, parse_location
 from exhibit.storage.upload import check_out, opened_out
 
@@ -89,7 +89,7 @@ def make_parser(converter: Converter) -> argparse.ArgumentParser:
         "--out", type=parse_location, required=True, metavar="DIR", help="where the bundle goes; also s3://, gs://"
     )
     parser.add_argument("--source", type=Path, metavar="PATH", help=downloaded if info.downloads else "see above")
-    add_flags(parser, read_flags(__file__))
+    add_arguments(parser, read_beside(__file__))
     parser.add_argument("--limit", type=positive, action=Renamed, const="--max-documents", help=HIDDEN)
     add_json(parser)
     add_own_flags(converter, parser)
@@ -105,7 +105,7 @@ def add_own_flags(converter: Any, parser: argparse.ArgumentParser) -> None:
     """Add the flags that one converter has: what its own `add_arguments` adds, and those of its TOML file."""
     if hasattr(converter, "add_arguments"):
         converter.add_arguments(parser)
-    add_flags(parser, converter.INFO.flags)
+    add_arguments(parser, converter.INFO.flags)
 
 
 def _reasons(tally: Tally) -> str:

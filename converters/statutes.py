@@ -20,8 +20,8 @@ from exhibit.converters._cli import main
 from exhibit.converters._law_questions import Asker, Edition
 from exhibit.converters._laws import Law, Version, read_law, read_versions, wrapped
 from exhibit.law.days import write_day
-from exhibit.law.provisions import LawName
-from exhibit.law.system import system_for, systems
+from exhibit.law.editions import LawName
+from exhibit.law.language import system_for, systems
 from exhibit.schemas.errors import SourceError
 
 INFO = read_info(__file__)

@@ -15,8 +15,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
-from exhibit.schemas.command import add_flags, read_flags
+from exhibit.schemas.command import add_arguments
 from exhibit.schemas.errors import LimitError
+from exhibit.schemas.parsing import read_beside
 
 SECONDS = 120.0
 """Of one document: of 200 contracts of CUAD the longest, 111 pages, is read and split in half a second."""
@@ -102,7 +103,7 @@ def limits_now() -> Limits:
 
 def add_limit_arguments(parser: Any) -> None:
     """Add --item-timeout and --item-memory to a parser or a group of one."""
-    add_flags(parser, read_flags(__file__))
+    add_arguments(parser, read_beside(__file__))
 
 
 def limits_from(options: Any) -> Limits:

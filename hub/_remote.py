@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import re
 import time
-import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import huggingface_hub  # itself loads what is used, when it is used
@@ -25,6 +23,7 @@ from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import ServiceError, ToolkitError
+from exhibit.schemas.parsing import read_beside
 from exhibit.schemas.secrets import remember_secret, scrubbed
 from exhibit.storage.exchanges import seconds_asked
 
@@ -276,7 +275,7 @@ def wait_for(error: BaseException, tries: int) -> float:
     return float(window[1]) if window else FIRST_WAIT * 2 ** (tries - 1)
 
 
-_WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_WORDS = read_beside(__file__)
 _KINDS = {
     OfflineModeIsEnabled: "offline",
     GatedRepoError: "gated",

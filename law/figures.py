@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from exhibit.law.companies import ABBREVIATED, DOTTED, INITIALS, SPELT
 from exhibit.law.days import MONTHS, month_names
+from exhibit.law.language import is_content, stem
 from exhibit.law.patterns import Patterns
-from exhibit.law.words import is_content, stem
 
 _MONTHS = [month.lower() for month in MONTHS]
 _P = Patterns(__file__, months="|".join(f"{month}|{month[:3]}" for month in _MONTHS))

@@ -13,7 +13,6 @@ import json
 import os
 import re
 import sys
-import tomllib
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn, ParamSpec
 
 from exhibit.schemas.errors import ToolkitError, disk_trouble
+from exhibit.schemas.parsing import read_beside
 from exhibit.schemas.secrets import scrubbed, scrubbed_logs
 
 FAILED, USAGE, STOPPED, CLOSED = 1, 2, 130, 141
@@ -142,7 +142,7 @@ def documented(program: str, doc: str | None, *, module: str = "", **more: Any) 
     how = argparse.RawDescriptionHelpFormatter
     parser = Parser(prog=spelled(program), description=what, epilog=spelled(examples), formatter_class=how, **more)
     if module:
-        add_flags(parser, read_flags(module))
+        add_arguments(parser, read_beside(module))
     return parser
 
 
@@ -162,9 +162,24 @@ class Renamed(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
-def read_flags(module: str) -> dict[str, Any]:
-    """Return what the TOML file beside a command's module says of its flags: `read_flags(__file__)`."""
-    return tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
+def parser_of(
+    program: str, doc: str | None, commands: Mapping[str, Any], kinds: Mapping[str, Any], **words: object
+) -> tuple[Parser, dict[str, Parser]]:
+    """Return the parser of several commands as a file has them, and each command's own."""
+    how = argparse.RawDescriptionHelpFormatter
+    parser = Parser(prog=spelled(program), description=spelled(doc or ""), formatter_class=how)
+    added = parser.add_subparsers(dest="command", required=True)
+    for name, told in commands.items():
+        command = added.add_parser(name, help=told["help"])
+        like = commands[told["like"]]["flags"] if "like" in told else {}
+        add_arguments(command, {**like, **told["flags"]}, kinds, **words)
+        add_json(command)
+    return parser, dict(added.choices)
+
+
+HIDDEN = argparse.SUPPRESS
+_UNKNOWN = re.compile(r"unrecognized arguments: (\S+)")
+_WRONG = re.compile(r"invalid choice: '([^'\n]*)' \(choose from ([^\n]*)")
 
 
 def positive(text: str) -> int:
@@ -196,8 +211,8 @@ _KINDS: Mapping[str, Any] = MappingProxyType(
 )
 
 
-def add_flags(parser: Any, flags: Mapping[str, Any], kinds: Mapping[str, Any] = _KINDS, **words: object) -> None:
-    """Add flags as a file has them: what `add_argument` takes of each, and the title of its group.
+def add_arguments(parser: Any, flags: Mapping[str, Any], kinds: Mapping[str, Any] = _KINDS, **words: object) -> None:
+    """Add flags as a TOML file gives them: what argparse takes for each, with `group`, and `also` for other spellings.
 
     `kinds` are the types and the lists of choices that the file names; `words` fill the places of help and defaults.
     """
@@ -208,32 +223,12 @@ def add_flags(parser: Any, flags: Mapping[str, Any], kinds: Mapping[str, Any] = 
         if title and title not in groups:
             groups[title] = parser.add_argument_group(title)
         for key in {"type", "choices", "help", "default"} & given.keys():
-            if isinstance(given[key], str):
-                named = key in ("type", "choices")
-                given[key] = {**_KINDS, **kinds}[given[key]] if named else given[key].format(**words)
-        if given.get("default") == HIDDEN:
-            given["default"] = HIDDEN  # argparse knows it by identity
+            if isinstance(given[key], str) and key in ("type", "choices"):
+                given[key] = {**_KINDS, **kinds}[given[key]]
+            elif isinstance(given[key], str):
+                # argparse knows the mark of what is hidden by identity
+                given[key] = HIDDEN if given[key] == HIDDEN else given[key].format(**words) if words else given[key]
         groups.get(title, parser).add_argument(name, *given.pop("also", ()), **given)
-
-
-def parser_of(
-    program: str, doc: str | None, commands: Mapping[str, Any], kinds: Mapping[str, Any], **words: object
-) -> tuple[Parser, dict[str, Parser]]:
-    """Return the parser of several commands as a file has them, and each command's own."""
-    how = argparse.RawDescriptionHelpFormatter
-    parser = Parser(prog=spelled(program), description=spelled(doc or ""), formatter_class=how)
-    added = parser.add_subparsers(dest="command", required=True)
-    for name, told in commands.items():
-        command = added.add_parser(name, help=told["help"])
-        like = commands[told["like"]]["flags"] if "like" in told else {}
-        add_flags(command, {**like, **told["flags"]}, kinds, **words)
-        add_json(command)
-    return parser, dict(added.choices)
-
-
-HIDDEN = argparse.SUPPRESS
-_UNKNOWN = re.compile(r"unrecognized arguments: (\S+)")
-_WRONG = re.compile(r"invalid choice: '([^'\n]*)' \(choose from ([^\n]*)")
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 
-from exhibit.evidence.align import edit_distance
+from exhibit.evidence.fold import edit_distance
 from exhibit.law.citations import BRACKETED
 from exhibit.law.names import letters, plain
 

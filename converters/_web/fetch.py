@@ -38,8 +38,9 @@ from exhibit.converters._text_pdf import Block, needs_browser, pdf_of, printer_n
 from exhibit.converters._web.download import Downloader, FetchError, Policy, Reply, flaw_of
 from exhibit.converters._web.page import PagePrinter
 from exhibit.engine import guarded, track
-from exhibit.schemas.command import add_flags, read_flags
+from exhibit.schemas.command import add_arguments
 from exhibit.schemas.errors import DocumentError, SourceError
+from exhibit.schemas.parsing import read_beside
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.place import scratch_folder, write_whole
@@ -168,7 +169,7 @@ _THREADS = 32  # for these, and for what the pages in the browser ask for
 
 def add_fetch_arguments(parser: ArgumentParser) -> None:
     """Add the flags that say how pages are fetched; `policy_from` reads them."""
-    add_flags(parser, read_flags(__file__))
+    add_arguments(parser, read_beside(__file__))
 
 
 def policy_from(options: Namespace) -> Policy:

@@ -9,6 +9,7 @@ from itertools import zip_longest
 
 from exhibit.evidence import Document
 from exhibit.law.companies import ends_in_form
+from exhibit.law.language import system_of
 from exhibit.law.names import letters
 from exhibit.law.patterns import Patterns
 from exhibit.law.structure.labels import (
@@ -24,7 +25,6 @@ from exhibit.law.structure.labels import (
     run_in,
 )
 from exhibit.law.structure.lines import NO_OUTLINE, Line, Outline, is_entry, read_lines
-from exhibit.law.system import system_of
 
 
 @dataclass(frozen=True)

@@ -27,11 +27,12 @@ from exhibit.models.embedders._network import (
     VERSION,
     WIDTH,
     Network,
+    WordTokenizer,
     model_folder,
     processors,
+    ready_tokenizer,
     sealed,
 )
-from exhibit.models.embedders._tokens import WordTokenizer, ready_tokenizer
 from exhibit.models.protocols import Embedder, Role, Vectors
 from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import ToolkitError
