@@ -24,13 +24,14 @@ from packaging.requirements import Requirement
 from exhibit.schemas import __version__
 from exhibit.schemas.command import add_json, documented, guarded, print_results, spelled
 from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.parsing import read_beside
 from exhibit.schemas.plugins import load_plugin
 from exhibit.schemas.secrets import scrubbed
 from exhibit.storage.cache import cache_folder
 
 DISTRIBUTION = "exhibit-rag"
 OLDEST = (3, 11)  # Python, as pyproject.toml has it
-GIVES: dict[str, str] = tomllib.loads(Path(__file__).with_name("extras.toml").read_text(encoding="utf-8"))
+GIVES: dict[str, str] = read_beside(__file__, "extras.toml")
 """What each extra of the project is for."""
 OWN = frozenset({"bench", "dev", "interop", "test", "train"})
 """Extras that only a checkout can use: the wheel has no tests, benchmarks or training."""

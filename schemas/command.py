@@ -13,7 +13,6 @@ import json
 import os
 import re
 import sys
-import tomllib
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn, ParamSpec
 
 from exhibit.schemas.errors import ToolkitError, disk_trouble
+from exhibit.schemas.parsing import read_beside
 from exhibit.schemas.secrets import scrubbed, scrubbed_logs
 
 FAILED, USAGE, STOPPED, CLOSED = 1, 2, 130, 141
@@ -142,7 +142,7 @@ def documented(program: str, doc: str | None, *, module: str = "", **more: Any) 
     how = argparse.RawDescriptionHelpFormatter
     parser = Parser(prog=spelled(program), description=what, epilog=spelled(examples), formatter_class=how, **more)
     if module:
-        add_arguments(parser, tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8")))
+        add_arguments(parser, read_beside(module))
     return parser
 
 
@@ -162,28 +162,6 @@ class Renamed(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
-def read_flags(module: str) -> dict[str, Any]:
-    """Return what the TOML file beside a command's module says of its flags: `read_flags(__file__)`."""
-    return tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
-
-
-_KINDS: Mapping[str, Any] = MappingProxyType({"int": int, "float": float, "path": Path})
-
-
-def add_flags(parser: Any, flags: Mapping[str, Any], kinds: Mapping[str, Any] = _KINDS, **words: object) -> None:
-    """Add flags as a file has them: what `add_argument` takes of each.
-
-    `kinds` are the types and the lists of choices that the file names; `words` fill the places of help and defaults.
-    """
-    for name, told in flags.items():
-        given = dict(told)
-        for key in {"type", "choices", "help", "default"} & given.keys():
-            if isinstance(given[key], str):
-                named = key in ("type", "choices")
-                given[key] = {**_KINDS, **kinds}[given[key]] if named else given[key].format(**words)
-        parser.add_argument(name, *given.pop("also", ()), **given)
-
-
 def parser_of(
     program: str, doc: str | None, commands: Mapping[str, Any], kinds: Mapping[str, Any], **words: object
 ) -> tuple[Parser, dict[str, Parser]]:
@@ -194,7 +172,7 @@ def parser_of(
     for name, told in commands.items():
         command = added.add_parser(name, help=told["help"])
         like = commands[told["like"]]["flags"] if "like" in told else {}
-        add_flags(command, {**like, **told["flags"]}, kinds, **words)
+        add_arguments(command, {**like, **told["flags"]}, kinds, **words)
         add_json(command)
     return parser, dict(added.choices)
 
@@ -204,19 +182,27 @@ _UNKNOWN = re.compile(r"unrecognized arguments: (\S+)")
 _WRONG = re.compile(r"invalid choice: '([^'\n]*)' \(choose from ([^\n]*)")
 
 
-def add_arguments(parser: Any, flags: Mapping[str, Mapping[str, Any]]) -> None:
-    """Add flags as a TOML file gives them: what argparse takes for each, with `group` and `type = "path"`."""
+_KINDS: Mapping[str, Any] = MappingProxyType({"int": int, "float": float, "path": Path})
+
+
+def add_arguments(parser: Any, flags: Mapping[str, Any], kinds: Mapping[str, Any] = _KINDS, **words: object) -> None:
+    """Add flags as a TOML file gives them: what argparse takes for each, with `group`, and `also` for other spellings.
+
+    `kinds` are the types and the lists of choices that the file names; `words` fill the places of help and defaults.
+    """
     groups: dict[str, Any] = {}
-    for name, given in flags.items():
-        more = dict(given)
-        title = more.pop("group", "")
+    for name, told in flags.items():
+        given = dict(told)
+        title = given.pop("group", "")
         if title and title not in groups:
             groups[title] = parser.add_argument_group(title)
-        if more.get("type") == "path":
-            more["type"] = Path
-        if more.get("default") == HIDDEN:
-            more["default"] = HIDDEN  # argparse knows it by identity
-        groups.get(title, parser).add_argument(name, **more)
+        for key in {"type", "choices", "help", "default"} & given.keys():
+            if isinstance(given[key], str) and key in ("type", "choices"):
+                given[key] = {**_KINDS, **kinds}[given[key]]
+            elif isinstance(given[key], str):
+                # argparse knows the mark of what is hidden by identity
+                given[key] = HIDDEN if given[key] == HIDDEN else given[key].format(**words) if words else given[key]
+        groups.get(title, parser).add_argument(name, *given.pop("also", ()), **given)
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
