@@ -25,8 +25,8 @@ from bench._mutants.changes import Change, changes_of
 from bench._mutants.page import NOTICED, Rule, Trials, read_reasons, read_rules, reason_of, write_page
 from bench._mutants.trial import Outcome, Reach, Workshop, clock
 from bench._table import ROOT
-from exhibit.engine.choose import positive
-from exhibit.engine.progress import track
+from exhibit.engine import positive
+from exhibit.engine.outcome import track
 from exhibit.schemas.command import guarded, print_note
 from exhibit.schemas.errors import ToolkitError
 

@@ -21,11 +21,9 @@ import numpy as np
 from PIL import Image, ImageFilter
 
 from bench._table import print_table
-from exhibit.converters._pages import html_from_text
-from exhibit.converters._print import Printer
+from exhibit.converters._print import Printer, html_from_text
 from exhibit.evidence import Document, locate, read_document
-from exhibit.evidence.align import edit_distance
-from exhibit.evidence.fold import fold
+from exhibit.evidence.fold import edit_distance, fold
 from exhibit.evidence.readers.pdf import render
 from exhibit.evidence.scan import Ocr, choose_ocr, engine_names, read_scan
 from exhibit.schemas.command import guarded

@@ -21,7 +21,7 @@ from pypdf.generic import (
     TextStringObject,
 )
 
-from exhibit.evidence.layer import ADVANCE, ASCENT, DESCENT, FONT, FONT_FILE
+from exhibit.evidence.scan import ADVANCE, ASCENT, DESCENT, FONT, FONT_FILE
 from exhibit.schemas.command import guarded
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -74,6 +74,8 @@ class DatasetInfo:
     """Endings of single files that are a source by themselves (.jsonl, .csv), besides folders and archives."""
     corpus_only: bool = False
     """A benchmark that only gives documents: its `train.json` is empty until somebody asks questions."""
+    flags: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The flags that only this benchmark has, as argparse takes them."""
     asked: Mapping[str, str] = field(default_factory=dict)
     """The questions that every document is asked, by the source's own name for each and in its order."""
 
@@ -255,12 +257,12 @@ class Tally:
 
 
 class Converter(Protocol):
-    """A module of this folder that can be run with `python -m converters.NAME`."""
+    """A module of this folder that can be run with `python -m converters.NAME`.
+
+    It may have `add_arguments(parser)`, for flags that its TOML file cannot give.
+    """
 
     INFO: DatasetInfo
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the flags that only this benchmark has."""
 
     def read(self, source: Path, options: Namespace, tally: Tally) -> Benchmark:
         """Read the raw files; write nothing."""

@@ -14,9 +14,8 @@ from functools import cached_property
 from exhibit.converters._benchmark import Label, Quote, RawRow
 from exhibit.converters._laws import Law, Paragraph, Version
 from exhibit.law.days import write_day
-from exhibit.law.editions import english_names, law_name
-from exhibit.law.provisions import LawName, label_key, provisions
-from exhibit.law.system import System
+from exhibit.law.editions import LawName, english_names, label_key, law_name, provisions
+from exhibit.law.language import System
 
 _SHORTEST = 40
 """Characters: a § with fewer words was repealed, or says only what another says."""

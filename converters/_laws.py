@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from exhibit.law.system import Level, System, system_for, systems
+from exhibit.law.language import Level, System, system_for, systems
 from exhibit.schemas.errors import SourceError
 
 _DATED = re.compile(r"(\d{4}-\d{2}-\d{2})\.md")

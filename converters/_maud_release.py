@@ -20,7 +20,7 @@ from exhibit.law.days import MONTH
 from exhibit.law.profile import tidy, title_case
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.layout import quote_parts
-from exhibit.storage.scratch import scratch_folder
+from exhibit.storage.place import scratch_folder
 
 MAE = "MAE Definition"
 """The deal point that tells whose a row is."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import os
 import re
 import tempfile
@@ -16,19 +17,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exhibit.converters._benchmark import RawDocument, source_text
 from exhibit.converters._browser import HERE, NEEDED, browser_error, running_browser
-from exhibit.converters._fonts import font_hashes
-from exhibit.converters._pages import html_from_text, office_page
-from exhibit.converters._text_pdf import Block, needs_browser, print_blocks, printer_name
+from exhibit.converters._text_pdf import (
+    PAGE_BREAK,
+    Block,
+    font_hashes,
+    needs_browser,
+    print_blocks,
+    printable,
+    printer_name,
+    style,
+)
 from exhibit.engine import Limits, OneWorker
-from exhibit.engine.limits import programs_unlimited
-from exhibit.engine.programs import programs_watched
+from exhibit.engine.limits import programs_unlimited, programs_watched
 from exhibit.evidence.markup import Printable
 from exhibit.evidence.read import has_page, read_document
-from exhibit.evidence.readers import html
+from exhibit.evidence.read import printable as page_of
+from exhibit.evidence.readers.html import SUFFIXES as HTML
+from exhibit.evidence.readers.text import decode
 from exhibit.schemas.errors import DocumentError, ServiceError
 from exhibit.schemas.models import Printing
-from exhibit.storage.place import write_whole
-from exhibit.storage.scratch import scratch_folder
+from exhibit.storage.place import scratch_folder, write_whole
 
 if TYPE_CHECKING:
     from playwright.async_api import Route
@@ -188,7 +196,7 @@ def check_printers(documents: Iterable[RawDocument]) -> None:
 
 
 def _needs_page(path: Path) -> bool:
-    return path.suffix.lower() in html.SUFFIXES or has_page(path)
+    return path.suffix.lower() in HTML or has_page(path)
 
 
 class Press:
@@ -301,3 +309,50 @@ def _blocks(raw: RawDocument) -> Sequence[Block]:
 
 def _text_page(raw: RawDocument) -> str:
     return html_from_text("\n\n".join(block.text for block in _blocks(raw)))
+
+
+# ---------------------------------------------------------------- pages for the browser: a text as it stands, and a f
+
+
+def html_from_text(text: str, *, title: str = "") -> str:
+    """Return a page with the text as it stands; a title is set above it when there is one."""
+    heading = f"<h1>{html.escape(title)}</h1>" if title else ""
+    return (
+        f"<!doctype html><html lang='en'><meta charset='utf-8'><style>{style('text')}</style>"
+        f"<body>{heading}<pre>{html.escape(printable(text), quote=False)}</pre></body></html>"
+    )
+
+
+# EDGAR puts each document of a filing into an envelope of tags, which is no part of it; its page ends are tags, too.
+_ENVELOPE = re.compile(r"\A\s*<DOCUMENT>.*?<TEXT>[ \r]*\n?|</TEXT>\s*</DOCUMENT>\s*\Z", re.IGNORECASE | re.DOTALL)
+
+
+def filing(data: bytes) -> str:
+    """Return a document filed with the SEC without its envelope."""
+    try:
+        page = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        page = data.decode("cp1252", errors="replace")  # what filers wrote with
+    return _ENVELOPE.sub("", page)
+
+
+def filed_text(page: str) -> tuple[Block, ...]:
+    """Return a filing in plain text as it is printed: for a typewriter, 80 columns by 66 lines."""
+    return (Block("pre", page.replace("<PAGE>", PAGE_BREAK)),)
+
+
+_WHOLE_PAGE = "@page { margin: 0 } body { margin: 0 } img.scan { width: 210mm; height: 297mm; object-fit: contain }"
+"""A scan has its margins in the picture."""
+
+
+def office_page(path: Path) -> Printable:
+    """Return the page that a file is printed from, and the remarks of its reader."""
+    if path.suffix.lower() in HTML:
+        return Printable(decode(path))  # it has a style of its own
+    page = page_of(path)
+    if page is None:
+        document = read_document(path)
+        return Printable(html_from_text(document.text), document.notes)
+    css = style("office") + (_WHOLE_PAGE if 'class="scan"' in page.html[:200] else "")
+    head = html_from_text("").partition("<body>")[0]  # the same type as every other print has
+    return Printable(f"{head}<style>{css}</style><body>{printable(page.html)}</body></html>", page.notes)

@@ -23,7 +23,7 @@ from exhibit.schemas.errors import ServiceError, SourceError
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.exchanges import HttpError, download_deadline
 from exhibit.storage.http import HttpClient
-from exhibit.storage.scratch import scratch_folder
+from exhibit.storage.place import scratch_folder
 
 MAX_FILES = 100_000  # the largest benchmark has some thousand
 MAX_BYTES = 8 << 30  # unpacked: a benchmark of PDFs takes some hundred megabytes

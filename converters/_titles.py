@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from exhibit.engine import track
-from exhibit.evidence.align import edit_distance
+from exhibit.evidence.fold import edit_distance
 from exhibit.law.names import file_key
 from exhibit.models.llms import LLM, Completion, Prompt
 from exhibit.schemas.errors import ServiceError

@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,16 +29,6 @@ GOLD_GRADE = 3
 _GRADES = frozenset(range(5))
 _NAME = re.compile(r"[\w.-]{1,200}")
 """Ids that are file names on every system; the release's are ten hexadecimal digits."""
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add what only ACORD needs."""
-    parser.add_argument(
-        "--split",
-        choices=[*SPLITS, "all"],
-        default="all",
-        help="which queries to take (default: all that are judged); the library is the same for each",
-    )
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from exhibit.converters._benchmark import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
 from exhibit.converters._cli import main
-from exhibit.converters._pages import filed_text, filing
+from exhibit.converters._print import filed_text, filing
 from exhibit.converters._source import find_one
 from exhibit.converters._titles import join_names, unique_titles
 from exhibit.law.profile import date_of, kind_of, parties_of

@@ -5,29 +5,31 @@ python -m converters.cpr --source FOLDER --out datasets_out/cpr
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import re
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from exhibit.converters._benchmark import Benchmark, Item, Label, Quote, RawRow, Tally, read_info
-from exhibit.converters._cli import main
-from exhibit.converters._cpr.citations import Citation, citations
+from exhibit.converters._cli import add_own_flags, main
 from exhibit.converters._cpr.corpus import METHODS, Corpus, Resolution, Row
+from exhibit.converters._cpr.names import Citation, citations
 from exhibit.converters._cpr.parsing import string
 from exhibit.converters._cpr.sources import Source, candidates, load
 from exhibit.converters._patches import SHIPPED
 from exhibit.converters._source import find_one, open_source
-from exhibit.converters._web.fetch import add_fetch_arguments, policy_from
+from exhibit.converters._web.fetch import add_fetch_arguments as add_arguments
+from exhibit.converters._web.fetch import policy_from
 from exhibit.schemas.command import Parser, guarded, spelled
 from exhibit.schemas.errors import SourceError
 from exhibit.storage.place import write_whole
+
+__all__ = ["INFO", "add_arguments", "read"]
 
 INFO = read_info(__file__)
 
@@ -35,36 +37,6 @@ _UNRESOLVED = "citation to review: it gives no context"
 _NAMED = "citation of a whole document longer than ten pages: it counts for document metrics only"
 _NOT_FOUND = "cited section is not found in the document: it counts for document metrics only"
 _BRACKETS = re.compile(r"\[[^\[\]]*\]")
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add what only CPR needs; the two other modes are here to be shown by --help."""
-    parser.add_argument(
-        "--documents",
-        type=Path,
-        metavar="DIR|FILE|urls.txt",
-        help="a folder with JSON exports, PDFs or HTML, one of these files, or a list of URLs, one on each line; "
-        f"{SHIPPED}: the list that comes with the converter (default: the source's folder)",
-    )
-    add_fetch_arguments(parser)
-    other = parser.add_argument_group("other things it can do, without --out")
-    other.add_argument(
-        "--check",
-        action="store_true",
-        default=argparse.SUPPRESS,
-        help="print what each citation resolves to, write nothing; exit 1 if one resolves to no document",
-    )
-    other.add_argument(
-        "--from-search",
-        type=Path,
-        nargs="+",
-        default=argparse.SUPPRESS,
-        metavar="EXPORT.json",
-        help="make candidate questions and answers out of exported search results, for a person to edit",
-    )
-    other.add_argument(
-        "--ground-truth-out", type=Path, default=argparse.SUPPRESS, metavar="FILE.jsonl", help="where those go"
-    )
 
 
 @dataclass(frozen=True)
@@ -209,7 +181,7 @@ def _check(argv: list[str]) -> int:
     """Print a table of the citations; return 1 if one is unresolved."""
     parser = Parser(prog=spelled("python -m converters.cpr --check"))
     parser.add_argument("--source", type=Path, required=True, metavar="DIR|FILE.jsonl")
-    add_arguments(parser)
+    add_own_flags(sys.modules[__name__], parser)
     options = parser.parse_args(argv)
     with open_source(INFO, options.source) as source:
         _, entries, _ = _resolved(source, options, Tally())

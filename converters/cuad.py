@@ -9,7 +9,7 @@ import ast
 import hashlib
 import re
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -32,22 +32,6 @@ _AMBIGUOUS = re.compile(r"agreement[234](?!\d)|part ?[12](?!\d)", re.IGNORECASE)
 _AMENDMENT = re.compile(r"amend", re.IGNORECASE)
 _ALIAS = re.compile(r"\s{0,50}[(\[][^()\[\]]*[)\]]\s*")
 _COLLECTIVE = re.compile(r"\b(each|collectively|individually|together|hereinafter)\b", re.IGNORECASE)
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add what only CUAD needs."""
-    parser.add_argument(
-        "--keep-ambiguous",
-        action="store_true",
-        help="keep contracts that are one of several versions or parts (agreement2, part1 …)",
-    )
-    parser.add_argument(
-        "--titles",
-        choices=["rule", "llm"],
-        default="rule",
-        help="titles from the source's own fields (rule), or from an OpenAI-compatible server (llm: "
-        "OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL), whose replies are kept in the cache for the next run",
-    )
 
 
 @dataclass(frozen=True)

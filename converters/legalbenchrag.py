@@ -10,7 +10,7 @@ import json
 import random
 import sys
 import unicodedata
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
@@ -25,21 +25,6 @@ INFO = read_info(__file__)
 
 MINI = 194
 """How many tests of each benchmark the published sample has: as many as the smallest of them."""
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add what only LegalBench-RAG needs."""
-    parser.add_argument(
-        "--mini",
-        action="store_true",
-        help=f"only LegalBench-RAG-mini: {MINI} tests of each benchmark by the published rule, and their files",
-    )
-    parser.add_argument(
-        "--as",
-        choices=["text", "pdf"],
-        default="text",
-        help="the corpus as published, or printed with the gold carried over (default: text)",
-    )
 
 
 class _Snippet(NamedTuple):

@@ -9,9 +9,9 @@ import sys
 
 from exhibit.converters._benchmark import read_info
 from exhibit.converters._cli import main
-from exhibit.converters.squad import add_arguments, read
+from exhibit.converters.squad import read
 
-__all__ = ["INFO", "add_arguments", "read"]
+__all__ = ["INFO", "read"]
 
 INFO = read_info(__file__)
 

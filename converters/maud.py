@@ -6,7 +6,7 @@ python -m converters.maud --source maud-main --out datasets_out/maud
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -36,11 +36,6 @@ QUESTIONS = INFO.asked
 
 KNOWN_BAD = {"contract_88": "its text ends early", "contract_149": "its text is not this agreement's"}
 """What users of the release have reported of its contracts."""
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add nothing: MAUD needs no flags of its own."""
-    del parser
 
 
 @dataclass(frozen=True)

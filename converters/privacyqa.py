@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -36,16 +36,6 @@ _NO_MARK = frozenset({"", "none", "nan"})
 """The release writes None where an annotator's mark should not be considered."""
 _NUMBERED = re.compile(r"(.*?)(?<!\s)\s*_(\d+)")
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]')
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add what only PrivacyQA needs."""
-    parser.add_argument(
-        "--split",
-        choices=["train", "test", "all"],
-        default="all",
-        help="which of the source's two sets to take (default: all that is there)",
-    )
 
 
 class _Mark(NamedTuple):

@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,16 +34,6 @@ INFO = read_info(__file__)
 _ODD = re.compile(r"[^\w.-]+")
 _DIGITS = 16  # of an id that is a number
 _LONGEST = 80  # characters of a file's name
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the folder of PDFs."""
-    parser.add_argument(
-        "--documents",
-        type=Path,
-        metavar="DIR",
-        help="PDFs that the contexts are the text of, by their titles; without it the contexts are printed",
-    )
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:

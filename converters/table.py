@@ -57,30 +57,10 @@ _SLUG = re.compile(r"[a-z0-9][a-z0-9.-]*")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the columns, the documents, and what only the user can know of the table."""
+    """Add the columns, and how documents are fetched."""
     columns = parser.add_argument_group("columns", "guessed from common names when not given; '' for none")
     for role, meaning in ROLES.items():
         columns.add_argument(f"--{role}", metavar="COLUMN", help=meaning)
-    documents = parser.add_argument_group("documents")
-    documents.add_argument("--documents", type=Path, metavar="DIR", help="the folder that holds them")
-    documents.add_argument(
-        "--only-asked", action="store_true", help="leave out those of the folder that no question is about"
-    )
-    documents.add_argument(
-        "--gold-from-answers",
-        action="store_true",
-        help="where no passage is quoted: take the answer's words as gold where they stand once in their document",
-    )
-    documents.add_argument(
-        "--as", choices=["pdf", "is"], default="pdf", help="every file printed to PDF, or as it is (default: pdf)"
-    )
-    about = parser.add_argument_group("about the table")
-    about.add_argument("--sheet", metavar="NAME", help="of a workbook (default: the first that has rows)")
-    about.add_argument("--encoding", metavar="NAME", help="of a text table, such as cp1250 (default: found, and said)")
-    about.add_argument("--name", help="the bundle's short name (default: the table's)")
-    about.add_argument("--title", help="the bundle's name on the Hub (default: the short one)")
-    about.add_argument("--licence", metavar="NAME", help="such as cc-by-4.0 (default: unknown)")
-    about.add_argument("--redistributable", action="store_true", help="the licence allows to pass the documents on")
     add_fetch_arguments(parser)
 
 

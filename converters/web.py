@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-from argparse import SUPPRESS, ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -53,15 +53,8 @@ _MADE_BY = re.compile(r"^Microsoft (Word|PowerPoint|Excel) - |\.(docx?|pdf|indd|
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add what only a list of URLs needs."""
-    parser.add_argument("--column", metavar="NAME", help="the column of a table that holds the URLs (default: guessed)")
+    """Add how pages are fetched, and examples."""
     add_fetch_arguments(parser)
-    parser.add_argument(
-        "--refresh",
-        default=SUPPRESS,  # no option of a conversion: bundle.json does not have it
-        metavar="BUNDLE",
-        help="convert nothing; say what changed on a bundle's pages since, and exit 4 (more: --refresh --help)",
-    )
     parser.epilog = _EPILOG
 
 

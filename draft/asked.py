@@ -96,10 +96,12 @@ class Asker:
         for question in playbook.questions:
             seek = question.seek or question.ask[0]
             judged = self.judge(seek, [seek, *question.ask], prepared, chunks, self.thresholds.over(playbook))
-            wording = pick(question.ask, prepared.filename, playbook.name, question.name)
+            wording = pick(question.ask, prepared.entry.filename, playbook.name, question.name)
             name = f"{playbook.name}/{question.name}"
             drafts.append(
-                Draft(prepared.filename, wording, "playbook", judged.status, name, judged.spans, judged.confidence)
+                Draft(
+                    prepared.entry.filename, wording, "playbook", judged.status, name, judged.spans, judged.confidence
+                )
             )
         return drafts
 

@@ -153,7 +153,7 @@ class Work:
         if prepared.whole is None:
             raise ToolkitError(f"{path}: prepared without its structure")
         document, root = prepared.whole
-        return Worked(replace(prepared, whole=None, words=None), made_from(document, root, prepared.profile))
+        return Worked(replace(prepared, whole=None, words=None), made_from(document, root, prepared.entry.profile))
 
 
 def open_asker(thresholds: Thresholds, pipeline: Pipeline | None = None) -> Asker:
@@ -212,14 +212,14 @@ class Drafter:
         yield from (known[name] for name in paths if name in known)
 
     def _draft(self, filename: str, worked: Worked) -> Drafted:
-        prepared = replace(worked.prepared, filename=filename)
-        playbook = chosen_playbook(self._playbooks, prepared.profile)
+        prepared = replace(worked.prepared, entry=replace(worked.prepared.entry, filename=filename))
+        playbook = chosen_playbook(self._playbooks, prepared.entry.profile)
         asked = self._asker.ask(playbook, prepared) if playbook else []
         generated = self._generator.draft(prepared) if self._generator else []
         drafts = [replace(draft, filename=filename) for draft in (*worked.made, *asked, *generated)]
         text = prepared.text
         words = {draft.key: tuple(text[span.start : span.end] for span in draft.spans) for draft in drafts}
-        return Drafted(filename, prepared.profile, playbook.name if playbook else "", words, tuple(drafts))
+        return Drafted(filename, prepared.entry.profile, playbook.name if playbook else "", words, tuple(drafts))
 
     # ---------------------------------------------------------------- what was drafted before
 

@@ -14,7 +14,7 @@ from exhibit.draft.asked import Asker
 from exhibit.draft.drafts import Draft, Label, digest
 from exhibit.draft.playbook import SURE
 from exhibit.evidence import Document, locate
-from exhibit.law.words import content_words
+from exhibit.law.language import content_words
 from exhibit.models.llms import LLM, Prompt
 from exhibit.models.protocols import Vectors
 from exhibit.rag.ingest import Prepared
@@ -91,7 +91,7 @@ class Generator:
             for window in windows
         ]
         drafts: list[Draft] = []
-        document = Document(prepared.filename, prepared.text, ())
+        document = Document(prepared.entry.filename, prepared.text, ())
         for reply in self.llm.complete(prompts, max_tokens=1200, temperature=0.7):
             if reply.error:
                 self.dropped["the language model failed"] += 1
@@ -139,7 +139,7 @@ class Generator:
                 self.dropped["called unanswerable, and the document answers it"] += 1
                 return []
             status, spans, sure = judged
-            return [Draft(prepared.filename, question, "llm", status, name, spans, sure, labels)]
+            return [Draft(prepared.entry.filename, question, "llm", status, name, spans, sure, labels)]
         places = [locate(quote, document) for quote in item["quotes"] if quote.strip()]
         if not places or not all(places):
             self.dropped["a quote that is not in the document"] += 1
@@ -148,7 +148,7 @@ class Generator:
         sure = self.asker.confidence(question, [document.text[span.start : span.end] for span in found])
         status = "sure" if sure >= (self.asker.thresholds.sure or SURE) else "unsure"
         self._answers[name] = str(item.get("answer", ""))
-        return [Draft(prepared.filename, question, "llm", status, name, found, sure, labels)]
+        return [Draft(prepared.entry.filename, question, "llm", status, name, found, sure, labels)]
 
     def _distinct(self, drafts: list[Draft]) -> list[Draft]:
         """Return the drafts without those that ask what an earlier one asks."""

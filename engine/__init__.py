@@ -1,11 +1,26 @@
 """Runs a map over documents or questions: one file per way of running it, named by `--engine`."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from exhibit.engine import runners
 from exhibit.engine._crew import OneWorker
 from exhibit.engine._worker import dismiss
-from exhibit.engine.choose import add_engine_arguments, check_engine, engine_names, guarded, open_engine, positive
-from exhibit.engine.limits import Limits, add_limit_arguments, limits_from, limits_in_force, make_limits
-from exhibit.engine.outcome import Engine, Outcome
-from exhibit.engine.progress import track
+from exhibit.engine.limits import (
+    Limits,
+    add_limit_arguments,
+    is_worker,
+    limits_from,
+    limits_in_force,
+    limits_now,
+    make_limits,
+)
+from exhibit.engine.outcome import Engine, Outcome, track
+from exhibit.schemas.command import positive
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.plugins import load_plugin, plugin_names
 
 __all__ = [
     "Engine",
@@ -25,3 +40,73 @@ __all__ = [
     "positive",
     "track",
 ]
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+_USUAL = Limits()
+
+
+def open_engine(
+    wanted: str = "local", *, jobs: int | None = None, items: int | None = None, limits: Limits | None = _USUAL
+) -> Engine:
+    """Return the runner that `NAME[:ADDRESS]` names; `jobs` None is all processors it has.
+
+    A single item, where their number is told, never pays for more than one process. Work that needs no limits, as it
+    reads nothing from outside, pays for none where it has one job or one item.
+    """
+    runner, address = _runner(wanted)
+    if limits is None and (items == 1 or (jobs == 1 and not runner.takes_address)):
+        runner, address = _runner("serial")
+    elif items == 1 and runner.takes_address:
+        runner, address = _runner("local")
+    return cast(Engine, runner(jobs=1 if items == 1 else jobs, address=address, limits=limits))
+
+
+def guarded(function: Callable[[In], Out], item: In, *, limits: Limits | None = None) -> Out:
+    """Return what the function gives for one item, in a worker and within limits; raise LimitError when it passes them.
+
+    Unless told, the limits are those of the command that runs (`limits_in_force`). The first call of a process starts
+    a worker; later ones find it there. In a worker the limits of its item hold already.
+    """
+    if is_worker():
+        return function(item)
+    (outcome,) = open_engine("local", items=1, limits=limits or limits_now()).map(function, [item])
+    return outcome.unwrap()
+
+
+def check_engine(wanted: str) -> str:
+    """Return the name if there is such a runner and what it needs is installed."""
+    _runner(wanted)
+    return wanted
+
+
+def engine_names() -> list[str]:
+    """Return the names that `--engine` takes."""
+    return plugin_names(runners.__name__)
+
+
+def add_engine_arguments(parser: Any) -> None:
+    """Add --engine, --jobs and the limits of an item to a parser or a group of one."""
+    what = (
+        f"what runs the work: {', '.join(engine_names())}; ray:auto or ray:ray://HOST:10001 joins a cluster "
+        "(default: local, processes on this machine)"
+    )
+    parser.add_argument("--engine", metavar="NAME", default="local", help=what)
+    parser.add_argument("--jobs", type=positive, metavar="N", help="workers (default: all processors)")
+    add_limit_arguments(parser)
+
+
+def _runner(wanted: str) -> tuple[Any, str]:
+    name, _, address = wanted.partition(":")
+    if name not in engine_names():
+        raise ToolkitError(f"no engine {name!r}; there are {', '.join(engine_names())}")
+    try:
+        runner = load_plugin(runners.__name__, name)[0].Runner
+    except ModuleNotFoundError as error:
+        if error.name != name:  # a runner and the package it needs have the same name
+            raise
+        raise ToolkitError(f"--engine {name} needs an extra: pip install 'exhibit-rag[{name}]'") from error
+    if address and not runner.takes_address:
+        raise ToolkitError(f"--engine {name} runs on this machine and takes no address, not {address!r}")
+    return runner, address

@@ -22,9 +22,8 @@ from multiprocessing.reduction import ForkingPickler
 from multiprocessing.spawn import _fixup_main_from_name  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
-from exhibit.engine.limits import Limits, serve_within, spent_by
+from exhibit.engine.limits import Limits, end_programs, serve_within, spent_by
 from exhibit.engine.outcome import Outcome, attempt_within, worker_failed
-from exhibit.engine.programs import end_programs
 
 
 class Work(NamedTuple):

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
+import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
+from exhibit.schemas.command import add_arguments
 from exhibit.schemas.errors import LimitError
+from exhibit.schemas.parsing import read_beside
 
 SECONDS = 120.0
 """Of one document: of 200 contracts of CUAD the longest, 111 pages, is read and split in half a second."""
@@ -98,22 +101,9 @@ def limits_now() -> Limits:
     return _in_force[-1]
 
 
-def add_limit_arguments(parser: Any, **defaults: object) -> None:
+def add_limit_arguments(parser: Any) -> None:
     """Add --item-timeout and --item-memory to a parser or a group of one."""
-    parser.add_argument(
-        "--item-timeout",
-        type=seconds,
-        metavar="S",
-        help=f"seconds that one document may take before it is set aside (default: {SECONDS:g}; 0: no limit)",
-        **{"default": SECONDS, **defaults},
-    )
-    parser.add_argument(
-        "--item-memory",
-        type=natural,
-        metavar="MIB",
-        help=f"memory that one document may take before it is set aside (default: {MEMORY // _MIB}; 0: no limit)",
-        **{"default": MEMORY // _MIB, **defaults},
-    )
+    add_arguments(parser, read_beside(__file__))
 
 
 def limits_from(options: Any) -> Limits:
@@ -124,22 +114,6 @@ def limits_from(options: Any) -> Limits:
 def make_limits(seconds: float, mebibytes: int) -> Limits:
     """Return limits from the figures of the command line, where 0 is without limit."""
     return Limits(seconds or None, mebibytes * _MIB or None)
-
-
-def seconds(text: str) -> float:
-    """Read a number of seconds from the command line."""
-    number = float(text)
-    if not 0 <= number < float("inf"):
-        raise argparse.ArgumentTypeError("must be 0 or more seconds")
-    return number
-
-
-def natural(text: str) -> int:
-    """Read a whole number of at least 0 from the command line."""
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError("must be 0 or more")
-    return number
 
 
 # ---------------------------------------------------------------- in the process that does the work
@@ -263,3 +237,95 @@ def time_limited(limits: Limits, name: str) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+# ---------------------------------------------------------------- programs that a worker starts: run to their end, en
+
+
+_LOOK = 0.2
+"""Seconds between two looks, each of which takes about a millisecond."""
+LEAST = 1 << 30
+"""Bytes that programs may take in any case: a browser with an empty page has 150 MB."""
+
+
+@contextmanager
+def programs_watched(limits: Limits, name: str) -> Iterator[None]:
+    """End the largest program below this process when all together pass the limit of memory; raise LimitError then.
+
+    Linux alone tells. The block must not outlive its program: what it waits for must fail when the program is gone.
+    """
+    if limits.memory is None or sys.platform != "linux":
+        yield
+        return
+    over, stop = threading.Event(), threading.Event()
+    watch = threading.Thread(target=_watch, args=(max(limits.memory, LEAST), over, stop), daemon=True)
+    watch.start()
+    try:
+        yield
+    except Exception as error:
+        if over.is_set():
+            raise limits.large(name) from error
+        raise
+    finally:
+        stop.set()
+        watch.join()
+
+
+def _watch(most: int, over: threading.Event, stop: threading.Event) -> None:
+    while not stop.wait(_LOOK):
+        taken = {pid: _private_bytes(pid) for pid in programs_below(os.getpid())}
+        if sum(taken.values()) > most:
+            over.set()
+            with suppress(ProcessLookupError):
+                os.kill(max(taken, key=lambda pid: taken[pid]), signal.SIGKILL)
+
+
+def run_program(
+    command: Sequence[str], *, seconds: float, given: bytes = b"", environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Return what a program wrote; one that is not done in time is ended, with all that it started."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment) as process:
+        try:
+            written, said = process.communicate(given, timeout=seconds)
+        except BaseException:
+            with suppress(OSError, MemoryError):  # where what it wrote took all memory, it is ended alone
+                end_programs(process.pid)
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, written, said)
+
+
+def end_programs(pid: int) -> None:
+    """End what a process started, and what that started: a browser makes a group of its own."""
+    for program in programs_below(pid):
+        with suppress(OSError):
+            os.kill(program, signal.SIGKILL)
+
+
+def programs_below(pid: int) -> list[int]:
+    """Return the processes that a process started, and those that they started; Linux alone tells."""
+    if sys.platform != "linux":
+        return []
+    children: dict[int, list[int]] = defaultdict(list)
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError, ValueError, IndexError):
+                # the name in parentheses may hold anything: what follows its last parenthesis is plain
+                parent = (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1]
+                children[int(parent)].append(int(entry.name))
+    programs, waiting = [], [pid]
+    while waiting:
+        below = children.get(waiting.pop(), [])
+        programs += below
+        waiting += below
+    return programs
+
+
+def _private_bytes(pid: int) -> int:
+    """Return the memory that a process shares with no other, as near as the kernel tells quickly."""
+    try:
+        _, resident, shared, *_ = map(int, Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split())
+    except (OSError, ValueError):
+        return 0
+    return max(0, resident - shared) * os.sysconf("SC_PAGE_SIZE")

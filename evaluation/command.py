@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.engine import positive
+from exhibit.evaluation import terminal
 from exhibit.evaluation.cases import LABELS, labels_in_words
 from exhibit.evaluation.catalogue import catalogue, modern, parse_set
 from exhibit.evaluation.datasets import load_datasets
@@ -27,30 +28,13 @@ from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.records import summary_json
 from exhibit.evaluation.settings import Settings, parse_settings, read_config_file
 from exhibit.evaluation.targets import target_names
-from exhibit.evaluation.terminal import (
-    ALL,
-    analysis_lines,
-    comparison_lines,
-    distribution_lines,
-    flag_lines,
-    shown_metrics,
-    table_of,
-)
 from exhibit.hub.pull import fetch, is_repository, parse_address
 from exhibit.rag.config import DEFAULT, PLUGINS, preset_names
+from exhibit.schemas import command
 from exhibit.schemas.bundle import load_json
-from exhibit.schemas.command import (
-    Parser,
-    add_flags,
-    add_json,
-    documented,
-    guarded,
-    print_error,
-    print_note,
-    print_results,
-    read_flags,
-)
+from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.parsing import read_beside
 from exhibit.schemas.plugins import plugin_names
 from exhibit.schemas.run_folder import RunFolder
 
@@ -66,7 +50,7 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
     bundles = [*flags.pop("bundles", []), *flags.pop("dataset_paths", [])]
     flags |= {"dataset_paths": bundles} if bundles else {}
     if analysed:
-        print("\n".join(analysis_lines(Path(analysed), metrics=split_requests(flags.get("metrics") or ""))))
+        print("\n".join(terminal.analysis_lines(Path(analysed), metrics=split_requests(flags.get("metrics") or ""))))
         return 0
     file = flags.pop("config", None)
     told, notes = read_config_file(file) if file else ({}, [])
@@ -75,24 +59,24 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
         raise ToolkitError("\n".join(["no dataset: name one, such as datasets_out/cuad", *notes]))
     if analysed is not None:
         datasets, _ = load_datasets(with_fetched(settings).dataset_paths, settings.selection)
-        print("\n".join(distribution_lines([case.labels for one in datasets for case in one.cases])))
+        print("\n".join(terminal.distribution_lines([case.labels for one in datasets for case in one.cases])))
         return 0
-    run = evaluate(with_fetched(settings), warn=print_note, draw=draw)
-    print_results(_record(run), "\n".join(_lines(run, settings, label)), as_json=as_json)
+    run = evaluate(with_fetched(settings), warn=command.print_note, draw=draw)
+    command.print_results(_record(run), "\n".join(_lines(run, settings, label)), as_json=as_json)
     for note in run.notes:
-        print_note(note)
+        command.print_note(note)
     return _judge(run, settings)
 
 
 def _lines(run: EvaluatedRun, settings: Settings, label: str) -> Iterator[str]:
     """Yield what a person is shown of a run: one table, what was asked for beside it, and where the report is."""
     means = run.by_dataset()
-    means |= {ALL: run.summary} if len(means) > 1 else {}
-    yield table_of(means, shown_metrics(run.summary, settings.metrics))
+    means |= {terminal.ALL: run.summary} if len(means) > 1 else {}
+    yield terminal.table_of(means, terminal.shown_metrics(run.summary, settings.metrics))
     if label:
-        yield from ("", *comparison_lines(run.tables, label, metrics=settings.metrics))
+        yield from ("", *terminal.comparison_lines(run.tables, label, metrics=settings.metrics))
     if settings.flag_below is not None:
-        yield from ("", *flag_lines(run.tables, settings.flag_below))
+        yield from ("", *terminal.flag_lines(run.tables, settings.flag_below))
     folder = RunFolder(run.folder)
     for name in folder.datasets:
         if (sure := folder.confidence(name)).questions:
@@ -124,7 +108,7 @@ def _flags(words: list[str]) -> dict[str, Any]:
     known = [flag for action in parser._actions for flag in action.option_strings]
     if any(word.startswith("--") and word.partition("=")[0] not in known for word in words):
         parser.words = tuple(f"--{name.replace('_', '-')}" for name in catalogue())
-    flags = vars(parser.parse_intermixed_args(modern(words, known, print_note)))
+    flags = vars(parser.parse_intermixed_args(modern(words, known, command.print_note)))
     pairs = flags.pop("set", [])
     return {**flags, **parse_set(pairs)}
 
@@ -136,10 +120,12 @@ def _judge(run: EvaluatedRun, settings: Settings) -> int:
         return 0
     told = f"{failures.failed} of {failures.asked} questions failed and are in no mean. The first: {failures.first}"
     if failures.share <= settings.max_failures:
-        print_note(told)
+        command.print_note(told)
         return 0
     limit = f"that is {100 * failures.share:.1f}%, and --max-failures is {100 * settings.max_failures:g}%"
-    print_error(ToolkitError(f"{told}\n{limit}; ask the failed ones again with --resume --run-name {run.folder.name}"))
+    command.print_error(
+        ToolkitError(f"{told}\n{limit}; ask the failed ones again with --resume --run-name {run.folder.name}")
+    )
     return FAILED
 
 
@@ -149,15 +135,15 @@ def with_fetched(settings: Settings) -> Settings:
     for path in settings.dataset_paths:
         if is_repository(path):
             repo_id, revision = parse_address(path)
-            fetched = fetch(repo_id, revision=revision, say=print_note)
+            fetched = fetch(repo_id, revision=revision, say=command.print_note)
             path = str(fetched.folder)
             origins[path] = fetched.address
         paths.append(path)
     return settings.model_copy(update={"dataset_paths": tuple(paths), "origins": origins})
 
 
-def _parser() -> Parser:
-    parser = documented(
+def _parser() -> command.Parser:
+    parser = command.documented(
         "python evaluate_rag.py",
         __doc__,
         usage="%(prog)s BUNDLE … [flags]",
@@ -171,10 +157,10 @@ def _parser() -> Parser:
         "embedders": _listed(PLUGINS["embedder"]),
         "llms": _listed(PLUGINS["llm"]),
     }
-    for title, flags in read_flags(__file__).items():
+    for title, flags in read_beside(__file__).items():
         group: Any = parser.add_argument_group(title)
-        add_flags(group, flags, {"positive": positive}, **words)
-    add_json(group)
+        command.add_arguments(group, flags, {"positive": positive}, **words)
+    command.add_json(group)
     return parser
 
 

@@ -17,29 +17,17 @@ import numpy as np
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.metrics import about
 from exhibit.law.names import FileNames
+from exhibit.schemas.parsing import read_beside
 from exhibit.schemas.run import Confidence
 
 _EXAMPLES = 3  # names: enough to see what they look like
 _MUCH = 0.1
 """Share of the questions that may lack something before the run's last line says so."""
 
-PASSAGES = {
-    "foreign": "name files that the bundle lacks",
-    "nameless": "have no name",
-    "ambiguous": "have words that stand in several files (ambiguous)",
-    "nowhere": "have words that stand in no document",
-    "wordless": "have no words",
-}
+_WORDS = read_beside(__file__)
+PASSAGES: dict[str, str] = _WORDS["passages"]
 """What a passage may lack."""
-QUESTIONS = {
-    "gold": "no gold passage is located",
-    "some gold": "some gold is not located: passage metrics are over the rest",
-    "quote": "no words are quoted: document and answer metrics only",
-    "passages": "the reply has no passages",
-    "file": "the file of no passage is known",
-    "words": "no passage has words",
-    "answer": "the reply has no answer",
-}
+QUESTIONS: dict[str, str] = _WORDS["questions"]
 """What a question or its reply may lack."""
 
 

@@ -9,7 +9,6 @@ gold.json:        {"tests": [{"query": "…", "snippets": [{"file_path": "…", 
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections import Counter, defaultdict
@@ -17,12 +16,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from exhibit.engine import positive
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.metrics import K, Options, measure
 from exhibit.evaluation.statistics import mean
 from exhibit.schemas.bundle import read_text
-from exhibit.schemas.command import add_flags, add_json, documented, guarded, print_note, print_results, read_flags
+from exhibit.schemas.command import add_json, documented, guarded, print_note, print_results
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import parse_json
 from exhibit.storage.place import write_whole
@@ -33,20 +31,17 @@ RULE = "=" * 26
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the four metrics; return 1 after one line on what is wrong with a file."""
-    options = _parser().parse_args(argv)
+    parser = documented("python score.py", __doc__, module=__file__)
+    add_json(parser)
+    options = parser.parse_args(argv)
+    if options.k < 1:
+        parser.error(f"argument --k: {options.k} is not a whole number from 1")
     results = score(options.predictions, options.gold, k=options.k, parity=options.parity or "")
     if options.output:
         write_whole(options.output, json.dumps(results, indent=2) + "\n")
     figures = [f"{name}: {value:.4f}" for name, value in results.items()]
     print_results(results, "\n".join(["Evaluation Results:", RULE, *figures, RULE]), as_json=options.json)
     return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = documented("python score.py", __doc__)
-    add_flags(parser, read_flags(__file__), {"depth": positive})
-    add_json(parser)
-    return parser
 
 
 def score(predictions: Path, gold: Path, *, k: int = K, parity: Literal["", "seed"] = "") -> dict[str, float]:

@@ -17,21 +17,13 @@ from pathlib import Path
 from typing import IO
 
 from exhibit.engine import open_engine, track
+from exhibit.evaluation import records
 from exhibit.evaluation.cases import LABELS, Case, Chosen, Values, choices_made, describe_choices
 from exhibit.evaluation.datasets import Dataset, GoldMatch
 from exhibit.evaluation.diagnostics import Evidence, confidence_of, describe, weighted_means
 from exhibit.evaluation.metrics import Options, about, lacking, measure, needing
 from exhibit.evaluation.metrics.drm import Mismatch, pooled, totals
 from exhibit.evaluation.ranking import Lines
-from exhibit.evaluation.records import (
-    RowText,
-    breakdown,
-    row_text,
-    summary_json,
-    with_drm_means,
-    write_json,
-    write_rows,
-)
 from exhibit.evaluation.replies import Failures, Round
 from exhibit.evaluation.statistics import Column, Table, summarise
 from exhibit.law.references import ReferenceCorpus, references
@@ -67,7 +59,7 @@ class Scored:
 
     values: tuple[dict[str, Values], ...]
     """Under each metric's name one value a case, for each time that they were asked."""
-    rows: list[RowText]
+    rows: list[records.RowText]
     failed: tuple[list[int], ...]
     """For each time: 1 for a case whose reply is an error."""
     first_errors: tuple[str, ...]
@@ -98,7 +90,7 @@ class Scoring:
         everything = [case for cases in batch.times for case in cases]
         return Scored(
             values=tuple(measure(cases, self.options, names=self.names) for cases in batch.times),
-            rows=[row_text(times, batch.matches, tag=self.tag) for times in zip(*batch.times, strict=True)],
+            rows=[records.row_text(times, batch.matches, tag=self.tag) for times in zip(*batch.times, strict=True)],
             failed=tuple([int(bool(error)) for error in each] for each in errors),
             first_errors=tuple(next(filter(None, each), "") for each in errors),
             refers=any(references(case.reply.answer or "", context=case.question) for case in everything),
@@ -228,20 +220,20 @@ class Measured:
         """Write the dataset's files, now that it is known which metrics apply to the run."""
         with self._rows as file:
             file.seek(0)
-            rows = (RowText(row, Lines(*trec)) for row, trec in map(json.loads, file))
-            write_rows(self._place, rows, table, failed=failed)
-        write_json(self._place / BREAKDOWN, breakdown(table))
+            rows = (records.RowText(row, Lines(*trec)) for row, trec in map(json.loads, file))
+            records.write_rows(self._place, rows, table, failed=failed)
+        records.write_json(self._place / BREAKDOWN, records.breakdown(table))
         counts = {name: Mismatch(self._wrong[name], total) for name, total in self._counted.items()}
-        means = with_drm_means(summarise(table), pooled(counts), table)
-        write_json(self._place / EVIDENCE, self.evidence.as_json(self._dataset.name))
+        means = records.with_drm_means(summarise(table), pooled(counts), table)
+        records.write_json(self._place / EVIDENCE, self.evidence.as_json(self._dataset.name))
         if self._choices:
-            write_json(self._place / LABELS, describe_choices(self._choices))
+            records.write_json(self._place / LABELS, describe_choices(self._choices))
         pairs = zip(self._sure, self._dataset.cases, strict=True)
         told = [(sure, not case.is_impossible) for sure, case in pairs if sure is not None]
         confidence = describe(told, weighted_means(table.values, self._sure))
         if confidence is not None:
-            write_json(self._place / CONFIDENCE, confidence)
-        write_json(self._place / SUMMARY, summary_json(means))
+            records.write_json(self._place / CONFIDENCE, confidence)
+        records.write_json(self._place / SUMMARY, records.summary_json(means))
 
 
 def measure_rounds(

@@ -16,6 +16,7 @@ from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.registers import CASE_LAW, LEGISLATION
 from exhibit.evaluation.targets import TargetOptions, read_target_settings
 from exhibit.evaluation.targets._server import hide
+from exhibit.evaluation.terminal import OTHER_NAMES
 from exhibit.rag.config import DEFAULT, Config, given_settings, setting_help
 from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN, read_text
 from exhibit.schemas.errors import SourceError, ToolkitError
@@ -25,19 +26,6 @@ from exhibit.storage.place import write_whole
 
 Positive = Annotated[int, Field(ge=1)]
 
-RENAMED = {
-    "requested_metrics": "metrics",
-    "results_dir": "output_dir",
-    "num_questions": "limit",
-    "numquestions": "limit",
-    "targeturl": "target_url",
-    "top_k": "k",
-    "documents": "document_limit",
-}
-"""Keys of other tools' config files, and ours."""
-_INGESTION = {"skip_ingestion": "never", "force_ingestion": "fresh"}
-"""Keys of earlier versions, which are one now."""
-JUDGED = {"gpt_groundedness": "groundedness", "gpt_relevance": "relevance"}
 TARGET = "target_"
 """What the keys of a target's own settings begin with."""
 _DECIDING = frozenset(
@@ -152,7 +140,7 @@ class Settings(BaseModel):
     @field_validator("metrics")
     @classmethod
     def _our_names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(JUDGED.get(name, name) for name in value))
+        return tuple(dict.fromkeys(OTHER_NAMES["metrics"].get(name, name) for name in value))
 
     @field_validator("where", mode="before")
     @classmethod
@@ -234,9 +222,9 @@ def parse_settings(given: Mapping[str, Any], *, where: str = "settings") -> Sett
     pipeline = dict(given.get("pipeline") or {})
     target = dict(given.get("target_settings") or {})
     for key, value in given.items():
-        name = RENAMED.get(key, key)
-        if name in _INGESTION:
-            told |= {"ingest": _INGESTION[name]} if value in (True, "true") else {}
+        name = OTHER_NAMES["settings"].get(key, key)
+        if name in OTHER_NAMES["ingest"]:
+            told |= {"ingest": OTHER_NAMES["ingest"][name]} if value in (True, "true") else {}
         elif name.startswith(TARGET) and name != "target_settings":
             target[name.removeprefix(TARGET)] = value
         elif name in setting_help() and name not in Settings.model_fields:
@@ -276,7 +264,7 @@ def read_config_file(path: Path) -> tuple[dict[str, Any], list[str]]:
             notes.append(
                 f"{path}: testdata_path {truth!r} is no bundle; make one with python -m converters.cpr or table"
             )
-    return {RENAMED.get(key, key): value for key, value in content.items()}, notes
+    return {OTHER_NAMES["settings"].get(key, key): value for key, value in content.items()}, notes
 
 
 def same_replies(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:

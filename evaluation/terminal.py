@@ -12,28 +12,22 @@ from heapq import nsmallest
 from pathlib import Path
 from typing import Any, Literal
 
+from exhibit.evaluation import statistics
 from exhibit.evaluation.metrics import about, named, shortened
 from exhibit.evaluation.records import read_tables
-from exhibit.evaluation.statistics import (
-    Difference,
-    Estimate,
-    Overlap,
-    Table,
-    mean,
-    summarise,
-    summarise_by,
-    summarise_run,
-)
+from exhibit.evaluation.statistics import mean
 from exhibit.schemas.bundle import read_text
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.parsing import parse_toml
+from exhibit.schemas.parsing import parse_toml, read_beside
 from exhibit.schemas.run import RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 
 ALL = "ALL"
 
 
-def shown_metrics(summary: Mapping[str, Estimate | Difference], asked: Sequence[str] = ()) -> list[str]:
+def shown_metrics(
+    summary: Mapping[str, statistics.Estimate | statistics.Difference], asked: Sequence[str] = ()
+) -> list[str]:
     """Return the metrics that a table shows: those asked for, or those that tell most."""
     if asked:
         wanted = set(map(named, asked))
@@ -41,12 +35,12 @@ def shown_metrics(summary: Mapping[str, Estimate | Difference], asked: Sequence[
     return shortened(summary) or list(summary)
 
 
-def table_of(columns: Mapping[str, Mapping[str, Estimate]], metrics: Sequence[str]) -> str:
+def table_of(columns: Mapping[str, Mapping[str, statistics.Estimate]], metrics: Sequence[str]) -> str:
     """Return means with their intervals, a row a metric and a column a dataset or run."""
     return "\n".join([*_aligned(mean_rows(columns, metrics)), *mean_notes(columns)])
 
 
-def mean_rows(columns: Mapping[str, Mapping[str, Estimate]], metrics: Sequence[str]) -> list[list[str]]:
+def mean_rows(columns: Mapping[str, Mapping[str, statistics.Estimate]], metrics: Sequence[str]) -> list[list[str]]:
     """Return the cells of such a table, its head first."""
     head, scale = ["", *(_head(name, means) for name, means in columns.items())], read_scale()
     rows = []
@@ -56,7 +50,7 @@ def mean_rows(columns: Mapping[str, Mapping[str, Estimate]], metrics: Sequence[s
     return [head, *rows]
 
 
-def mean_notes(columns: Mapping[str, Mapping[str, Estimate]]) -> list[str]:
+def mean_notes(columns: Mapping[str, Mapping[str, statistics.Estimate]]) -> list[str]:
     """Return what a reader of such a table must know: how means of datasets are taken, and what failed."""
     lines = []
     if any(_datasets(means) > 1 for means in columns.values()):
@@ -68,7 +62,7 @@ def mean_notes(columns: Mapping[str, Mapping[str, Estimate]]) -> list[str]:
     return lines
 
 
-def cell(name: str, estimate: Estimate | None, bands: Bands | None = None) -> str:
+def cell(name: str, estimate: statistics.Estimate | None, bands: Bands | None = None) -> str:
     """Return a mean, its interval in brackets, its standard deviation, what it is taken over, what failed, its band."""
     failed = f", {estimate.errors} failed" if estimate and estimate.errors else ""
     if estimate is None or estimate.mean is None:
@@ -83,12 +77,12 @@ def cell(name: str, estimate: Estimate | None, bands: Bands | None = None) -> st
     return f"{mean}{ends}{std}{spread} ({over}{failed}){band}"
 
 
-def _head(name: str, means: Mapping[str, Estimate]) -> str:
+def _head(name: str, means: Mapping[str, statistics.Estimate]) -> str:
     datasets = _datasets(means)
     return f"{name} (mean of {datasets} datasets)" if datasets > 1 else name
 
 
-def _datasets(means: Mapping[str, Estimate]) -> int:
+def _datasets(means: Mapping[str, statistics.Estimate]) -> int:
     return max((estimate.datasets for estimate in means.values()), default=1)
 
 
@@ -107,7 +101,7 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 # ---------------------------------------------------------------- two runs
 
 
-def is_regression(name: str, difference: Difference, asked: Sequence[str] = ()) -> bool:
+def is_regression(name: str, difference: statistics.Difference, asked: Sequence[str] = ()) -> bool:
     """Return whether a metric is worse by more than chance; one that depends on the machine only where it is asked."""
     if not about(name).gate and name not in asked:
         return False
@@ -115,12 +109,16 @@ def is_regression(name: str, difference: Difference, asked: Sequence[str] = ()) 
     return change is not None and difference.beyond_chance and about(name).improves(change) is False
 
 
-def diff_lines(differences: Mapping[str, Difference], metrics: Sequence[str], overlap: Overlap) -> list[str]:
+def diff_lines(
+    differences: Mapping[str, statistics.Difference], metrics: Sequence[str], overlap: statistics.Overlap
+) -> list[str]:
     """Return two runs' table in lines, and what is not compared."""
     return [*_aligned(diff_rows(differences, metrics, overlap)), *not_compared(overlap)]
 
 
-def diff_rows(differences: Mapping[str, Difference], metrics: Sequence[str], overlap: Overlap) -> list[list[str]]:
+def diff_rows(
+    differences: Mapping[str, statistics.Difference], metrics: Sequence[str], overlap: statistics.Overlap
+) -> list[list[str]]:
     """Return a row a metric: before, after, the change with its interval, n, and an arrow where it is beyond chance.
 
     The first row is how many questions failed: more than before is worse, whatever the means of the others are.
@@ -139,14 +137,14 @@ def diff_rows(differences: Mapping[str, Difference], metrics: Sequence[str], ove
     return rows
 
 
-def _failures(overlap: Overlap) -> list[str]:
+def _failures(overlap: statistics.Overlap) -> list[str]:
     change = overlap.failed_after - overlap.failed_before
     told = "=" if not change else "▲ worse" if change > 0 else "▼ better"
     row = ["failed questions ↓", str(overlap.failed_before), str(overlap.failed_after), f"{change:+d}"]
     return [*row, str(overlap.asked), told]
 
 
-def not_compared(overlap: Overlap) -> list[str]:
+def not_compared(overlap: statistics.Overlap) -> list[str]:
     """Return what is not compared: questions that one run did not ask, or did not get an answer to."""
     lines = []
     if overlap.answered < overlap.asked:
@@ -157,7 +155,7 @@ def not_compared(overlap: Overlap) -> list[str]:
     return lines
 
 
-def _told(name: str, difference: Difference) -> str:
+def _told(name: str, difference: statistics.Difference) -> str:
     change = difference.mean or 0.0
     if not change:
         return "="
@@ -172,8 +170,8 @@ Band = Literal["Good", "Acceptable", "Poor"]
 
 DEFAULT = Path(__file__).with_name("bands.toml")
 _DATASETS = "datasets"
-_OTHER_NAMES = {"gpt_groundedness": "groundedness", "gpt_relevance": "relevance"}
-"""Names that other tools' files have for our metrics."""
+OTHER_NAMES: dict[str, dict[str, str]] = read_beside(__file__, "other_tools.toml")
+"""Names that other tools, and earlier versions, have for our metrics and settings."""
 _BOUND = re.compile(r"\s*(>=|<=|>|<)\s*(-?[0-9]+(?:\.[0-9]+)?)\s*")
 _SIGNS: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
@@ -257,7 +255,7 @@ def _read(content: Any, file: Path, under: str) -> dict[str, Bands]:
         good, poor = (Bound.parse(told[key], where=f"{where}.{key}") for key in ("good", "poor"))
         if good.sign[0] == poor.sign[0]:
             raise ToolkitError(f"{where}: good and poor lie on the same side ({good}, {poor})")
-        bands[_OTHER_NAMES.get(str(name), str(name))] = Bands(good, poor)
+        bands[OTHER_NAMES["metrics"].get(str(name), str(name))] = Bands(good, poor)
     return bands
 
 
@@ -273,8 +271,8 @@ def analysis_lines(folder: Path, *, metrics: Sequence[str] = ()) -> list[str]:
     """Return what a finished run was asked, how it did in all and by each kind of question, and where it did worst."""
     run = RunFolder(folder)
     tables = read_tables(run)
-    columns = {table.name: summarise(table) for table in tables}
-    columns |= {ALL: summarise_run(tables)} if len(tables) > 1 else {}
+    columns = {table.name: statistics.summarise(table) for table in tables}
+    columns |= {ALL: statistics.summarise_run(tables)} if len(tables) > 1 else {}
     names = shown_metrics({name: one for means in columns.values() for name, one in means.items()}, metrics)
     asked = sum(len(table.ids) for table in tables)
     failed = sum(table.errors for table in tables)
@@ -302,21 +300,21 @@ def distribution_lines(labels: Sequence[Mapping[str, Any]]) -> list[str]:
     return lines
 
 
-def comparison_lines(tables: Sequence[Table], label: str, *, metrics: Sequence[str] = ()) -> list[str]:
+def comparison_lines(tables: Sequence[statistics.Table], label: str, *, metrics: Sequence[str] = ()) -> list[str]:
     """Return one table with a column for each value of a label; raise where no question has it."""
     having = [table for table in tables if any(labels.get(label) is not None for labels in table.labels)]
     if not having:
         seen = ", ".join(dict.fromkeys(name for table in tables for labels in table.labels for name in labels))
         raise ToolkitError(f"no question has a label {label!r}; there are {seen or 'none'}")
-    columns: dict[str, Mapping[str, Estimate]] = {}
+    columns: dict[str, Mapping[str, statistics.Estimate]] = {}
     for table in having:
         sizes = Counter(_value(labels, label) for labels in table.labels)
-        for value, means in summarise_by(table, label).items():
+        for value, means in statistics.summarise_by(table, label).items():
             name = value or _WITHOUT
             head = f"{table.name}: {name}" if len(having) > 1 else name
             columns[f"{head} ({_count(sizes[name], 'question')})"] = means
         if len(having) == 1:
-            columns[f"{ALL} ({_count(len(table.ids), 'question')})"] = summarise(table)
+            columns[f"{ALL} ({_count(len(table.ids), 'question')})"] = statistics.summarise(table)
     names = shown_metrics({name: one for means in columns.values() for name, one in means.items()}, metrics)
     told = [name for name in names if any(m.get(name) and m[name].mean is not None for m in columns.values())]
     return table_of(columns, told).splitlines()
@@ -337,7 +335,7 @@ def kinds_of(labels: Sequence[Mapping[str, Any]]) -> list[str]:
     return sorted(kinds, key=lambda name: name != SOURCE_TYPE)
 
 
-def flag_lines(tables: Sequence[Table], below: float) -> list[str]:
+def flag_lines(tables: Sequence[statistics.Table], below: float) -> list[str]:
     """Return which answers are flagged for review, or that no reply tells how sure it is."""
     told = [value for table in tables for value in table.values.get("flagged", ()) if value is not None]
     if not told:
@@ -346,13 +344,13 @@ def flag_lines(tables: Sequence[Table], below: float) -> list[str]:
     return lines + [f"  {name}: {', '.join(ids)}" for name, ids in _flags(tables) if ids]
 
 
-def _flagged(tables: Sequence[Table]) -> list[str]:
+def _flagged(tables: Sequence[statistics.Table]) -> list[str]:
     if not any(value is not None for table in tables for value in table.values.get("flagged", ())):
         return []
     return ["", "FLAGGED FOR REVIEW", *(f"{name}: {', '.join(ids) or 'none'}" for name, ids in _flags(tables))]
 
 
-def _flags(tables: Iterable[Table]) -> Iterator[tuple[str, list[str]]]:
+def _flags(tables: Iterable[statistics.Table]) -> Iterator[tuple[str, list[str]]]:
     for table in tables:
         flags = table.values.get("flagged", ())
         ids = [str(id) for id, flag in zip(table.ids, flags, strict=False) if flag]
@@ -364,7 +362,7 @@ def _verdicts(run: RunFolder) -> list[str]:
     return [f"  {verdict:<28} {count:>6}" for verdict, count in counts.most_common()]
 
 
-def _weakest(tables: Sequence[Table], run: RunFolder) -> list[str]:
+def _weakest(tables: Sequence[statistics.Table], run: RunFolder) -> list[str]:
     """Return the questions with the lowest mean of the shares that tell of the answer, else of the retrieval."""
     names = dict.fromkeys(name for table in tables for name in table.values)
     shares = [name for name in names if about(name).unit == "share" and about(name).better == "more"]

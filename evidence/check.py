@@ -12,9 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from exhibit.engine import add_limit_arguments, limits_from, limits_in_force
-from exhibit.evidence.align import align
 from exhibit.evidence.document import Document, Span
-from exhibit.evidence.fold import fold
+from exhibit.evidence.fold import align, fold
 from exhibit.evidence.guard import read_within
 from exhibit.evidence.locate import MIN_SIMILARITY
 from exhibit.schemas.bundle import Question

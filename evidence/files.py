@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import tomllib
 import zipfile
 import zlib
 from collections import Counter
@@ -21,20 +22,7 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _SHARED = frozenset("‘’“”„‚–—…•§©®°·€£«»†‡™½¼¾\u00a0")
-_LETTERS = (
-    ("cp1252", "àâæçèéêëîïôùûüÿœ"),  # French
-    ("cp1252", "äöüß"),  # German
-    ("cp1252", "áéíóúüñçãõâêôàªº¿¡"),  # Spanish, Portuguese
-    ("cp1252", "àèéìíîòóùú"),  # Italian
-    ("cp1252", "åäöæøéðþáíóúý"),  # the Nordic languages
-    ("cp1250", "áčďéěíňóřšťúůýžäľĺŕô"),  # Czech, Slovak
-    ("cp1250", "ąćęłńóśźż"),  # Polish
-    ("cp1250", "áéíóöőúüű"),  # Hungarian
-    ("cp1250", "čćđšž"),  # Croatian, Slovene
-    ("cp1251", "абвгдежзийклмнопрстуфхцчшщъыьэюяёіїєґў№"),  # Cyrillic
-    ("iso8859_2", "áčďéěíňóřšťúůýžäľĺŕôąćęłńśźż"),
-)
-"""Letters beyond ASCII that languages are written with, by the code page for them; the first of equals is taken."""
+_LETTERS = tomllib.loads(Path(__file__).with_name("letters.toml").read_text(encoding="utf-8"))["letters"]
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _MOST_CONTROLS = 0.01
 """Share of control characters above which bytes are no text: in text there are none but for a stray one."""
@@ -137,6 +125,12 @@ def part(archive: zipfile.ZipFile, name: str) -> bytes | None:
         return archive.read(name)
     except KeyError:
         return None
+
+
+def parsed(archive: zipfile.ZipFile, name: str) -> Any:
+    """Return the root of an XML part of an archive, or None where it has none of that name."""
+    data = part(archive, name)
+    return None if data is None else parse(data)
 
 
 def head_of(path: Path, size: int = 8, *, kind: str = "", starts: tuple[bytes, ...] = ()) -> bytes:

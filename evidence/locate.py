@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
-from exhibit.evidence.align import align
 from exhibit.evidence.document import Document, Span
-from exhibit.evidence.fold import Fold, fold
+from exhibit.evidence.fold import Fold, align, fold
 from exhibit.schemas.layout import HOWS, How, quote_parts
 
 MIN_SIMILARITY = 0.95  # as the definition of a located quote has it

@@ -137,6 +137,24 @@ def section(title: str, paragraphs: Iterable[str]) -> str:
     return f"<section>{paragraph(title, 'h2')}{''.join(lines)}</section>" if lines else ""
 
 
+def office_page(
+    body: str,
+    *,
+    header: Iterable[str],
+    footer: Iterable[str],
+    changes: int,
+    comments: Sequence[str],
+    footnotes: Iterable[str] = (),
+) -> Printable:
+    """Return a text between its headers and footers, each line once, with its footnotes and comments at its end."""
+    edges = {kind: dict.fromkeys(filter(str.strip, lines)) for kind, lines in (("header", header), ("footer", footer))}
+    top, bottom = (f"<{kind}>{''.join(map(paragraph, each))}</{kind}>" if each else "" for kind, each in edges.items())
+    notes = [f"tracked changes taken as accepted: {changes}"] if changes else []
+    notes += [f"comments set at its end: {len(comments)}"] if comments else []
+    ends = section("Footnotes", footnotes) + section("Comments", comments)
+    return Printable(top + body + ends + bottom, tuple(notes))
+
+
 def fragment(page: str) -> str:
     """Return what a whole HTML page shows, to be set into another page: no scripts, styles, frames or refreshes.
 

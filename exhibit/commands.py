@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
+from exhibit.schemas.parsing import read_beside
 from exhibit.schemas.plugins import plugin_names
 
 PROGRAM = "exhibit"
@@ -24,7 +23,7 @@ class Verb(NamedTuple):
     """What the function wants in front of the user's own words."""
 
 
-_TOLD: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_TOLD: dict[str, Any] = read_beside(__file__)
 VERBS = {name: Verb(**told) for name, told in _TOLD["verbs"].items()}
 EXIT_CODES: dict[int, str] = {int(code): told for code, told in _TOLD["exit_codes"].items()}
 FLAGS: dict[str, str] = _TOLD["flags"]

@@ -24,13 +24,14 @@ from packaging.requirements import Requirement
 from exhibit.schemas import __version__
 from exhibit.schemas.command import add_json, documented, guarded, print_results, spelled
 from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.parsing import read_beside
 from exhibit.schemas.plugins import load_plugin
 from exhibit.schemas.secrets import scrubbed
 from exhibit.storage.cache import cache_folder
 
 DISTRIBUTION = "exhibit-rag"
 OLDEST = (3, 11)  # Python, as pyproject.toml has it
-GIVES: dict[str, str] = tomllib.loads(Path(__file__).with_name("extras.toml").read_text(encoding="utf-8"))
+GIVES: dict[str, str] = read_beside(__file__, "extras.toml")
 """What each extra of the project is for."""
 OWN = frozenset({"bench", "dev", "interop", "test", "train"})
 """Extras that only a checkout can use: the wheel has no tests, benchmarks or training."""
@@ -159,7 +160,7 @@ def _browser() -> tuple[State, str]:
 def _fonts() -> tuple[State, str]:
     if not import_module("exhibit.converters._browser").HERE:
         return "absent", "those of Chinese, Japanese and Korean come with exhibit-rag[print]"
-    return "ok", f"{len(import_module('exhibit.converters._fonts').font_hashes())}, with the project"
+    return "ok", f"{len(import_module('exhibit.converters._text_pdf').font_hashes())}, with the project"
 
 
 def _ocr() -> tuple[State, str]:

@@ -9,23 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from exhibit.bundles import Bundle, html_link, html_paragraphs, html_table
+from exhibit.evaluation import terminal
 from exhibit.evaluation.command import with_fetched
 from exhibit.evaluation.evaluate import evaluate as evaluate_run
 from exhibit.evaluation.records import read_tables
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.statistics import Difference, Overlap, overlap
 from exhibit.evaluation.statistics import compare as compare_tables
-from exhibit.evaluation.terminal import (
-    ALL,
-    diff_lines,
-    diff_rows,
-    is_regression,
-    mean_notes,
-    mean_rows,
-    not_compared,
-    shown_metrics,
-    table_of,
-)
 from exhibit.schemas.command import print_note
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import REPORT, Means, RunQuestion
@@ -67,19 +57,21 @@ class Run(RunFolder):
         return _frame(rows, index=["metric", "dataset"])
 
     def __repr__(self) -> str:
-        return "\n".join([table_of(self._columns(), self._metrics()), *self._failed(), f"report: {self.report}"])
+        return "\n".join(
+            [terminal.table_of(self._columns(), self._metrics()), *self._failed(), f"report: {self.report}"]
+        )
 
     def _repr_html_(self) -> str:
         columns = self._columns()
-        told = html_paragraphs([*mean_notes(columns), *self._failed()])
-        return html_table(mean_rows(columns, self._metrics())) + told + html_link(self.report, "the report")
+        told = html_paragraphs([*terminal.mean_notes(columns), *self._failed()])
+        return html_table(terminal.mean_rows(columns, self._metrics())) + told + html_link(self.report, "the report")
 
     def _columns(self) -> dict[str, Means]:
         means = {name: self.means_of(name) for name in self.datasets}
-        return means | ({ALL: self.means} if len(means) > 1 else {})
+        return means | ({terminal.ALL: self.means} if len(means) > 1 else {})
 
     def _metrics(self) -> list[str]:
-        return shown_metrics(self.means, self.asked)
+        return terminal.shown_metrics(self.means, self.asked)
 
     def _failed(self) -> list[str]:
         errors = [row.reply.error for row in self.rows if row.reply.error]
@@ -112,15 +104,15 @@ class Comparison:
     @property
     def regressions(self) -> list[str]:
         """The metrics that are worse beyond chance."""
-        return [name for name, difference in self.differences.items() if is_regression(name, difference)]
+        return [name for name, difference in self.differences.items() if terminal.is_regression(name, difference)]
 
     def __repr__(self) -> str:
-        return "\n".join(diff_lines(self.differences, shown_metrics(self.differences), self.overlap))
+        return "\n".join(terminal.diff_lines(self.differences, terminal.shown_metrics(self.differences), self.overlap))
 
     def _repr_html_(self) -> str:
-        rows = diff_rows(self.differences, shown_metrics(self.differences), self.overlap)
+        rows = terminal.diff_rows(self.differences, terminal.shown_metrics(self.differences), self.overlap)
         worse = [f"worse beyond chance: {', '.join(self.regressions)}"] if self.regressions else []
-        return html_table(rows) + html_paragraphs([*not_compared(self.overlap), *worse])
+        return html_table(rows) + html_paragraphs([*terminal.not_compared(self.overlap), *worse])
 
 
 def compare(first: Run | Path | str, second: Run | Path | str) -> Comparison:

@@ -7,7 +7,9 @@ So the documents are here a second time, uncompressed: the Hub's storage keeps e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -16,11 +18,12 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import yaml
 
 from exhibit.engine import Engine, track
 from exhibit.evidence import read_document
 from exhibit.schemas.bundle import CORPUS
-from exhibit.schemas.models import BundleInfo, DocumentEntry, Gold, Row
+from exhibit.schemas.models import BundleInfo, DocumentEntry, Gold, Licence, Row
 from exhibit.storage.locations import Location, Remote, fetched, read_start
 from exhibit.storage.upload import Out
 
@@ -31,35 +34,16 @@ _SHARD_BYTES = 500 << 20
 """The size of a file that `datasets` itself uploads in."""
 
 _PDF = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-_SPANS = pa.list_(pa.list_(pa.int64()))
+_TEXT, _NUMBER = pa.string(), pa.int64()
+_SPANS = pa.list_(pa.list_(_NUMBER))
+_CONTEXTS = pa.list_(pa.struct([("filename", _TEXT), ("text", _TEXT)]))
 QUESTIONS = pa.schema(
-    [
-        ("id", pa.int64()),
-        ("question", pa.string()),
-        ("answer", pa.string()),
-        ("is_impossible", pa.bool_()),
-        ("contexts", pa.list_(pa.struct([("filename", pa.string()), ("text", pa.string())]))),
-    ]
+    {"id": _NUMBER, "question": _TEXT, "answer": _TEXT, "is_impossible": pa.bool_(), "contexts": _CONTEXTS}
 )
-_GOLD = [
-    ("id", pa.int64()),
-    ("context", pa.int64()),
-    ("filename", pa.string()),
-    ("pages", pa.list_(pa.int64())),
-    ("spans", _SPANS),
-    ("alternatives", pa.list_(_SPANS)),
-    ("how", pa.string()),
-    ("score", pa.float64()),
-]
-_CORPUS = [
-    ("filename", pa.string()),
-    ("title", pa.string()),
-    ("pages", pa.int64()),
-    ("characters", pa.int64()),
-    ("source", pa.string()),
-    ("licence", pa.string()),
-    ("text", pa.string()),
-]
+_PLACE = {"filename": _TEXT, "pages": pa.list_(_NUMBER), "spans": _SPANS, "alternatives": pa.list_(_SPANS)}
+GOLD = {"id": _NUMBER, "context": _NUMBER, **_PLACE, "how": _TEXT, "score": pa.float64()}
+_COUNTED = {"filename": _TEXT, "title": _TEXT, "pages": _NUMBER, "characters": _NUMBER}
+_CORPUS = {**_COUNTED, "source": _TEXT, "licence": _TEXT, "text": _TEXT}
 
 
 @dataclass(frozen=True)
@@ -125,7 +109,7 @@ def _write(folder: Path, name: str, schema: Any, records: Iterable[dict[str, Any
 # ---------------------------------------------------------------- gold
 
 
-def gold_schema(gold: Iterable[Gold], columns: Iterable[tuple[str, Any]] = _GOLD) -> Any:
+def gold_schema(gold: Iterable[Gold], columns: Mapping[str, Any] = GOLD) -> Any:
     """Return the columns of the gold; `labels` is a struct of every label that some line has, in the narrowest type."""
     kinds: dict[str, set[type]] = {}
     for line in gold:
@@ -133,7 +117,7 @@ def gold_schema(gold: Iterable[Gold], columns: Iterable[tuple[str, Any]] = _GOLD
             kinds.setdefault(name, set()).update(() if value is None else (type(value),))
     labels = pa.struct([(name, _label_type(kind)) for name, kind in kinds.items()])
     # a struct without fields cannot be stored
-    return pa.schema([*columns, ("labels", labels)] if kinds else columns)
+    return pa.schema({**columns, "labels": labels} if kinds else columns)
 
 
 def _label_type(kinds: set[type]) -> Any:
@@ -146,7 +130,7 @@ def _label_type(kinds: set[type]) -> Any:
 
 def gold_records(gold: Sequence[Gold]) -> Iterator[dict[str, Any]]:
     """Yield the lines as records that fit `gold_schema`."""
-    labels = gold_schema(gold, ()).types[:1]
+    labels = gold_schema(gold, {}).types[:1]
     texts = {field.name for kind in labels for field in kind if pa.types.is_string(field.type)}
     for line in gold:
         told = {
@@ -161,7 +145,7 @@ def gold_records(gold: Sequence[Gold]) -> Iterator[dict[str, Any]]:
 def _write_corpus(bundle: BundleInfo, out: Out, engine: Engine, texts: Path | None) -> Config:
     files = [out.file(f"{CORPUS}/{document.filename}") for document in bundle.documents]
     pdfs = any(_is_pdf(file) for file in files)
-    schema = pa.schema([*_CORPUS, ("pdf", _PDF)] if pdfs else _CORPUS)
+    schema = pa.schema({**_CORPUS, "pdf": _PDF} if pdfs else _CORPUS)
     writer = _Shards(out.folder / PARQUET, schema, finished=out.send)
     tracked = track(_contents(files, engine, texts), total=len(files), label="tables")
     for document, file, content in zip(bundle.documents, files, tracked, strict=True):
@@ -278,3 +262,91 @@ def _feature(kind: Any) -> dict[str, Any]:
         return {"list": features(item)}
     inner = _feature(item)
     return {"list": inner.get("dtype", inner)}
+
+
+# ---------------------------------------------------------------- the card's head: what the Hub indexes, and the conf
+
+
+LICENCES = frozenset(Path(__file__).with_name("licences.txt").read_text(encoding="ascii").split())
+"""The identifiers that the Hub knows for data; it refuses a card with another."""
+
+
+def head(
+    bundle: BundleInfo, configs: Sequence[Config], *, tags: Sequence[str], annotations: Sequence[str], derived: str
+) -> str:
+    """Return the YAML between the card's dashes."""
+    asked = bundle.counts.questions > 0
+    paged = any(document.pages for document in bundle.documents)
+    fields: dict[str, Any] = {
+        **_licence(bundle.licence),
+        "language": ["en"],
+        "multilinguality": ["monolingual"],
+        "pretty_name": bundle.title,
+        "task_categories": ["question-answering", "text-retrieval"] if asked else ["text-retrieval"],
+        "task_ids": ["closed-domain-qa", "document-retrieval"] if asked else ["document-retrieval"],
+    }
+    if annotations:
+        fields["annotations_creators"] = list(annotations)
+    if derived:
+        fields["source_datasets"] = [f"extended|other-{derived}"]
+    words = [*tags, "rag", "retrieval-augmented-generation", *(["pdf"] if paged else [])]
+    fields["tags"] = list(dict.fromkeys(words))
+    fields["size_categories"] = [size_category(bundle.counts.questions or bundle.counts.documents)]
+    fields["configs"] = [_config(config, default=not index) for index, config in enumerate(configs)]
+    fields["dataset_info"] = [
+        {
+            "config_name": config.name,
+            "features": config.features,
+            "splits": [{"name": "train", "num_bytes": config.bytes, "num_examples": config.rows}],
+        }
+        for config in configs
+    ]
+    return dump(fields)
+
+
+def size_category(rows: int) -> str:
+    """Return the Hub's name for a number of rows."""
+    names = ["n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M"]
+    return names[min(max(len(str(rows)) - 3, 0), len(names) - 1)]
+
+
+def _config(config: Config, *, default: bool) -> dict[str, Any]:
+    return {
+        "config_name": config.name,
+        **({"default": True} if default else {}),
+        "data_files": [{"split": "train", "path": config.path}],
+    }
+
+
+def _licence(licence: Licence) -> dict[str, str]:
+    """Return the licence by the Hub's identifier, or as `other` with a name that the Hub takes."""
+    if licence.id in LICENCES - {"other"}:
+        return {"license": licence.id}
+    name = re.sub(r"[^a-z0-9.]+", "-", licence.name.lower()).strip("-.") or "unnamed"
+    link = {"license_link": licence.url} if licence.url else {}
+    return {"license": "other", "license_name": name, **link}
+
+
+_PLAIN = re.compile(r"(?!(?:true|false|yes|no|on|off|null|y|n)$)[a-z][a-z0-9_]*", re.IGNORECASE)
+
+
+class _Quoting(yaml.SafeDumper):
+    """Quotes every text that could be read as something else."""
+
+    def ignore_aliases(self, _: Any) -> bool:
+        """Write what is there twice in full."""
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    whole = re.sub("[\ud800-\udfff]", "\ufffd", text)
+    return dumper.represent_str(whole) if _PLAIN.fullmatch(text) else dumper.represent_scalar(_STRING, whole, style='"')
+
+
+_STRING = "tag:yaml.org,2002:str"
+_Quoting.add_representer(str, _text)
+
+
+def dump(value: dict[str, Any]) -> str:
+    """Return a mapping as YAML, in its own order."""
+    return str(yaml.dump(value, Dumper=_Quoting, sort_keys=False, allow_unicode=True, width=math.inf))

@@ -1,8 +1,12 @@
-"""A bundle in other people's formats: `python -m schemas.export datasets_out/cuad --to beir --out beir/cuad`."""
+"""A bundle in other people's formats.
+
+examples:
+  python -m schemas.export datasets_out/cuad --to parquet --out out/cuad-parquet
+  python -m schemas.export datasets_out/cuad --to legalbenchrag --out out/cuad-lbr
+"""
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from pathlib import Path
@@ -11,7 +15,7 @@ from typing import cast
 from exhibit.hub import exports
 from exhibit.hub.exports import Export, Format
 from exhibit.schemas import __version__
-from exhibit.schemas.command import Parser, add_json, guarded, print_results, spelled
+from exhibit.schemas.command import add_json, documented, guarded, print_results
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.plugins import load_plugin, plugin_names
 from exhibit.storage.bundle import open_bundle
@@ -62,26 +66,8 @@ def _listing(folder: Path) -> list[str]:
 @guarded("stopped; nothing was written")
 def main(argv: list[str] | None = None) -> int:
     """Export: argv -> bundle -> format -> folder, renamed into place -> one summary."""
-    parser = Parser(
-        prog=spelled("python -m schemas.export"),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="A bundle in other people's formats.",
-        epilog=spelled(
-            "examples:\n"
-            "  python -m schemas.export datasets_out/cuad --to parquet --out out/cuad-parquet\n"
-            "  python -m schemas.export datasets_out/cuad --to legalbenchrag --out out/cuad-lbr"
-        ),
-    )
-    parser.add_argument("bundle", type=Path, metavar="DIR", help="a bundle's folder")
+    parser = documented("python -m schemas.export", __doc__, module=__file__)
     parser.add_argument("--to", choices=format_names(), required=True, help="the format")
-    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="where the files go")
-    parser.add_argument(
-        "--texts",
-        type=Path,
-        metavar="FOLDER",
-        help="the documents' texts, as python -m evidence.text wrote them; without it the documents are read again",
-    )
-    parser.add_argument("--force", action="store_true", help="replace an earlier export")
     add_json(parser)
     options = parser.parse_args(argv)
     done = export(options.bundle, options.to, options.out, texts=options.texts, force=options.force)

@@ -40,13 +40,14 @@ from exhibit.hub._commit import (
     contents_of,
     find_pull_request,
     listing,
+    load_lines,
+    metadata_of,
     send,
     set_tag,
 )
-from exhibit.hub._loading import load_lines, metadata_of
 from exhibit.hub._remote import KIND, Hub, HubError, State, is_unreachable
 from exhibit.schemas.bundle import CARD, CORPUS, INFO, read_info
-from exhibit.schemas.command import Parser, add_json, guarded, print_note, print_results, spelled
+from exhibit.schemas.command import add_json, documented, guarded, print_note, print_results
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import BundleInfo
 
@@ -277,7 +278,8 @@ def _report(hub: Hub, root: Path, sent: Sent, options: argparse.Namespace) -> No
 @guarded("stopped; run the same command again: it looks first what has arrived")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; exit 1 with one line on what to do when it cannot be done."""
-    parser = _parser()
+    parser = documented("python -m hub.publish", __doc__, module=__file__)
+    add_json(parser)
     options = parser.parse_args(argv)
     if options.create_pr and options.tag:
         parser.error("--tag needs a commit, and a pull request is none yet: tag it after it is merged")
@@ -288,52 +290,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.json:
         print_results(published._asdict(), "", as_json=True)
     return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    what, _, examples = (__doc__ or "").partition("\n\n")
-    parser = Parser(
-        prog=spelled("python -m hub.publish"),
-        description=what,
-        epilog=spelled(f"examples:\n{examples}"),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("bundle", type=Path, metavar="DIR", help="a bundle's folder")
-    parser.add_argument(
-        "--repo-id", required=True, metavar="OWNER/NAME", help="the dataset on the Hub; made when missing"
-    )
-    parser.add_argument(
-        "--private", action="store_true", help="make a new dataset private; one that is there stays as it is"
-    )
-    parser.add_argument("--revision", metavar="BRANCH", help="commit to this branch (default: main); made when missing")
-    parser.add_argument(
-        "--tag", metavar="NAME", help="set a tag on the commit, such as v1; an existing tag is not moved"
-    )
-    parser.add_argument(
-        "--message", metavar="TEXT", help="what the commit says (default: Publish and the folder's name)"
-    )
-    parser.add_argument("--create-pr", action="store_true", help="open a pull request instead of committing")
-    parser.add_argument("--dry-run", action="store_true", help="show what would be sent and changed; send nothing")
-    corpus = parser.add_mutually_exclusive_group()
-    corpus.add_argument(
-        "--include-corpus", action="store_true", default=True, help="with the documents under corpus/ (default)"
-    )
-    corpus.add_argument(
-        "--no-corpus",
-        dest="include_corpus",
-        action="store_false",
-        help="questions and gold alone; they quote the documents",
-    )
-    parser.add_argument(
-        "--i-have-the-rights",
-        action="store_true",
-        help="publish although the source's licence does not allow everybody to",
-    )
-    parser.add_argument(
-        "--as-drafted", action="store_true", help="publish drafted questions that no person has reviewed, as such"
-    )
-    add_json(parser)
-    return parser
 
 
 if __name__ == "__main__":

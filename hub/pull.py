@@ -23,10 +23,10 @@ from pathlib import Path
 from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
 from exhibit.engine import track
-from exhibit.hub._loading import unaddressed
+from exhibit.hub._commit import unaddressed
 from exhibit.hub._remote import KIND, TRANSPORT, Hub, HubError, Say, root_cause
 from exhibit.schemas.bundle import CARD, CORPUS, INFO, read_info
-from exhibit.schemas.command import Parser, add_json, guarded, print_note, print_results, spelled
+from exhibit.schemas.command import add_json, documented, guarded, print_note, print_results
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import BundleInfo
 from exhibit.schemas.validate import validate
@@ -80,28 +80,14 @@ def copy(fetched: Fetched, folder: Path) -> None:
 @guarded("stopped; run the same command again: what has arrived is kept")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; exit 1 with one line on what to do when it cannot be done."""
-    options = _parser().parse_args(argv)
+    parser = documented("python -m hub.pull", __doc__, module=__file__)
+    add_json(parser)
+    options = parser.parse_args(argv)
     with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext():
         out = run(options)
     if options.json:
         print_results({"bundle": str(out), "repo": options.repo}, "", as_json=True)
     return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    what, _, examples = (__doc__ or "").partition("\n\n")
-    parser = Parser(
-        prog=spelled("python -m hub.pull"),
-        description=what,
-        epilog=spelled(f"examples:\n{examples}"),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("repo", metavar="OWNER/NAME[@REVISION]", help="the dataset on the Hub; hf:// in front is fine")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="the bundle's folder (default: datasets_out/NAME)")
-    parser.add_argument("--revision", metavar="NAME", help="a branch, a tag or a commit (default: main)")
-    parser.add_argument("--force", action="store_true", help="replace a bundle that is there")
-    add_json(parser)
-    return parser
 
 
 SCHEME = "hf://"

@@ -12,10 +12,9 @@ from typing import NamedTuple, Protocol
 from exhibit.evidence import Span
 from exhibit.law.editions import without_version
 from exhibit.law.figures import figures, missing_figures
+from exhibit.law.language import content_words, systems
 from exhibit.law.patterns import Patterns
 from exhibit.law.sentences import CITATION, sentences
-from exhibit.law.system import systems
-from exhibit.law.words import content_words
 
 OVERLAP = 0.4
 """Share of a claim's content words that its sources must have.

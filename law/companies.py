@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from exhibit.law.system import systems
+from exhibit.law.language import systems
 
 ABBREVIATED = tuple("Inc Ltd Corp Co".split())
 SPELT = tuple("Incorporated Limited Corporation Company".split())

@@ -6,7 +6,7 @@ import re
 from datetime import date
 from functools import cache
 
-from exhibit.law.system import System, systems
+from exhibit.law.language import System, systems
 
 MONTHS = tuple("January February March April May June July August September October November December".split())
 MONTH = f"(?:{'|'.join(MONTHS)})"

@@ -1,25 +1,28 @@
-"""A law as a document: its name, the days of its version, and its paragraphs, read from its own words."""
+"""A law as a document: its name, the days of its version, its paragraphs; and references to the provisions of laws.
+
+`§ 2079 odst. 1 občanského zákoníku`, `§ 433 BGB`: how units and what is below them are called is the data of the legal
+system; which law is meant is told by the laws that are known.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
 
 from exhibit.evidence import Span
 from exhibit.law.days import find_days
-from exhibit.law.provisions import LawName
-from exhibit.law.system import System, system_of, systems
+from exhibit.law.language import System, system_of, systems
+from exhibit.law.patterns import Patterns
 
+_P = Patterns(__file__)
 _OPENING = 12  # lines in which a law says what it is
 _LONGEST = 200  # characters of its name
 _NEAR, _FIRST = 60_000, 4
 """Characters in which a law's first paragraphs stand, and how many of them are looked at."""
 _TITLE = 110  # characters of a paragraph's heading
-_SHORT = re.compile(r"\(([^()]{2,16})\)$")
-"""A law's abbreviation at the end of its title: `Bürgerliches Gesetzbuch (BGB)`."""
 
 
 @dataclass(frozen=True)
@@ -70,22 +73,14 @@ def _dated() -> re.Pattern[str]:
     return re.compile(rf"(?:{'|'.join(sorted(forms, key=len, reverse=True))})$")
 
 
-_DATE = r"(?:\d{4}-\d\d-\d\d|\d{1,2}\.?\s?(?:\d{1,2}\.|[^\W\d]+)\s?\d{4}|[^\W\d]+ \d{1,2}, \d{4})"
-_VERSION = re.compile(
-    r"\b(?:version|text in force|wording|znění|znenie|Fassung|redação|versão|rédaction)\b[^.;()\n\d]{0,30}"
-    rf"{_DATE}(?:\s(?:to|until|do|bis|até|au)\s{_DATE})?",
-    re.IGNORECASE,
-)
-
-
 def without_version(text: str) -> str:
     """Return an answer without what says which version of a law it stands on: `(Text in force from 1 July 2018)`."""
-    return _VERSION.sub(" ", text)
+    return _P.version.sub(" ", text)
 
 
 def law_name(title: str) -> LawName:
     """Return the names by which references and questions know a law, from its title."""
-    short = _SHORT.search(title)
+    short = _P.short.search(title)
     codes = [short[1]] if short else []
     plain = title[: short.start()].strip() if short else title
     for system in systems():
@@ -138,3 +133,111 @@ def _below(text: str, at: int) -> str:
     """Return the line below a paragraph's number where it reads as its heading."""
     line = text[at + 1 : at + 2 + _TITLE].split("\n", 1)[0].strip()
     return line if line and line[0].isupper() and line[-1] not in ".,;:" and len(line) < _TITLE else ""
+
+
+# ---------------------------------------------------------------- references to provisions
+
+
+_STEM, _ENDING = 4, 3
+"""Letters that a word's cases have in common at least, and those of its ending: `občanský` and `občanského`."""
+_NEAR_WORDS = 4  # words between a provision and the title of its law: `des`, `zákona č. …, o`
+_REACH = 90  # characters after a provision in which its law is named
+_NUMBER = r"[IVXLC]{1,7}|\d{1,4}(?:[-–]\d{1,4})?(?:\.?[ºª°])?(?:-[A-Z]|[a-z]{1,2}(?!\w))?"
+
+
+@dataclass(frozen=True)
+class Provision:
+    """A place in a law that a text refers to."""
+
+    span: Span
+    label: str
+    """The unit as the law heads it: `§ 2079`, `Art. 5`."""
+    below: tuple[tuple[str, str], ...] = ()
+    """The parts below it with their numbers, outermost first: paragraph 1, letter b."""
+    law: str | None = None
+    """The key of the law that is named with it; None where none is, or it is not known."""
+
+
+@dataclass(frozen=True)
+class LawName:
+    """A law by the names that references give it."""
+
+    key: str
+    codes: tuple[str, ...]
+    """What names it alone, as it is written: `89/2012 Sb.`, `BGB`."""
+    title: str = ""
+
+    def named_in(self, text: str, *, near: int = _NEAR_WORDS) -> int:
+        """Return where the name of this law ends in a text, if it begins within so many words; 0 where it is not."""
+        for code in self.codes:
+            at = text.find(code)
+            if at >= 0 and not text[at - 1 : at].isalnum() and not text[at + len(code) : at + len(code) + 1].isalnum():
+                return at + len(code)
+        wanted = _words(self.title)
+        given = [match for match in _P.word.finditer(text) if len(match[0]) > 2]
+        for at in range(min(near, len(given) - len(wanted) + 1)) if wanted else ():
+            if all(_inflected(match[0], word) for match, word in zip(given[at:], wanted, strict=False)):
+                return given[at + len(wanted) - 1].end()
+        return 0
+
+
+def _words(title: str) -> list[str]:
+    return [word for word in _P.word.findall(title) if len(word) > 2]
+
+
+def _inflected(one: str, other: str) -> bool:
+    """Whether two words are one in two cases: all but the last three letters alike, `zákoník` and `zákoníku`."""
+    short, long = sorted((one.casefold(), other.casefold()), key=len)
+    return len(long) - len(short) <= _ENDING and long.startswith(short[: max(_STEM, len(short) - _ENDING)])
+
+
+def provisions(text: str, system: System, laws: Sequence[LawName] = ()) -> Iterator[Provision]:
+    """Yield the provisions that a text refers to, each with its law where one of `laws` is named."""
+    for match in _head(system).finditer(text):
+        below, end = _parts_below(text, match.end(), system)
+        after = text[end : end + _REACH]
+        own = next(_head(system).finditer(after), None)
+        clause = re.split(r"[;:?!“”„]", after[: own.start()] if own else after)[0]
+        named = ((law.named_in(clause), law.key) for law in laws)
+        length, law = max(((taken, key) for taken, key in named if taken), default=(0, None))
+        yield Provision(Span(match.start(), end + length), _label(match), below, law)
+
+
+@cache
+def _head(system: System) -> re.Pattern[str]:
+    words = [
+        word for level in system.levels if level.unit or (not system.units and level.rank >= 4) for word in level.words
+    ]
+    forms = "|".join(sorted((re.escape(word) for word in words), key=len, reverse=True))
+    return re.compile(rf"(?<!\w)(?P<word>(?i:{forms}))[ \xa0]?(?P<number>{_NUMBER})(?!\w)")
+
+
+def _label(match: re.Match[str]) -> str:
+    return f"{match['word'].replace('§§', '§')} {match['number'].rstrip('.')}"
+
+
+def _parts_below(text: str, at: int, system: System) -> tuple[tuple[tuple[str, str], ...], int]:
+    """Return the parts below a unit that are cited behind it, and where they end."""
+    names = {form: kind for kind, forms in system.data.get("below", {}).items() for form in forms.split()}
+    if not names:
+        return (), at
+    forms = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
+    part = re.compile(
+        rf",?[ \xa0](?P<word>{forms})[ \xa0]?"
+        r"(?P<number>\d{1,3}(?:[ºª°]|[a-z])?(?!\w)|[IVXLC]+(?!\w)|[a-z]{1,2}(?!\w)\)?)"
+        r"|,[ \xa0](?P<roman>[IVXLC]{1,7})(?!\w)"
+    )
+    below: list[tuple[str, str]] = []
+    while match := part.match(text, at):
+        below.append(
+            (names[match["word"]], match["number"].rstrip(")")) if match["word"] else ("clause", match["roman"])
+        )
+        at = match.end()
+    return tuple(below), at
+
+
+@cache
+def label_key(label: str) -> tuple[str, str]:
+    """Return what labels of one unit have in common: `Art. 5` and `Artigo 5º`, never `§ 5` and `§ 5a`."""
+    word, _, number = label.replace("\xa0", " ").partition(" ")
+    return "§" if word.startswith("§") else word[:1].casefold(), re.sub(r"[ºª°.\s]|(?<=\d)er$", "", number).casefold()

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from urllib.parse import unquote
 
-from exhibit.law.words import word_runs
+from exhibit.law.language import word_runs
 
 ENDINGS = "pdf|txt|json|html?|md|docx?"
 """What a document's file name ends in, as a part of a regular expression."""

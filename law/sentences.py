@@ -9,8 +9,8 @@ from functools import cache
 from exhibit.evidence import Span
 from exhibit.law.companies import STOPPED
 from exhibit.law.days import SHORT_MONTHS
+from exhibit.law.language import systems
 from exhibit.law.patterns import Patterns
-from exhibit.law.system import systems
 
 _P = Patterns(__file__)
 CITATION = _P.text("citation")

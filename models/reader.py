@@ -6,7 +6,6 @@ of each token whether it is in the answer, begins it or ends it. docs/models.md 
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,14 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import onnxruntime
 
-from exhibit.models.embedders._network import MAX_TOKENS, Network, merge, processors, read_lowrank, read_record
-from exhibit.models.embedders._tokens import ready_tokenizer
-from exhibit.models.embedders.minilm import accelerator, chosen_variant, open_session, ready_graph
-from exhibit.models.rerankers.legal import ASKED
+from exhibit.models.embedders._network import Network, merge, read_lowrank, read_record
+from exhibit.models.embedders.minilm import chosen_variant
+from exhibit.models.rerankers.legal import Pair, PairModel
 from exhibit.models.rerankers.legal import network as reranker
-from exhibit.models.spans import decode
 
 WEIGHTS = Path(__file__).parent / "weights" / "reader.safetensors"
 CALIBRATION = WEIGHTS.with_name("confidence.json")
@@ -69,27 +65,19 @@ def shared_reader() -> Reader:
     return Reader()
 
 
-class Reader:
+class Reader(PairModel):
     """Passages run unpadded, each on a thread of its own: what is read in one never depends on the others."""
 
     def __init__(self, variant: str | None = None) -> None:
-        own, variant = network(), chosen_variant("reader", "legal", variant)
-        device = None if variant == "int8" else accelerator(onnxruntime.get_available_providers())
-        self.name = f"{own.name}-{variant}"
-        self._tokenizer = ready_tokenizer()
-        self._tokenizer.no_truncation()
-        self._session = open_session(ready_graph(variant, own), device)
-        self._calibration = json.loads(CALIBRATION.read_text(encoding="utf-8"))
+        super().__init__(network(), chosen_variant("reader", "legal", variant), CALIBRATION)
 
     def read(self, question: str, passages: Sequence[str]) -> list[Reading]:
         """Return what each passage is to the question, in order; beyond 256 tokens with the question it is not read."""
-        [asked] = self._encode([question])
-        front = [*asked.ids[:-1][: ASKED - 1], asked.ids[-1]]
-        encoded = self._encode(passages)
-        if len(encoded) < 2:
-            return [self._read(front, one) for one in encoded]
-        with ThreadPoolExecutor(processors()) as pool:
-            return list(pool.map(lambda one: self._read(front, one), encoded))
+        pairs = self.tokenise(question, passages)
+        if len(pairs) < 2:
+            return list(map(self._read, pairs))
+        with ThreadPoolExecutor(self._threads) as pool:
+            return list(pool.map(self._read, pairs))
 
     def confidence(self, scores: Sequence[float], found: float | None = None, *, short: bool = False) -> float:
         """Return how likely one of the passages with these scores answers: logistic in the best, as calibrated.
@@ -104,19 +92,10 @@ class Reader:
             odds += told["reranker"] * math.log(sure / (1 - sure))
         return 1 / (1 + math.exp(-odds))
 
-    def _encode(self, texts: Sequence[str]) -> list[_Encoded]:
-        # half a surrogate pair, which damaged PDFs hold, is not text to the tokenizer
-        clean = [text.encode("utf-8", "replace").decode() for text in texts]
-        return [_Encoded(one.ids, one.offsets) for one in self._tokenizer.encode_batch(clean)]
-
-    def _read(self, front: list[int], passage: _Encoded) -> Reading:
-        inner = slice(1, min(len(passage.ids) - 1, MAX_TOKENS - len(front)))
-        ids = [*front, *passage.ids[inner], passage.ids[-1]]
-        types = [0] * len(front) + [1] * (len(ids) - len(front))
-        given = {"ids": np.array([ids], np.int64), "types": np.array([types], np.int64)}
-        scores, tokens = self._session.run(None, given)
-        places = passage.offsets[inner]
-        read = tokens[0, len(front) : -1]
+    def _read(self, pair: Pair) -> Reading:
+        scores, tokens = self._session.run(None, {"ids": pair.ids, "types": pair.types})
+        places = pair.offsets
+        read = tokens[0, -1 - len(places) : -1]
         spans = tuple(
             Found(places[first][0], places[last - 1][1], float(read[first:last, 0].mean()))
             for first, last in decode(read, lean=LEAN)
@@ -124,8 +103,34 @@ class Reader:
         return Reading(float(scores[0, 0]), spans)
 
 
-class _Encoded(NamedTuple):
-    """The token ids of a text between two marks, and where each stands in it."""
+# ---------------------------------------------------------------- tokens to answers
 
-    ids: list[int]
-    offsets: list[tuple[int, int]]
+
+Numbers = npt.NDArray[np.floating]
+
+
+def decode(tokens: Numbers, *, lean: float = 0.0) -> list[tuple[int, int]]:
+    """Return the stretches of tokens, half-open, whose sum is the greatest: several, one, or none.
+
+    Each row has the log-odds that a token is inside an answer, begins one and ends one. A stretch counts all its
+    insides, the beginning of its first token and the end of its last; `lean` is added to every inside, so that above
+    zero more is taken for an answer.
+    """
+    out, within, closing = 0.0, -np.inf, -np.inf
+    steps: list[tuple[bool, bool]] = []
+    """Whether the best way to be outside comes from inside, and the best way to be inside from outside."""
+    for inside, begins, ends in tokens.tolist():
+        leaves, enters = closing > out, out + begins > within
+        out, within = max(out, closing), max(out + begins, within) + inside + lean
+        closing = within + ends
+        steps.append((leaves, enters))
+    spans: list[tuple[int, int]] = []
+    end = len(steps) if closing > out else 0
+    for at in range(len(steps) - 1, -1, -1):
+        leaves, enters = steps[at]
+        if end and enters:
+            spans.append((at, end))
+            end = 0
+        elif not end and leaves:
+            end = at
+    return spans[::-1]

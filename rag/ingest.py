@@ -61,15 +61,12 @@ class Summary:
 class Prepared:
     """A document ready to be embedded: everything but its vectors, and its summary if that needs an LLM."""
 
-    filename: str
+    entry: Entry
+    """Without its number and its summary."""
     text: str
-    pages: int
     notes: tuple[str, ...]
-    sha256: str
-    profile: Profile
     chunks: npt.NDArray[np.int64]
     """start, end, page, section: one row a chunk."""
-    sections: tuple[tuple[str, int, int], ...]
     texts: tuple[str, ...]
     """Each chunk's words without the page furniture that interrupts them."""
     words: DocumentWords | None
@@ -129,28 +126,20 @@ class Preparation:
         chunks = _table(document, spans, leaves)
         sections = tuple((section_path(root, leaf.span), *leaf.span) for leaf in leaves)
         texts = tuple(_chunk_texts(document, chunks))
+        name, pages = document.filename, len(document.pages) or None
+        entry = Entry(-1, name, sha256, len(document.text), pages, profile, "", sections)
+        headings = [path for path, _, _ in sections]
+        words = read_words(name, profile, document.text, chunks=texts, headings=headings) if config.lexicon else None
+        summary = _summary(self.summarise, document, root, profile, config) if self.summarise else None
         return Prepared(
-            filename=document.filename,
-            text=document.text,
-            pages=len(document.pages),
-            notes=tuple(document.notes),
-            sha256=sha256,
-            profile=profile,
-            chunks=chunks,
-            sections=sections,
-            texts=texts,
-            words=self._words(document, profile, texts, [path for path, _, _ in sections]),
-            summary=_summary(self.summarise, document, root, profile, config) if self.summarise else None,
-            whole=None if self.summarise else (document, root),
-        )
-
-    def _words(
-        self, document: Document, profile: Profile, chunks: Sequence[str], headings: Sequence[str]
-    ) -> DocumentWords | None:
-        if not self.config.lexicon:
-            return None
-        return read_words(
-            filename=document.filename, profile=profile, text=document.text, chunks=chunks, headings=headings
+            entry,
+            document.text,
+            tuple(document.notes),
+            chunks,
+            texts,
+            words,
+            summary,
+            None if self.summarise else (document, root),
         )
 
 
@@ -216,18 +205,18 @@ def ingest(
     for path, outcome in zip(paths, outcomes, strict=True):
         if isinstance(outcome.error, ServiceError):
             raise outcome.error  # a store that is away is not the fault of its documents, and would cost them all
-        if sha256 and (outcome.error is not None or outcome.unwrap().sha256 != sha256[path]):
+        if sha256 and (outcome.error is not None or outcome.unwrap().entry.sha256 != sha256[path]):
             _check_unchanged(path, sha256[path])
         if outcome.error is not None:
             set_aside.append(str(outcome.error))
             continue
         prepared = outcome.unwrap()
-        if prepared.filename in alike:
-            prepared = replace(prepared, filename=_by_path(path, index))
-        notes += [f"{prepared.filename}: {note}" for note in prepared.notes]
+        if prepared.entry.filename in alike:
+            prepared = replace(prepared, entry=replace(prepared.entry, filename=_by_path(path, index)))
+        notes += [f"{prepared.entry.filename}: {note}" for note in prepared.notes]
         vectors.add(prepared, summarise, config)
         documents += 1
-        pages += prepared.pages
+        pages += prepared.entry.pages or 0
     if len(vectors) >= _MANY:
         dismiss()
     vectors.make(Building(index) if askable and len(index) else None)
@@ -262,20 +251,20 @@ class _Vectors:
         return sum(map(len, self._waiting.values()))
 
     def add(self, prepared: Prepared, summarise: Summariser, config: Config) -> None:
-        index, summary = self._index, prepared.summary
+        index, entry, summary = self._index, prepared.entry, prepared.summary
         if summary is None and prepared.whole is not None:
-            summary = _summary(summarise, *prepared.whole, prepared.profile, config)
+            summary = _summary(summarise, *prepared.whole, entry.profile, config)
         line = summary.document if summary else ""
         number = index.next_number()
-        keys = index.add(_entry(prepared, number, line), prepared.text, prepared.chunks)
-        sections = section_keys(number, len(prepared.sections))
+        keys = index.add(replace(entry, number=number, summary=line), prepared.text, prepared.chunks)
+        sections = section_keys(number, len(entry.sections))
         if prepared.words is not None:
             index.lexicon.add(number, prepared.words, chunks=keys, sections=sections)
         front = f"{line}\n" if config.augment == "summary" and line else ""
         self._waiting["chunk"].add(keys, [front + words for words in prepared.texts])
         if config.layers == "all":
-            self._waiting["document"].add([number], [line or prepared.filename])
-            told = zip(summary.sections if summary else (), prepared.sections, strict=True)
+            self._waiting["document"].add([number], [line or entry.filename])
+            told = zip(summary.sections if summary else (), entry.sections, strict=True)
             self._waiting["section"].add(sections, [words or path or " " for words, (path, _, _) in told])
 
     def make(self, building: Building | None) -> None:
@@ -295,19 +284,6 @@ class _Vectors:
                 if building is not None:
                     building.tell(layer, done)
             waiting.close()
-
-
-def _entry(prepared: Prepared, number: int, summary: str) -> Entry:
-    return Entry(
-        number=number,
-        filename=prepared.filename,
-        sha256=prepared.sha256,
-        characters=len(prepared.text),
-        pages=prepared.pages or None,
-        profile=prepared.profile,
-        summary=summary,
-        sections=prepared.sections,
-    )
 
 
 def _chunk_texts(document: Document, chunks: npt.NDArray[np.int64]) -> Iterator[str]:

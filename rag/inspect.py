@@ -15,7 +15,6 @@ from exhibit.law.names import plain
 from exhibit.rag.config import ASKED, add_setting_flags, given_settings, setting_help
 from exhibit.rag.index import Entry, open_index
 from exhibit.rag.pipeline import Pipeline
-from exhibit.rag.protocols import Hit
 from exhibit.schemas.command import Parser, add_json, guarded, spelled
 from exhibit.storage.bundle import open_bundle
 
@@ -57,36 +56,8 @@ def labelled_categories(bundle: Path) -> dict[str, str]:
     return {name: count.most_common(1)[0][0] for name, count in counts.items()}
 
 
-def record(entry: Entry, category: str) -> dict[str, Any]:
-    """Return what a list shows of a document."""
-    return {
-        "document": entry.filename,
-        "title": entry.profile.title,
-        "category": category,
-        "parties": list(entry.profile.parties),
-        "date": entry.profile.date,
-        "pages": entry.pages,
-        "characters": entry.characters,
-        "sections": len(entry.sections),
-        "summary": entry.summary,
-    }
-
-
-def result(hit: Hit, category: str) -> dict[str, Any]:
-    """Return what a search shows of a passage, in the shape that `converters.cpr --from-search` reads."""
-    return {
-        "sourcefile": hit.chunk.document,
-        "sourcepage": hit.chunk.section or hit.chunk.document,
-        "page": hit.chunk.page,
-        "category": category,
-        "score": round(hit.score, 4),
-        "span": list(hit.chunk.span),
-        "content": hit.text,
-    }
-
-
 class Inspector:
-    """Answers the command's questions about one index."""
+    """Answers the command's questions about one index; what it returns are rows for a table."""
 
     def __init__(self, folder: Path, own: Mapping[str, Any] | None = None, bundle: Path | None = None) -> None:
         self.index = open_index(folder, own=own)
@@ -94,25 +65,39 @@ class Inspector:
         own_labels = labelled_categories(bundle) if bundle else {}
         self.category = {e.filename: own_labels.get(e.filename, category_of(e)) for e in self.index.documents}
 
-    def documents(self, category: str | None) -> list[dict[str, Any]]:
+    def entries(self, category: str | None) -> list[Entry]:
         """Return the documents, of one category if one is given, in any case and with any apostrophe."""
-        records = [record(entry, self.category[entry.filename]) for entry in self.index.documents]
-        return [item for item in records if category is None or plain(item["category"]) == plain(category)]
+        every = self.index.documents
+        return [e for e in every if category is None or plain(self.category[e.filename]) == plain(category)]
+
+    def documents(self, category: str | None) -> list[dict[str, Any]]:
+        """Return what is known of each document."""
+        return [
+            {
+                "document": entry.filename,
+                "title": entry.profile.title,
+                "category": self.category[entry.filename],
+                "parties": list(entry.profile.parties),
+                "date": entry.profile.date,
+                "pages": entry.pages,
+                "characters": entry.characters,
+                "sections": len(entry.sections),
+                "summary": entry.summary,
+            }
+            for entry in self.entries(category)
+        ]
 
     def sections(self, category: str | None) -> list[dict[str, Any]]:
         """Return the sections of documents: where each stands, and what it is by its title."""
-        chosen = {item["document"] for item in self.documents(category)}
         return [
             {"document": entry.filename, "section": path, "kind": kind_of(path), "span": [start, end]}
-            for entry in self.index.documents
-            if entry.filename in chosen
+            for entry in self.entries(category)
             for path, start, end in entry.sections
         ]
 
     def chunks(self, category: str | None) -> list[dict[str, Any]]:
         """Return the chunks of documents with their words, in order."""
-        numbers = [self.index.entry(item["document"]).number for item in self.documents(category)]
-        chunks = map(self.index.chunk, self.index.chunk_keys(numbers).tolist())
+        keys = self.index.chunk_keys(entry.number for entry in self.entries(category))
         return [
             {
                 "document": chunk.document,
@@ -121,21 +106,30 @@ class Inspector:
                 "span": list(chunk.span),
                 "content": self.index.text(chunk),
             }
-            for chunk in chunks
+            for chunk in map(self.index.chunk, keys.tolist())
         ]
 
-    def categories(self) -> dict[str, int]:
+    def categories(self, _: str | None = None) -> list[dict[str, Any]]:
         """Return how many documents there are of each category."""
-        return dict(sorted(Counter(item["category"] for item in self.documents(None)).items()))
+        counts = Counter(self.category.values())
+        return [{"category": name, "documents": count} for name, count in sorted(counts.items())]
 
-    def search(self, query: str, top: int, category: str | None) -> dict[str, Any]:
-        """Return the best passages for a query; with a category only its documents are searched."""
-        documents = None if category is None else [item["document"] for item in self.documents(category)]
+    def search(self, query: str, top: int, category: str | None) -> list[dict[str, Any]]:
+        """Return the best passages for a query, as `converters.cpr --from-search` reads them; of one category alone."""
+        documents = None if category is None else [entry.filename for entry in self.entries(category)]
         [retrieved] = self.pipeline.search([query], documents=documents)
-        return {
-            "query": query,
-            "results": [result(hit, self.category[hit.chunk.document]) for hit in retrieved.ranked[:top]],
-        }
+        return [
+            {
+                "sourcefile": hit.chunk.document,
+                "sourcepage": hit.chunk.section or hit.chunk.document,
+                "page": hit.chunk.page,
+                "category": self.category[hit.chunk.document],
+                "score": round(hit.score, 4),
+                "span": list(hit.chunk.span),
+                "content": hit.text,
+            }
+            for hit in retrieved.ranked[:top]
+        ]
 
     def test(self) -> list[tuple[str, bool, str]]:
         """Return checks: each with its name, whether it holds, and what was seen."""
@@ -145,10 +139,20 @@ class Inspector:
             ("chunks have vectors", len(self.index) == len(self.index.store("chunk")), f"{len(self.index)} chunks"),
         ]
         for question in TEST_QUESTIONS:
-            results = self.search(question, 1, None)["results"]
+            results = self.search(question, 1, None)
             seen = f"{results[0]['score']:.3f} {results[0]['sourcefile']}" if results else "nothing"
             checks.append((f"search: {question}", bool(results), seen))
         return checks
+
+
+_COLUMNS = {
+    "documents": "document category pages sections title summary",
+    "categories": "category documents",
+    "sections": "document section kind span",
+    "chunks": "document section page content",
+    "search": "score sourcefile page sourcepage content",
+}
+"""What a table shows, by the method that gives its rows."""
 
 
 def _table(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
@@ -209,26 +213,17 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _show(inspector: Inspector, options: argparse.Namespace) -> str:
-    if options.action == "list":
-        rows = inspector.documents(options.category)
-        columns = ["document", "category", "pages", "sections", "title", "summary"]
-    elif options.action == "categories":
-        rows = [{"category": name, "documents": count} for name, count in inspector.categories().items()]
-        columns = ["category", "documents"]
-    elif options.action == "sections":
-        rows, columns = inspector.sections(options.category), ["document", "section", "kind", "span"]
-    elif options.action == "chunks":
-        rows, columns = inspector.chunks(options.category), ["document", "section", "page", "content"]
-    else:
-        answer = inspector.search(options.query, options.top, options.category)
-        if options.action == "export":
-            text = json.dumps(answer, ensure_ascii=False, indent=1) + "\n"
-            if options.out is None:
-                return text
-            options.out.write_text(text, encoding="utf-8")
-            return f"{options.out}: {len(answer['results'])} passages\n"
-        rows, columns = answer["results"], ["score", "sourcefile", "page", "sourcepage", "content"]
-    return (json.dumps(rows, ensure_ascii=False, indent=1) if options.json else _table(rows, columns)) + "\n"
+    action = {"list": "documents", "export": "search"}.get(options.action, options.action)
+    asked = (options.query, options.top) if action == "search" else ()
+    rows: list[dict[str, Any]] = getattr(inspector, action)(*asked, options.category)
+    if options.action == "export":
+        text = json.dumps({"query": options.query, "results": rows}, ensure_ascii=False, indent=1) + "\n"
+        if options.out is None:
+            return text
+        options.out.write_text(text, encoding="utf-8")
+        return f"{options.out}: {len(rows)} passages\n"
+    shown = json.dumps(rows, ensure_ascii=False, indent=1) if options.json else _table(rows, _COLUMNS[action].split())
+    return f"{shown}\n"
 
 
 if __name__ == "__main__":

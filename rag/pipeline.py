@@ -16,14 +16,13 @@ from exhibit.models.protocols import Embedder
 from exhibit.models.rerankers import Reranker
 from exhibit.models.token_counts import counter_for
 from exhibit.rag.answerers import Answerer, open_answerer
-from exhibit.rag.assemble import assemble
 from exhibit.rag.config import DEFAULT, Config
 from exhibit.rag.index import Index, open_index
 from exhibit.rag.index_files import RECORD, index_kind
 from exhibit.rag.ingest import Report, ingest
 from exhibit.rag.protocols import Answer, Context
 from exhibit.rag.retrieval.routed import retrieve
-from exhibit.rag.retrieval.stages import Parts, Retrieved
+from exhibit.rag.retrieval.stages import Parts, Retrieved, assemble
 from exhibit.rag.retrieval.statutes import with_version
 from exhibit.rag.summaries import Summariser, open_summariser
 from exhibit.rag.unfinished import open_for_questions

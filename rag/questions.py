@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from exhibit.evidence import Span
 from exhibit.law.companies import form_follows
+from exhibit.law.language import content_words, stem
 from exhibit.law.patterns import Patterns
-from exhibit.law.words import content_words, stem
 
 Carried = Callable[[str], bool]
 """Whether a stretch of text has a word that few documents of the collection carry in their names."""

@@ -13,7 +13,6 @@ import json
 import os
 import re
 import sys
-import tomllib
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn, ParamSpec
 
 from exhibit.schemas.errors import ToolkitError, disk_trouble
+from exhibit.schemas.parsing import read_beside
 from exhibit.schemas.secrets import scrubbed, scrubbed_logs
 
 FAILED, USAGE, STOPPED, CLOSED = 1, 2, 130, 141
@@ -133,11 +133,17 @@ class Parser(argparse.ArgumentParser):
         return " ".join(parts)
 
 
-def documented(program: str, doc: str | None, **more: Any) -> Parser:
-    """Return a parser whose description is the first paragraph of a module's docstring, and its examples the rest."""
+def documented(program: str, doc: str | None, *, module: str = "", **more: Any) -> Parser:
+    """Return a parser whose description is the first paragraph of a module's docstring, and its examples the rest.
+
+    With `module=__file__` its flags are those of the TOML file beside the module.
+    """
     what, _, examples = (doc or "").partition("\n\n")
     how = argparse.RawDescriptionHelpFormatter
-    return Parser(prog=spelled(program), description=what, epilog=spelled(examples), formatter_class=how, **more)
+    parser = Parser(prog=spelled(program), description=what, epilog=spelled(examples), formatter_class=how, **more)
+    if module:
+        add_arguments(parser, read_beside(module))
+    return parser
 
 
 def print_usage_error(wrong: str, nearest: str, program: str) -> int:
@@ -156,28 +162,6 @@ class Renamed(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
-def read_flags(module: str) -> dict[str, Any]:
-    """Return what the TOML file beside a command's module says of its flags: `read_flags(__file__)`."""
-    return tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
-
-
-_KINDS: Mapping[str, Any] = MappingProxyType({"int": int, "float": float, "path": Path})
-
-
-def add_flags(parser: Any, flags: Mapping[str, Any], kinds: Mapping[str, Any] = _KINDS, **words: object) -> None:
-    """Add flags as a file has them: what `add_argument` takes of each.
-
-    `kinds` are the types and the lists of choices that the file names; `words` fill the places of help and defaults.
-    """
-    for name, told in flags.items():
-        given = dict(told)
-        for key in {"type", "choices", "help", "default"} & given.keys():
-            if isinstance(given[key], str):
-                named = key in ("type", "choices")
-                given[key] = {**_KINDS, **kinds}[given[key]] if named else given[key].format(**words)
-        parser.add_argument(name, *given.pop("also", ()), **given)
-
-
 def parser_of(
     program: str, doc: str | None, commands: Mapping[str, Any], kinds: Mapping[str, Any], **words: object
 ) -> tuple[Parser, dict[str, Parser]]:
@@ -188,7 +172,7 @@ def parser_of(
     for name, told in commands.items():
         command = added.add_parser(name, help=told["help"])
         like = commands[told["like"]]["flags"] if "like" in told else {}
-        add_flags(command, {**like, **told["flags"]}, kinds, **words)
+        add_arguments(command, {**like, **told["flags"]}, kinds, **words)
         add_json(command)
     return parser, dict(added.choices)
 
@@ -196,6 +180,55 @@ def parser_of(
 HIDDEN = argparse.SUPPRESS
 _UNKNOWN = re.compile(r"unrecognized arguments: (\S+)")
 _WRONG = re.compile(r"invalid choice: '([^'\n]*)' \(choose from ([^\n]*)")
+
+
+def positive(text: str) -> int:
+    """Read a number of at least 1 from the command line."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return number
+
+
+def natural(text: str) -> int:
+    """Read a whole number of at least 0 from the command line."""
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError("must be 0 or more")
+    return number
+
+
+def seconds(text: str) -> float:
+    """Read a number of seconds from the command line."""
+    number = float(text)
+    if not 0 <= number < float("inf"):
+        raise argparse.ArgumentTypeError("must be 0 or more seconds")
+    return number
+
+
+_KINDS: Mapping[str, Any] = MappingProxyType(
+    {"int": int, "float": float, "path": Path, "positive": positive, "natural": natural, "seconds": seconds}
+)
+
+
+def add_arguments(parser: Any, flags: Mapping[str, Any], kinds: Mapping[str, Any] = _KINDS, **words: object) -> None:
+    """Add flags as a TOML file gives them: what argparse takes for each, with `group`, and `also` for other spellings.
+
+    `kinds` are the types and the lists of choices that the file names; `words` fill the places of help and defaults.
+    """
+    groups: dict[str, Any] = {}
+    for name, told in flags.items():
+        given = dict(told)
+        title = given.pop("group", "")
+        if title and title not in groups:
+            groups[title] = parser.add_argument_group(title)
+        for key in {"type", "choices", "help", "default"} & given.keys():
+            if isinstance(given[key], str) and key in ("type", "choices"):
+                given[key] = {**_KINDS, **kinds}[given[key]]
+            elif isinstance(given[key], str):
+                # argparse knows the mark of what is hidden by identity
+                given[key] = HIDDEN if given[key] == HIDDEN else given[key].format(**words) if words else given[key]
+        groups.get(title, parser).add_argument(name, *given.pop("also", ()), **given)
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

@@ -50,6 +50,12 @@ def parse_toml(text: str, *, where: object) -> dict[str, Any]:
         raise ToolkitError(f"{where}: not TOML: {fault}") from fault
 
 
+def read_beside(module: str, name: str = "") -> dict[str, Any]:
+    """Return the TOML file of a module's own name, or of another, beside it: `read_beside(__file__)`."""
+    path = Path(module).parent / name if name else Path(module).with_suffix(".toml")
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
 def parse_pair(text: object, *, example: str) -> tuple[str, str]:
     """Return the two sides of NAME=VALUE; raise ValueError that shows how it is written."""
     name, sign, value = str(text).partition("=")

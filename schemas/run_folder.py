@@ -17,29 +17,10 @@ from typing import Any, TypeVar, overload
 
 from pydantic import TypeAdapter, ValidationError
 
+from exhibit.schemas import run as files
 from exhibit.schemas.bundle import load_json, read_text
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.parsing import Lines, faults_in
-from exhibit.schemas.run import (
-    BREAKDOWN,
-    CONFIDENCE,
-    CONFIG,
-    EVIDENCE,
-    FILES,
-    FORMAT,
-    INGESTION,
-    PROVENANCE,
-    QUESTION,
-    RESULTS,
-    SUMMARY,
-    Confidence,
-    Ingestion,
-    Means,
-    MissingEvidence,
-    Provenance,
-    RunConfig,
-    RunQuestion,
-)
 from exhibit.schemas.secrets import is_secret_setting
 
 Content = TypeVar("Content")
@@ -56,9 +37,9 @@ def _fault(where: str, error: ValidationError) -> str:
     return f"{where}: not as evaluate_rag.py writes it: {faults_in(error, most=1)}; run the evaluation again"
 
 
-def _question(line: bytes, where: str) -> RunQuestion:
+def _question(line: bytes, where: str) -> files.RunQuestion:
     try:
-        return QUESTION.validate_json(line, strict=True)
+        return files.QUESTION.validate_json(line, strict=True)
     except ValidationError as error:
         raise BundleError(_fault(where, error)) from error
 
@@ -71,21 +52,21 @@ def _row_fault(line: bytes, where: str) -> str:
     return ""
 
 
-class Rows(Sequence[RunQuestion]):
+class Rows(Sequence[files.RunQuestion]):
     """The questions of a run where they are, on disk."""
 
     def __init__(self, folder: Path, names: Iterable[str]) -> None:
         self.names = list(names)
-        self._files = [Lines(folder / name / RESULTS, _question) for name in self.names]
+        self._files = [Lines(folder / name / files.RESULTS, _question) for name in self.names]
 
     def __len__(self) -> int:
         return sum(map(len, self._files))
 
     @overload
-    def __getitem__(self, place: int) -> RunQuestion: ...
+    def __getitem__(self, place: int) -> files.RunQuestion: ...
     @overload
-    def __getitem__(self, place: slice) -> list[RunQuestion]: ...
-    def __getitem__(self, place: int | slice) -> RunQuestion | list[RunQuestion]:
+    def __getitem__(self, place: slice) -> list[files.RunQuestion]: ...
+    def __getitem__(self, place: int | slice) -> files.RunQuestion | list[files.RunQuestion]:
         if isinstance(place, slice):
             return [self[at] for at in range(*place.indices(len(self)))]
         for name, lines in zip(self.names, self._files, strict=True):
@@ -94,13 +75,13 @@ class Rows(Sequence[RunQuestion]):
             place -= len(lines)
         raise IndexError(place)
 
-    def __iter__(self) -> Iterator[RunQuestion]:
+    def __iter__(self) -> Iterator[files.RunQuestion]:
         """Yield every question in the order of the files; one at a time is read."""
         for name, lines in zip(self.names, self._files, strict=True):
             yield from (_of_dataset(row, name) for row in lines)
 
 
-def _of_dataset(row: RunQuestion, name: str) -> RunQuestion:
+def _of_dataset(row: files.RunQuestion, name: str) -> files.RunQuestion:
     return row if row.dataset == name else row.model_copy(update={"dataset": name})
 
 
@@ -118,26 +99,28 @@ class RunFolder:
         return self.folder.resolve().name
 
     @cached_property
-    def config(self) -> RunConfig:
+    def config(self) -> files.RunConfig:
         """What was asked for; raise where the folder is no run, or one that this version cannot read."""
-        path = self.folder / CONFIG
+        path = self.folder / files.CONFIG
         if not path.is_file():
             raise BundleError(f"{path}: missing; {self.folder} is not a run of evaluate_rag.py")
         content = load_json(path)
-        written = content.get("format", FORMAT) if isinstance(content, dict) else None
-        if isinstance(written, str) and written != FORMAT:
-            raise BundleError(f"{path}: a run of the format {written}, which this version does not read ({FORMAT})")
-        config: RunConfig = _read(path, FILES[CONFIG])
+        written = content.get("format", files.FORMAT) if isinstance(content, dict) else None
+        if isinstance(written, str) and written != files.FORMAT:
+            raise BundleError(
+                f"{path}: a run of the format {written}, which this version does not read ({files.FORMAT})"
+            )
+        config: files.RunConfig = _read(path, files.FILES[files.CONFIG])
         return config
 
     @cached_property
-    def provenance(self) -> Provenance:
+    def provenance(self) -> files.Provenance:
         """What the run stood on; of a run without the file, when its settings were written."""
-        path = self.folder / PROVENANCE
-        known: Provenance = _read(path, FILES[PROVENANCE]) if path.is_file() else Provenance()
+        path = self.folder / files.PROVENANCE
+        known: files.Provenance = _read(path, files.FILES[files.PROVENANCE]) if path.is_file() else files.Provenance()
         if known.started:
             return known
-        began = datetime.fromtimestamp((self.folder / CONFIG).stat().st_mtime, UTC)
+        began = datetime.fromtimestamp((self.folder / files.CONFIG).stat().st_mtime, UTC)
         return known.model_copy(update={"started": began.isoformat(timespec="seconds")})
 
     @property
@@ -148,7 +131,7 @@ class RunFolder:
     @cached_property
     def rows(self) -> Rows:
         """Every question with its reply; raise where the run was stopped before it had them all."""
-        missing = [name for name in self.datasets if not (self.folder / name / RESULTS).is_file()]
+        missing = [name for name in self.datasets if not (self.folder / name / files.RESULTS).is_file()]
         if missing or not self.datasets:
             what = f"no results of {', '.join(missing)}" if missing else "no results in it"
             name = self.folder.name
@@ -160,33 +143,33 @@ class RunFolder:
         return Rows(self.folder, [dataset])
 
     @cached_property
-    def means(self) -> Means:
+    def means(self) -> files.Means:
         """The means over the run, each of its datasets counting alike; empty where the run has not ended."""
-        return self._optional(SUMMARY, Means())
+        return self._optional(files.SUMMARY, files.Means())
 
-    def means_of(self, dataset: str) -> Means:
+    def means_of(self, dataset: str) -> files.Means:
         """Return a dataset's means."""
-        return self._optional(f"{dataset}/{SUMMARY}", Means())
+        return self._optional(f"{dataset}/{files.SUMMARY}", files.Means())
 
-    def breakdown(self, dataset: str) -> dict[str, dict[str, Means]]:
+    def breakdown(self, dataset: str) -> dict[str, dict[str, files.Means]]:
         """Return a dataset's means by label and value."""
-        return self._optional(f"{dataset}/{BREAKDOWN}", dict[str, dict[str, Means]]())
+        return self._optional(f"{dataset}/{files.BREAKDOWN}", dict[str, dict[str, files.Means]]())
 
-    def ingestion(self, dataset: str) -> Ingestion:
+    def ingestion(self, dataset: str) -> files.Ingestion:
         """Return what the system read of a dataset; nothing is known where there is no such file."""
-        return self._optional(f"{dataset}/{INGESTION}", Ingestion())
+        return self._optional(f"{dataset}/{files.INGESTION}", files.Ingestion())
 
-    def confidence(self, dataset: str) -> Confidence:
+    def confidence(self, dataset: str) -> files.Confidence:
         """Return what the confidence beside the answers is worth; of no questions where there was none."""
-        return self._optional(f"{dataset}/{CONFIDENCE}", Confidence())
+        return self._optional(f"{dataset}/{files.CONFIDENCE}", files.Confidence())
 
-    def missing(self, dataset: str) -> MissingEvidence:
+    def missing(self, dataset: str) -> files.MissingEvidence:
         """Return what a dataset's questions lack to be judged by."""
-        return self._optional(f"{dataset}/{EVIDENCE}", MissingEvidence())
+        return self._optional(f"{dataset}/{files.EVIDENCE}", files.MissingEvidence())
 
     def _optional(self, name: str, otherwise: Content) -> Content:
         path = self.folder / name
-        content: Content = _read(path, FILES[path.name]) if path.is_file() else otherwise
+        content: Content = _read(path, files.FILES[path.name]) if path.is_file() else otherwise
         return content
 
     @cached_property
@@ -197,12 +180,12 @@ class RunFolder:
     def faults(self) -> Iterator[str]:
         """Yield everything in the folder that is not as this version writes it."""
         for path in sorted([*self.folder.glob("*.json"), *self.folder.glob("*/*.json")]):
-            if path.name in FILES:
+            if path.name in files.FILES:
                 try:
-                    _read(path, FILES[path.name])
+                    _read(path, files.FILES[path.name])
                 except BundleError as error:
                     yield str(error)
-        for path in sorted(self.folder.glob(f"*/{RESULTS}")):
+        for path in sorted(self.folder.glob(f"*/{files.RESULTS}")):
             yield from filter(None, Lines(path, _row_fault))
 
 

@@ -26,8 +26,8 @@ from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.law.citations import find_citations
 from exhibit.models.llms import Prompt, openai
 from exhibit.rag.answerers.llm import LLMAnswerer
-from exhibit.rag.assemble import assemble
 from exhibit.rag.protocols import Chunk, Hit
+from exhibit.rag.retrieval.stages import assemble
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from tests.rag.bundles import rows_of, write_bundle
 

@@ -11,8 +11,8 @@ from urllib.parse import unquote
 import numpy as np
 import numpy.typing as npt
 
+from exhibit.law.language import word_runs
 from exhibit.law.names import file_key
-from exhibit.law.words import word_runs
 from exhibit.schemas.errors import SourceError
 
 NEVER = frozenset({"legalbenchrag", "privacyqa", "cpr"})

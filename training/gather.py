@@ -82,9 +82,9 @@ class _Tables:
     def add_document(self, source: str, prepared: Prepared, split: str, *, headings: bool) -> int:
         """Add a document with its passages, and its headings as questions for what stands under them."""
         number = len(self.documents)
-        about = {"name": prepared.filename, "source": source, "sha256": words_hash(prepared.text), "split": split}
+        about = {"name": prepared.entry.filename, "source": source, "sha256": words_hash(prepared.text), "split": split}
         self.documents.append(about)
-        shown = [path.split(" > ")[-1] for path, _, _ in prepared.sections]
+        shown = [path.split(" > ")[-1] for path, _, _ in prepared.entry.sections]
         for (start, end, _, section), text in zip(prepared.chunks.tolist(), prepared.texts, strict=True):
             heading = shown[section] if 0 <= section < len(shown) else ""
             key = self.query(heading, -1, "heading") if headings and len(heading.split()) in _HEADING else -1

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from exhibit.models.spans import decode
+from exhibit.models.reader import decode
 from exhibit.schemas.command import guarded
 from training import _cli
 from training.measure import Ask, asks, auroc, group_of

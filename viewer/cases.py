@@ -3,31 +3,14 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from exhibit.evidence import Span
+from exhibit.schemas.parsing import read_beside
 from exhibit.schemas.run import RunGold, RunPassage, RunQuestion
 from exhibit.viewer.drawing import PASSAGES, Placed, Record, Wanted, best_place, gold_ranges, meets, placed
 
-GOOD_MARK = 4.0
-"""From here on a judge's mark calls an answer right: 4 is "it says what matters", 3 lacks something of substance."""
-_RIGHT = {"answer_correctness": GOOD_MARK, "label_accuracy": 1.0, "answer_contained": 1.0}
-"""Metrics that tell whether an answer is right, the first that applies, and from which value on it is."""
-_VERDICTS = {
-    "figures that no passage has": "invented figures",
-    "answered though impossible": "answered without a source",
-    "refused though answerable": "wrongly refused",
-    "retrieved but not used": "right passage not used",
-}
-"""What a verdict is called here, where that differs from the verdict's own name."""
-_STAGES = {
-    "retrieval": "The fault lies in retrieval.",
-    "reading": "The fault lies in reading.",
-    "invented": "Invented.",
-}
 GOOD_VERDICTS = ("answered", "expected answer given")
 
 
@@ -41,23 +24,25 @@ class Outcome(NamedTuple):
     """Whether it says anything for the system or against it."""
 
 
-_WORDS = tomllib.loads((Path(__file__).parent / "static" / "outcomes.toml").read_text(encoding="utf-8"))
+_WORDS = read_beside(__file__, "static/outcomes.toml")
 OUTCOMES: dict[str, Outcome] = {name: Outcome(**told) for name, told in _WORDS["outcomes"].items()}
 """What can become of a question, the most serious first."""
+GOOD_MARK: float = _WORDS["right"]["answer_correctness"]
+"""From here on a judge's mark calls an answer right."""
 CHANGES: dict[str, Outcome] = {name: Outcome(**told) for name, told in _WORDS["changes"].items()}
 """How a question changed from the first run to the others, the worst first."""
 
 
 def is_right(row: RunQuestion) -> bool | None:
     """Return whether the reply gives the expected answer; None where no metric tells."""
-    known = ((row.scores.get(name), least) for name, least in _RIGHT.items())
+    known = ((row.scores.get(name), least) for name, least in _WORDS["right"].items())
     return next((value >= least for value, least in known if value is not None), None)
 
 
 def outcome(row: RunQuestion) -> str:
     """Return what became of a question: one of `OUTCOMES`."""
     if row.verdict not in GOOD_VERDICTS:
-        name = _VERDICTS.get(row.verdict, row.verdict)
+        name = _WORDS["verdicts"].get(row.verdict, row.verdict)
         return name if name in OUTCOMES else "cannot be judged"
     if row.is_impossible:
         return "rightly refused"
@@ -72,7 +57,7 @@ def reasons(row: RunQuestion) -> list[str]:
     name = outcome(row)
     if name == "failed":
         return [OUTCOMES[name].meaning, "The error:", row.reply.error or "unknown"]
-    return [*filter(None, (_STAGES.get(row.stage or ""), OUTCOMES[name].meaning, row.evidence))]
+    return [*filter(None, (_WORDS["stages"].get(row.stage or ""), OUTCOMES[name].meaning, row.evidence))]
 
 
 _LONGEST = 20_000

@@ -18,7 +18,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from itertools import chain, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +29,10 @@ from exhibit.evaluation.metrics import about, split_requests
 from exhibit.evaluation.records import read_tables, summary_json
 from exhibit.evaluation.statistics import compare, overlap, summarise, summarise_run
 from exhibit.evaluation.terminal import ALL, diff_lines, is_regression, shown_metrics, table_of
-from exhibit.schemas.command import guarded, parser_of, print_note, print_results, read_flags
+from exhibit.schemas.command import guarded, parser_of, print_note, print_results
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import HOWS
-from exhibit.schemas.parsing import parse_pair
+from exhibit.schemas.parsing import parse_pair, read_beside
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.place import whole
 from exhibit.viewer.cases import brief, fields_of, labels_of
@@ -54,10 +54,8 @@ _SINGLE_PAGES = 300
 def main(argv: Sequence[str] | None = None) -> int:
     """Print what is asked for; return 1 on an error, or on a regression where that is asked for."""
     options = _parser().parse_args(argv)
-    commands: dict[str, Callable[[Any], int]] = {
-        "summary": _summary, "diff": _diff, "report": _pages, "compare": _pages, "gold": _gold, "card": _card,
-        "index": index,
-    }  # fmt: skip
+    commands: dict[str, Callable[[Any], int]] = {"summary": _summary, "diff": _diff, "gold": _gold, "card": _card}
+    commands |= {"report": _pages, "compare": _pages, "index": index}
     return commands[options.command](options)
 
 
@@ -195,7 +193,7 @@ def _parser() -> argparse.ArgumentParser:
     kinds: dict[str, Any] = {"metrics": split_requests, "positive": positive, "pages": _page_limit, "gate": parse_gate}
     kinds |= {"languages": languages()}
     words = {"pages": PAGES, "compare": NAME, "index": INDEX, "gate": GATE}
-    parser, commands = parser_of("python -m evaluation.results", __doc__, read_flags(__file__), kinds, **words)
+    parser, commands = parser_of("python -m evaluation.results", __doc__, read_beside(__file__), kinds, **words)
     for name in ("report", "compare"):
         add_limit_arguments(commands[name])
     return parser
@@ -232,34 +230,30 @@ def only(rows: Iterable[Record], wanted: Mapping[str, str]) -> Iterator[Record]:
 
 def write_table(rows: Iterable[Record], path: Path) -> int:
     """Write records in the format that the file's ending names, and return how many there are."""
-    writers: dict[str, Callable[[Iterable[Record], Path], int]] = {
-        ".csv": _csv, ".jsonl": _jsonl, ".parquet": _parquet,
-    }  # fmt: skip
+    writers: dict[str, Callable[[Iterable[Record], Path], None]] = {".csv": _csv, ".jsonl": _jsonl}
+    writers |= {".parquet": _parquet}
     writer = writers.get(path.suffix.lower())
     if writer is None:
         raise ToolkitError(f"{path}: no such format; end its name in {', '.join(writers)}")
+    number = count()
     with whole(path) as partial:
-        return writer(rows, partial)
+        writer((row for row, _ in zip(rows, number, strict=False)), partial)
+    return next(number)
 
 
-def _jsonl(rows: Iterable[Record], path: Path) -> int:
-    count = 0
+def _jsonl(rows: Iterable[Record], path: Path) -> None:
     with path.open("w", encoding="utf-8", errors="replace") as file:
-        for count, row in enumerate(rows, 1):  # noqa: B007  (the last number is the number of rows)
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
-    return count
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-def _csv(rows: Iterable[Record], path: Path) -> int:
-    count = 0
+def _csv(rows: Iterable[Record], path: Path) -> None:
     # with a mark at its beginning, as spreadsheets take other files for their own encoding
     with path.open("w", encoding="utf-8-sig", errors="replace", newline="") as file:
         writer = csv.writer(file)
-        for count, row in enumerate(rows, 1):
-            if count == 1:
+        for number, row in enumerate(rows):
+            if not number:
                 writer.writerow(row)
             writer.writerow(_plain(value) for value in row.values())
-    return count
 
 
 def _plain(value: Any) -> Any:
@@ -269,11 +263,11 @@ def _plain(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
-def _parquet(rows: Iterable[Record], path: Path) -> int:
+def _parquet(rows: Iterable[Record], path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    given, count = iter(rows), 0
+    given = iter(rows)
     first = list(islice(given, 1))
     kinds = [(name, pa.float64() if name.startswith("found") else pa.string()) for row in first for name in row]
     given = chain(first, given)
@@ -281,8 +275,6 @@ def _parquet(rows: Iterable[Record], path: Path) -> int:
         while batch := list(islice(given, _BATCH)):
             columns = {name: [_cell(name, row[name]) for row in batch] for name, _ in kinds}
             writer.write_table(pa.table(columns, schema=pa.schema(kinds)))
-            count += len(batch)
-    return count
 
 
 def _cell(name: str, value: Any) -> Any:

@@ -15,8 +15,7 @@ from exhibit.schemas.bundle import CORPUS, TRAIN
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.locations import is_url, keeping
-from exhibit.storage.place import Kind, placed, write_whole
-from exhibit.storage.scratch import scratch_folder
+from exhibit.storage.place import Kind, placed, scratch_folder, write_whole
 from exhibit.viewer.cases import brief, fields_of, labels_of
 from exhibit.viewer.drawing import PAGES, Drawn, Record, Wanted, draw
 from exhibit.viewer.listing import IMAGES, Catalogue, Inlined, Matching, PieceWriter, write_piece

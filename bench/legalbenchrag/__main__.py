@@ -37,8 +37,7 @@ from bench.legalbenchrag.runs import (
     read_measured,
     run,
 )
-from exhibit.engine import add_engine_arguments
-from exhibit.engine.choose import check_engine, positive
+from exhibit.engine import add_engine_arguments, check_engine, positive
 from exhibit.evaluation.metrics import KS
 from exhibit.rag.config import preset_names
 from exhibit.schemas.command import guarded

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from exhibit.converters._cpr.citations import Citation, Court, read_citation, unknown_courts
 from exhibit.converters._cpr.headings import Heading
 from exhibit.converters._cpr.layout import Layout, Library, splits
-from exhibit.converters._cpr.names import read_name
+from exhibit.converters._cpr.names import Citation, Court, read_citation, read_name, unknown_courts
 from exhibit.converters._cpr.sources import CPR, GUIDE, PD, Source, reference_of
 from exhibit.law.names import plain
 

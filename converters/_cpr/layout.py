@@ -10,9 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from exhibit.converters._cpr.citations import Court, guide_courts
 from exhibit.converters._cpr.headings import Heading, SourceLine, find_headings, lines_of, whole_lines
-from exhibit.converters._cpr.names import Name, likeness, read_name
+from exhibit.converters._cpr.names import Court, Name, guide_courts, likeness, read_name
 from exhibit.converters._cpr.sources import GUIDE, Source, reference_of
 from exhibit.engine import guarded
 from exhibit.engine.limits import reading

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from exhibit.converters._benchmark import Item
 from exhibit.converters._text_pdf import Block, Style
 from exhibit.converters._text_pdf import printable as drawable
 from exhibit.engine.limits import reading
@@ -24,23 +26,43 @@ _MOST_DIGITS = 9
 _CHUNK_HEAD = re.compile(r"\ADocument: .*?\nPart \d+ of \d+\n=+\n", re.DOTALL)
 
 
-class Part(NamedTuple):
-    """A piece of a document's text, and its number; where it has none, its place in its record."""
-
-    text: str
-    number: int
-    numbered: bool
-
-
-class Exported(NamedTuple):
-    """A record of an export: which document it is of, and what it says of it."""
+@dataclass
+class Export:
+    """A document as a search index gave it back: in one piece, or in numbered chunks."""
 
     key: str
-    """What the chunks of one document share; empty where the record does not say."""
-    sourcefile: str
-    url: str
-    section: str
-    parts: tuple[Part, ...]
+    """What the chunks of one document share; empty where records do not say."""
+    pieces: list[tuple[int, str]] = field(default_factory=list)
+    sourcefile: str = ""
+    sections: dict[str, None] = field(default_factory=dict)
+    url: str = ""
+    records: int = 0
+    origin: str = ""
+    """The file that it was read from."""
+    items: list[Item] = field(default_factory=list)
+    """The files that hold it, for the account."""
+
+    @property
+    def text(self) -> str:
+        """Its pieces in their order, each once."""
+        ordered = dict.fromkeys(sorted(self.pieces, key=lambda piece: piece[0]))
+        return "\n\n".join(text for _, text in ordered)
+
+    def add(self, record: Record) -> None:
+        """Add what a record of it says."""
+        # JSON can say half a surrogate pair, which no file can hold
+        self.sourcefile = self.sourcefile or printable(string(record, "sourcefile", "document"))
+        self.url = self.url or printable(string(record, "storageUrl", "url"))
+        if section := printable(string(record, "sourcepage")):
+            self.sections.setdefault(section)
+        self.records += 1
+        chunks, first = record.get("chunks"), len(self.pieces)
+        # a record with chunks repeats the first of them as its content
+        parts = [c for c in chunks if isinstance(c, dict)] if isinstance(chunks, list) and chunks else [record]
+        for place, part in enumerate(parts, first):
+            number = _CHUNK_ID.search(string(part, "id"))
+            if words := printable(body(string(part, "content"))):
+                self.pieces.append((int(number[1]) if number and len(number[1]) <= _MOST_DIGITS else place, words))
 
 
 class Page(NamedTuple):
@@ -51,12 +73,15 @@ class Page(NamedTuple):
     markup: str
 
 
-def read_export(path: Path) -> list[Exported]:
-    """Return the records of a JSON file, none where it is no export of documents; raise DocumentError."""
+def read_export(path: Path) -> list[Export]:
+    """Return the documents of a JSON file, none where it is no export of any; raise DocumentError."""
     data = load_json(path)
-    if isinstance(data, dict) and "query" in data:
-        return []  # what a search found is parts of documents, for --from-search
-    return [_exported(record) for record in records(data)]
+    exports: dict[str, Export] = {}
+    # what a search found is parts of documents, for --from-search
+    for record in () if isinstance(data, dict) and "query" in data else records(data):
+        key = printable(document_key(record))
+        exports.setdefault(key, Export(key)).add(record)
+    return list(exports.values())
 
 
 def load_json(path: Path) -> object:
@@ -109,25 +134,6 @@ def document_key(record: Record) -> str:
 def body(content: str) -> str:
     """Return a chunk's own words, without the lines that the exporter set above them."""
     return _CHUNK_HEAD.sub("", content).strip()
-
-
-def _exported(record: Record) -> Exported:
-    sourcefile, url = string(record, "sourcefile", "document"), string(record, "storageUrl", "url")
-    # JSON can say half a surrogate pair, which no file can hold
-    key, section = printable(document_key(record)), printable(string(record, "sourcepage"))
-    return Exported(key, printable(sourcefile), printable(url), section, tuple(_parts(record)))
-
-
-def _parts(record: Record) -> Iterator[Part]:
-    chunks = record.get("chunks")
-    # a record with chunks repeats the first of them as its content
-    parts = [c for c in chunks if isinstance(c, dict)] if isinstance(chunks, list) and chunks else [record]
-    for place, part in enumerate(parts):
-        number = _CHUNK_ID.search(string(part, "id"))
-        words = printable(body(string(part, "content")))
-        numbered = number is not None and len(number.group(1)) <= _MOST_DIGITS
-        if words:
-            yield Part(words, int(number.group(1)) if number and numbered else place, numbered)
 
 
 # ---------------------------------------------------------------- pages

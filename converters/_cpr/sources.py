@@ -6,11 +6,12 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from exhibit.converters._benchmark import PAST_A_LIMIT, UNREADABLE, Item, RawDocument, Tally
 from exhibit.converters._cpr.parsing import (
+    Export,
     Record,
     blocks_of,
     body,
@@ -82,7 +83,7 @@ def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None)
     for path, why in left_out(root) if root.is_dir() else ():
         tally.leave_out(why, path.relative_to(root).as_posix())
     digest = hashlib.sha256()
-    exports: dict[str, _Export] = {}
+    exports: dict[str, Export] = {}
     sources: list[Source] = []
     for file in files:
         path, ending = file.path, file.path.suffix.lower()
@@ -133,29 +134,6 @@ def reference_of(name: str) -> str:
 # ---------------------------------------------------------------- exports
 
 
-@dataclass
-class _Export:
-    """A document as a search index gave it back: in one piece, or in numbered chunks."""
-
-    key: str
-    origin: str
-    pieces: list[tuple[int, str]] = field(default_factory=list)
-    sourcefile: str = ""
-    sections: dict[str, None] = field(default_factory=dict)
-    url: str = ""
-    items: list[Item] = field(default_factory=list)
-    """The files that hold it, for the account."""
-
-    @property
-    def text(self) -> str:
-        ordered = dict.fromkeys(sorted(self.pieces, key=lambda piece: piece[0]))
-        return "\n\n".join(text for _, text in ordered)
-
-    @property
-    def title(self) -> str:
-        return full_name(self.key, next(iter(self.sections), ""))
-
-
 def full_name(name: str, section: str) -> str:
     """Return a document's name as it was before the exporter cut it at 100 characters and put `_` for `:`."""
     mangled = _EXPORTER_CHANGED.sub("_", section)
@@ -165,38 +143,29 @@ def full_name(name: str, section: str) -> str:
     return name.replace("_ ", ": ")
 
 
-def _add_exports(file: Listed, exports: dict[str, _Export], tally: Tally) -> None:
+def _add_exports(file: Listed, exports: dict[str, Export], tally: Tally) -> None:
     name = file.path.name
     try:
-        records = guarded(read_export, file.path)
+        here = {export.key: export for export in guarded(read_export, file.path)}
     except DocumentError as error:
         tally.fault(_why(error, "JSON file cannot be read"), str(error), item=_item(file))
         return
-    here: dict[str, _Export] = {}
-    for record in records:
-        if not record.key:
-            tally.fault("export record without a document's name", name)
-            continue
-        export = here.setdefault(record.key, _Export(record.key, name, items=[_item(file)]))
-        place = len(export.pieces)
-        export.pieces += [(part.number if part.numbered else place + part.number, part.text) for part in record.parts]
-        export.sourcefile = export.sourcefile or record.sourcefile
-        export.url = export.url or record.url
-        if record.section:
-            export.sections.setdefault(record.section)
+    for _ in range(here.pop("").records if "" in here else 0):
+        tally.fault("export record without a document's name", name)
     if not here:
         tally.leave_out("JSON file that is no export of documents", name, item=_item(file))
     for key, export in here.items():
+        export.origin = name
         first = exports.setdefault(key, export)
+        first.items.append(_item(file))  # the file is told of, though its copy may not be used
         if first is not export:
-            first.items += export.items  # the file is told of, though its copy is not used
             same = first.text == export.text
             remark = "exported more than once, kept once" if same else "exports of it differ, the first is kept"
             tally.note(f"document {remark}", f"{key}: {first.origin}, {export.origin}")
 
 
-def _from_export(export: _Export, shared: bool, tally: Tally) -> Source:
-    title, text = export.title, export.text
+def _from_export(export: Export, shared: bool, tally: Tally) -> Source:
+    title, text = full_name(export.key, next(iter(export.sections), "")), export.text
     name = _NOT_IN_NAMES.sub("_", export.key)
     name = name.encode("utf-8")[:_LONGEST].decode("utf-8", "ignore")
     if name != export.key:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
 from exhibit.converters._browser import browser_error, running_browser
-from exhibit.converters._pages import html_from_text
-from exhibit.converters._print import fix_dates, in_order, pdf_options
+from exhibit.converters._print import fix_dates, html_from_text, in_order, pdf_options
 from exhibit.converters._web.download import USER_AGENT, Downloader, FetchError, Reply, Resource
 from exhibit.storage.exchanges import HttpError
 from exhibit.storage.http import REDIRECTS

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import sys
 import textwrap
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -25,13 +25,12 @@ from exhibit.converters._web.fetch import Fetched, add_fetch_arguments, fetch_al
 from exhibit.evidence import Document, Span, locate, read_document
 from exhibit.law.sentences import sentences
 from exhibit.schemas.bundle import INFO, read_info
-from exhibit.schemas.command import FAILED, Parser, guarded, spelled
+from exhibit.schemas.command import FAILED, documented, guarded
 from exhibit.schemas.errors import BundleError, SourceError, ToolkitError
 from exhibit.schemas.models import Gold
 from exhibit.storage.bundle import Bundle, open_bundle
 from exhibit.storage.locations import Remote
-from exhibit.storage.place import write_whole
-from exhibit.storage.scratch import scratch_folder
+from exhibit.storage.place import scratch_folder, write_whole
 
 _MOST_WORDS = 3000
 """Words of a passage that are compared one by one; of a longer one all count as changed."""
@@ -113,28 +112,18 @@ class PageState:
 @guarded("stopped; nothing was written")
 def main(argv: Sequence[str] | None = None) -> int:
     """Compare a bundle with its sources; return 4 where one has changed."""
-    options = _parser().parse_args(argv)
+    parser = documented("python -m converters.web", __doc__)
+    parser.add_argument("--refresh", type=Path, required=True, metavar="BUNDLE", help="the bundle to compare")
+    parser.add_argument("--changes", type=Path, metavar="FILE", help="write what changed there, too, as JSON")
+    parser.add_argument("--keep", action="store_true", help="keep the new pages, for the next conversion to use")
+    add_fetch_arguments(parser)
+    options = parser.parse_args(argv)
     states = refresh(options.refresh, options)
     sys.stdout.write("\n".join(told(states)) + "\n")
     if options.changes:
         write_whole(options.changes, json.dumps([as_json(one) for one in states], ensure_ascii=False, indent=1) + "\n")
     kinds = {one.state for one in states}
     return CHANGED if kinds & {"changed", "gone"} else FAILED if "unknown" in kinds else 0
-
-
-def _parser() -> ArgumentParser:
-    what, _, rest = (__doc__ or "").partition("\n\n")
-    parser = Parser(
-        prog=spelled("python -m converters.web"),
-        description=what,
-        epilog=spelled(rest),
-        formatter_class=RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--refresh", type=Path, required=True, metavar="BUNDLE", help="the bundle to compare")
-    parser.add_argument("--changes", type=Path, metavar="FILE", help="write what changed there, too, as JSON")
-    parser.add_argument("--keep", action="store_true", help="keep the new pages, for the next conversion to use")
-    add_fetch_arguments(parser)
-    return parser
 
 
 # ---------------------------------------------------------------- comparing

@@ -12,11 +12,9 @@ says so in its needs, and one that asks a judge has `PROMPT_VERSION`. No other f
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, cast, get_args
 
 from pydantic import Field, TypeAdapter
@@ -32,6 +30,7 @@ from exhibit.evaluation.metrics._requests import split_requests as split_request
 from exhibit.law.references import Reference, ReferenceCorpus
 from exhibit.models.llms import LLM
 from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.parsing import read_beside
 from exhibit.schemas.plugins import plugin_modules
 
 KS = (1, 2, 4, 8, 16, 32, 64)
@@ -118,8 +117,7 @@ _ABOUTS = TypeAdapter(dict[str, About])
 
 def read_about(module: str) -> dict[str, About]:
     """Return what the TOML file beside a metric says of it: `read_about(__file__)` of ndcg.py reads ndcg.toml."""
-    path = Path(module).with_suffix(".toml")
-    return _ABOUTS.validate_python(tomllib.loads(path.read_text(encoding="utf-8")))
+    return _ABOUTS.validate_python(read_beside(module))
 
 
 Cutoff = Annotated[int, Field(ge=1)]

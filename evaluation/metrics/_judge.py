@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from exhibit.evaluation.metrics import Case, Measure, Options, Values
 from exhibit.models.llms import Prompt
+from exhibit.schemas.parsing import read_beside
 
 _MAX_TOKENS = 300  # a mark and a reason of two sentences
 _LONGEST = 20
@@ -20,7 +19,7 @@ _SCORE = re.compile(
 )
 _ALONE = re.compile(r"\W*([1-5])(?:\s*/\s*5)?\W*")
 
-_PROMPTS = tomllib.loads(Path(__file__).with_name("_prompts.toml").read_text(encoding="utf-8"))
+_PROMPTS = read_beside(__file__, "_prompts.toml")
 
 
 def system_prompt(metric: str) -> str:

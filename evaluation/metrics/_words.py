@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.metrics import gold_texts
 from exhibit.law.citations import find_citations, is_refusal, without_places
-from exhibit.law.words import word_runs
+from exhibit.law.language import word_runs
 
 _APART = re.compile(
     r"[;@#$%&?!()\[\]{}<>\"“”‘’«»„`*]|--+|\.{3}|[:,](?!\d)|'(?:s|m|d|ll|re|ve)?(?=\s|$)|n't\b|\.(?=\s|$)"

@@ -9,11 +9,10 @@ discovery of a fraud), or where the truth itself has it. None where the truth ha
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 from exhibit.evaluation.metrics import Case, Options, read_about, with_options
+from exhibit.schemas.parsing import read_beside
 
 ABOUT = read_about(__file__)
 
@@ -31,7 +30,7 @@ _TOO = re.compile(
 """Uses of these words that are English, too."""
 _QUOTED = re.compile(
     # bounded: a quotation that never ends is none
-    r"“[^”]{0,400}”|\"[^\"\n]{0,400}\"|(?<!\w)‘[^’\n]{0,400}(?:’\w[^’\n]{0,400}){0,9}’(?!\w)|"
+    r"“[^”]{0,400}”|\"[^\"\n]{0,400}\"|(?<!\w)‘[^‘’\n]{0,400}(?:’\w[^‘’\n]{0,400}){0,9}’(?!\w)|"
     r"(?<!\w)'[^'\n]{0,400}(?:'\w[^'\n]{0,400}){0,9}'(?!\w)|^>.*$",
     re.M,
 )
@@ -51,7 +50,7 @@ def _spaced(term: str) -> str:
     return re.sub(r" (?![?\]])", r"\\s+", term)
 
 
-_TERMS = tomllib.loads(Path(__file__).with_name("_terms.toml").read_text(encoding="utf-8"))
+_TERMS = read_beside(__file__, "_terms.toml")
 _UK_TERMS = _compiled(_TERMS["uk"])
 _US_TERMS = _compiled(_TERMS["us"])
 _SEED_TERMS = _US_TERMS | _compiled(_TERMS["us_in_the_seed"])

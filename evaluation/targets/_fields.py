@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import jmespath
@@ -17,6 +15,7 @@ from pydantic import TypeAdapter
 
 from exhibit.evaluation.cases import Passage
 from exhibit.evidence import Span
+from exhibit.schemas.parsing import read_beside
 from exhibit.storage.exchanges import HttpError
 
 
@@ -32,7 +31,7 @@ class Shape:
     pages_from: int = 1
 
 
-_KNOWN = tomllib.loads(Path(__file__).with_name("shapes.toml").read_text(encoding="utf-8"))
+_KNOWN = read_beside(__file__, "shapes.toml")
 SHAPES = TypeAdapter(tuple[Shape, ...]).validate_python(_KNOWN["shape"])
 NAMES: dict[str, list[str]] = _KNOWN["names"]
 """What fields are called that are looked for wherever a system puts them."""

@@ -9,6 +9,7 @@ import time
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -19,7 +20,7 @@ from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions, ask_all, count_only
 from exhibit.evaluation.targets._fields import Names, PassagesError, read_confidence, read_passages
-from exhibit.evaluation.targets._ingestion import Library, bring_in, compare, remove
+from exhibit.evaluation.targets._ingestion import Collection
 from exhibit.evaluation.targets._probing import Probe
 from exhibit.evaluation.targets._reading import Read, Reader, not_json
 from exhibit.evaluation.targets._system import ServerSettings, fill, fill_path, fitted, headers_of
@@ -116,11 +117,11 @@ class Server:
         }
 
     def _collection_id(self, collection: str, deadline: Deadline) -> str:
-        library = self.library(collection)
-        if collection not in self._ids and library is not None:
-            self._ids[collection] = library.find(deadline) or ""
+        documents = self.documents(collection)
+        if collection not in self._ids and documents is not None:
+            self._ids[collection] = documents.find(deadline) or ""
         if not self._ids.get(collection):
-            noun = library.noun if library else "collection"
+            noun = documents.noun if documents else "collection"
             raise HttpError(f"no {noun} is named {collection!r}; give one with --target-collection")
         return self._ids[collection]
 
@@ -140,7 +141,7 @@ class Server:
     def _brings(self) -> bool:
         return self._options.ingest or self._options.force_ingestion
 
-    def library(self, collection: str) -> Library | None:
+    def documents(self, collection: str) -> Collection | None:
         """Return the interface for documents, None where there is none."""
         ingest = self.system.ingest
         if not ingest:
@@ -154,7 +155,7 @@ class Server:
             other = f"--set target_{setting}={plain_address(url)}" if setting else "a setting of its own"
             raise ToolkitError(f"{self.name}: its file names another server for documents; say so with {other}")
         address = str(parse_url(url, "http://localhost:8082"))
-        return Library(self, ingest, collection, self.values, address)
+        return Collection(self.fetch, ingest, collection, self._options, self.values, address)
 
     def collection(self, dataset: Dataset) -> str:
         """Return what the system calls a dataset's documents."""
@@ -168,14 +169,14 @@ class Server:
         self._probed = True
         collection = self.collection(dataset)
         wanted = self._brings or self._options.delete_collection
-        library = self.library(collection) if wanted else None
-        if library is None and wanted:
+        documents = self.documents(collection) if wanted else None
+        if documents is None and wanted:
             flags = "--ingest, --force-ingestion and --delete-collection"
             raise ToolkitError(f"{self.name}: it has no interface for documents; leave out {flags}")
-        if library is None or not self._brings:
+        if documents is None or not self._brings:
             return Probe(self, dataset, collection, self._options).run(cases)
         try:
-            library.listed(Deadline(self._options.timeout, flag="--timeout"))
+            documents.listed(Deadline(self._options.timeout, flag="--timeout"))
         except UnreachableError as error:
             raise ToolkitError(f"{error}. Is the server running, and is its address right?") from error
         except HttpError as error:
@@ -185,20 +186,19 @@ class Server:
     def ingest(self, dataset: Dataset) -> Ingestion:
         """Give the system the documents where that is asked for; else say what the corpus is."""
         collection = self.collection(dataset)
-        library = self.library(collection) if self._brings or self._options.skip_ingestion else None
-        if library is None:
+        documents = self.documents(collection) if self._brings or self._options.skip_ingestion else None
+        if documents is None:
             return count_only(dataset, self._options)
         if not self._brings:
-            return compare(library, dataset, self._options)
-        timeout = float(self.values.get("ingest_timeout") or 3600.0)
-        probe = Probe(self, dataset, collection, self._options)
-        return bring_in(library, dataset, self._options, timeout=timeout, notes=lambda: probe.run(dataset.cases))
+            return documents.compare(dataset)
+        done = documents.bring_in(dataset, timeout=float(self.values.get("ingest_timeout") or 3600.0))
+        return replace(done, notes=tuple(Probe(self, dataset, collection, self._options).run(dataset.cases)))
 
     def forget(self, dataset: Dataset) -> None:
         """Delete what `ingest` gave the system."""
-        library = self.library(self.collection(dataset))
-        if library is not None:
-            remove(library, dataset, self._options)
+        documents = self.documents(self.collection(dataset))
+        if documents is not None:
+            documents.remove(dataset)
 
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[Asked]:
         """Yield replies as they come, several questions being asked at once."""

@@ -23,23 +23,7 @@ from typing import Any
 
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
-from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions, count_only
-from exhibit.evaluation.targets._fields import (
-    Names,
-    PassagesError,
-    Shape,
-    describe,
-    first_list,
-    first_of,
-    first_words,
-    is_truth,
-    read_count,
-    read_number,
-    read_passages,
-    read_usage,
-    recognise,
-    unwrap,
-)
+from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions, _fields, count_only
 from exhibit.schemas.bundle import read_text
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import Lines
@@ -91,7 +75,7 @@ class Predictions:
             raise ToolkitError(
                 f"{where}these are the questions of {dataset.name} with their truths, not replies to them"
             )
-        notes = [f"{where}read as {self._shape.name}{self._fields(self._row(dataset.name, predicted[0]))}"]
+        notes = [f"{where}read as {self._shape.name}{self._taken_for(self._row(dataset.name, predicted[0]))}"]
         if len(predicted) < len(cases):
             left = len(cases) - len(predicted)
             notes.append(f"{where}{left} of {len(cases)} questions of {dataset.name} have no row: they count as failed")
@@ -136,51 +120,53 @@ class Predictions:
         place = self._place(dataset, case)
         return {} if place is None else self._rows[place]
 
-    def _fields(self, row: Mapping[str, Any]) -> str:
+    def _taken_for(self, row: Mapping[str, Any]) -> str:
         """Return which fields are taken for what."""
-        fields = unwrap(row)
-        answer = next((path for path in self._shape.answers if first_words([path], fields)), None)
-        passages = next((path for path in self._shape.passages if first_list([path], fields)), None)
+        fields = _fields.unwrap(row)
+        answer = next((path for path in self._shape.answers if _fields.first_words([path], fields)), None)
+        passages = next((path for path in self._shape.passages if _fields.first_list([path], fields)), None)
         truths = [name for name in self._shape.truths if name in fields]
         told = [f"the answer is {answer}" if answer else "no answer", f"the passages are {passages or 'not given'}"]
         return f": {', '.join(told)}" + (f"; {', '.join(truths)} is the truth, and is not read" if truths else "")
 
 
-def read_row(row: Mapping[str, Any], shape: Shape, names: Names) -> Reply:
+def read_row(row: Mapping[str, Any], shape: _fields.Shape, names: _fields.Names) -> Reply:
     """Return the reply that a row or a result of some shape holds; whatever is wrong with it is one with an error."""
-    fields = unwrap(row)
+    fields = _fields.unwrap(row)
     told = fields["reply"] if isinstance(fields.get("reply"), dict) else fields
     if told.get("error"):
         return Reply(error=str(told["error"]))
-    answer = first_words(shape.answers, fields)
+    answer = _fields.first_words(shape.answers, fields)
     if told.get("latency") == -1:  # evaltools writes an error for the answer, and this beside it
         return Reply(error=answer or "the row is marked as failed")
     try:
-        passages = read_passages(first_list(shape.passages, fields), names=names, pages_from=shape.pages_from)
-    except PassagesError as error:
+        passages = _fields.read_passages(
+            _fields.first_list(shape.passages, fields), names=names, pages_from=shape.pages_from
+        )
+    except _fields.PassagesError as error:
         return Reply(error=str(error))
     if answer is None and not passages:
         return Reply(error="neither an answer nor passages")
-    usage = told.get("usage") if shape.name == "a run of this project" else read_usage(fields)
+    usage = told.get("usage") if shape.name == "a run of this project" else _fields.read_usage(fields)
     return Reply(
         answer=answer,
         passages=passages,
-        selected=read_count(told.get("selected")),
+        selected=_fields.read_count(told.get("selected")),
         seconds=_seconds(told),
-        usage={name: value for name, held in (usage or {}).items() if (value := read_number(held)) is not None},
-        first_token=read_number(told.get("first_token")),
-        confidence=read_number(told.get("confidence")),
+        usage={name: value for name, held in (usage or {}).items() if (value := _fields.read_number(held)) is not None},
+        first_token=_fields.read_number(told.get("first_token")),
+        confidence=_fields.read_number(told.get("confidence")),
     )
 
 
-def _shape(path: Path, rows: Rows) -> Shape:
+def _shape(path: Path, rows: Rows) -> _fields.Shape:
     """Return the shape that most rows have; raise an error that shows a row where they are like none that is known."""
-    if all(map(is_truth, rows)):
+    if all(map(_fields.is_truth, rows)):
         raise ToolkitError(f"{path}: these are questions with their truths (a train.json), not replies to them")
-    shapes = [shape for row in rows if (shape := recognise(row)) is not None]
+    shapes = [shape for row in rows if (shape := _fields.recognise(row)) is not None]
     if not shapes:
         raise ToolkitError(
-            f"{path}: not recognised as replies: {describe(rows[0]) if rows else 'no rows'}; "
+            f"{path}: not recognised as replies: {_fields.describe(rows[0]) if rows else 'no rows'}; "
             'a row looks like {"id" or "question", "answer", "passages": […]}'
         )
     # a row whose answer is missing may look like another: the most telling shape that any row has is the file's
@@ -199,19 +185,19 @@ def _says_the_truth(case: Case, row: Mapping[str, Any]) -> bool:
 
 
 def _seconds(told: Mapping[str, Any]) -> float | None:
-    seconds = read_number(told.get("seconds", told.get("latency")))
+    seconds = _fields.read_number(told.get("seconds", told.get("latency")))
     return None if seconds is None or seconds < 0 else seconds
 
 
 def question_of(row: Mapping[str, Any]) -> str | None:
     """Return the question that a row is for, if it says."""
-    question = first_of(row, "question", str)
+    question = _fields.first_of(row, "question", str)
     return None if question is None else plain_question(question)
 
 
 def id_of(row: Mapping[str, Any]) -> str | None:
     """Return the id of the question that a row is for, if it says."""
-    id = first_of({key: value for key, value in row.items() if value != ""}, "id", (str, int))
+    id = _fields.first_of({key: value for key, value in row.items() if value != ""}, "id", (str, int))
     return None if id is None else str(id)
 
 

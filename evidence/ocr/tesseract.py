@@ -11,7 +11,7 @@ from functools import cache
 
 from PIL import Image
 
-from exhibit.engine.programs import run_program
+from exhibit.engine.limits import run_program
 from exhibit.evidence.ocr import TextLine
 from exhibit.schemas.errors import DocumentError, ToolkitError
 

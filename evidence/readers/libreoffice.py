@@ -8,11 +8,11 @@ import subprocess
 from importlib import import_module
 from pathlib import Path
 
-from exhibit.engine.programs import run_program
+from exhibit.engine.limits import run_program
 from exhibit.evidence.files import head_of
 from exhibit.evidence.markup import Printable
 from exhibit.schemas.errors import DocumentError
-from exhibit.storage.scratch import scratch_folder
+from exhibit.storage.place import scratch_folder
 
 KIND = "older office file (needs LibreOffice)"
 STARTS_A_PROGRAM = True
@@ -35,24 +35,8 @@ _COMMANDS = ("soffice", "libreoffice", "/Applications/LibreOffice.app/Contents/M
 _MISSING = "needs LibreOffice, which is not here: install it (apt-get install libreoffice, or libreoffice.org)"
 _SECONDS = 180
 """For one file, start of the program included: 300 pages take a tenth of it."""
-_SETTINGS = {
-    "Office.Common/Security/Scripting": {
-        "BlockUntrustedRefererLinks": "true",
-        "DisableMacrosExecution": "true",
-        "DisableActiveContent": "true",
-        "MacroSecurityLevel": "3",
-    },
-    # whatever asks all the same asks a proxy that is not there
-    "Inet/Settings": {
-        "ooInetProxyType": "2",
-        **{f"ooInet{kind}ProxyName": "127.0.0.1" for kind in ("HTTP", "HTTPS", "FTP")},
-        **{f"ooInet{kind}ProxyPort": "9" for kind in ("HTTP", "HTTPS", "FTP")},
-        "ooInetNoProxy": "",
-    },
-    "Office.Writer/Content/Update": {"Link": "2", "Field": "false", "Chart": "false"},
-    "Office.Calc/Content/Update": {"Link": "2"},
-}
-"""Of a profile in which nothing that a document names elsewhere is asked for, and none of its macros runs."""
+_PROFILE = Path(__file__).with_suffix(".xcu")
+"""Settings of a profile in which nothing that a document names elsewhere is asked for, and none of its macros runs."""
 _HEADS = (b"\xd0\xcf\x11\xe0", b"{\\rtf", b"PK\x03\x04", b"\xffWPC")
 
 
@@ -81,10 +65,12 @@ def page(path: Path) -> Printable:
 
 def _converted(path: Path, ending: str, folder: Path, program: str) -> Path:
     # a profile of its own: a second LibreOffice on the same profile would hand over and do nothing
-    profile = _write_profile(folder / "profile").as_uri()
+    profile = folder / "profile"
+    (profile / "user").mkdir(parents=True)
+    shutil.copyfile(_PROFILE, profile / "user" / "registrymodifications.xcu")
     source = folder / f"document{path.suffix.lower()}"
     shutil.copyfile(path, source)
-    flags = ["--headless", "--norestore", f"-env:UserInstallation={profile}", "--convert-to", ending]
+    flags = ["--headless", "--norestore", f"-env:UserInstallation={profile.as_uri()}", "--convert-to", ending]
     try:
         done = run_program(
             [program, *flags, "--outdir", str(folder / "out"), str(source)],
@@ -100,15 +86,3 @@ def _converted(path: Path, ending: str, folder: Path, program: str) -> Path:
         said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().splitlines()
         raise DocumentError(f"{path}: LibreOffice cannot convert it{f' ({said[-1][:120]})' if said else ''}")
     return target
-
-
-def _write_profile(folder: Path) -> Path:
-    items = []
-    for path, settings in _SETTINGS.items():
-        for name, value in settings.items():
-            prop = f'<prop oor:name="{name}" oor:op="fuse"><value>{value}</value></prop>'
-            items.append(f'<item oor:path="/org.openoffice.{path}">{prop}</item>')
-    (folder / "user").mkdir(parents=True)
-    text = f'<oor:items xmlns:oor="http://openoffice.org/2001/registry">{"".join(items)}</oor:items>'
-    (folder / "user" / "registrymodifications.xcu").write_text(text, encoding="utf-8")
-    return folder

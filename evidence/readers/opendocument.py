@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import html
-import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from exhibit.engine.limits import PACKED
-from exhibit.evidence.files import opened, parse, part
-from exhibit.evidence.markup import Printable, paragraph, section
+from exhibit.evidence.files import opened, parsed
+from exhibit.evidence.markup import Printable, office_page
 from exhibit.evidence.readers._numbering import numeral
 from exhibit.schemas.errors import DocumentError
 
@@ -153,26 +152,15 @@ def _outermost(parent: Any) -> Iterator[Any]:
 def page(path: Path) -> Printable:
     """Return the text with every tracked change accepted."""
     with opened(path, KIND) as archive:
-        content, styles = _tree(archive, "content.xml"), _tree(archive, "styles.xml")
+        content, styles = parsed(archive, "content.xml"), parsed(archive, "styles.xml")
         body = content.find(f"{_OFFICE}body/{_OFFICE}text") if content is not None else None
         if body is None:
             raise DocumentError(f"{path}: no text in it (content.xml); is it a whole OpenDocument text?")
         writer = _Writer(_lists(content) | _lists(styles))
         text = "".join(writer.blocks(body))
-        top, bottom = (_edge(styles, name) for name in ("header", "footer"))
+        edges = {name: list(_edge(styles, name)) for name in ("header", "footer")}
         changes = sum(1 for _ in body.iter(f"{_TEXT}changed-region"))
-    notes = []
-    if changes:
-        notes.append(f"tracked changes taken as accepted: {changes}")
-    if writer.comments:
-        notes.append(f"comments set at its end: {len(writer.comments)}")
-    ends = section("Footnotes", writer.footnotes) + section("Comments", writer.comments)
-    return Printable(top + text + ends + bottom, tuple(notes))
-
-
-def _tree(archive: zipfile.ZipFile, name: str) -> Any:
-    data = part(archive, name)
-    return None if data is None else parse(data)
+    return office_page(text, **edges, changes=changes, comments=writer.comments, footnotes=writer.footnotes)
 
 
 def _lists(root: Any) -> dict[str, dict[int, _Level]]:
@@ -200,13 +188,10 @@ def _level(element: Any) -> _Level:
     )
 
 
-def _edge(styles: Any, name: str) -> str:
-    """Return all headers, or all footers, each line once."""
-    if styles is None:
-        return ""
-    texts = ("".join(p.itertext()) for edge in styles.iter(f"{_STYLE}{name}") for p in _outermost(edge))
-    lines = dict.fromkeys(filter(str.strip, texts))
-    return f"<{name}>{''.join(map(paragraph, lines))}</{name}>" if lines else ""
+def _edge(styles: Any, name: str) -> Iterator[str]:
+    """Yield the lines of all headers, or of all footers."""
+    for edge in () if styles is None else styles.iter(f"{_STYLE}{name}"):
+        yield from ("".join(p.itertext()) for p in _outermost(edge))
 
 
 def _whole(value: str | None, usual: int) -> int:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import io
 import posixpath
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from exhibit.engine.limits import PACKED
-from exhibit.evidence.files import opened, parse, part
-from exhibit.evidence.markup import Printable, paragraph, section
+from exhibit.evidence.files import opened, parse, parsed, part
+from exhibit.evidence.markup import Printable, office_page
 from exhibit.evidence.readers._numbering import Numbering, W, read_numbering
 from exhibit.schemas.errors import DocumentError
 
@@ -35,17 +36,9 @@ def page(path: Path) -> Printable:
         main = _main_part(archive)
         parts, changes = _prepared(archive, main)
         body = _html(_packed(archive, parts))
-        edges = {kind: _edges(archive, main, kind) for kind in ("header", "footer")}
+        edges = {kind: list(_edge(archive, main, kind)) for kind in ("header", "footer")}
         comments = _comments(archive, main)
-    top, bottom = (
-        f"<{kind}>{''.join(map(paragraph, lines))}</{kind}>" if lines else "" for kind, lines in edges.items()
-    )
-    notes = []
-    if changes:
-        notes.append(f"tracked changes taken as accepted: {changes}")
-    if comments:
-        notes.append(f"comments set at its end: {len(comments)}")
-    return Printable(top + body + section("Comments", comments) + bottom, tuple(notes))
+    return office_page(body, **edges, changes=changes, comments=comments)
 
 
 def _main_part(archive: zipfile.ZipFile) -> str:
@@ -60,7 +53,7 @@ def _main_part(archive: zipfile.ZipFile) -> str:
 def _targets(archive: zipfile.ZipFile, source: str, kind: str) -> list[str]:
     """Return the parts of a kind that another part names as its own."""
     folder, name = posixpath.split(source)
-    relations = _tree(archive, posixpath.join(folder, "_rels", f"{name}.rels"))
+    relations = parsed(archive, posixpath.join(folder, "_rels", f"{name}.rels"))
     named = [] if relations is None else [
         item.get("Target", "") for item in relations if str(item.get("Type", "")).endswith(f"/{kind}")
     ]  # fmt: skip
@@ -77,21 +70,16 @@ def _prepared(archive: zipfile.ZipFile, main: str) -> tuple[dict[str, bytes], in
     from lxml import etree
 
     numbering, styles = (_part_of(archive, main, kind) for kind in ("numbering", "styles"))
-    lists = read_numbering(_tree(archive, numbering), _tree(archive, styles))
+    lists = read_numbering(parsed(archive, numbering), parsed(archive, styles))
     parts = {numbering: _NO_LISTS}  # or mammoth would count a second time, in its own way
     changes = 0
     for name in (main, *(_part_of(archive, main, kind) for kind in _NOTES)):
-        root = _tree(archive, name)
+        root = parsed(archive, name)
         if root is not None:
             changes += accept_changes(root)
             _write_numbers(root, lists)
             parts[name] = etree.tostring(root)
     return parts, changes
-
-
-def _tree(archive: zipfile.ZipFile, name: str) -> Any:
-    data = part(archive, name)
-    return None if data is None else parse(data)
 
 
 def _write_numbers(root: Any, lists: Numbering) -> None:
@@ -133,19 +121,17 @@ def _html(packed: io.BytesIO) -> str:
     return html
 
 
-def _edges(archive: zipfile.ZipFile, main: str, kind: str) -> list[str]:
-    """Return the lines of all headers, or of all footers, each once."""
-    lines: dict[str, None] = {}
+def _edge(archive: zipfile.ZipFile, main: str, kind: str) -> Iterator[str]:
+    """Yield the lines of all headers, or of all footers."""
     for name in _targets(archive, main, kind):
-        root = _tree(archive, name)
+        root = parsed(archive, name)
         if root is not None:
             accept_changes(root)
-            lines |= dict.fromkeys(filter(str.strip, map(_words, root.iter(f"{W}p"))))
-    return list(lines)
+            yield from map(_words, root.iter(f"{W}p"))
 
 
 def _comments(archive: zipfile.ZipFile, main: str) -> list[str]:
-    root = _tree(archive, _part_of(archive, main, "comments"))
+    root = parsed(archive, _part_of(archive, main, "comments"))
     if root is None:
         return []
     accept_changes(root)

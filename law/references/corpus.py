@@ -10,14 +10,13 @@ from functools import cache
 from typing import NamedTuple
 
 from exhibit.evidence import Span
-from exhibit.law.editions import law_name, read_edition, units
+from exhibit.law.editions import LawName, label_key, law_name, provisions, read_edition, units
+from exhibit.law.language import System, language_of, system_for, system_of, systems
 from exhibit.law.patterns import Patterns
-from exhibit.law.provisions import LawName, label_key, provisions
 from exhibit.law.references import courts
 from exhibit.law.references.european import find_european
 from exhibit.law.references.reference import Kind, Path, Reference, blank, same_source
 from exhibit.law.references.statutes import find_numbered, find_statutes
-from exhibit.law.system import System, language_of, system_for, system_of, systems
 
 # what is named in full is read before what could be part of it: "Part 1 of the Limitation Act 1980" is not CPR Part 1
 _IN_FULL = (courts.find_cases, courts.find_tribunals, find_european, find_statutes, find_numbered)

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 
 from exhibit.law.companies import ends_in_form
+from exhibit.law.language import Level, System, system_for
 from exhibit.law.patterns import Patterns
 from exhibit.law.structure.lines import Line, is_entry
-from exhibit.law.system import Level, System, system_for
 
 _P = Patterns(__file__)
 SMALL = _P.words("small")

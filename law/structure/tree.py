@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from exhibit.evidence import Document, Span
+from exhibit.law.language import FREE
 from exhibit.law.structure.headings import BARE, COUNTED, Heading, find_headings
 from exhibit.law.structure.labels import roman
 from exhibit.law.structure.lines import Outline, typed_outline
-from exhibit.law.system import FREE
 
 _NOWHERE = Span(0, 0)
 

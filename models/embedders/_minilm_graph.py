@@ -12,6 +12,7 @@ confidence was measured with.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -245,21 +246,7 @@ class _Graph:
         return model
 
 
-TEXTS = (
-    'This Agreement is entered into as of March 3, 2021 (the "Effective Date") by and between Harrow & Pike, Inc., '
-    'a Delaware corporation ("Supplier"), and Lindqvist GmbH ("Customer").',
-    "8.2 Limitation of Liability. EXCEPT FOR BREACH OF SECTION 6, IN NO EVENT SHALL EITHER PARTY BE LIABLE FOR "
-    "INDIRECT, INCIDENTAL OR CONSEQUENTIAL DAMAGES; total liability shall not exceed $250,000.",
-    "The Receiving Party shall not, without the prior written consent of the Disclosing Party, disclose Confidential "
-    "Information to any third party, except to its employees who need to know it.",
-    "Either party may terminate this Agreement upon thirty (30) days' written notice if the other party materially "
-    "breaches it and fails to cure the breach within that period.",
-    "We collect your e-mail address, device identifiers and location when you use the app, and share them with "
-    "advertisers only if you allow it.",
-    "Consider the Non-Disclosure Agreement between Alder and Birch; Does the document allow assignment without "
-    "consent?",
-    "Page 12 of 40",
-)
+TEXTS = (Path(__file__).parent / "weights" / "measured.txt").read_text(encoding="utf-8").splitlines()
 """Texts that are measured: contracts, a policy, a question. The large channels are the same on 60 real chunks."""
 
 

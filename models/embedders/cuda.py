@@ -23,14 +23,15 @@ from exhibit.models.embedders._network import (
     OFFICIAL,
     VERSION,
     WIDTH,
+    Feed,
     Network,
+    Tokens,
     Weights,
     legal,
     processors,
     read_safetensors,
     with_adapter,
 )
-from exhibit.models.embedders._tokens import Feed, Tokens
 from exhibit.models.protocols import Role, Vectors
 from exhibit.schemas.errors import ToolkitError
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from exhibit.law.words import word_runs
+from exhibit.law.language import word_runs
 from exhibit.models.protocols import Role, Vectors
 from exhibit.schemas.errors import ToolkitError
 

@@ -14,8 +14,16 @@ import numpy as np
 import numpy.typing as npt
 
 from exhibit.models.embedders import to_unit
-from exhibit.models.embedders._network import MAX_TOKENS, VERSION, WIDTH, legal, model_folder, sealed
-from exhibit.models.embedders._tokens import WordTokenizer, ready_tokenizer
+from exhibit.models.embedders._network import (
+    MAX_TOKENS,
+    VERSION,
+    WIDTH,
+    WordTokenizer,
+    legal,
+    model_folder,
+    ready_tokenizer,
+    sealed,
+)
 from exhibit.models.embedders.minilm import open_session, ready_graph
 from exhibit.models.protocols import Role, Vectors
 from exhibit.schemas.errors import ToolkitError

@@ -12,21 +12,23 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import onnxruntime
 
-from exhibit.models.embedders._network import MAX_TOKENS, Network, adapted, merge, processors, read_lowrank, read_record
-from exhibit.models.embedders._tokens import ready_tokenizer
-from exhibit.models.embedders.minilm import (
-    Ids,
-    accelerator,
-    chosen_variant,
-    open_session,
-    ready_graph,
-    same_lengths,
+from exhibit.models.embedders._network import (
+    MAX_TOKENS,
+    Network,
+    adapted,
+    merge,
+    processors,
+    read_lowrank,
+    read_record,
+    ready_tokenizer,
 )
+from exhibit.models.embedders.minilm import Ids, accelerator, chosen_variant, open_session, ready_graph, same_lengths
 
 WEIGHTS = Path(__file__).parent / "weights" / "legal.safetensors"
 CALIBRATION = WEIGHTS.with_name("confidence.json")
@@ -56,8 +58,47 @@ def open(argument: str | None) -> LegalReranker:
     return LegalReranker(chosen_variant("reranker", "legal", argument))
 
 
-class LegalReranker:
-    """Pairs run unpadded: on the processor each on a thread of its own, on an accelerator many of one length."""
+class Pair(NamedTuple):
+    """A question and a passage in token ids: [CLS] question [SEP] passage [SEP]."""
+
+    ids: Ids
+    types: Ids
+    """Which tokens are the passage's."""
+    offsets: Sequence[tuple[int, int]]
+    """Where each token of the passage stands in it, its last mark apart."""
+
+
+class PairModel:
+    """A network that reads question and passage together; pairs run unpadded, so none depends on the others."""
+
+    def __init__(self, own: Network, variant: str, calibration: Path, *, threads: int | None = None) -> None:
+        device = None if variant == "int8" else accelerator(onnxruntime.get_available_providers())
+        self.name = f"{own.name}-{variant}"
+        self._at_once = _AT_ONCE if device else 1
+        self._threads = threads or processors()
+        self._tokenizer = ready_tokenizer()
+        self._tokenizer.no_truncation()
+        self._session = open_session(ready_graph(variant, own), device)
+        self._calibration = json.loads(calibration.read_text(encoding="utf-8"))
+
+    def tokenise(self, question: str, passages: Sequence[str]) -> list[Pair]:
+        """Return each pair's tokens; beyond 256 with the question a passage is not read."""
+        # half a surrogate pair, which damaged PDFs hold, is not text to the tokenizer
+        clean = [text.encode("utf-8", "replace").decode() for text in (question, *passages)]
+        asked, *texts = self._tokenizer.encode_batch(clean)
+        mark = asked.ids[-1]
+        front = [*asked.ids[:-1][: ASKED - 1], mark]
+        pairs = []
+        for text in texts:
+            inner = slice(1, min(len(text.ids) - 1, MAX_TOKENS - len(front)))
+            ids = [*front, *text.ids[inner], mark]
+            types = [0] * len(front) + [1] * (len(ids) - len(front))
+            pairs.append(Pair(np.array([ids], np.int64), np.array([types], np.int64), text.offsets[inner]))
+        return pairs
+
+
+class LegalReranker(PairModel):
+    """On the processor each pair runs on a thread of its own, on an accelerator many of one length together."""
 
     retrieval_weight = 1.5
     """What the retrieval's score counts beside this one's, in standard deviations.
@@ -67,21 +108,13 @@ class LegalReranker:
     """
 
     def __init__(self, variant: str = "int8", *, threads: int | None = None) -> None:
-        device = None if variant == "int8" else accelerator(onnxruntime.get_available_providers())
-        own = network()
-        self.name = f"{own.name}-{variant}"
-        self._at_once = _AT_ONCE if device else 1
-        self._threads = threads or processors()
-        self._tokenizer = ready_tokenizer()
-        self._tokenizer.no_truncation()
-        self._session = open_session(ready_graph(variant, own), device)
-        self._calibration = json.loads(CALIBRATION.read_text(encoding="utf-8"))
+        super().__init__(network(), variant, CALIBRATION, threads=threads)
 
     def score(self, question: str, passages: Sequence[str]) -> list[float]:
         """Return how well each passage answers, in order: the network's log-odds, not a probability."""
         pairs = self.tokenise(question, passages)
         scores = np.empty(len(pairs), np.float32)
-        batches = same_lengths([ids for ids, _ in pairs], self._at_once)
+        batches = same_lengths([pair.ids for pair in pairs], self._at_once)
         with ThreadPoolExecutor(self._threads) as pool:
             for rows, batch_scores in zip(batches, pool.map(lambda rows: self._run(rows, pairs), batches), strict=True):
                 scores[rows] = batch_scores
@@ -92,20 +125,7 @@ class LegalReranker:
         told = self._calibration
         return 1 / (1 + math.exp(-told["slope"] * max(scores) - told["offset"]))
 
-    def tokenise(self, question: str, passages: Sequence[str]) -> list[tuple[Ids, Ids]]:
-        """Return each pair's token ids, and which are the passage's: [CLS] question [SEP] passage [SEP]."""
-        # half a surrogate pair, which damaged PDFs hold, is not text to the tokenizer
-        clean = [text.encode("utf-8", "replace").decode() for text in (question, *passages)]
-        (start, *asked, mark), *texts = [encoding.ids for encoding in self._tokenizer.encode_batch_fast(clean)]
-        front = [start, *asked[: ASKED - 2], mark]
-        pairs = []
-        for text in texts:
-            behind = [*text[1:-1][: MAX_TOKENS - len(front) - 1], mark]
-            types = [0] * len(front) + [1] * len(behind)
-            pairs.append((np.array([[*front, *behind]], np.int64), np.array([types], np.int64)))
-        return pairs
-
-    def _run(self, rows: Sequence[int], pairs: Sequence[tuple[Ids, Ids]]) -> npt.NDArray[np.float32]:
-        ids, types = (np.concatenate([pairs[row][part] for row in rows]) for part in (0, 1))
-        scores: npt.NDArray[np.float32] = self._session.run(None, {"ids": ids, "types": types})[0]
+    def _run(self, rows: Sequence[int], pairs: Sequence[Pair]) -> npt.NDArray[np.float32]:
+        given = {name: np.concatenate([getattr(pairs[row], name) for row in rows]) for name in ("ids", "types")}
+        scores: npt.NDArray[np.float32] = self._session.run(None, given)[0]
         return scores[:, 0]

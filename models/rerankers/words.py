@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from math import log
 
-from exhibit.law.words import search_terms
+from exhibit.law.language import search_terms
 from exhibit.schemas.errors import ToolkitError
 
 _K1, _B = 1.2, 0.75  # the values BM25 is usually given

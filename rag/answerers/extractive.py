@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from exhibit.law.citations import claims_of, find_citations, verify
+from exhibit.law.language import content_words
 from exhibit.law.sentences import sentences
-from exhibit.law.words import content_words
 from exhibit.models.llms import LLM
 from exhibit.rag.config import Config
 from exhibit.rag.protocols import Answer, Context, Source

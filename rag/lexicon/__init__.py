@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from exhibit.law.language import language_of
 from exhibit.law.profile import Profile
-from exhibit.law.system import language_of
 from exhibit.rag.database import Database
 from exhibit.rag.lexicon.bm25 import Counted, Words, count_terms
 from exhibit.rag.lexicon.documents import Documents, NameWords, read_names
@@ -28,7 +28,7 @@ class DocumentWords(NamedTuple):
 
 
 def read_words(
-    *, filename: str, profile: Profile, text: str, chunks: Iterable[str], headings: Iterable[str]
+    filename: str, profile: Profile, text: str, *, chunks: Iterable[str], headings: Iterable[str]
 ) -> DocumentWords:
     """Return the words of a document, of its chunks, and of the headings above each of its sections."""
     foreign = language_of(text[:_NEAR]) != "en"

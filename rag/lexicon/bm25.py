@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from exhibit.law.words import PART, is_content, numbers, stem, word_parts, written_words
+from exhibit.law.language import PART, is_content, numbers, stem, word_parts, written_words
 from exhibit.models.protocols import Vectors
 from exhibit.rag.database import Database
 from exhibit.rag.lexicon.postings import FIELDS, Postings, Terms, digest

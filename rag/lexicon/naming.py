@@ -11,21 +11,15 @@ from itertools import pairwise
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from exhibit.law.language import typed
 from exhibit.law.names import ENDINGS
-from exhibit.law.words import typed
 
 _WORD = re.compile(r"[^\W_]+(?:['’ʼ][^\W_]+)?")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _ENDING = re.compile(rf"\.(?:{ENDINGS})\b", re.IGNORECASE)
-_CAPITAL = re.compile(
-    r"([.!?:;•\n\r][\W_]{0,6}|\A[\W_]{0,6})?(?<![^\W_])((?=[^\W_]*[^\W\d_a-z])[^\W_]+(?:['’ʼ][^\W_]+)?)"
-)
-"""A word with a capital in it, and what stands before it when that may be the reason."""
-_PLAIN_WORD = re.compile(r"[A-Za-z0-9]+(?:'[A-Za-z0-9]+)?")
-_PLAIN_FRESH = re.compile(rf"[.!?:;\n\r][^A-Za-z0-9]{{0,6}}({_PLAIN_WORD.pattern})")
-_UPPER = re.compile(r"[A-Z]")
-"""The same in parts, for ASCII: a regular expression that looks for less at each place is quicker."""
-_APART = {code: " " for code in range(128) if not chr(code).isalnum() and chr(code) != "'"}
+_CAPITAL = re.compile(r"[^\W\d_a-z]")
+_FRESH = re.compile(rf"[.!?:;•\n\r][\W_]{{0,6}}({_WORD.pattern})")
+"""A word that may have its capital because a sentence or a line begins."""
 _NON = re.compile(r"non(?=[a-z]{5})")
 _NEAR = 2
 """Signs between two words of one name: a full stop or a comma, and a space."""
@@ -89,40 +83,17 @@ def _shapes(written: str) -> tuple[tuple[str, bool, tuple[str, ...]], ...]:
 
 def proper_counts(text: str) -> Counter[str]:
     """Return how often each word is written as a name: in capitals, and not because a sentence or a line begins."""
-    plain = typed(text)
-    # a line tells nothing of the next: those that can be counted fast are
-    lines = [plain] if plain.isascii() else plain.split("\n")
-    raw = _plain_capitals("".join(f"\n{line}" for line in lines if line.isascii()))
-    odd = "".join(f"\n{line}" for line in lines if not line.isascii())
-    raw.update(word for fresh, word in _CAPITAL.findall(odd) if not fresh)
-    counts: Counter[str] = Counter()
-    for written, count in raw.items():
-        for term in name_terms(written):
+    plain = f"\n{typed(text)}"
+    fresh, counts = Counter(_FRESH.findall(plain)), Counter[str]()
+    for written, count in Counter(_WORD.findall(plain)).items():
+        first, _, rest = written.partition("'")
+        if _CAPITAL.search(first):
+            count -= fresh[written]
+        else:  # "d'Or"
+            written = rest
+        for term in name_terms(written) if count > 0 and _CAPITAL.search(written) else ():
             counts[term] += count
     return counts
-
-
-def _plain_capitals(text: str) -> Counter[str]:
-    """Return what `_CAPITAL` finds that is not fresh, where all is ASCII: all such words, less the fresh ones."""
-    counts: Counter[str] = Counter()
-    for written, count in _plain_words(text).items():
-        if not written.islower():
-            first, _, rest = written.partition("'")
-            counts[written if _UPPER.search(first) else rest] += count
-    for written, count in Counter(_PLAIN_FRESH.findall(text)).items():
-        if _UPPER.search(written.partition("'")[0]):
-            counts[written] -= count
-    return Counter({written: count for written, count in counts.items() if count > 0 and _UPPER.search(written)})
-
-
-def _plain_words(text: str) -> Counter[str]:
-    """Return how often `_PLAIN_WORD` finds each word in ASCII: it is asked about those with apostrophes alone."""
-    words = Counter(text.translate(_APART).split())
-    for written in [word for word in words if "'" in word]:
-        count = words.pop(written)
-        for word in _PLAIN_WORD.findall(written):
-            words[word] += count
-    return words
 
 
 def pairs(row: Sequence[Word], *, lower: bool = False) -> Iterator[tuple[Word, Word]]:

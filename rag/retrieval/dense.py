@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from exhibit.law.system import asked_terms
+from exhibit.law.language import asked_terms
 from exhibit.models.protocols import Vectors
 from exhibit.rag.config import Config
 from exhibit.rag.index import Index

@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exhibit.evidence import Span
-from exhibit.law.system import asked_terms
-from exhibit.law.words import PART, search_terms, word_parts
+from exhibit.law.language import PART, asked_terms, search_terms, word_parts
 from exhibit.models.protocols import Vectors
 from exhibit.models.rerankers import Reranker, confidence
 from exhibit.rag.config import Weights

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from exhibit.evidence import Span
-from exhibit.law.system import language_of
+from exhibit.law.language import language_of
 from exhibit.models.llms import LLM, Prompt
 from exhibit.models.protocols import Embedder, Vectors
 from exhibit.models.rerankers import retrieval_weight
@@ -23,15 +23,7 @@ from exhibit.rag.lexicon.documents import Choice
 from exhibit.rag.protocols import Chunk, Hit, Keys
 from exhibit.rag.questions import Query, understand
 from exhibit.rag.retrieval.dense import retrieve_dense
-from exhibit.rag.retrieval.passages import (
-    DOCUMENT,
-    PAGE,
-    START,
-    Library,
-    RankedPassage,
-    SecondLook,
-    rank_passages,
-)
+from exhibit.rag.retrieval.passages import DOCUMENT, PAGE, START, Library, RankedPassage, SecondLook, rank_passages
 from exhibit.rag.retrieval.stages import Parts, Retrieved, finish
 from exhibit.rag.retrieval.statutes import Route, route
 

@@ -13,9 +13,8 @@ import numpy as np
 
 from exhibit.evidence import Span
 from exhibit.law.days import find_days
-from exhibit.law.editions import Edition, Unit, law_name, units
-from exhibit.law.provisions import LawName, Provision, label_key, provisions
-from exhibit.law.system import System, system_for, system_of
+from exhibit.law.editions import Edition, LawName, Provision, Unit, label_key, law_name, provisions, units
+from exhibit.law.language import System, system_for, system_of
 from exhibit.rag.index import Index
 from exhibit.rag.protocols import Answer, Context, Keys
 from exhibit.rag.retrieval.passages import DOCUMENT, START, RankedPassage

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from exhibit.evidence import Document
 from exhibit.law.profile import Profile
@@ -20,23 +22,8 @@ PROMPT_VERSION = 1
 _SECTION_SHOWN = 2500  # characters of a section: a page
 _SHORTER = (1.0, 0.8, 0.6)
 """What a model is asked for when its summary was too long, as a share of the length wanted."""
-_SYSTEM = "You write one-line summaries of legal texts. You reply with the summary alone, as plain text on one line."
-_TASKS = {
-    "generic": "Say what this {thing} is: who it concerns, what it is for, and its main topics.",
-    "expert": (
-        "Summarise this {thing} as a specialist lawyer would note it: its type, the parties and their roles, the core "
-        "obligations and restrictions, term and termination, liability, governing law, and any unusual condition. "
-        "Abbreviate; prefer the facts that tell it from others of its type."
-    ),
-}
-_USER = """{task}
-It will stand in front of passages of the same {thing}, so that a reader knows where they come from. At most \
-{characters} characters, counting spaces. No quotation marks, no introduction.
-
-{about}
----
-{text}
----"""
+_PROMPT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_TASKS: dict[str, str] = _PROMPT["tasks"]
 _NOISE = re.compile(r"^(?:\**summary\**\s*[:\-–—]\s*)|[\"“”*`]+", re.IGNORECASE)
 
 
@@ -60,8 +47,8 @@ class _Request:
 
     def prompt(self, style: str, characters: int) -> Prompt:
         task = _TASKS[style].format(thing=self.thing)
-        user = _USER.format(task=task, thing=self.thing, characters=characters, about=self.about, text=self.text)
-        return Prompt(user, _SYSTEM)
+        given = {"task": task, "thing": self.thing, "about": self.about, "text": self.text}
+        return Prompt(_PROMPT["user"].format(characters=characters, **given), _PROMPT["system"])
 
 
 @dataclass

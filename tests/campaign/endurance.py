@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from evaluate_rag import main as evaluate
-from exhibit.engine.programs import programs_below
+from exhibit.engine.limits import programs_below
 from tests.rag.bundles import write_bundle
 
 _SLACK = 1.1

@@ -24,7 +24,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exhibit.engine.programs import programs_below
+from exhibit.engine.limits import programs_below
 from exhibit.rag.config import DEFAULT, Config
 from tests.campaign.elsewhere import (
     can_limit_memory,

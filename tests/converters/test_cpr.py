@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -14,8 +14,9 @@ import pytest
 
 from exhibit.converters import cpr
 from exhibit.converters._benchmark import RawDocument, Tally, choose
-from exhibit.converters._cpr.citations import Citation, citations
+from exhibit.converters._cli import add_own_flags
 from exhibit.converters._cpr.corpus import LONGEST_WHOLE, Corpus, Row
+from exhibit.converters._cpr.names import Citation, citations
 from exhibit.converters._cpr.parsing import blocks_of
 from exhibit.converters._cpr.sources import NO_DOCUMENT, Source, full_name, kind_of, load, reference_of
 from exhibit.converters._text_pdf import Block
@@ -57,8 +58,8 @@ def written(folder: Path, *rows: object) -> Path:
 
 def read_rows(source: Path, *flags: str, strict: bool = False):
     tally = Tally(strict=strict)
-    parser = cpr.ArgumentParser()
-    cpr.add_arguments(parser)
+    parser = ArgumentParser()
+    add_own_flags(cpr, parser)
     parser.add_argument("--limit", type=int)
     return cpr.read(source, parser.parse_args(list(flags)), tally), tally
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from exhibit.converters._cpr.citations import Court, guide_courts, unknown_courts
 from exhibit.converters._cpr.headings import Heading, find_headings, lines_of
-from exhibit.converters._cpr.names import likeness, read_name
+from exhibit.converters._cpr.names import Court, guide_courts, likeness, read_name, unknown_courts
 from exhibit.evidence import Document, Span
 from exhibit.evidence.document import Page
 from exhibit.law.structure.lines import Outline

@@ -16,16 +16,14 @@ import pypdf
 import pytest
 from playwright.sync_api import sync_playwright
 
-from exhibit.converters import _browser, _fonts
+from exhibit.converters import _browser, _text_pdf
 from exhibit.converters._benchmark import RawDocument
 from exhibit.converters._browser import fetch_browser, find_browser, launch_arguments, require_browser
-from exhibit.converters._fonts import font_hashes, font_path
 from exhibit.converters._materialise import materialise, tasks
-from exhibit.converters._pages import html_from_text
-from exhibit.converters._print import PAGE, Press, Printer, pdf_options, printing
-from exhibit.converters._text_pdf import printer_name
+from exhibit.converters._print import PAGE, Press, Printer, html_from_text, pdf_options, printing
+from exhibit.converters._text_pdf import font_hashes, font_path, printer_name
 from exhibit.engine import Limits
-from exhibit.engine.programs import programs_below
+from exhibit.engine.limits import programs_below
 from exhibit.evidence import fold, read_document
 from exhibit.schemas.errors import DocumentError, LimitError, ServiceError
 from tests.converters.fontconfigs import misleading_fonts, no_fonts
@@ -280,11 +278,11 @@ def test_the_misleading_configuration_does_mislead_a_browser_that_heeds_it(tmp_p
 
 def test_a_font_that_is_not_the_pinned_one_is_refused(monkeypatch, tmp_path):
     (tmp_path / "ExhibitSerif-Regular.ttf").write_bytes(b"another font")
-    monkeypatch.setattr(_fonts, "_FOLDER", tmp_path)
+    monkeypatch.setattr(_text_pdf, "_FOLDER", tmp_path)
     font_path.cache_clear()
-    monkeypatch.setattr(_fonts, "font_hashes", lambda: {"ExhibitSerif-Regular.ttf": "0" * 64, "Other.ttf": "1" * 64})
+    monkeypatch.setattr(_text_pdf, "font_hashes", lambda: {"ExhibitSerif-Regular.ttf": "0" * 64, "Other.ttf": "1" * 64})
     with pytest.raises(ServiceError, match="not the font that documents are printed with"):
-        font_path(_fonts.SERIF)
+        font_path(_text_pdf.SERIF)
     with pytest.raises(ServiceError, match="is missing"):
         font_path("Other.ttf")
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exhibit.converters._cpr.parsing import blocks_of
-from exhibit.converters._pages import filed_text, filing
+from exhibit.converters._print import filed_text, filing
 from exhibit.converters._text_pdf import Block, joined, needs_browser, pdf_of, print_blocks, print_text
 from exhibit.evidence import fold, read_document
 

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from exhibit.converters import web
 from exhibit.converters._benchmark import Tally
 from exhibit.converters._cli import main
-from exhibit.converters._fonts import font_hashes
+from exhibit.converters._text_pdf import font_hashes
 from exhibit.converters._web import download
 from exhibit.converters._web.download import USER_AGENT, Downloader, FetchError, Host, Resource, flaw_of
 from exhibit.converters._web.fetch import Policy, corpus_names, fetch_all, filename_of, stem_of

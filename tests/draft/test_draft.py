@@ -22,6 +22,7 @@ from exhibit.law.sentences import sentences
 from exhibit.law.structure import read_structure
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.reader import Found, Reading
+from exhibit.rag.index import Entry
 from exhibit.rag.ingest import Prepared
 from exhibit.schemas.models import DraftInfo, wilson
 from exhibit.schemas.validate import validate
@@ -76,7 +77,7 @@ def contracts(tmp_path, monkeypatch):
     def opened(thresholds, pipeline=None):
         asker = Asker(Hashing(256), Scripted(), Scripted(), thresholds)
         ask = asker.ask
-        monkeypatch.setattr(asker, "ask", lambda *given: asked.append(given[1].filename) or ask(*given))
+        monkeypatch.setattr(asker, "ask", lambda *given: asked.append(given[1].entry.filename) or ask(*given))
         return asker
 
     monkeypatch.setattr(folder, "open_asker", opened)
@@ -192,7 +193,8 @@ def test_the_models_are_asked_what_a_playbook_seeks_at_its_own_levels():
     text = "The fuel is paid by the charterer."
     profile = read_profile(Document("a.txt", text, ()))
     table = np.array([[0, len(text), 0, 0]], np.int64)
-    prepared = Prepared("a.txt", text, 0, (), "", profile, table, (), (text,), None, None, None)
+    entry = Entry(-1, "a.txt", "", len(text), None, profile, "")
+    prepared = Prepared(entry, text, (), table, (text,), None, None, None)
     book = Playbook(name="b", title="Boats", kinds=["contract"], questions=[{"name": "fuel", "ask": ["Fuel?"]}])
     exact = book.model_copy(update={"questions": [book.questions[0].model_copy(update={"seek": "Who pays for fuel?"})]})
     for playbook, thresholds, status in [
@@ -237,7 +239,8 @@ def test_few_chunks_are_read_and_more_where_these_do_not_answer():
     texts = tuple(f"clause {number} of the agreement" for number in range(20))
     profile = read_profile(Document("a.txt", " ".join(texts), ()))
     table = np.zeros((len(texts), 4), np.int64)
-    prepared = Prepared("a.txt", " ".join(texts), 0, (), "", profile, table, (), texts, None, None, None)
+    entry = Entry(-1, "a.txt", "", 0, None, profile, "")
+    prepared = Prepared(entry, " ".join(texts), (), table, texts, None, None, None)
     embedder = Hashing(64)
     chunks = embedder.embed(list(texts), role="passage")
     judged = Asker(embedder, Counted(), Scripted()).judge("Which clause?", ["Which clause?"], prepared, chunks)

@@ -148,7 +148,7 @@ class Together:
 
 
 def test_one_bar_counts_what_all_nodes_do_and_nothing_else_is_printed(three, tmp_path, monkeypatch, capfd):
-    monkeypatch.setattr("exhibit.engine.progress._EVERY", 0.0)
+    monkeypatch.setattr("exhibit.engine.outcome._EVERY", 0.0)
     bar = io.StringIO()
     outcomes = open_engine(three.engine).map(Together(tmp_path, 3), range(9))
     nodes = {outcome.unwrap() for outcome in track(outcomes, total=9, label="convert", stream=bar)}

@@ -11,8 +11,7 @@ import time
 from pathlib import Path
 
 from exhibit.engine import Limits
-from exhibit.engine.limits import reading
-from exhibit.engine.programs import programs_watched
+from exhibit.engine.limits import programs_watched, reading
 from exhibit.schemas.errors import DocumentError
 
 
@@ -114,7 +113,7 @@ def start_under_watch(code: str) -> int:
     """Start a program in a worker: those that the tests' own process started are none of the watch's business."""
     from unittest.mock import patch  # with it asyncio comes, and this is called once
 
-    with patch("exhibit.engine.programs.LEAST", 0), programs_watched(Limits(memory=200 << 20), "lease.html"):
+    with patch("exhibit.engine.limits.LEAST", 0), programs_watched(Limits(memory=200 << 20), "lease.html"):
         return subprocess.run([sys.executable, "-c", code], check=True).returncode
 
 

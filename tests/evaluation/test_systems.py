@@ -354,7 +354,7 @@ def test_the_ingestor_is_beside_the_server_unless_another_is_named(dataset, monk
     target = open_target("nvidia", TargetOptions(), {"url": "http://127.0.0.2:8081/v1", "key": "NVIDIA_KEY"})
     seen = []
     monkeypatch.setattr(target, "fetch", lambda path, body=None, *, url, **told: seen.append(f"{url} {path}"))
-    target.library("x").listed(Deadline(1))
+    target.documents("x").listed(Deadline(1))
     assert seen == ["http://127.0.0.2:8082/ /v1/collections"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exhibit.evidence.align import align, edit_distance
+from exhibit.evidence.fold import align, edit_distance
 
 WORDS = st.text(alphabet="abc", max_size=14)
 

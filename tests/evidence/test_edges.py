@@ -10,10 +10,9 @@ import pytest
 from PIL import Image, ImageDraw
 
 from exhibit.evidence import Document, Page, Span, locate, read_document
-from exhibit.evidence.align import align
 from exhibit.evidence.check import _faults, similarity
 from exhibit.evidence.files import decode_bytes
-from exhibit.evidence.fold import Fold
+from exhibit.evidence.fold import Fold, align
 from exhibit.evidence.ocr import TextLine
 from exhibit.evidence.scan import Ocr, _language, add_ocr_arguments, in_order, ocr_from, read_scan, skew
 from exhibit.schemas.bundle import LooseContext, Question

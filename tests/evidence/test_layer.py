@@ -13,8 +13,8 @@ from PIL import ImageFont
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import ArrayObject, NameObject, StreamObject
 
-from exhibit.evidence.layer import Frame, Layer, Text, write_layer
 from exhibit.evidence.readers.pdf import read
+from exhibit.evidence.scan import Frame, Layer, Text, write_layer
 
 LINES = (
     Text(10, 20, 110, 40, "Rent is Due"),  # beside the next one, so a space follows

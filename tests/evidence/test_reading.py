@@ -15,11 +15,10 @@ from pathlib import Path
 import pytest
 
 from exhibit.evidence import Document, Span, locate
-from exhibit.evidence.align import align, edit_distance
 from exhibit.evidence.check import similarity
 from exhibit.evidence.document import Page
 from exhibit.evidence.files import decode_bytes
-from exhibit.evidence.fold import Fold
+from exhibit.evidence.fold import Fold, align, edit_distance
 from exhibit.evidence.locate import worthy
 from exhibit.evidence.markup import pieces
 from exhibit.evidence.read import attachments, printable

@@ -63,7 +63,7 @@ def three_lines(argv, capsys) -> list[str]:
         (["evaluate", "--presett", "x"], ["unrecognized arguments: --presett", "did you mean --preset?"]),
         (["evaluate", "--splittr", "x"], ["unrecognized arguments: --splittr", "did you mean --splitter?"]),
         (["export", "x", "--to", "bier", "--out", "y"], ["invalid choice: 'bier'", "did you mean beir?"]),
-        (["export", "x"], ["required: --to, --out", "usage: exhibit export [flags] DIR --to {"]),
+        (["export", "x"], ["required: --out, --to", "usage: exhibit export [flags] DIR --out FOLDER --to {"]),
         (["evaluate", "--limit", "ten"], ["invalid int value: 'ten'", "usage: exhibit evaluate [flags] BUNDLE"]),
     ],
 )

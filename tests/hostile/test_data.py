@@ -31,11 +31,10 @@ from exhibit.rag.__main__ import main as rag_main
 from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import SourceError, ToolkitError, disk_trouble
 from exhibit.schemas.parsing import parse_json
-from exhibit.storage import scratch
+from exhibit.storage import place
 from exhibit.storage.exchanges import Body, BodyError
 from exhibit.storage.folders import LINK, files_below, left_out
-from exhibit.storage.place import taking_turns
-from exhibit.storage.scratch import scratch_folder
+from exhibit.storage.place import scratch_folder, taking_turns
 from tests.rag.bundles import row, rows_of, write_bundle
 
 # ---------------------------------------------------------------- bodies
@@ -145,7 +144,7 @@ def test_a_full_disk_while_unpacking_is_one_error(tmp_path, monkeypatch):
 
 KILLED = """
 import os, signal
-from exhibit.storage.scratch import scratch_folder
+from exhibit.storage.place import scratch_folder
 with scratch_folder() as folder:
     (folder / "half").write_text("x")
     os.kill(os.getpid(), signal.SIGKILL)
@@ -164,8 +163,8 @@ def test_what_a_kill_left_among_temporary_files_is_removed_by_the_next_run(tmp_p
 
 def test_a_folder_for_a_while_is_held_before_another_process_can_see_it(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    hold, seen = scratch._hold, []
-    monkeypatch.setattr(scratch, "_hold", lambda folder: (seen.append(folder.exists()), hold(folder))[1])
+    hold, seen = place._hold, []
+    monkeypatch.setattr(place, "_hold", lambda folder: (seen.append(folder.exists()), hold(folder))[1])
     with scratch_folder() as folder:
         assert seen == [False] and folder.is_dir()
 

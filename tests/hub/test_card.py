@@ -22,8 +22,8 @@ from exhibit.engine import open_engine
 from exhibit.evidence import Span, fold, read_document
 from exhibit.hub import _tables
 from exhibit.hub import card as cards
-from exhibit.hub._head import LICENCES, dump, size_category
-from exhibit.hub._loading import without_documents
+from exhibit.hub._commit import without_documents
+from exhibit.hub._tables import LICENCES, dump, size_category
 from exhibit.hub.card import CardText, code, fence, holds_documents, link, plain, render_card
 from exhibit.schemas.bundle import read_info
 from exhibit.schemas.models import Gold, Licence, Row

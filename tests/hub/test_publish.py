@@ -11,7 +11,7 @@ import pytest
 from exhibit.converters import acord, contractnli, cpr, cuad, maud, privacyqa
 from exhibit.hub import publish
 from exhibit.hub._checks import warnings_for
-from exhibit.hub._loading import addressed, unaddressed
+from exhibit.hub._commit import addressed, unaddressed
 from exhibit.hub._remote import TRANSPORT
 from exhibit.schemas.models import Licence
 from exhibit.schemas.secrets import scrubbed

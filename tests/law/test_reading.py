@@ -16,6 +16,7 @@ import pytest
 from exhibit.evidence import Document, Span
 from exhibit.law.citations import claims_of, find_citations, normalise
 from exhibit.law.figures import figures
+from exhibit.law.language import content_words, search_terms
 from exhibit.law.profile import date_of, kind_of, parties_of, read_profile, tidy, title_case
 from exhibit.law.references import references
 from exhibit.law.references.corpus import own_places
@@ -24,7 +25,6 @@ from exhibit.law.structure import read_structure, section_path
 from exhibit.law.structure.headings import find_headings
 from exhibit.law.structure.labels import is_prose, is_shout, is_title, is_title_case
 from exhibit.law.structure.lines import find_contents, is_entry, read_lines
-from exhibit.law.words import content_words, search_terms
 
 HERE = Path(__file__).parent
 SAMPLES = HERE.parent.parent / "samples"

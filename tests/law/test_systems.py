@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from exhibit.evidence import Document
+from exhibit.law.language import read_system, system_for, system_of, systems
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.tree import Section
-from exhibit.law.system import read_system, system_for, system_of, systems
 from exhibit.schemas.errors import ToolkitError
 
 

@@ -89,7 +89,7 @@ def test_workers_and_slabs_change_nothing(monkeypatch):
     expected = alone.embed(texts, role="passage")
     assert alone.name == legal.open("fp16").name and alone.many >= 1024
     for name, number in {"FEW": 8, "PART": 5}.items():
-        monkeypatch.setattr(f"exhibit.models.embedders._tokens.{name}", number)
+        monkeypatch.setattr(f"exhibit.models.embedders._network.{name}", number)
     fed = module.Cuda(network(), device="cpu", workers=1, slab=12)
     try:
         np.testing.assert_allclose(fed.embed(texts, role="passage"), expected, atol=2e-6)

@@ -7,8 +7,7 @@ import pytest
 
 from exhibit.models.embedders import _minilm_graph, minilm
 from exhibit.models.embedders._minilm_graph import TEXTS, balance, build_graph, read_peaks
-from exhibit.models.embedders._network import OFFICIAL
-from exhibit.models.embedders._tokens import ready_tokenizer
+from exhibit.models.embedders._network import OFFICIAL, ready_tokenizer
 from tests.rag.models import opened
 
 CLAUSES = [

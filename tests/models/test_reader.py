@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from exhibit.models import reader
-from exhibit.models.spans import decode
+from exhibit.models.reader import decode
 from tests.rag.reference import states
 
 LAW = "12. Notices are sent by courier. 13. This Agreement is governed by the laws of the State of Delaware. 14. Costs."
@@ -73,13 +73,13 @@ def test_long_odd_and_empty_texts_are_read() -> None:
 def test_what_it_says_is_that_of_the_trained_weights() -> None:
     model = reader.Reader("fp32")
     weights = reader.network().weights()
-    [asked], [passage] = model._encode([QUESTION]), model._encode([RENT])
-    ids = [*asked.ids, *passage.ids[1:]]
-    state = states(weights, ids, [0] * len(asked.ids) + [1] * (len(ids) - len(asked.ids)))
+    [pair] = model.tokenise(QUESTION, [RENT])
+    asked = pair.types[0].tolist().index(1)
+    state = states(weights, pair.ids[0].tolist(), pair.types[0].tolist())
     both = np.concatenate([state[0], state.mean(axis=0)])
     [read] = model.read(QUESTION, [RENT])
     assert read.score == pytest.approx(float(both @ weights["head.weight"][0] + weights["head.bias"][0]), abs=1e-3)
-    tokens = state[len(asked.ids) : -1] @ weights["spans.weight"].T + weights["spans.bias"]
+    tokens = state[asked:-1] @ weights["spans.weight"].T + weights["spans.bias"]
     assert len(read.spans) == len(decode(tokens))
 
 

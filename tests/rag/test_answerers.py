@@ -20,9 +20,9 @@ from exhibit.models.token_counts import estimate
 from exhibit.rag.answerers import open_answerer
 from exhibit.rag.answerers.extractive import MOST, Extractive
 from exhibit.rag.answerers.llm import LLMAnswerer
-from exhibit.rag.assemble import assemble
 from exhibit.rag.config import Config
 from exhibit.rag.protocols import Chunk, Context, Hit
+from exhibit.rag.retrieval.stages import assemble
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import plugin_names

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from exhibit.evidence import Span
 from exhibit.models import token_counts as tokens_module
 from exhibit.models.token_counts import counter_for, estimate
-from exhibit.rag.assemble import assemble
 from exhibit.rag.protocols import Chunk, Hit
+from exhibit.rag.retrieval.stages import assemble
 from exhibit.schemas.errors import ToolkitError
 
 SUMMARY = "Lease between Harrow Estates Ltd and Bright Baking Co for a shop."

@@ -70,7 +70,7 @@ def test_a_score_is_that_of_the_trained_weights_with_their_head(official):
     adapted = with_lowrank(official, read_safetensors(legal.ADAPTER), 1.0)
     trained = read_safetensors(reranker.WEIGHTS)
     network = with_lowrank(adapted, trained, 1.0)
-    for (ids, types), score in zip(model.tokenise(QUESTION, PASSAGES), model.score(QUESTION, PASSAGES), strict=True):
+    for (ids, types, _), score in zip(model.tokenise(QUESTION, PASSAGES), model.score(QUESTION, PASSAGES), strict=True):
         state = states(network, ids[0].tolist(), types[0].tolist())
         both = np.concatenate([state[0], state.mean(axis=0)])
         assert score == pytest.approx(float(both @ trained["head.weight"][0] + trained["head.bias"][0]), abs=1e-3)
@@ -78,7 +78,7 @@ def test_a_score_is_that_of_the_trained_weights_with_their_head(official):
 
 def test_pairs_are_put_together_as_in_training():
     model = opened(reranker, "int8")
-    (ids, types), (long, _) = model.tokenise("which law " * 100, ["It is", "the law " * 300])
+    (ids, types, _), (long, _, _) = model.tokenise("which law " * 100, ["It is", "the law " * 300])
     assert ids[0, 0] == 101 and ids[0, 63] == 102 and ids[0, -1] == 102 and ids.shape == (1, 64 + 3)
     assert types[0].tolist() == [0] * 64 + [1] * 3
     assert long.shape == (1, 256) and long[0, -1] == 102

@@ -109,7 +109,7 @@ def test_a_search_uses_what_the_index_was_built_with(tmp_path, samples, capsys):
     assert first["text"] == found.ranked[0].text and first["text"].lstrip().startswith("8.2 Law.")
     plain = ask(capsys, "search", str(index), QUESTION, "--routing", "false", "--k", "2")
     assert len(plain) == 2 and plain[0]["text"] != first["text"]
-    [listed] = [Inspector(index).search(QUESTION, 1, None)["results"]]
+    listed = Inspector(index).search(QUESTION, 1, None)
     assert listed[0]["content"] == first["text"]
 
 

@@ -14,9 +14,9 @@ from exhibit.models.token_counts import estimate
 from exhibit.rag.answerers import open_answerer
 from exhibit.rag.answerers._places import section_of, with_places
 from exhibit.rag.answerers.reader import ReaderAnswerer
-from exhibit.rag.assemble import assemble
 from exhibit.rag.config import Config
 from exhibit.rag.protocols import Chunk, Context, Hit
+from exhibit.rag.retrieval.stages import assemble
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 
 LAW = "This Agreement is governed by the laws of the State of Delaware."
@@ -86,11 +86,14 @@ def test_passages_that_follow_each_other_are_read_as_one_and_both_are_cited() ->
     assert answer.text == "Delaware. Rent is due … [1][2]"
 
 
-@pytest.mark.parametrize(("scores", "read"), [((0.95, 0.1, 0.5), 2), ((0.5, 0.1, 0.5), 3), ((0.0, 0.005, 0.5), 2)])
+@pytest.mark.parametrize(("scores", "read"), [((0.95, 0.1, 0.5), 1), ((0.5, 0.1, 0.5), 3), ((0.005, 0.9, 0.5), 1)])
 def test_no_more_is_read_than_is_needed_to_be_sure(scores: tuple[float, ...], read: int) -> None:
     model, reader = answerer("Delaware", *scores)
     model.answer("Which law governs?", context_of(LAW, RENT, LAW + " It is final."))
     assert len(reader.read_texts) == read
+    model, reader = answerer("Delaware", *scores)
+    model.answer("List every law that governs.", context_of(LAW, RENT, LAW + " It is final."))
+    assert len(reader.read_texts) == 3
 
 
 def test_where_no_words_are_found_the_nearest_sentence_is_given() -> None:

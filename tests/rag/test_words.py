@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exhibit.law.system import asked_terms
-from exhibit.law.words import search_terms, word_parts
+from exhibit.law.language import asked_terms, search_terms, word_parts
 from exhibit.rag.database import Database
 from exhibit.rag.lexicon import postings
 from exhibit.rag.lexicon.bm25 import LENGTH, SATURATION, Words, count_terms, rarity

@@ -23,8 +23,9 @@ from exhibit.evaluation.records import write_json
 from exhibit.evaluation.statistics import Estimate, Interval, summarise_run
 from exhibit.evaluation.terminal import shown_metrics, table_of
 from exhibit.schemas.bundle import TRAIN
-from exhibit.schemas.command import guarded, parser_of, print_note, print_results, read_flags
+from exhibit.schemas.command import guarded, parser_of, print_note, print_results
 from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.parsing import read_beside
 from exhibit.schemas.review import Review, is_review, read_patch, read_review
 from exhibit.viewer.page import languages
 from exhibit.viewer.review.corrections import Outcome, correct, rescored
@@ -189,7 +190,7 @@ def _ends(ci95: Interval | None, form: str) -> str:
 def _parser() -> argparse.ArgumentParser:
     kinds = {"positive": positive, "metrics": split_requests, "kinds": _parts, "languages": languages()}
     words = {"by": ", ".join(BY), "page": NAME, "folder": FOLDER}
-    return parser_of("python -m review", __doc__, read_flags(__file__), kinds, **words)[0]
+    return parser_of("python -m review", __doc__, read_beside(__file__), kinds, **words)[0]
 
 
 def _parts(text: str) -> list[str]:

@@ -12,17 +12,7 @@ from exhibit.evaluation.metrics import Options, Parity, measure, needing
 from exhibit.evaluation.records import read_tables
 from exhibit.evaluation.statistics import Table
 from exhibit.evidence import Span, fold
-from exhibit.schemas import IMPOSSIBLE_ANSWER
-from exhibit.schemas.review import (
-    PATCH,
-    Better,
-    Correction,
-    MarkedPassage,
-    Patch,
-    Review,
-    SetAsideQuestion,
-    gold_digest,
-)
+from exhibit.schemas import IMPOSSIBLE_ANSWER, review
 from exhibit.schemas.run import RunPassage, RunQuestion, RunReply
 from exhibit.viewer.review.source import JOINT, Judged, Key, ReviewedRun, by_question, placed_passage
 
@@ -31,16 +21,16 @@ from exhibit.viewer.review.source import JOINT, Judged, Key, ReviewedRun, by_que
 class Outcome:
     """What reviews come to: a patch for each dataset that has one, and what was left as it is, with the reason."""
 
-    patches: dict[str, Patch] = field(default_factory=dict)
-    corrected: dict[Key, Correction] = field(default_factory=dict)
+    patches: dict[str, review.Patch] = field(default_factory=dict)
+    corrected: dict[Key, review.Correction] = field(default_factory=dict)
     left: dict[str, list[Key]] = field(default_factory=lambda: defaultdict(list))
 
 
-def correct(reviews: Sequence[Review], run: ReviewedRun, *, set_aside_wrong: bool = False) -> Outcome:
+def correct(reviews: Sequence[review.Review], run: ReviewedRun, *, set_aside_wrong: bool = False) -> Outcome:
     """Return the corrections; with `set_aside_wrong` also questions whose gold is wrong and that nobody mended."""
     outcome = Outcome()
-    aside: dict[str, list[SetAsideQuestion]] = defaultdict(list)
-    fixes: dict[str, list[Correction]] = defaultdict(list)
+    aside: dict[str, list[review.SetAsideQuestion]] = defaultdict(list)
+    fixes: dict[str, list[review.Correction]] = defaultdict(list)
     judged = by_question(reviews)
     for key in sorted(judged, key=lambda key: (key[0], str(key[1]))):
         row = run.questions.get(key)
@@ -51,7 +41,7 @@ def correct(reviews: Sequence[Review], run: ReviewedRun, *, set_aside_wrong: boo
             continue
         wrong = [one for one in judged[key] if one[1].gold == "wrong"]
         better = _agreed([case.better for _, case in wrong if case.better.says_something])
-        if isinstance(better, Better) and row is not None:
+        if isinstance(better, review.Better) and row is not None:
             fix = _correction(key, row, better, wrong, run)
             if fix is None:
                 outcome.left["the words marked are not in the document"].append(key)
@@ -60,12 +50,12 @@ def correct(reviews: Sequence[Review], run: ReviewedRun, *, set_aside_wrong: boo
             fixes[key[0]].append(fix)
         elif set_aside_wrong and better == _NOBODY:
             words = _comments(wrong) or "reviewers call its gold wrong"
-            aside[key[0]].append(SetAsideQuestion(id=int(key[1]), reason=words))
+            aside[key[0]].append(review.SetAsideQuestion(id=int(key[1]), reason=words))
         else:
             outcome.left[str(better)].append(key)
     for dataset in dict.fromkeys([*fixes, *aside]):
-        outcome.patches[dataset] = Patch(
-            format=PATCH,
+        outcome.patches[dataset] = review.Patch(
+            format=review.PATCH,
             dataset=run.bundle_name(dataset),
             about=f"Review of the run {run.name} by {', '.join(dict.fromkeys(r.reviewer for r in reviews))}.",
             questions=aside[dataset],
@@ -94,7 +84,7 @@ def _refusal(key: Key, row: RunQuestion | None, judged: Judged) -> str:
     return "" if isinstance(key[1], int) else "its id is no number, so no converter knows it"
 
 
-def _agreed(given: Sequence[Better]) -> Better | str:
+def _agreed(given: Sequence[review.Better]) -> review.Better | str:
     """Return the better gold that was given, by one or by all alike."""
     if not given:
         return _NOBODY
@@ -105,7 +95,9 @@ def _agreed(given: Sequence[Better]) -> Better | str:
     return given[0].model_copy(update={"answer": answers[0] if answers else ""})
 
 
-def _correction(key: Key, row: RunQuestion, better: Better, wrong: Judged, run: ReviewedRun) -> Correction | None:
+def _correction(
+    key: Key, row: RunQuestion, better: review.Better, wrong: Judged, run: ReviewedRun
+) -> review.Correction | None:
     contexts = []
     for marked in better.contexts:
         passage = placed_passage(marked, run.document(key[0], marked.filename))
@@ -113,9 +105,9 @@ def _correction(key: Key, row: RunQuestion, better: Better, wrong: Judged, run: 
             return None
         contexts.append(passage)
     contexts.sort(key=lambda context: (context.filename, context.spans[0]))
-    return Correction(
+    return review.Correction(
         id=int(key[1]),
-        was=gold_digest((gold.filename, gold.text) for gold in row.gold),
+        was=review.gold_digest((gold.filename, gold.text) for gold in row.gold),
         contexts=contexts,
         is_impossible=better.is_impossible,
         answer=better.answer.strip() or _answer(row, contexts),
@@ -124,7 +116,7 @@ def _correction(key: Key, row: RunQuestion, better: Better, wrong: Judged, run: 
     )
 
 
-def _answer(row: RunQuestion, contexts: Sequence[MarkedPassage]) -> str | None:
+def _answer(row: RunQuestion, contexts: Sequence[review.MarkedPassage]) -> str | None:
     """Return the expected answer anew where it was made of the gold's own words; None where it stays."""
     if not contexts:
         return None
@@ -135,7 +127,7 @@ def _answer(row: RunQuestion, contexts: Sequence[MarkedPassage]) -> str | None:
     return None
 
 
-def rescored(run: ReviewedRun, corrections: Mapping[Key, Correction]) -> tuple[list[Table], list[Table]]:
+def rescored(run: ReviewedRun, corrections: Mapping[Key, review.Correction]) -> tuple[list[Table], list[Table]]:
     """Return the run's tables as they are, and with the corrected questions scored against their better gold.
 
     What needs a judge, or the whole corpus, keeps its value; the judge's mark of correctness is taken away where the
@@ -150,7 +142,7 @@ def rescored(run: ReviewedRun, corrections: Mapping[Key, Correction]) -> tuple[l
 
 
 def _scores(
-    run: ReviewedRun, table: Table, fixes: Mapping[int | str, Correction]
+    run: ReviewedRun, table: Table, fixes: Mapping[int | str, review.Correction]
 ) -> dict[int | str, dict[str, float | None]]:
     cases = [_case(run, (table.name, id), fix) for id, fix in fixes.items()]
     told = run.config.measured
@@ -162,7 +154,7 @@ def _scores(
 
 
 def _with(
-    table: Table, scores: Mapping[int | str, Mapping[str, float | None]], fixes: Mapping[int | str, Correction]
+    table: Table, scores: Mapping[int | str, Mapping[str, float | None]], fixes: Mapping[int | str, review.Correction]
 ) -> Table:
     stale = {id for id, fix in fixes.items() if fix.answer or fix.is_impossible}
     columns: dict[str, Values] = {}
@@ -175,7 +167,7 @@ def _with(
     return replace(table, values=columns, repeats=())
 
 
-def _case(run: ReviewedRun, key: Key, fix: Correction) -> Case:
+def _case(run: ReviewedRun, key: Key, fix: review.Correction) -> Case:
     row = run.questions[key]
     golds = tuple(
         GoldPassage(

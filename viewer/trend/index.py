@@ -19,30 +19,7 @@ from exhibit.schemas.run import REPORT, Estimate
 from exhibit.storage.place import write_whole
 from exhibit.viewer.page import page, render
 from exhibit.viewer.plots import BOTTOM, LEFT, TOP, Plot, PlotLine, Point, Zone, across, outline, up
-from exhibit.viewer.trend.changes import (
-    Regression,
-    Series,
-    TrendRun,
-    find_regressions,
-    make_series,
-    read_runs,
-    watched_metrics,
-)
-from exhibit.viewer.trend.summary import (
-    LISTED,
-    Explanation,
-    check_gates,
-    explain,
-    fall_in_words,
-    figures,
-    headline,
-    junit,
-    markdown,
-    metric_title,
-    sentences,
-    shown_digest,
-    value,
-)
+from exhibit.viewer.trend import changes, summary
 
 GATE = 4
 """The exit code when something that `--fail-on` names is so: 1 is an error, 3 too many failed questions."""
@@ -53,33 +30,37 @@ _SUMMARY = "GITHUB_STEP_SUMMARY"
 def index(options: argparse.Namespace) -> int:
     """Write the page and what CI was promised; print what was found; return 4 where a gate is not passed."""
     where = parse_settings({"where": options.where}, where="--where").where
-    runs, notes = read_runs(options.folder, where=where)
+    runs, notes = changes.read_runs(options.folder, where=where)
     for note in notes:
         print_note(note)
     scale = read_scale(options.bands)
-    series = make_series(runs)
-    metrics = {one.title: watched_metrics(one, options.metrics, every=options.all) for one in series}
+    series = changes.make_series(runs)
+    metrics = {one.title: changes.watched_metrics(one, options.metrics, every=options.all) for one in series}
     if options.metrics and not any(metrics.values()):
         raise ToolkitError(f"no run has {', '.join(options.metrics)}")
-    regressions = [regression for one in series for regression in find_regressions(one, metrics[one.title])]
-    explained = [explain(regression) for regression in regressions]
-    checks = check_gates(options.fail_on, series, regressions, scale)
+    regressions = [regression for one in series for regression in changes.find_regressions(one, metrics[one.title])]
+    explained = [summary.explain(regression) for regression in regressions]
+    checks = summary.check_gates(options.fail_on, series, regressions, scale)
     page = write_index(options.out or options.folder / NAME, runs, series, metrics, explained, scale)
-    summary = options.summary_markdown or (Path(os.environ[_SUMMARY]) if os.environ.get(_SUMMARY) else None)
-    if summary:
-        _append(summary, markdown(series, metrics, explained, checks, scale))
+    told_in = options.summary_markdown or (Path(os.environ[_SUMMARY]) if os.environ.get(_SUMMARY) else None)
+    if told_in:
+        _append(told_in, summary.markdown(series, metrics, explained, checks, scale))
     if options.junit:
-        write_whole(options.junit, junit(checks))
+        write_whole(options.junit, summary.junit(checks))
     lines = [] if explained else [f"{len(runs)} runs: none is worse than the one before it"]
     for one in explained:
         named = ", ".join(str(fallen.id) for fallen in one.questions[:20])
-        lines += [headline(one), *(f"  {sentence}" for sentence in sentences(one))]
+        lines += [summary.headline(one), *(f"  {sentence}" for sentence in summary.sentences(one))]
         lines.append(f"  questions: {named}{' …' if len(one.questions) > 20 else ''}")
     lines += [f"{'pass' if check.holds else 'FAIL'}: {check.suite}: {check.name}: {check.told}" for check in checks]
     record = {
         "runs": len(runs),
         "regressions": [
-            {"title": headline(one), "why": list(sentences(one)), "questions": [fallen.id for fallen in one.questions]}
+            {
+                "title": summary.headline(one),
+                "why": list(summary.sentences(one)),
+                "questions": [fallen.id for fallen in one.questions],
+            }
             for one in explained
         ],
         "checks": [{"suite": one.suite, "name": one.name, "holds": one.holds, "told": one.told} for one in checks],
@@ -106,10 +87,10 @@ _NARROWEST = 0.2
 
 def write_index(
     path: Path,
-    runs: Sequence[TrendRun],
-    series: Sequence[Series],
+    runs: Sequence[changes.TrendRun],
+    series: Sequence[changes.Series],
     metrics: Mapping[str, Sequence[str]],
-    explained: Sequence[Explanation],
+    explained: Sequence[summary.Explanation],
     scale: Scale,
 ) -> Path:
     """Write the page and return its path; it needs no server and no other file, and links to the runs' reports."""
@@ -123,37 +104,37 @@ def write_index(
         explained=sorted(explained, key=lambda one: (not one.regression.stands, -numbers[one.regression.run])),
         standing=sum(one.regression.stands for one in explained),
         reports={run.name: address for run in runs if (address := _report(run, path.parent))},
-        value=value,
-        metric_title=metric_title,
-        headline=headline,
-        sentences=sentences,
-        fall_in_words=fall_in_words,
-        shown_digest=shown_digest,
-        listed=LISTED,
+        value=summary.value,
+        metric_title=summary.metric_title,
+        headline=summary.headline,
+        sentences=summary.sentences,
+        fall_in_words=summary.fall_in_words,
+        shown_digest=summary.shown_digest,
+        listed=summary.LISTED,
         numbers=numbers,
     )
     write_whole(path, page("Results over time – Exhibit", body, scripts=("build.js", "trend.js")))
     return path
 
 
-def _telling(run: TrendRun) -> dict[str, str]:
+def _telling(run: changes.TrendRun) -> dict[str, str]:
     return {name.removeprefix("config."): run.asked[name] for name in _TELLING if run.asked.get(name)}
 
 
 def _series(
-    series: Series,
+    series: changes.Series,
     metrics: Sequence[str],
     numbers: Mapping[str, int],
-    explained: Sequence[Explanation],
+    explained: Sequence[summary.Explanation],
     scale: Scale,
 ) -> dict[str, Any]:
     mine = [one.regression for one in explained if one.regression.series is series]
     plots = [draw(series, metric, numbers, mine, scale.of(series.dataset, metric)) for metric in metrics]
-    rows = figures(series, metrics, scale)
+    rows = summary.figures(series, metrics, scale)
     return {"series": series, "plots": [plot for plot in plots if plot], "rows": rows}
 
 
-def _report(run: TrendRun, folder: Path) -> str:
+def _report(run: changes.TrendRun, folder: Path) -> str:
     """Return the address of a run's report from the page; nothing where there is none."""
     report = run.folder / REPORT
     if not report.is_file():
@@ -168,7 +149,11 @@ def _report(run: TrendRun, folder: Path) -> str:
 
 
 def draw(
-    series: Series, metric: str, numbers: Mapping[str, int], regressions: Sequence[Regression], bands: Bands | None
+    series: changes.Series,
+    metric: str,
+    numbers: Mapping[str, int],
+    regressions: Sequence[changes.Regression],
+    bands: Bands | None,
 ) -> Plot | None:
     """Return the picture of a metric: its line, the band of its interval, and what happened at which run."""
     means = series.means(metric)
@@ -193,11 +178,11 @@ def draw(
     low_note = ", lower is better" if about(metric).better == "less" else ""
     step = max(1, math.ceil(len(means) / _TICKS))
     return Plot(
-        metric_title(metric),
-        f"{value(metric, known[-1][1].mean)} in the newest run{low_note}",
-        lines=[PlotLine(metric_title(metric), points, [outline(_wide(intervals))] if intervals else [])],
+        summary.metric_title(metric),
+        f"{summary.value(metric, known[-1][1].mean)} in the newest run{low_note}",
+        lines=[PlotLine(summary.metric_title(metric), points, [outline(_wide(intervals))] if intervals else [])],
         ticks=[Point(x(at), BOTTOM, str(numbers[series.runs[at].name])) for at in range(0, len(means), step)],
-        sides=[Point(LEFT, place(end), value(metric, end)) for end in (low, (low + high) / 2, high)],
+        sides=[Point(LEFT, place(end), summary.value(metric, end)) for end in (low, (low + high) / 2, high)],
         zones=_zones(bands, low, high, place) if bands else [],
         breaks=[Point(x(at), TOP, "the data changed here") for at in _data_changes(series)],
     )
@@ -232,11 +217,11 @@ def _zones(bands: Bands, low: float, high: float, place: Callable[[float], float
     return zones
 
 
-def _data_changes(series: Series) -> list[int]:
+def _data_changes(series: changes.Series) -> list[int]:
     versions = [run.data_version(series.dataset) for run in series.runs]
     return [at for at in range(1, len(versions)) if versions[at] != versions[at - 1]]
 
 
-def _label(series: Series, metric: str, at: int, mean: Estimate) -> str:
-    ends = f" ({value(metric, mean.ci95[0])} to {value(metric, mean.ci95[1])})" if mean.ci95 else ""
-    return f"{series.runs[at].name}: {value(metric, mean.mean)}{ends}, n {mean.n}"
+def _label(series: changes.Series, metric: str, at: int, mean: Estimate) -> str:
+    ends = f" ({summary.value(metric, mean.ci95[0])} to {summary.value(metric, mean.ci95[1])})" if mean.ci95 else ""
+    return f"{series.runs[at].name}: {summary.value(metric, mean.mean)}{ends}, n {mean.n}"

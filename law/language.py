@@ -1,6 +1,8 @@
-"""Legal systems as data: how the parts of a law are called, counted and ordered in each; a TOML file each.
+"""The words of a text, and legal systems as data: how the parts of a law are called, counted and ordered in each.
 
-A user's own file goes into the folder that `EXHIBIT_SYSTEMS` names.
+Words are every run of letters and digits, those that carry meaning (reduced to stems, so that `terminated` meets
+`termination`), or those to search for. A system is a TOML file; a user's own goes into the folder that
+`EXHIBIT_SYSTEMS` names.
 """
 
 from __future__ import annotations
@@ -8,16 +10,108 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from exhibit.law.words import is_content, search_terms, word_parts
+from exhibit.law.patterns import Patterns
 from exhibit.schemas.errors import ToolkitError
+
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
+_RUN = re.compile(r"[^\W_]+")
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_PLAIN_NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
+_PLAIN_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
+"""The same where there are no letters or digits but these: quicker."""
+_TYPED = tuple({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "•": ";", **dict.fromkeys("–—§…®©\xa0", " ")}.items())
+_LETTERS = {code: chr(code).lower() if chr(code).isalpha() else " " for code in range(128)}
+PART = "#"
+"""In front of a part of a word, so that it is not taken for one."""
+_APOSTROPHES = str.maketrans("’‘ʼ", "'''")
+_P = Patterns(__file__)
+_STOP, _ENDINGS = _P.words("stop"), _P.words("endings")
+_LENGTHS = sorted({len(ending) for ending in _ENDINGS}, reverse=True)
+"""Of one length a word has one ending at most: the longest is looked for first."""
+_SHORT = frozenset({"s", "es", "e", "ed", "ing"})
+"""Endings that may leave three letters; the others leave four."""
+
+
+@lru_cache(maxsize=65536)
+def stem(word: str) -> str:
+    """Return a word without its ending, in lower case; light: it errs towards leaving words apart."""
+    word = word.lower().removesuffix("'s")
+    for length in () if word.endswith("ss") else _LENGTHS:
+        left = len(word) - length
+        if left >= 3 and (ending := word[left:]) in _ENDINGS and (left > 3 or ending in _SHORT):
+            word = word[:left]
+            break
+    bare = word.rstrip("e")  # agree, agreed, agreement
+    return bare if len(bare) >= 3 else word
+
+
+def content_words(text: str) -> list[str]:
+    """Return the stems of the words that carry meaning, in order, repeats included; numbers are not words."""
+    return list(_content_words(text))
+
+
+@lru_cache(maxsize=4096)  # questions on one document are held against the same sentences
+def _content_words(text: str) -> tuple[str, ...]:
+    return tuple(stem(word) for word in written_words(text) if is_content(word))
+
+
+def written_words(text: str) -> list[str]:
+    """Return every word in lower case, in order, repeats and empty words included; numbers are not words."""
+    plain = typed(text)
+    if not plain.isascii():
+        return _WORD.findall(unicodedata.normalize("NFKC", plain).translate(_APOSTROPHES).lower())
+    if "'" in plain:
+        return _PLAIN_WORD.findall(plain.lower())
+    return plain.translate(_LETTERS).split()  # the same for such a text, in a third of the time
+
+
+def typed(text: str) -> str:
+    """Return a text with the signs of a typewriter for those that printers have: what is a word stays the same."""
+    if not text.isascii():
+        for sign, plain in _TYPED:
+            text = text.replace(sign, plain)
+    return text
+
+
+def is_content(word: str) -> bool:
+    """Return whether a word in lower case carries meaning."""
+    return len(word) > 1 and word not in _STOP
+
+
+def numbers(text: str) -> list[str]:
+    """Return the numbers of a text in order, as they are written."""
+    return (_PLAIN_NUMBER if text.isascii() else _NUMBER).findall(text)
+
+
+def search_terms(text: str) -> list[str]:
+    """Return the stems of the words that carry meaning, then the numbers; repeats included."""
+    return content_words(text) + numbers(text)
+
+
+def word_parts(text: str) -> list[str]:
+    """Return every four letters on end of the words that carry meaning, marked: German writes several words as one."""
+    words = [_folded(word) for word in written_words(text) if is_content(word)]
+    return [PART + word[at : at + 4] for word in words for at in range(len(word) - 3)]
+
+
+def _folded(word: str) -> str:
+    plain = word if word.isascii() else unicodedata.normalize("NFKD", word.replace("ß", "ss"))
+    return "".join(letter for letter in plain if not unicodedata.combining(letter))
+
+
+def word_runs(text: str) -> list[str]:
+    """Return every run of letters and digits, in order, as it is written: `don't` is two."""
+    return _RUN.findall(text)
+
 
 FREE = 3.001
 """The rank of a part whose height is for each law to say."""
@@ -26,7 +120,7 @@ _DIGITS = (
     r"(?:[LRD]\.? ?)?\d{1,4}(?:[-.]\d{1,4})*(?:[ -]?(?:bis|ter|quater))?(?:\.?[ºª°]|er(?!\w)|o(?!\w))?"
     r"(?:-?[A-Za-z]{1,2})?(?![\w%])"
 )
-_NUMBER = rf"{_DIGITS}|[IVXLC]+(?:er)?(?!\w)|[A-Z](?!\w)"
+_PART_NUMBER = rf"{_DIGITS}|[IVXLC]+(?:er)?(?!\w)|[A-Z](?!\w)"
 """How the parts of laws are numbered where a system does not say otherwise: 5, 5a, 103-B, 5º, 1er, L. 121-1, IV, A."""
 
 
@@ -61,7 +155,7 @@ class System:
     """Words before a number that is a reference; small words of the language among them."""
     follows: tuple[str, ...]
     """Words with a capital after a number that is a reference."""
-    number: str = _NUMBER
+    number: str = _PART_NUMBER
     country: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
     """All that the file says, for whoever needs more of it."""
@@ -155,7 +249,7 @@ def read_system(path: Path) -> System:
             },
             refers=tuple(data.get("refers", "").split()),
             follows=tuple(data.get("follows", "").split()),
-            number=data.get("number", _NUMBER),
+            number=data.get("number", _PART_NUMBER),
             country=data.get("country", ""),
             data=data,
         )
