@@ -51,7 +51,8 @@ class Figures:
 
 def figures(text: str) -> Figures:
     """Return the numbers and dates of a text."""
-    plain = _P.european.sub(_with_point, unicodedata.normalize("NFKC", text))
+    normal = unicodedata.normalize("NFKC", text)
+    plain = _P.european.sub(lambda match: re.sub(r"[.\s]", "", match[0]).replace(",", "."), normal)
     rest = plain
     dates = []
     for pattern in (*_DATES, _foreign_dates()):
@@ -61,8 +62,8 @@ def figures(text: str) -> Figures:
                 dates.append(readings)
                 rest = rest[: match.start()] + "\0" * len(match.group()) + rest[match.end() :]
     plain, rest = plain.lower(), rest.lower()
-    loose = {*_digits(rest), *(value for value, words in _spelt(rest) if words != "one")}
-    numbers = {*_digits(plain), *(value for value, _ in _spelt(plain))}
+    loose = {*map(_digit, _P.number.finditer(rest)), *(_value(m) for m in _P.spelt.finditer(rest) if m[0] != "one")}
+    numbers = {*map(_digit, _P.number.finditer(plain)), *map(_value, _P.spelt.finditer(plain))}
     return Figures(frozenset(numbers), frozenset(loose), tuple(dates), rest.replace("\0", " "))
 
 
@@ -101,10 +102,6 @@ def _foreign_dates() -> re.Pattern[str]:
     )
 
 
-def _with_point(match: re.Match[str]) -> str:
-    return re.sub(r"[.\s]", "", match.group()).replace(",", ".")
-
-
 def _month(name: str) -> int:
     return next(number for number, month in enumerate(_MONTHS, 1) if month.startswith(name[:3].lower()))
 
@@ -112,10 +109,6 @@ def _month(name: str) -> int:
 def in_digits(plain: str) -> str:
     """Return a text in small letters with every number in plain digits: `thirty` is 30, and `1.5 million` 1500000."""
     return _P.number.sub(lambda match: f"{_digit(match)} ", _P.spelt.sub(_value, plain))
-
-
-def _digits(plain: str) -> Iterator[str]:
-    yield from map(_digit, _P.number.finditer(plain))
 
 
 def _digit(match: re.Match[str]) -> str:
@@ -126,12 +119,6 @@ def _digit(match: re.Match[str]) -> str:
     if scale and fraction.count(".") <= 1:
         return f"{(Decimal(whole + fraction) * _SCALES[scale]).normalize():f}"
     return whole + fraction
-
-
-def _spelt(plain: str) -> Iterator[tuple[str, str]]:
-    """Yield the numbers that are written in words, and the words."""
-    for match in _P.spelt.finditer(plain):
-        yield _value(match), match.group()
 
 
 def _value(match: re.Match[str]) -> str:

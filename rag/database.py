@@ -18,16 +18,7 @@ from exhibit.schemas.errors import BundleError
 FILE = "index.sqlite"
 _PAGE = 16384
 """Bytes of a page: most rows are some thousand numbers."""
-_TABLES = (
-    "CREATE TABLE documents (number INTEGER PRIMARY KEY, filename TEXT NOT NULL UNIQUE, first INTEGER NOT NULL, "
-    "sections INTEGER NOT NULL, chunks BLOB NOT NULL, record BLOB NOT NULL)",
-    "CREATE TABLE texts (number INTEGER PRIMARY KEY, text BLOB NOT NULL)",
-    "CREATE TABLE names (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, run TEXT NOT NULL)",
-    "CREATE TABLE lengths (field INTEGER NOT NULL, first INTEGER NOT NULL, keys BLOB NOT NULL, lengths BLOB NOT NULL, "
-    "PRIMARY KEY (field, first))",
-    "CREATE TABLE postings (place INTEGER PRIMARY KEY, terms BLOB NOT NULL, owners BLOB NOT NULL, "
-    "counts BLOB NOT NULL)",
-)
+_TABLES = tuple(Path(__file__).with_name("index.sql").read_text(encoding="utf-8").rstrip(";\n").split(";\n"))
 _ADDED = "CREATE TABLE added (part INTEGER, terms BLOB, owners BLOB, counts BLOB)"
 
 

@@ -114,30 +114,19 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def digest(path: Path) -> str:
-    """Return the SHA-256 of a file; a large one that was read before and has not changed is not read again."""
+    """Return the SHA-256 of a file; a large one that was read before and has not changed is not read again.
+
+    What was read is remembered by the file's identity on disk, in the user's cache; where that cannot be used, not.
+    """
     stat = path.stat()
     key = key_of(*map(str, (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)))
-    memory = _Memory() if stat.st_size >= _LARGE else None
-    if memory and (known := memory.get(key)):
-        return known
+    cache = Cache(cache_folder() / "checksums.sqlite") if stat.st_size >= _LARGE else None
+    with suppress(ToolkitError):
+        if cache and (known := cache.get([key]).get(key)):
+            return known.decode()
     with path.open("rb") as file:
         result = hashlib.file_digest(file, "sha256").hexdigest()
-    if memory and time.time() - stat.st_ctime > _SETTLED:  # a file written just now may change within one tick
-        memory.put(key, result)
+    with suppress(ToolkitError):
+        if cache and time.time() - stat.st_ctime > _SETTLED:  # a file written just now may change within one tick
+            cache.put({key: result.encode()})
     return result
-
-
-class _Memory:
-    """Checksums by a file's identity on disk, in the user's cache; where that cannot be used there are none."""
-
-    def __init__(self) -> None:
-        self._cache = Cache(cache_folder() / "checksums.sqlite")
-
-    def get(self, key: bytes) -> str:
-        with suppress(ToolkitError):
-            return self._cache.get([key]).get(key, b"").decode()
-        return ""
-
-    def put(self, key: bytes, value: str) -> None:
-        with suppress(ToolkitError):
-            self._cache.put({key: value.encode()})

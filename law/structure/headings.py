@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
@@ -58,84 +58,10 @@ def find_headings(document: Document, outline: Outline = NO_OUTLINE) -> list[Hea
     system = system_of(document.text)
     labels = [read_label(line, system) for line in lines]
     drop_stray(labels)
-    listed = _Listed(lines, outline)
-    headings: list[Heading] = []
-    index = quiet = 0
-    while index < len(lines):
-        heading, taken = listed.at(index, labels) if outline.known else (None, 1)
-        if heading is None:
-            heading, taken = _heading(lines, labels, index, calm=lines[index].start < quiet)
-            heading = _unlisted(heading) if heading and outline.known else heading
-            label = labels[index]
-            if outline.heights and heading and label and heading.end == lines[index].end:
-                # set as the text is: a sentence whose first line reads as a title
-                heading = replace(heading, title="", end=heading.end - len(label.rest))
-        if heading:
-            headings.append(heading)
-            if heading.kind == "signature":
-                quiet = heading.start + _SIGNATURES
-        index += taken
-    headings = _without_empty(headings, document.text)
+    headings = _without_empty(list(_Finder(lines, labels, outline).headings()), document.text)
     if system.units or outline.known:
         return headings  # a law says of each of its parts that it is one
     return _mark_opening(_without_lists(_without_repeats(headings)))
-
-
-def _unlisted(heading: Heading) -> Heading | None:
-    """Return a heading that the contents do not have: a title only over a paragraph, a schedule below the annexes."""
-    if heading.kind == "schedule":
-        return replace(heading, rank=heading.rank + 0.5)
-    return None if heading.style in BARE and heading.rank <= _BARE else heading
-
-
-class _Listed:
-    """Which lines begin with a title that is known; the letters of each line are taken once."""
-
-    def __init__(self, lines: Sequence[Line], outline: Outline) -> None:
-        titles = outline.titles
-        self._lines, self._titles, self._heights, self._least = lines, titles, outline.heights, outline.least
-        self._letters = [letters(line.text) for line in lines] if titles else []
-        # a title may end in the number of a footnote
-        self._ends = [letters(FOOTNOTE.sub("", line.text)) for line in lines] if titles else []
-        self._end = 0
-
-    def at(self, index: int, labels: Sequence[Label | None]) -> tuple[Heading | None, int]:
-        """Return the known title that begins at a line, and how many lines it takes."""
-        for count in range(min(_MOST_LINES, len(self._letters) - index), 0, -1):
-            last = index + count - 1
-            rank = self._titles.get("".join(self._letters[index:last]) + self._ends[last])
-            if rank is not None and (heading := self._heading(index, last, rank, labels)):
-                self._end = last + 1
-                return heading, count
-        return self._large(index, labels) if self._lines[index].start in self._heights else (None, 1)
-
-    def _large(self, index: int, labels: Sequence[Label | None]) -> tuple[Heading | None, int]:
-        """Return the heading that lines of one larger type are, and how many lines it takes."""
-        height, last = self._heights[self._lines[index].start], index
-        if labels[index] is None and height.height < self._least:
-            return None, 1
-        while last + 1 < min(len(labels), index + _MOST_LINES) and labels[last + 1] is None:
-            if self._heights.get(self._lines[last + 1].start) != height:
-                break
-            last += 1
-        self._end = index  # it stands apart by its type
-        return self._heading(index, last, 0.0, labels), last + 1 - index
-
-    def _heading(self, index: int, last: int, rank: float, labels: Sequence[Label | None]) -> Heading | None:
-        line, end = self._lines[index], self._lines[last].end
-        text = FOOTNOTE.sub("", " ".join(line.text for line in self._lines[index : last + 1]))
-        label = labels[index] or read_label(line._replace(gap=True, fresh=True, before=""))
-        if len(text) > _LONGEST or text[-1] in ",;":
-            return None
-        if label is not None:
-            title = text[len(line.text) - len(label.rest) :]
-            return replace(_made(line, label, title, end), sure=True)
-        # a word of the contents may end a sentence by chance
-        apart = line.fresh or index == self._end or (last + 1 < len(labels) and labels[last + 1] is not None)
-        if not text[0].isupper() or (text[-1] == "." and not text.endswith("etc.")) or not apart:
-            return None
-        over = _over(self._lines, labels, index, last + 1, text, "listed")
-        return replace(over, rank=rank or (over.rank if over.rank != _BARE else _LISTED))
 
 
 _P = Patterns(__file__)
@@ -148,53 +74,170 @@ FOOTNOTE = re.compile(r"(?<=[a-z])\d{1,2}$")
 """The mark of a footnote at a title's end."""
 _SIGNATURES = 3000
 """Names and offices are shouted below a signature line: for so many characters no shout is a heading."""
+_MOST_SHOUTED = 3
+"""Lines in capitals that a heading may have; four in a row are a disclaimer."""
 
-# ---------------------------------------------------------------- one heading
-
-
-def _heading(
-    lines: Sequence[Line], labels: Sequence[Label | None], index: int, *, calm: bool
-) -> tuple[Heading | None, int]:
-    """Return the heading at a line, if there is one, and how many lines it takes."""
-    line, label = lines[index], labels[index]
-    if label is not None:
-        return _labelled(lines, labels, index, label)
-    if not line.fresh or is_entry(line.text):
-        return None, 1
-    fixed = _fixed(line)
-    if fixed or calm:
-        return fixed, 1
-    shouted, taken = _shouted(lines, labels, index)
-    if shouted or line.text.isupper():
-        return shouted, taken
-    return _titled(lines, labels, index)
+Found = tuple[Heading | None, int]
+"""The heading at a line, if there is one, and how many lines it takes."""
 
 
-def _labelled(lines: Sequence[Line], labels: Sequence[Label | None], index: int, label: Label) -> tuple[Heading, int]:
-    line, taken = lines[index], 1
-    end = line.end - len(label.rest)
-    title, length = run_in(label.rest)
-    if title:
-        end += length
-    elif (
-        label.rest and label.rank < 9 and is_title(label.rest) and len(label.rest) <= 90 and _ends(lines, labels, index)
-    ):
-        title, end = label.rest, line.end
-        if (
-            title.split()[-1] in SMALL
-            and index + 1 < len(lines)
-            and labels[index + 1] is None
-            and len(lines[index + 1].text) < 60
-        ):
-            title, end, taken = f"{title} {lines[index + 1].text}", lines[index + 1].end, 2
-    elif not label.rest and index + 1 < len(lines) and labels[index + 1] is None and label.rank < 9:
-        after = lines[index + 1]
-        title, length = run_in(after.text)
-        if not title and is_title(after.text) and _ends(lines, labels, index + 1):
-            title, length = after.text, len(after.text)
+class _Finder:
+    """Looks for a heading at one line after another: by what is known of the headings, then by the line itself."""
+
+    def __init__(self, lines: Sequence[Line], labels: Sequence[Label | None], outline: Outline) -> None:
+        self._lines, self._labels, self._outline = lines, labels, outline
+        self._letters = [letters(line.text) for line in lines] if outline.titles else []
+        # a title may end in the number of a footnote
+        self._ends = [letters(FOOTNOTE.sub("", line.text)) for line in lines] if outline.titles else []
+        self._end = 0
+        """Where the last known title ended."""
+
+    def headings(self) -> Iterator[Heading]:
+        """Yield the headings in order."""
+        index = quiet = 0
+        while index < len(self._lines):
+            line, label = self._lines[index], self._labels[index]
+            heading, taken = self._listed(index) if self._outline.known else (None, 1)
+            if heading is None:
+                heading, taken = self._heading(index, calm=line.start < quiet)
+                heading = _unlisted(heading) if heading and self._outline.known else heading
+                if self._outline.heights and heading and label and heading.end == line.end:
+                    # set as the text is: a sentence whose first line reads as a title
+                    heading = replace(heading, title="", end=heading.end - len(label.rest))
+            if heading:
+                yield heading
+                quiet = heading.start + _SIGNATURES if heading.kind == "signature" else quiet
+            index += taken
+
+    def _plain(self, index: int) -> Line | None:
+        """Return a line that has no label; None where there is none."""
+        return self._lines[index] if index < len(self._lines) and self._labels[index] is None else None
+
+    def _label(self, index: int) -> Label | None:
+        return self._labels[index] if index < len(self._labels) else None
+
+    # ---------------------------------------------------------------- by what is known
+
+    def _listed(self, index: int) -> Found:
+        """Return the known title that begins at a line."""
+        for count in range(min(_MOST_LINES, len(self._letters) - index), 0, -1):
+            last = index + count - 1
+            rank = self._outline.titles.get("".join(self._letters[index:last]) + self._ends[last])
+            if rank is not None and (heading := self._known(index, last, rank)):
+                self._end = last + 1
+                return heading, count
+        return self._large(index) if self._lines[index].start in self._outline.heights else (None, 1)
+
+    def _large(self, index: int) -> Found:
+        """Return the heading that lines of one larger type are."""
+        heights = self._outline.heights
+        height, last = heights[self._lines[index].start], index
+        if self._labels[index] is None and height.height < self._outline.least:
+            return None, 1
+        while last + 1 < index + _MOST_LINES and (line := self._plain(last + 1)) and heights.get(line.start) == height:
+            last += 1
+        self._end = index  # it stands apart by its type
+        return self._known(index, last, 0.0), last + 1 - index
+
+    def _known(self, index: int, last: int, rank: float) -> Heading | None:
+        line, end = self._lines[index], self._lines[last].end
+        text = FOOTNOTE.sub("", " ".join(line.text for line in self._lines[index : last + 1]))
+        label = self._labels[index] or read_label(line._replace(gap=True, fresh=True, before=""))
+        if len(text) > _LONGEST or text[-1] in ",;":
+            return None
+        if label is not None:
+            title = text[len(line.text) - len(label.rest) :]
+            return replace(_made(line, label, title, end), sure=True)
+        # a word of the contents may end a sentence by chance
+        apart = line.fresh or index == self._end or self._label(last + 1) is not None
+        if not text[0].isupper() or (text[-1] == "." and not text.endswith("etc.")) or not apart:
+            return None
+        over = self._over(index, last + 1, text, "listed")
+        return replace(over, rank=rank or (over.rank if over.rank != _BARE else _LISTED))
+
+    # ---------------------------------------------------------------- by the line itself
+
+    def _heading(self, index: int, *, calm: bool) -> Found:
+        line, label = self._lines[index], self._labels[index]
+        if label is not None:
+            return self._labelled(index, label)
+        if not line.fresh or is_entry(line.text):
+            return None, 1
+        fixed = _fixed(line)
+        if fixed or calm:
+            return fixed, 1
+        shouted, taken = self._shouted(index)
+        return (shouted, taken) if shouted or line.text.isupper() else self._titled(index)
+
+    def _labelled(self, index: int, label: Label) -> Found:
+        line, after, taken = self._lines[index], self._plain(index + 1), 1
+        end, high = line.end - len(label.rest), label.rank < 9
+        title, length = run_in(label.rest)
         if title:
-            end, taken = after.start + length, 2
-    return _made(line, label, title, max(end, line.start + 1)), taken
+            end += length
+        elif high and label.rest and is_title(label.rest) and len(label.rest) <= 90 and self._ends_at(index):
+            title, end = label.rest, line.end
+            if after and title.split()[-1] in SMALL and len(after.text) < 60:
+                title, end, taken = f"{title} {after.text}", after.end, 2
+        elif high and after and not label.rest:
+            title, length = run_in(after.text)
+            if not title and is_title(after.text) and self._ends_at(index + 1):
+                title, length = after.text, len(after.text)
+            if title:
+                end, taken = after.start + length, 2
+        return _made(line, label, title, max(end, line.start + 1)), taken
+
+    def _ends_at(self, index: int) -> bool:
+        """Return whether a line's end is the end of a paragraph, not the margin."""
+        after = self._plain(index + 1)
+        return after is None or after.fresh
+
+    def _shouted(self, index: int) -> Found:
+        """Return the heading that lines in capitals make from a place on, and how many lines were looked at."""
+        end = index
+        while (line := self._plain(end)) and line.text.isupper() and (end == index or not line.gap):
+            end += 1
+        if end - index > _MOST_SHOUTED:
+            return None, end - index
+        if end == index or not all(is_shout(line.text) for line in self._lines[index:end]):
+            return None, 1
+        title = " ".join(line.text for line in self._lines[index:end])
+        return None if is_prose(title) else self._over(index, end, title, "shout"), end - index
+
+    def _titled(self, index: int) -> Found:
+        """Return the title that a line is.
+
+        Over a numbered line any short line is one; over a paragraph it must be in title case.
+        """
+        line, label = self._lines[index], self._label(index + 1)
+        text, ended = line.text, line.gap or line.before[-1:] in ".;:"
+        last = index + 1 == len(self._lines)
+        if last or not is_title(text) or text[-1] in ":?" or heads_nothing(text) or ends_in_form(text):
+            return None, 1
+        after = self._lines[index + 1]
+        if label and label.style == "decimal" and not label.rest and ended:
+            # a rule of court: its title, and its number alone on the next line
+            return replace(_made(line, label, text, after.end), title=text, kind=label.kind, sure=True), 2
+        if label:
+            titled = label.style in COUNTED and (ended or line.before == "")
+        else:
+            opens = after.text[0].isupper() or after.text[0] in '“"('
+            titled = is_title_case(text) and len(text) <= 60 and ended and len(after.text) >= 60 and opens
+        return self._over(index, index + 1, text, "title") if titled else None, 1
+
+    def _over(self, first: int, end: int, title: str, style: str) -> Heading:
+        """Return a heading without a number: it stands just above the number that it is put over."""
+        label, (start, stop) = self._label(end), (self._lines[first].start, self._lines[end - 1].end)
+        rank = label.rank - 0.5 if label is not None and label.style in COUNTED else _BARE
+        kind = "definitions" if _P.definitions.fullmatch(title) else "section"
+        return Heading(start, stop, "", title.strip(" .:-–—"), style, (), rank, kind)
+
+
+def _unlisted(heading: Heading) -> Heading | None:
+    """Return a heading that the contents do not have: a title only over a paragraph, a schedule below the annexes."""
+    if heading.kind == "schedule":
+        return replace(heading, rank=heading.rank + 0.5)
+    return None if heading.style in BARE and heading.rank <= _BARE else heading
 
 
 def _made(line: Line, label: Label, title: str, end: int) -> Heading:
@@ -203,85 +246,18 @@ def _made(line: Line, label: Label, title: str, end: int) -> Heading:
     return Heading(line.start, end, label.text, title, label.style, label.value, label.rank, kind, label.sure)
 
 
-def _ends(lines: Sequence[Line], labels: Sequence[Label | None], index: int) -> bool:
-    """Return whether a line's end is the end of a paragraph, not the margin."""
-    return index + 1 == len(lines) or lines[index + 1].fresh or labels[index + 1] is not None
-
-
 def _fixed(line: Line) -> Heading | None:
     """Return the parts that every contract names alike: recitals, the words of agreement, signatures."""
-    for pattern, kind, whole in (
-        (_P.recitals, "recitals", True),
-        (_P.whereas, "recitals", False),
-        (_P.now, "agreement", False),
-        (_P.signed, "signature", False),
+    whole = _P.recitals.fullmatch(line.text)
+    for match, kind, rank in (
+        (whole or _P.whereas.match(line.text), "recitals", 6.0),
+        (_P.now.match(line.text), "agreement", 6.0),
+        (_P.signed.match(line.text), "signature", 2.5),
     ):
-        match = pattern.fullmatch(line.text) if whole else pattern.match(line.text)
         if match:
             title = " ".join(match.group().split()).strip(" :,.")
-            end = line.start + match.end()
-            return Heading(line.start, end, "", title, kind, (), 2.5 if kind == "signature" else 6, kind)
+            return Heading(line.start, line.start + match.end(), "", title, kind, (), rank, kind)
     return None
-
-
-_MOST_SHOUTED = 3
-"""Lines in capitals that a heading may have; four in a row are a disclaimer."""
-
-
-def _shouted(lines: Sequence[Line], labels: Sequence[Label | None], index: int) -> tuple[Heading | None, int]:
-    """Return the heading that lines in capitals make from a place on, and how many lines were looked at."""
-    end = index
-    while (
-        end < len(lines) and labels[end] is None and lines[end].text.isupper() and (end == index or not lines[end].gap)
-    ):
-        end += 1
-    if end - index > _MOST_SHOUTED:
-        return None, end - index
-    if end == index or not all(is_shout(line.text) for line in lines[index:end]):
-        return None, 1
-    title = " ".join(line.text for line in lines[index:end])
-    return None if is_prose(title) else _over(lines, labels, index, end, title, "shout"), end - index
-
-
-def _titled(lines: Sequence[Line], labels: Sequence[Label | None], index: int) -> tuple[Heading | None, int]:
-    """Return the title that a line is, and how many lines it takes.
-
-    Over a numbered line any short line is one; over a paragraph it must be in title case.
-    """
-    line = lines[index]
-    after = lines[index + 1] if index + 1 < len(lines) else None
-    if (
-        after is None
-        or not is_title(line.text)
-        or line.text[-1] in ":?"
-        or heads_nothing(line.text)
-        or ends_in_form(line.text)
-    ):
-        return None, 1
-    label = labels[index + 1]
-    if label is not None and label.style == "decimal" and not label.rest and (line.gap or line.before[-1:] in ".;:"):
-        # a rule of court: its title, and its number alone on the next line
-        heading = Heading(
-            line.start, after.end, label.text, line.text, label.style, label.value, label.rank, label.kind
-        )
-        return heading, 2
-    if label is not None:
-        over = label.style in COUNTED and (line.gap or line.before[-1:] in ".;:" or line.before == "")
-        return (_over(lines, labels, index, index + 1, line.text, "title"), 1) if over else (None, 1)
-    stands = is_title_case(line.text) and len(line.text) <= 60 and (line.gap or line.before[-1:] in ".;:")
-    if not stands or len(after.text) < 60 or not (after.text[0].isupper() or after.text[0] in '“"('):
-        return None, 1
-    return _over(lines, labels, index, index + 1, line.text, "title"), 1
-
-
-def _over(
-    lines: Sequence[Line], labels: Sequence[Label | None], first: int, end: int, title: str, style: str
-) -> Heading:
-    """Return a heading without a number: it stands just above the number that it is put over."""
-    label = labels[end] if end < len(labels) else None
-    rank = label.rank - 0.5 if label is not None and label.style in COUNTED else _BARE
-    kind = "definitions" if _P.definitions.fullmatch(title) else "section"
-    return Heading(lines[first].start, lines[end - 1].end, "", title.strip(" .:-–—"), style, (), rank, kind)
 
 
 # ---------------------------------------------------------------- all headings together

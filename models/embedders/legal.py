@@ -8,13 +8,12 @@ python -m models.embedders.legal --prepare    builds the graphs of this embedder
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 
-from exhibit.models.embedders._network import ADAPTER, STRENGTH, adapted
+from exhibit.models.embedders._network import ADAPTER, OFFICIAL, STRENGTH, adapted
 from exhibit.models.embedders._network import legal as network
-from exhibit.models.embedders.minilm import VARIANTS, MiniLM, graph_path, open_network, ready_graph
+from exhibit.models.embedders.minilm import open_network, prepare
 from exhibit.models.protocols import Embedder
 from exhibit.schemas.command import guarded
 
@@ -32,14 +31,7 @@ def open(argument: str | None) -> Embedder:
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Put the models in place and print where this one is."""
-    parser = argparse.ArgumentParser(prog="python -m models.embedders.legal", description=main.__doc__)
-    parser.add_argument("--prepare", action="store_true", required=True, help="find the weights and build the graphs")
-    parser.add_argument("--variant", choices=VARIANTS, default="int8", help="which graphs (default: int8)")
-    options = parser.parse_args(arguments)
-    ready_graph(options.variant)
-    MiniLM(options.variant, network=network()).embed(["This Agreement is made between the parties."], role="passage")
-    print(graph_path(options.variant, network()))
-    return 0
+    return prepare("legal", [OFFICIAL, network()], arguments)
 
 
 if __name__ == "__main__":

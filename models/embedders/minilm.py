@@ -181,12 +181,19 @@ def graph_path(variant: str, network: Network = OFFICIAL) -> Path:
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Put the model in place and print where it is."""
-    parser = argparse.ArgumentParser(prog="python -m models.embedders.minilm", description=main.__doc__)
+    return prepare("minilm", [OFFICIAL], arguments)
+
+
+def prepare(plugin: str, networks: Sequence[Network], arguments: Sequence[str] | None) -> int:
+    """Build the graphs of some networks as the command line says, run the last, and print where it is."""
+    parser = argparse.ArgumentParser(prog=f"python -m models.embedders.{plugin}", description=main.__doc__)
     parser.add_argument("--prepare", action="store_true", required=True, help="find the weights and build the graphs")
-    parser.add_argument("--variant", choices=VARIANTS, default="int8", help="which graph (default: int8)")
-    options = parser.parse_args(arguments)
-    MiniLM(options.variant).embed(["This Agreement is made between the parties."], role="passage")
-    print(graph_path(options.variant))
+    parser.add_argument("--variant", choices=VARIANTS, default="int8", help="which graphs (default: int8)")
+    variant = parser.parse_args(arguments).variant
+    for network in networks:
+        ready_graph(variant, network)
+    MiniLM(variant, network=networks[-1]).embed(["This Agreement is made between the parties."], role="passage")
+    print(graph_path(variant, networks[-1]))
     return 0
 
 

@@ -20,36 +20,8 @@ from exhibit.models.llms import Completion, Prompt
 from exhibit.models.llms._endpoint import Budget, CapError, Endpoint, Prices, refused_parameter
 from exhibit.models.token_counts import counter_for
 from exhibit.schemas.errors import ToolkitError
-from exhibit.storage.cache import Cache
-from exhibit.storage.cache import key_of as digest_of
+from exhibit.storage.cache import Cache, key_of
 from exhibit.storage.exchanges import LONGEST_WAIT, HttpError, Retries
-
-
-def key_of(parts: Mapping[str, object]) -> str:
-    """Return the hash of all that a reply depends on."""
-    return digest_of(json.dumps(parts, sort_keys=True, ensure_ascii=True)).hex()
-
-
-class ReplyCache:
-    """Replies by key in one file; many threads and processes may share it."""
-
-    def __init__(self, folder: Path) -> None:
-        self._kept = Cache(folder / "replies.sqlite")
-
-    def get(self, key: str) -> Completion | None:
-        """Return a kept reply; None when there is none."""
-        kept = self._kept.get([key.encode()]).get(key.encode())
-        if kept is None:
-            return None
-        text, tokens_in, tokens_out = json.loads(kept)
-        return Completion(text, tokens_in=tokens_in, tokens_out=tokens_out, cached=True)
-
-    def put(self, key: str, reply: Completion) -> None:
-        """Keep a reply, whole or not at all; errors are not kept."""
-        if not reply.error:
-            value = json.dumps([reply.text, reply.tokens_in, reply.tokens_out]).encode()
-            self._kept.put({key.encode(): value})
-
 
 _THOUGHTS = ("<think>", "</think>")
 """What reasoning models put before their reply stands between these."""
@@ -120,7 +92,7 @@ class OpenAI:
         self._endpoint = Endpoint(timeout=options.timeout, connections=options.concurrency, azure=azure)
         prices = Prices(*options.prices.get(model, (0.0, 0.0)))
         self.budget = Budget(max_requests=options.max_requests, max_cost=options.max_cost, prices=prices)
-        self._cache = ReplyCache(Path(options.cache)) if options.cache else None
+        self._cache = Cache(Path(options.cache) / "replies.sqlite") if options.cache else None
         self._count = counter_for(model)
         self._not_taken: set[str] = set()
 
@@ -151,42 +123,40 @@ class OpenAI:
         self._endpoint.close()
 
     def _key(self, prompt: Prompt, max_tokens: int, temperature: float) -> str:
-        return key_of(
-            {
-                "address": self._endpoint.address,
-                "model": self._model,
-                **self._sampling,
-                "system": prompt.system,
-                "user": prompt.user,
-                "max_tokens": max_tokens,
-                "temperature": temperature,
-                **({"schema": prompt.schema} if prompt.schema else {}),
-            }
-        )
+        """Return the hash of all that a reply depends on."""
+        parts = {
+            "address": self._endpoint.address,
+            "model": self._model,
+            **self._sampling,
+            "system": prompt.system,
+            "user": prompt.user,
+            "max_tokens": max_tokens,
+            "temperature": temperature,
+            **({"schema": prompt.schema} if prompt.schema else {}),
+        }
+        return key_of(json.dumps(parts, sort_keys=True, ensure_ascii=True)).hex()
 
     def _answer(self, call: _Call) -> Completion:
-        """Return the kept reply, or ask for one and keep it."""
-        kept = self._cache.get(call.key) if self._cache else None
+        """Return the kept reply, or ask until there is one, a fault that lasts, or no try left; no error is kept."""
+        key = call.key.encode()
+        kept = self._cache.get([key]).get(key) if self._cache else None
         if kept is not None:
+            text, tokens_in, tokens_out = json.loads(kept)
             if self._options.heard:
-                self._options.heard(kept.text)
-            return kept
+                self._options.heard(text)
+            return Completion(text, tokens_in=tokens_in, tokens_out=tokens_out, cached=True)
         started = time.monotonic()
-        reply = replace(self._insist(call), seconds=time.monotonic() - started)
-        if self._cache is not None:
-            self._cache.put(call.key, reply)
-        return reply
-
-    def _insist(self, call: _Call) -> Completion:
-        """Ask until there is a reply, a fault that lasts, or no try left."""
         # spread by the prompt's hash: threads that failed together do not come back together
         spread = 0.75 + int(call.key[:4], 16) / 0xFFFF / 2
         try:
-            return call.retries(lambda: self._adapted(call), spread=spread)
+            reply = call.retries(lambda: self._adapted(call), spread=spread)
         except CapError as cap:
-            return Completion(error=f"{self.name}: {cap}")
+            reply = Completion(error=f"{self.name}: {cap}")
         except HttpError as fault:
-            return Completion(error=_describe(fault))
+            reply = Completion(error=_describe(fault))
+        if self._cache is not None and not reply.error:
+            self._cache.put({key: json.dumps([reply.text, reply.tokens_in, reply.tokens_out]).encode()})
+        return replace(reply, seconds=time.monotonic() - started)
 
     def _adapted(self, call: _Call) -> Completion:
         """Ask once, and at once again without each parameter that the server says it does not take."""
@@ -206,7 +176,8 @@ class OpenAI:
         tokens_in = self._count(prompt.system) + self._count(prompt.user)
         with self.budget.request(tokens_in=tokens_in, tokens_out=call.max_tokens) as receipt:
             try:
-                data = self._ask(self._body(call))
+                body, heard = self._body(call), self._options.heard
+                data = self._endpoint.stream(body, heard) if heard else self._endpoint.post("chat/completions", body)
             except HttpError as fault:
                 if fault.status:  # a refusal costs nothing; what became of a lost reply nobody knows
                     receipt.cost = 0.0
@@ -219,10 +190,6 @@ class OpenAI:
             why = " ".join(self._endpoint.scrub(_why_empty(data)).split())  # one line, whatever the server wrote
             return Completion(error=f"{self.name}: {why}", tokens_in=used[0])
         return Completion(text, tokens_in=used[0], tokens_out=used[1])
-
-    def _ask(self, body: dict[str, object]) -> dict[str, Any]:
-        heard = self._options.heard
-        return self._endpoint.stream(body, heard) if heard else self._endpoint.post("chat/completions", body)
 
     def _body(self, call: _Call) -> dict[str, object]:
         prompt = call.prompt
