@@ -40,23 +40,12 @@ _MAC = (
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 )
-_QUIET = (
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-quic",
-    "--disable-gpu",
-    "--no-first-run",
-    "--no-default-browser-check",
-    "--disable-features=OptimizationHints,MediaRouter,Translate,NetworkTimeServiceQuerying",
-    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
-    # widths and line breaks as the font has them, not as the screen or the desktop would like them
-    "--font-render-hinting=none",
-    "--disable-lcd-text",
-    "--force-color-profile=srgb",
-    "--force-device-scale-factor=1",
-    "--lang=en-GB",
+_QUIET = tuple(
+    line
+    for line in Path(__file__).with_suffix(".txt").read_text(encoding="ascii").splitlines()
+    if not line.startswith("#")
 )
+"""What Chromium is started with."""
 
 
 def find_browser() -> Path | None:

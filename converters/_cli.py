@@ -10,13 +10,24 @@ from typing import Any
 
 from exhibit.converters._benchmark import Converter, Tally, choose
 from exhibit.converters._build import build
-from exhibit.converters._patches import SHIPPED, patched
+from exhibit.converters._patches import patched
 from exhibit.converters._source import open_source
-from exhibit.engine import add_engine_arguments, check_engine, limits_from, limits_in_force, positive, track
+from exhibit.engine import add_engine_arguments, check_engine, limits_from, limits_in_force, track
 from exhibit.evidence.scan import add_ocr_arguments
-from exhibit.schemas.command import HIDDEN, Parser, Renamed, add_arguments, add_json, guarded, print_results, spelled
+from exhibit.schemas.command import (
+    HIDDEN,
+    Parser,
+    Renamed,
+    add_arguments,
+    add_json,
+    guarded,
+    positive,
+    print_results,
+    spelled,
+)
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import HOWS, BundleInfo
+from exhibit.schemas.parsing import read_beside
 from exhibit.storage.locations import Location, parse_location
 from exhibit.storage.upload import check_out, opened_out
 
@@ -78,19 +89,10 @@ def make_parser(converter: Converter) -> argparse.ArgumentParser:
         "--out", type=parse_location, required=True, metavar="DIR", help="where the bundle goes; also s3://, gs://"
     )
     parser.add_argument("--source", type=Path, metavar="PATH", help=downloaded if info.downloads else "see above")
-    parser.add_argument("--max-documents", dest="limit", type=positive, metavar="N", help="only the first N documents")
+    add_arguments(parser, read_beside(__file__))
     parser.add_argument("--limit", type=positive, action=Renamed, const="--max-documents", help=HIDDEN)
-    for flag, what in (
-        ("--answerable-only", "leave out questions that have no answer in the document"),
-        ("--strict", "stop at the first bad row instead of counting it"),
-        ("--force", "replace an existing bundle"),
-        ("--keep-originals", "keep in originals/ what documents were printed from; see that their licence allows it"),
-    ):
-        parser.add_argument(flag, action="store_true", help=what)
-    corrections = f"apply reviewers' corrections of the gold, in order; {SHIPPED}: those that come with the converter"
-    parser.add_argument("--patch", nargs="+", action="extend", default=[], metavar="FILE", help=corrections)
     add_json(parser)
-    add_flags(converter, parser)
+    add_own_flags(converter, parser)
     add_engine_arguments(parser.add_argument_group("how it runs"))
     add_ocr_arguments(parser)
     return parser
@@ -99,7 +101,7 @@ def make_parser(converter: Converter) -> argparse.ArgumentParser:
 _WIDTH = 80  # of a terminal
 
 
-def add_flags(converter: Any, parser: argparse.ArgumentParser) -> None:
+def add_own_flags(converter: Any, parser: argparse.ArgumentParser) -> None:
     """Add the flags that one converter has: what its own `add_arguments` adds, and those of its TOML file."""
     if hasattr(converter, "add_arguments"):
         converter.add_arguments(parser)

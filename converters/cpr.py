@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from exhibit.converters._benchmark import Benchmark, Item, Label, Quote, RawRow, Tally, read_info
-from exhibit.converters._cli import add_flags, main
+from exhibit.converters._cli import add_own_flags, main
 from exhibit.converters._cpr.corpus import METHODS, Corpus, Resolution, Row
 from exhibit.converters._cpr.names import Citation, citations
 from exhibit.converters._cpr.parsing import string
@@ -181,7 +181,7 @@ def _check(argv: list[str]) -> int:
     """Print a table of the citations; return 1 if one is unresolved."""
     parser = Parser(prog=spelled("python -m converters.cpr --check"))
     parser.add_argument("--source", type=Path, required=True, metavar="DIR|FILE.jsonl")
-    add_flags(sys.modules[__name__], parser)
+    add_own_flags(sys.modules[__name__], parser)
     options = parser.parse_args(argv)
     with open_source(INFO, options.source) as source:
         _, entries, _ = _resolved(source, options, Tally())

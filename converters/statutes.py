@@ -19,7 +19,6 @@ from exhibit.converters._benchmark import Benchmark, Item, RawDocument, RawRow, 
 from exhibit.converters._cli import main
 from exhibit.converters._law_questions import Asker, Edition
 from exhibit.converters._laws import Law, Version, read_law, read_versions, wrapped
-from exhibit.engine import positive
 from exhibit.law.days import write_day
 from exhibit.law.editions import LawName
 from exhibit.law.language import system_for, systems
@@ -29,18 +28,11 @@ INFO = read_info(__file__)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the days and the number of questions."""
+    """Add the days and the languages."""
     parser.add_argument(
         "--from", type=_day, dest="since", metavar="DATE", help="leave out versions that ended before this day"
     )
     parser.add_argument("--as-of", type=_day, metavar="DATE", help="only the versions in force on this day")
-    parser.add_argument(
-        "--questions",
-        type=positive,
-        default=6,
-        metavar="N",
-        help="questions of each kind on each law, at most (default: 6)",
-    )
     parser.add_argument(
         "--ask-in", type=_languages, metavar="LANG,…", help=f"ask in these languages too: {', '.join(_asking())}"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -19,6 +18,7 @@ from exhibit.engine.limits import (
     make_limits,
 )
 from exhibit.engine.outcome import Engine, Outcome, track
+from exhibit.schemas.command import positive
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import load_plugin, plugin_names
 
@@ -86,27 +86,15 @@ def engine_names() -> list[str]:
     return plugin_names(runners.__name__)
 
 
-def add_engine_arguments(parser: Any, **defaults: object) -> None:
+def add_engine_arguments(parser: Any) -> None:
     """Add --engine, --jobs and the limits of an item to a parser or a group of one."""
-    parser.add_argument(
-        "--engine",
-        metavar="NAME",
-        help=f"what runs the work: {', '.join(engine_names())}; ray:auto or ray:ray://HOST:10001 joins a cluster "
-        "(default: local, processes on this machine)",
-        **{"default": "local", **defaults},
+    what = (
+        f"what runs the work: {', '.join(engine_names())}; ray:auto or ray:ray://HOST:10001 joins a cluster "
+        "(default: local, processes on this machine)"
     )
-    parser.add_argument(
-        "--jobs", type=positive, metavar="N", help="workers (default: all processors)", **{"default": None, **defaults}
-    )
-    add_limit_arguments(parser, **defaults)
-
-
-def positive(text: str) -> int:
-    """Read a number of at least 1 from the command line."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be 1 or more")
-    return number
+    parser.add_argument("--engine", metavar="NAME", default="local", help=what)
+    parser.add_argument("--jobs", type=positive, metavar="N", help="workers (default: all processors)")
+    add_limit_arguments(parser)
 
 
 def _runner(wanted: str) -> tuple[Any, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import subprocess
@@ -16,7 +15,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
+from exhibit.schemas.command import add_arguments
 from exhibit.schemas.errors import LimitError
+from exhibit.schemas.parsing import read_beside
 
 SECONDS = 120.0
 """Of one document: of 200 contracts of CUAD the longest, 111 pages, is read and split in half a second."""
@@ -100,22 +101,9 @@ def limits_now() -> Limits:
     return _in_force[-1]
 
 
-def add_limit_arguments(parser: Any, **defaults: object) -> None:
+def add_limit_arguments(parser: Any) -> None:
     """Add --item-timeout and --item-memory to a parser or a group of one."""
-    parser.add_argument(
-        "--item-timeout",
-        type=seconds,
-        metavar="S",
-        help=f"seconds that one document may take before it is set aside (default: {SECONDS:g}; 0: no limit)",
-        **{"default": SECONDS, **defaults},
-    )
-    parser.add_argument(
-        "--item-memory",
-        type=natural,
-        metavar="MIB",
-        help=f"memory that one document may take before it is set aside (default: {MEMORY // _MIB}; 0: no limit)",
-        **{"default": MEMORY // _MIB, **defaults},
-    )
+    add_arguments(parser, read_beside(__file__))
 
 
 def limits_from(options: Any) -> Limits:
@@ -126,22 +114,6 @@ def limits_from(options: Any) -> Limits:
 def make_limits(seconds: float, mebibytes: int) -> Limits:
     """Return limits from the figures of the command line, where 0 is without limit."""
     return Limits(seconds or None, mebibytes * _MIB or None)
-
-
-def seconds(text: str) -> float:
-    """Read a number of seconds from the command line."""
-    number = float(text)
-    if not 0 <= number < float("inf"):
-        raise argparse.ArgumentTypeError("must be 0 or more seconds")
-    return number
-
-
-def natural(text: str) -> int:
-    """Read a whole number of at least 0 from the command line."""
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError("must be 0 or more")
-    return number
 
 
 # ---------------------------------------------------------------- in the process that does the work

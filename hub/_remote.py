@@ -23,6 +23,7 @@ from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import ServiceError, ToolkitError
+from exhibit.schemas.parsing import read_beside
 from exhibit.schemas.secrets import remember_secret, scrubbed
 from exhibit.storage.exchanges import seconds_asked
 
@@ -274,47 +275,29 @@ def wait_for(error: BaseException, tries: int) -> float:
     return float(window[1]) if window else FIRST_WAIT * 2 ** (tries - 1)
 
 
+_WORDS = read_beside(__file__)
+_KINDS = {
+    OfflineModeIsEnabled: "offline",
+    GatedRepoError: "gated",
+    RevisionNotFoundError: "revision",
+    RemoteEntryNotFoundError: "file",
+    RepositoryNotFoundError: "repository",
+    HfHubHTTPError: "reply",
+    json.JSONDecodeError: "json",
+    TRANSPORT: "connection",
+}
+"""The first that fits tells: some of these errors are kinds of others."""
+
+
 def words_for(error: BaseException, *, repo_id: str, url: str, token: bool) -> str | None:
     """Return what an error means and what helps; None for what is no matter of the Hub."""
-    if isinstance(error, OfflineModeIsEnabled):
-        return "the Hub is switched off by HF_HUB_OFFLINE; unset it"
-    if isinstance(error, GatedRepoError):
-        return f"{repo_id} is gated: ask for access on {url}"
-    if isinstance(error, RevisionNotFoundError):
-        return f"{repo_id} has no such revision; its branches and tags are on {url}"
-    if isinstance(error, RemoteEntryNotFoundError):
-        return f"no such file in {repo_id}: {_said(error)}"
-    if isinstance(error, RepositoryNotFoundError):
-        seen = (
-            "that this token may see"
-            if token
-            else "that can be seen without a token; if it is private, `hf auth login`"
-        )
-        return f"there is no dataset {repo_id} {seen}"
-    if isinstance(error, HfHubHTTPError):
-        return _reply(error, repo_id=repo_id, token=token)
-    if isinstance(error, json.JSONDecodeError):
-        return "the Hub's reply is no JSON"
-    if isinstance(error, TRANSPORT):
-        return f"the connection failed ({type(error).__name__}: {str(error) or 'no reason given'})"
-    return None
-
-
-def _reply(error: HfHubHTTPError, *, repo_id: str, token: bool) -> str:
+    name = next((name for kind, name in _KINDS.items() if isinstance(error, kind)), None)
+    if name is None:
+        return None
     status = status_of(error)
-    if status == 401:
-        if not token:
-            return f"a token is needed: log in with `hf auth login`, or set HF_TOKEN ({SETTINGS})"
-        return f"the Hub does not know the token: it has expired or was revoked; make a new one at {SETTINGS}"
-    if status == 403:
-        return f"the token may not do this in {repo_id} ({_said(error)}); it needs write access, see {SETTINGS}"
-    if status == 429:
-        return "the Hub says there were too many requests (429)"
-    if status in PASSING:
-        return f"the Hub is in trouble ({status}: {_said(error)})"
-    return f"the Hub refused ({status}: {_said(error)})"
-
-
-def _said(error: HfHubHTTPError) -> str:
-    said = error.server_message or str(error).strip().partition("\n")[0]
-    return " ".join(said.split())[:300]
+    if name == "reply":
+        name = str(status) if str(status) in _WORDS else "passing" if status in PASSING else "refused"
+    words: str = _WORDS[name] if token else _WORDS.get(f"{name} without a token", _WORDS[name])
+    said = " ".join((getattr(error, "server_message", None) or str(error).strip().partition("\n")[0]).split())[:300]
+    kind = f"{type(error).__name__}: {str(error) or 'no reason given'}"
+    return words.format(repo_id=repo_id, url=url, status=status, said=said, kind=kind, settings=SETTINGS)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -34,35 +34,16 @@ _SHARD_BYTES = 500 << 20
 """The size of a file that `datasets` itself uploads in."""
 
 _PDF = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-_SPANS = pa.list_(pa.list_(pa.int64()))
+_TEXT, _NUMBER = pa.string(), pa.int64()
+_SPANS = pa.list_(pa.list_(_NUMBER))
+_CONTEXTS = pa.list_(pa.struct([("filename", _TEXT), ("text", _TEXT)]))
 QUESTIONS = pa.schema(
-    [
-        ("id", pa.int64()),
-        ("question", pa.string()),
-        ("answer", pa.string()),
-        ("is_impossible", pa.bool_()),
-        ("contexts", pa.list_(pa.struct([("filename", pa.string()), ("text", pa.string())]))),
-    ]
+    {"id": _NUMBER, "question": _TEXT, "answer": _TEXT, "is_impossible": pa.bool_(), "contexts": _CONTEXTS}
 )
-_GOLD = [
-    ("id", pa.int64()),
-    ("context", pa.int64()),
-    ("filename", pa.string()),
-    ("pages", pa.list_(pa.int64())),
-    ("spans", _SPANS),
-    ("alternatives", pa.list_(_SPANS)),
-    ("how", pa.string()),
-    ("score", pa.float64()),
-]
-_CORPUS = [
-    ("filename", pa.string()),
-    ("title", pa.string()),
-    ("pages", pa.int64()),
-    ("characters", pa.int64()),
-    ("source", pa.string()),
-    ("licence", pa.string()),
-    ("text", pa.string()),
-]
+_PLACE = {"filename": _TEXT, "pages": pa.list_(_NUMBER), "spans": _SPANS, "alternatives": pa.list_(_SPANS)}
+GOLD = {"id": _NUMBER, "context": _NUMBER, **_PLACE, "how": _TEXT, "score": pa.float64()}
+_COUNTED = {"filename": _TEXT, "title": _TEXT, "pages": _NUMBER, "characters": _NUMBER}
+_CORPUS = {**_COUNTED, "source": _TEXT, "licence": _TEXT, "text": _TEXT}
 
 
 @dataclass(frozen=True)
@@ -128,7 +109,7 @@ def _write(folder: Path, name: str, schema: Any, records: Iterable[dict[str, Any
 # ---------------------------------------------------------------- gold
 
 
-def gold_schema(gold: Iterable[Gold], columns: Iterable[tuple[str, Any]] = _GOLD) -> Any:
+def gold_schema(gold: Iterable[Gold], columns: Mapping[str, Any] = GOLD) -> Any:
     """Return the columns of the gold; `labels` is a struct of every label that some line has, in the narrowest type."""
     kinds: dict[str, set[type]] = {}
     for line in gold:
@@ -136,7 +117,7 @@ def gold_schema(gold: Iterable[Gold], columns: Iterable[tuple[str, Any]] = _GOLD
             kinds.setdefault(name, set()).update(() if value is None else (type(value),))
     labels = pa.struct([(name, _label_type(kind)) for name, kind in kinds.items()])
     # a struct without fields cannot be stored
-    return pa.schema([*columns, ("labels", labels)] if kinds else columns)
+    return pa.schema({**columns, "labels": labels} if kinds else columns)
 
 
 def _label_type(kinds: set[type]) -> Any:
@@ -149,7 +130,7 @@ def _label_type(kinds: set[type]) -> Any:
 
 def gold_records(gold: Sequence[Gold]) -> Iterator[dict[str, Any]]:
     """Yield the lines as records that fit `gold_schema`."""
-    labels = gold_schema(gold, ()).types[:1]
+    labels = gold_schema(gold, {}).types[:1]
     texts = {field.name for kind in labels for field in kind if pa.types.is_string(field.type)}
     for line in gold:
         told = {
@@ -164,7 +145,7 @@ def gold_records(gold: Sequence[Gold]) -> Iterator[dict[str, Any]]:
 def _write_corpus(bundle: BundleInfo, out: Out, engine: Engine, texts: Path | None) -> Config:
     files = [out.file(f"{CORPUS}/{document.filename}") for document in bundle.documents]
     pdfs = any(_is_pdf(file) for file in files)
-    schema = pa.schema([*_CORPUS, ("pdf", _PDF)] if pdfs else _CORPUS)
+    schema = pa.schema({**_CORPUS, "pdf": _PDF} if pdfs else _CORPUS)
     writer = _Shards(out.folder / PARQUET, schema, finished=out.send)
     tracked = track(_contents(files, engine, texts), total=len(files), label="tables")
     for document, file, content in zip(bundle.documents, files, tracked, strict=True):
@@ -286,22 +267,7 @@ def _feature(kind: Any) -> dict[str, Any]:
 # ---------------------------------------------------------------- the card's head: what the Hub indexes, and the conf
 
 
-_SIZES = (
-    (1_000, "n<1K"),
-    (10_000, "1K<n<10K"),
-    (100_000, "10K<n<100K"),
-    (1_000_000, "100K<n<1M"),
-    (10_000_000, "1M<n<10M"),
-)
-
-LICENCES = frozenset(
-    "apache-2.0 mit afl-3.0 artistic-2.0 bsl-1.0 bsd bsd-2-clause bsd-3-clause bsd-3-clause-clear c-uda cc cc0-1.0 "
-    "cc-by-2.0 cc-by-2.5 cc-by-3.0 cc-by-4.0 cc-by-sa-3.0 cc-by-sa-4.0 cc-by-nc-2.0 cc-by-nc-3.0 cc-by-nc-4.0 "
-    "cc-by-nd-4.0 cc-by-nc-nd-3.0 cc-by-nc-nd-4.0 cc-by-nc-sa-2.0 cc-by-nc-sa-3.0 cc-by-nc-sa-4.0 "
-    "cdla-sharing-1.0 cdla-permissive-1.0 cdla-permissive-2.0 ecl-2.0 epl-1.0 epl-2.0 etalab-2.0 eupl-1.1 eupl-1.2 "
-    "agpl-3.0 gfdl gpl gpl-2.0 gpl-3.0 lgpl lgpl-2.1 lgpl-3.0 isc mpl-2.0 ms-pl ncsa odbl odc-by pddl ofl-1.1 "
-    "osl-3.0 postgresql unlicense wtfpl zlib unknown other".split()
-)
+LICENCES = frozenset(Path(__file__).with_name("licences.txt").read_text(encoding="ascii").split())
 """The identifiers that the Hub knows for data; it refuses a card with another."""
 
 
@@ -340,7 +306,8 @@ def head(
 
 def size_category(rows: int) -> str:
     """Return the Hub's name for a number of rows."""
-    return next((name for limit, name in _SIZES if rows < limit), "10M<n<100M")
+    names = ["n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M"]
+    return names[min(max(len(str(rows)) - 3, 0), len(names) - 1)]
 
 
 def _config(config: Config, *, default: bool) -> dict[str, Any]:

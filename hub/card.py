@@ -95,7 +95,6 @@ def render_card(bundle: BundleInfo, *, configs: Sequence[Config], example: Examp
         pages=sum(document.pages or 0 for document in bundle.documents),
         characters=sum(document.characters for document in bundle.documents),
         hows=HOWS,
-        meanings=_MEANINGS,
         configs={config.name: config for config in configs},
         example=example,
         row=_json(_shortened(example.row)) if example else "",
@@ -121,16 +120,6 @@ def _environment() -> Environment:
     environment.filters |= {"plain": plain, "code": code, "fence": fence, "link": link, "number": "{:,}".format}
     return environment
 
-
-_MEANINGS = {
-    "exact": "character for character",
-    "folded": "after unifying spaces, quotes, dashes, ligatures, hyphenation and, if need be, case",
-    "parts": "in pieces: at `<omitted>`, or around a page's running head or foot",
-    "fuzzy": "at least 95% alike; `score` says how much",
-    "section": "the source cites a heading or a number; this is the section under it (`labels.heading`)",
-    "answer": "the source quotes nothing; the words of its answer stand once in the document that it names",
-    "absent": "not found; kept in `train.json` and marked",
-}
 
 # ---------------------------------------------------------------- Markdown
 

@@ -182,7 +182,33 @@ _UNKNOWN = re.compile(r"unrecognized arguments: (\S+)")
 _WRONG = re.compile(r"invalid choice: '([^'\n]*)' \(choose from ([^\n]*)")
 
 
-_KINDS: Mapping[str, Any] = MappingProxyType({"int": int, "float": float, "path": Path})
+def positive(text: str) -> int:
+    """Read a number of at least 1 from the command line."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return number
+
+
+def natural(text: str) -> int:
+    """Read a whole number of at least 0 from the command line."""
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError("must be 0 or more")
+    return number
+
+
+def seconds(text: str) -> float:
+    """Read a number of seconds from the command line."""
+    number = float(text)
+    if not 0 <= number < float("inf"):
+        raise argparse.ArgumentTypeError("must be 0 or more seconds")
+    return number
+
+
+_KINDS: Mapping[str, Any] = MappingProxyType(
+    {"int": int, "float": float, "path": Path, "positive": positive, "natural": natural, "seconds": seconds}
+)
 
 
 def add_arguments(parser: Any, flags: Mapping[str, Any], kinds: Mapping[str, Any] = _KINDS, **words: object) -> None:

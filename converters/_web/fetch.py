@@ -37,9 +37,10 @@ from exhibit.converters._print import office_page
 from exhibit.converters._text_pdf import Block, needs_browser, pdf_of, printer_name
 from exhibit.converters._web.download import Downloader, FetchError, Policy, Reply, flaw_of
 from exhibit.converters._web.page import PagePrinter
-from exhibit.engine import guarded, positive, track
-from exhibit.engine.limits import natural, seconds
+from exhibit.engine import guarded, track
+from exhibit.schemas.command import add_arguments
 from exhibit.schemas.errors import DocumentError, SourceError
+from exhibit.schemas.parsing import read_beside
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.place import scratch_folder, write_whole
@@ -168,26 +169,7 @@ _THREADS = 32  # for these, and for what the pages in the browser ask for
 
 def add_fetch_arguments(parser: ArgumentParser) -> None:
     """Add the flags that say how pages are fetched; `policy_from` reads them."""
-    usual = Policy()
-    group = parser.add_argument_group("fetching")
-    for name, kind, metavar, what in (
-        ("per_host", positive, "N", "pages of one host at a time"),
-        (
-            "delay",
-            seconds,
-            "S",
-            "seconds between two requests to one host; a Crawl-delay in robots.txt may ask for more",
-        ),
-        ("timeout", seconds, "S", "seconds for one page, whole"),
-        ("retries", natural, "N", "tries after a passing failure"),
-        ("max_bytes", positive, "N", "leave out what is larger"),
-    ):
-        flag, shown = f"--{name.replace('_', '-')}", f"{what} (default: %(default)s)"
-        group.add_argument(flag, type=kind, default=getattr(usual, name), metavar=metavar, help=shown)
-    group.add_argument("--refetch", action="store_true", help="fetch again what an earlier run has kept")
-    group.add_argument("--ignore-robots", action="store_true", help="fetch even what robots.txt asks robots to leave")
-    private = "allow addresses of this machine, of private networks and of cloud metadata services"
-    group.add_argument("--allow-private", action="store_true", help=private)
+    add_arguments(parser, read_beside(__file__))
 
 
 def policy_from(options: Namespace) -> Policy:

@@ -10,6 +10,8 @@ from exhibit.hub._tables import LICENCES
 from exhibit.hub.exports import Export, beir_passages
 
 _TASK = Path(__file__).parent.parent / "mteb_task.txt"
+_ALWAYS = _TASK.with_name("mteb_task.json")
+"""What every such task says of itself."""
 _DESCRIPTION = "Questions on legal documents, whose gold passages were located in the documents as extracted."
 
 
@@ -22,13 +24,7 @@ def write(export: Export, folder: Path) -> None:
         "name": f"Exhibit{re.sub(r'[^A-Za-z0-9]', '', export.name.title())}Retrieval",
         "description": info.summary if info and info.summary else _DESCRIPTION,
         "dataset": {"path": export.name, "revision": info.source.version if info else "1"},
-        "type": "Retrieval",
-        "category": "t2t",
-        "modalities": ["text"],
-        "eval_splits": ["test"],
-        "eval_langs": ["eng-Latn"],
-        "main_score": "ndcg_at_10",
-        "domains": ["Legal", "Written"],
+        **json.loads(_ALWAYS.read_text(encoding="utf-8")),
         "reference": info.source.url or None if info else None,
         "license": licence,
     }

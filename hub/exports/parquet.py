@@ -9,20 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from exhibit.hub._tables import QUESTIONS, gold_records, gold_schema
+from exhibit.hub._tables import GOLD, QUESTIONS, gold_records, gold_schema
 from exhibit.hub.exports import Export
 
 _SPANS = pa.list_(pa.struct([("start", pa.int64()), ("end", pa.int64())]))
-_GOLD = [
-    ("id", pa.int64()),
-    ("context", pa.int32()),
-    ("filename", pa.string()),
-    ("pages", pa.list_(pa.int32())),
-    ("spans", _SPANS),
-    ("alternatives", pa.list_(_SPANS)),
-    ("how", pa.string()),
-    ("score", pa.float64()),
-]
+_PLACES = {"pages": pa.list_(pa.int32()), "spans": _SPANS, "alternatives": pa.list_(_SPANS)}
+_COLUMNS = {**GOLD, "context": pa.int32(), **_PLACES}
 
 
 def write(export: Export, folder: Path) -> None:
@@ -35,7 +27,7 @@ def write(export: Export, folder: Path) -> None:
         for row in rows
     ]
     _write(records, questions, folder / "questions.parquet")
-    _write(list(map(_record, gold_records(lines))), gold_schema(lines, _GOLD), folder / "gold.parquet")
+    _write(list(map(_record, gold_records(lines))), gold_schema(lines, _COLUMNS), folder / "gold.parquet")
 
 
 def _record(line: dict[str, Any]) -> dict[str, Any]:

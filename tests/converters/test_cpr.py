@@ -14,7 +14,7 @@ import pytest
 
 from exhibit.converters import cpr
 from exhibit.converters._benchmark import RawDocument, Tally, choose
-from exhibit.converters._cli import add_flags
+from exhibit.converters._cli import add_own_flags
 from exhibit.converters._cpr.corpus import LONGEST_WHOLE, Corpus, Row
 from exhibit.converters._cpr.names import Citation, citations
 from exhibit.converters._cpr.parsing import blocks_of
@@ -59,7 +59,7 @@ def written(folder: Path, *rows: object) -> Path:
 def read_rows(source: Path, *flags: str, strict: bool = False):
     tally = Tally(strict=strict)
     parser = ArgumentParser()
-    add_flags(cpr, parser)
+    add_own_flags(cpr, parser)
     parser.add_argument("--limit", type=int)
     return cpr.read(source, parser.parse_args(list(flags)), tally), tally
 

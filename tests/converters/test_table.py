@@ -17,7 +17,7 @@ import pytest
 
 from exhibit.converters import table
 from exhibit.converters._benchmark import Benchmark, Tally
-from exhibit.converters._cli import add_flags
+from exhibit.converters._cli import add_own_flags
 from exhibit.converters._records import read_parquet
 from exhibit.engine import Limits, guarded
 from exhibit.engine._worker import dismiss
@@ -47,7 +47,7 @@ def folder(tmp_path: Path) -> Path:
 def read(source: Path, *flags: str | Path, tally: Tally | None = None) -> Benchmark:
     """Read a source without making a bundle of it, which may need a browser."""
     parser = ArgumentParser()
-    add_flags(table, parser)
+    add_own_flags(table, parser)
     options = parser.parse_args([str(flag) for flag in flags])
     defaults = {"limit": None, "answerable_only": False, "jobs": 1}
     return table.read(source, Namespace(**defaults, **vars(options)), tally or Tally())
@@ -461,7 +461,7 @@ def test_a_limit_takes_the_first_documents_and_their_questions(folder):
         {**QUESTION, "document": ["terms.md", "lease.txt"], "text": None},
     ]
     parser = ArgumentParser()
-    add_flags(table, parser)
+    add_own_flags(table, parser)
     options = Namespace(limit=1, answerable_only=False, jobs=1, **vars(parser.parse_args([])))
     benchmark = table.read(write(folder / "t.jsonl", *rows), options, Tally())
     assert [row.id for row in benchmark.rows] == [0]
