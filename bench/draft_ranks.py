@@ -86,7 +86,8 @@ def drafted_on(experts: Dataset, work: Path) -> Dataset:
 
 def replied(system: str, dataset: Dataset) -> list[Case]:
     """Return the questions with a system's replies."""
-    target = open_target("builtin", TargetOptions(config=Config.preset(system), cache=cache_folder()))
+    config = Config.preset(system, answerer="extractive")  # what systems find is compared, not one reader's patience
+    target = open_target("builtin", TargetOptions(config=config, cache=cache_folder()))
     target.ingest(dataset)
     asked = target.ask(dataset, dataset.cases)
     return [replace(case, reply=reply) for case, (_, reply) in zip(dataset.cases, asked, strict=True)]

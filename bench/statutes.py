@@ -43,14 +43,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.statutes", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("bundle", type=Path)
     parser.add_argument("--preset", default="routed")
-    parser.add_argument("--half", choices=["tuning", "aside"], help="only the laws for tuning, or those set aside")
     parser.add_argument("--wrong", type=Path, help="write the questions that were not answered rightly, one a line")
     options = parser.parse_args(argv)
     [dataset], _ = load_datasets([options.bundle], Selection())
-    cases = [case for case in (*dataset.cases, *topics(dataset)) if options.half in {None, half(case)}]
+    cases = [*dataset.cases, *topics(dataset)]
     target = open_target("builtin", TargetOptions(config=Config.preset(options.preset), cache=cache_folder()))
     target.ingest(dataset)
     replied = [replace(case, reply=reply) for case, (_, reply) in zip(cases, target.ask(dataset, cases), strict=True)]
+    print_groups(f"{options.bundle}: {options.preset}, all laws", replied)
+    print_groups("the laws set aside", [case for case in replied if half(case) == "aside"])
+    if options.wrong:
+        wrong = [f"{case.labels['kind']}\t{case.question}\n" for case in replied if not scores(case)[0]]
+        options.wrong.write_text("".join(wrong), encoding="utf-8")
+    return 0
+
+
+def print_groups(title: str, replied: Sequence[Case]) -> None:
+    """Print the shares by the languages of question and law, and by kind."""
     groups: dict[tuple[str, str], list[Case]] = defaultdict(list)
     for case in replied:
         kind = "refused rightly" if case.is_impossible else str(case.labels["kind"])
@@ -59,11 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             groups[asked, name].append(case)
     rows = [[*group, len(some), *figures(some)] for group, some in sorted(groups.items())]
     head = ["asked", "kind", "questions", "right § first", "right version of these", f"found among {TOP}"]
-    print_table(f"{options.bundle}: {options.preset}, laws {options.half or 'all'}", head, rows)
-    if options.wrong:
-        wrong = [f"{case.labels['kind']}\t{case.question}\n" for case in replied if not scores(case)[0]]
-        options.wrong.write_text("".join(wrong), encoding="utf-8")
-    return 0
+    print_table(title, head, rows)
 
 
 def half(case: Case) -> str:

@@ -1,7 +1,7 @@
 """Draws the pictures of the README from the samples: `python -m docs.pictures` after `make demo`.
 
 Those of the guide on drafting: `python -m bench.mixed_folder contracts --time`, then
-`python -m docs.pictures --drafts contracts-bundle/review.html contracts-run/report.html`.
+`python -m docs.pictures --drafts contracts-bundle-review.html contracts-run/report.html`.
 """
 
 from __future__ import annotations
@@ -71,6 +71,7 @@ def draft_screens(review: Path, report: Path) -> Iterator[tuple[str, Image.Image
         page = browser.new_page(viewport={"width": 1200, "height": 900}, reduced_motion="reduce")
         page.goto(review.resolve().as_uri())
         page.wait_for_selector("svg image")
+        page.evaluate("document.querySelector('details').open = false")
         yield "draft-review", _picture(page.screenshot())
         yield "draft-report", _picture(_opened(browser, report, width=1200, height=700, scheme="light").screenshot())
         browser.close()

@@ -70,7 +70,7 @@ INFO = DatasetInfo(
     annotations=("machine-generated",),
 )
 
-VERSION = 3  # raised when the same folder would give other drafts: what is remembered under another is not used
+VERSION = 4  # raised when the same folder would give other drafts: what is remembered under another is not used
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -11,11 +11,11 @@ import pytest
 
 from exhibit.draft import folder
 from exhibit.draft.__main__ import main
-from exhibit.draft.asked import FIRST, MORE, Asker, Thresholds
+from exhibit.draft.asked import FIRST, MORE, Asker, Thresholds, completed
 from exhibit.draft.drafts import worded
 from exhibit.draft.made import made_from
 from exhibit.draft.playbook import Playbook
-from exhibit.evidence import Document, read_document
+from exhibit.evidence import Document, Span, read_document
 from exhibit.hub.publish import main as publish
 from exhibit.law.profile import read_profile
 from exhibit.law.sentences import sentences
@@ -205,6 +205,27 @@ def test_the_models_are_asked_what_a_playbook_seeks_at_its_own_levels():
         [draft] = Asker(Hashing(64), Sure(), Sure(), thresholds).ask(playbook, prepared)
         assert (draft.status, draft.asks) == (status, "Fuel?")
     assert set(asked) == {"Fuel?", "Who pays for fuel?"}
+
+
+@pytest.mark.parametrize(
+    ("marked", "cut", "passage"),
+    [
+        ("not use it except", (True, True), "He shall keep it safe and not use it except for the review."),
+        ("not use it", (True, False), "He shall keep it safe and not use it"),
+        ("ot use it ex", (False, False), "not use it except"),
+        ("for the review. The term", (False, True), "for the review. The term is one year."),
+        ("It is signed.", (True, True), "It is signed."),
+    ],
+)
+def test_a_sentence_that_a_chunk_cuts_is_completed(marked, cut, passage):
+    text = "It is signed. He shall keep it safe and not use it except for the review. The term is one year. The end."
+    start = text.index(marked)
+    assert text[slice(*completed(text, Span(start, start + len(marked)), *cut))] == passage
+
+
+def test_a_sentence_without_an_end_in_sight_is_left_as_it_was_cut():
+    text = "word " * 1000
+    assert completed(text, Span(2000, 2100), True, True) == Span(2000, 2100)
 
 
 def test_few_chunks_are_read_and_more_where_these_do_not_answer():
