@@ -27,7 +27,7 @@ import exhibit
 from exhibit.converters import cuad
 from exhibit.converters._cli import main as convert
 from exhibit.schemas.command import guarded
-from exhibit.viewer.evaluate import main as evaluate
+from exhibit.viewer.report import main as evaluate
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "architecture.md"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from codecs import BOM_UTF8
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,7 +20,8 @@ from exhibit.evaluation.terminal import OTHER_NAMES
 from exhibit.rag.config import DEFAULT, Config, given_settings, setting_help
 from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN, read_text
 from exhibit.schemas.errors import SourceError, ToolkitError
-from exhibit.schemas.parsing import faults_in, parse_json, parse_pair, parse_toml
+from exhibit.schemas.parsing import Lines, faults_in, parse_json, parse_pair, parse_toml
+from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.place import write_whole
 
@@ -278,10 +279,9 @@ _TRUTHS = ("truth", "ground_truth", "answer")
 
 def bundle_of(path: Path) -> Path:
     """Return a folder with the questions of a file and an empty corpus, made once for the same bytes."""
-    text = read_text(path).removeprefix("\ufeff")
-    folder = cache_folder() / "testdata" / hashlib.sha256(text.encode("utf-8")).hexdigest()[:16] / path.stem
+    folder = cache_folder() / "testdata" / sha256_of(path)[:16] / path.stem
     rows, gold = [], []
-    for id, line in enumerate(_lines(path, text)):
+    for id, line in enumerate(Lines(path, _line)):
         truth = next((line[name] for name in _TRUTHS if isinstance(line.get(name), str)), "")
         if not isinstance(line.get("question"), str) or not line["question"].strip() or not truth.strip():
             raise SourceError(f"{path}: line {id + 1}: needs 'question' and 'truth', both texts that are not empty")
@@ -295,13 +295,11 @@ def bundle_of(path: Path) -> Path:
     return folder
 
 
-def _lines(path: Path, text: str) -> Iterator[Mapping[str, Any]]:
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            content = parse_json(line, where=f"{path}: line {number}")
-            if not isinstance(content, dict):
-                raise SourceError(f"{path}: line {number}: must be an object")
-            yield content
+def _line(line: bytes, where: str) -> Mapping[str, Any]:
+    content = parse_json(line.removeprefix(BOM_UTF8), where=where)
+    if not isinstance(content, dict):
+        raise SourceError(f"{where}: must be an object")
+    return content
 
 
 def _gold(id: int, line: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from exhibit.evidence.show import main as show
 from exhibit.schemas.command import add_json, documented, guarded, print_note
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.validate import main as validate
-from exhibit.viewer.evaluate import main as evaluate
+from exhibit.viewer.report import main as evaluate
 
 SAMPLES = ("cuad", "contractnli", "maud", "privacyqa", "cpr", "statutes")
 _PRINTED = "contractnli"

@@ -12,9 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from exhibit.evaluation.command import main as evaluate
 from exhibit.evaluation.metrics import GROUPS, About, about, shortened
 from exhibit.evaluation.statistics import Difference
 from exhibit.evaluation.terminal import Scale, read_scale
+from exhibit.schemas.command import guarded
 from exhibit.schemas.run import REPORT, Estimate, Means
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer.cases import OUTCOMES, reasons
@@ -155,6 +157,13 @@ def write_report(folder: Path, **how: Any) -> Path:
     """Write the report of a results folder and return its path; `how` are the fields of `View`."""
     run = RunFolder(folder)
     return View(**how).write([run], folder / REPORT, f"{run.name} – Exhibit report", _body)
+
+
+@guarded("stopped; go on with the same command and --resume")
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the evaluation, draw its report, and print one table: `python evaluate_rag.py`, `exhibit evaluate`."""
+    code: int = evaluate(argv, draw=write_report)
+    return code
 
 
 def _body(matching: Matching, meta: Record, notes: list[str]) -> str:

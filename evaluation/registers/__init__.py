@@ -18,31 +18,20 @@ from exhibit.evaluation.registers.client import Client, DisallowedError, Page, U
 from exhibit.law.references import Reference, references
 from exhibit.law.references.reference import same_source
 from exhibit.schemas.bundle import read_lines
-from exhibit.schemas.parsing import parse_json
+from exhibit.schemas.parsing import parse_json, read_beside
 from exhibit.storage.place import write_whole
 
-_DIVISIONS = {
-    "EWHC": "Admin Admlty Ch Comm Costs Fam IPEC KB Mercantile Pat QB SCCO TCC",
-    "UKUT": "AAC IAC LC TCC",
-    "UKFTT": "GRC TC PC",
-    "EWFC": "B",
-    "EWCOP": "T1 T2 T3",
-}
-COURTS = frozenset("UKSC UKPC EWFC EWCOP EWCC EWCR EAT UKIPTrib".split()).union(
-    ("EWCA Civ", "EWCA Crim"), (f"{court} ({one})" for court, all_ in _DIVISIONS.items() for one in all_.split())
-)
+_KNOWN = read_beside(__file__, "registers.toml")
+COURTS = frozenset(_KNOWN["courts"])
 """Courts whose judgments Find Case Law has."""
 COMPLETE_FROM = 2023
 """Find Case Law has received every judgment since it opened in April 2022; of what is older it has a part."""
 
-_SERIES = {"si": "uksi", "eu regulation": "eur", "eu directive": "eudr", "eu decision": "eudn"}
 _NUMBERED = re.compile(r"(?P<series>si|ssi|nisr|wsi|asp|anaw|asc|nia|eu \w+) (?P<year>\d{4})/(?P<number>\d+)")
 _LAST_EUROPEAN = 2020
 """What the European Union made after the end of 2020 is no law of the United Kingdom, and not in its register."""
-_UNITS = {"act": "section", "measure": "section", "regulations": "regulation", "order": "article", "rules": "rule"}
 _TITLED = re.compile(r"(?P<name>.+) (?P<sort>act|regulations|order|rules|measure) \d{4}")
 _ANY_UNIT = ("regulation", "article", "rule")
-_INSIDE = {"sch": "schedule", "part": "part", "chapter": "chapter", "annex": "annex"}
 
 
 def case_path(reference: Reference) -> str | None:
@@ -60,7 +49,7 @@ def instrument_path(source: str) -> str | None:
     match = _NUMBERED.fullmatch(source)
     if match is None or not is_covered(source):
         return None
-    return f"{_SERIES.get(match['series'], match['series'])}/{match['year']}/{match['number']}"
+    return f"{_KNOWN['series'].get(match['series'], match['series'])}/{match['year']}/{match['number']}"
 
 
 def is_covered(source: str) -> bool:
@@ -87,9 +76,9 @@ def provision_paths(reference: Reference) -> list[str]:
 
 def _large(word: str, number: str, rest: list[str]) -> list[str]:
     """Return the path of a Schedule, a Part, a Chapter or an Annex; recitals have none."""
-    if word not in _INSIDE:
+    if word not in _KNOWN["inside"]:
         return []
-    path = f"{_INSIDE[word]}/{number}"
+    path = f"{_KNOWN['inside'][word]}/{number}"
     if word == "sch" and rest and " " not in rest[0]:
         path = "/".join([path, "paragraph", *rest])
     elif rest and " " in rest[0]:
@@ -106,7 +95,7 @@ def _unit(source: str) -> str:
     if source.startswith(("asp ", "anaw ", "asc ", "nia ")):
         return "section"
     match = _TITLED.fullmatch(source)
-    return _UNITS[match["sort"]] if match else ""
+    return _KNOWN["units"][match["sort"]] if match else ""
 
 
 # ---------------------------------------------------------------- looking references up

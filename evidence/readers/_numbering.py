@@ -8,9 +8,10 @@ from typing import Any
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 
-_DEEPEST = 9
-"""Levels that Word has."""
-_PLACE = re.compile(r"%([1-9])")
+_DEEPEST, _WORDS_DEEPEST = 10, 9
+"""Levels that OpenDocument and Word have."""
+_PLACE = re.compile(r"%([1-9:])")
+"""Where a level's number stands: `:` is what follows 9 in ASCII, and means the tenth."""
 _LARGEST = 10**6
 """A number beyond this is no clause's: it would only make a file of a few bytes print without end."""
 
@@ -45,7 +46,15 @@ class Numbering:
         number, depth = self._place(paragraph)
         if number is None or number not in self.lists:
             return ""
-        counter, levels = self.lists[number]
+        return self.count(number, depth)
+
+    def restart(self, number: str) -> None:
+        """Count a list from its beginning."""
+        self._counts.pop(self.lists[number][0] if number in self.lists else number, None)
+
+    def count(self, number: str, depth: int) -> str:
+        """Return the number of the next paragraph at a level of a list, empty where the list has no such level."""
+        counter, levels = self.lists.get(number, ("", {}))
         level = levels.get(depth)
         if level is None:
             return ""
@@ -156,7 +165,7 @@ def _label(level: Level, levels: dict[int, Level], counts: list[int | None]) -> 
         return ""
 
     def number(match: re.Match[str]) -> str:
-        index = int(match.group(1)) - 1
+        index = ord(match[1]) - ord("1")
         form = "decimal" if level.legal else levels.get(index, Level()).form
         return numeral(counts[index] or 0, form)
 
@@ -202,4 +211,4 @@ def _whole(element: Any, usual: int) -> int:
 
 
 def _depth(value: str | None) -> int:
-    return min(int(value), _DEEPEST - 1) if value and value.isdecimal() else 0
+    return min(int(value), _WORDS_DEEPEST - 1) if value and value.isdecimal() else 0

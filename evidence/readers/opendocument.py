@@ -11,7 +11,7 @@ from typing import Any
 from exhibit.engine.limits import PACKED
 from exhibit.evidence.files import opened, parsed
 from exhibit.evidence.markup import Printable, office_page
-from exhibit.evidence.readers._numbering import numeral
+from exhibit.evidence.readers._numbering import Level, Numbering
 from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".odt", ".ott")
@@ -23,28 +23,16 @@ _NS = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
 _TEXT, _TABLE, _OFFICE, _STYLE, _DRAW = (_NS % name for name in ("text", "table", "office", "style", "drawing"))
 _ROW_GROUPS = tuple(f"{_TABLE}table-{kind}" for kind in ("header-rows", "rows", "row-group"))
 _FORMS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman", "": "none"}
+_STYLES = (f"{_TEXT}list-style", f"{_TEXT}outline-style")
 _MOST_REPEATED = 1000
 """Spaces or cells that one tag may stand for."""
-
-
-@dataclass(frozen=True)
-class _Level:
-    """How one level of a list is numbered."""
-
-    form: str = "none"
-    prefix: str = ""
-    suffix: str = ""
-    start: int = 1
-    shown: int = 1
-    """How many levels the number shows: 2 for "4.2"."""
 
 
 @dataclass
 class _Writer:
     """Turns the elements of a text into HTML, and keeps what stands at its end."""
 
-    lists: dict[str, dict[int, _Level]]
-    counts: dict[str, list[int]] = field(default_factory=dict)
+    lists: Numbering
     footnotes: list[str] = field(default_factory=list)
     comments: list[str] = field(default_factory=list)
 
@@ -55,7 +43,7 @@ class _Writer:
                 yield f"<p>{self.inline(element)}</p>"
             elif element.tag == f"{_TEXT}h":
                 level = min(_whole(element.get(f"{_TEXT}outline-level"), 1), 10)
-                number = self._number("", level) if "" in self.lists else ""
+                number = self._number("", level)
                 yield f"<h{min(level, 6)}>{html.escape(number)}{self.inline(element)}</h{min(level, 6)}>"
             elif element.tag == f"{_TEXT}list":
                 yield from self._items(element, element.get(f"{_TEXT}style-name") or style, depth + 1)
@@ -97,7 +85,7 @@ class _Writer:
 
     def _items(self, element: Any, style: str, depth: int) -> Iterator[str]:
         if element.get(f"{_TEXT}continue-numbering") != "true" and depth == 1:
-            self.counts.pop(style, None)
+            self.lists.restart(style)
         for item in element:
             number = "" if item.tag != f"{_TEXT}list-item" else None
             for child in item:
@@ -110,20 +98,7 @@ class _Writer:
                     yield block
 
     def _number(self, style: str, depth: int) -> str:
-        levels = self.lists.get(style, {})
-        level = levels.get(depth)
-        if level is None:
-            return ""
-        counts = self.counts.setdefault(style, [])
-        while len(counts) < depth:
-            counts.append(levels.get(len(counts) + 1, _Level()).start - 1 + (len(counts) + 1 < depth))
-        counts[depth - 1] += 1
-        del counts[depth:]
-        if level.form == "bullet":
-            return "• "
-        shown = range(max(depth - level.shown, 0), depth)
-        parts = [numeral(counts[index], levels.get(index + 1, _Level()).form) for index in shown]
-        words = level.prefix + ".".join(filter(None, parts)) + level.suffix
+        words = self.lists.count(style, depth - 1)
         return f"{words} " if words.strip() else ""
 
     def _cells(self, row: Any) -> Iterator[str]:
@@ -156,36 +131,36 @@ def page(path: Path) -> Printable:
         body = content.find(f"{_OFFICE}body/{_OFFICE}text") if content is not None else None
         if body is None:
             raise DocumentError(f"{path}: no text in it (content.xml); is it a whole OpenDocument text?")
-        writer = _Writer(_lists(content) | _lists(styles))
+        writer = _Writer(_lists(content, styles))
         text = "".join(writer.blocks(body))
         edges = {name: list(_edge(styles, name)) for name in ("header", "footer")}
         changes = sum(1 for _ in body.iter(f"{_TEXT}changed-region"))
     return office_page(text, **edges, changes=changes, comments=writer.comments, footnotes=writer.footnotes)
 
 
-def _lists(root: Any) -> dict[str, dict[int, _Level]]:
+def _lists(*roots: Any) -> Numbering:
     """Return the list styles by name; the numbers of headings have none."""
-    lists: dict[str, dict[int, _Level]] = {}
-    if root is None:
-        return lists
-    for style in root.iter(f"{_TEXT}list-style", f"{_TEXT}outline-style"):
-        name = style.get(f"{_STYLE}name", "") if style.tag == f"{_TEXT}list-style" else ""
-        levels = {_whole(level.get(f"{_TEXT}level"), 1): _level(level) for level in style}
-        if name or any(level.form != "none" for level in levels.values()):
-            lists[name] = levels
-    return lists
+    lists: dict[str, tuple[str, dict[int, Level]]] = {}
+    for style in (s for root in roots if root is not None for s in root.iter(*_STYLES)):
+        name = style.get(f"{_STYLE}name", "") if style.tag == _STYLES[0] else ""
+        numbered = {_whole(level.get(f"{_TEXT}level"), 1) - 1: level for level in style}
+        forms = {depth: _form(level) for depth, level in numbered.items()}
+        if name or set(forms.values()) - {"none"}:
+            lists[name] = name, {depth: _level(level, depth, forms) for depth, level in numbered.items()}
+    return Numbering(lists)
 
 
-def _level(element: Any) -> _Level:
-    if element.tag == f"{_TEXT}list-level-style-bullet":
-        return _Level("bullet")
-    return _Level(
-        form=_FORMS.get(element.get(f"{_STYLE}num-format", ""), "decimal"),
-        prefix=element.get(f"{_STYLE}num-prefix", ""),
-        suffix=element.get(f"{_STYLE}num-suffix", ""),
-        start=_whole(element.get(f"{_TEXT}start-value"), 1),
-        shown=_whole(element.get(f"{_TEXT}display-levels"), 1),
-    )
+def _form(level: Any) -> str:
+    bullet = level.tag == f"{_TEXT}list-level-style-bullet"
+    return "bullet" if bullet else _FORMS.get(level.get(f"{_STYLE}num-format", ""), "decimal")
+
+
+def _level(level: Any, depth: int, forms: dict[int, str]) -> Level:
+    """Return a level of a list, whose number shows those of the levels above that have one: 2 levels for "4.2"."""
+    shown = range(max(depth + 1 - _whole(level.get(f"{_TEXT}display-levels"), 1), 0), depth + 1)
+    numbers = ".".join(f"%{chr(ord('1') + at)}" for at in shown if forms.get(at, "none") != "none")
+    text = level.get(f"{_STYLE}num-prefix", "") + numbers + level.get(f"{_STYLE}num-suffix", "")
+    return Level(_whole(level.get(f"{_TEXT}start-value"), 1), forms[depth], text)
 
 
 def _edge(styles: Any, name: str) -> Iterator[str]:

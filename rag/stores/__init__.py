@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
 import numpy as np
 
 from exhibit.models.protocols import Vectors
 from exhibit.rag.protocols import Keys
-from exhibit.schemas.errors import BundleError
+from exhibit.schemas.errors import BundleError, ToolkitError
 
 _MANY = 8
 """With more than eight times k scores, the k best are picked by partition before they are sorted."""
@@ -49,6 +49,18 @@ def check_rows(where: str, keys: Keys, vectors: Vectors, dimensions: int) -> str
     return ""
 
 
+def read_options(settings: Iterable[tuple[str, str]], known: Sequence[str], *, where: str, name: str) -> dict[str, int]:
+    """Return the options of an index type, `nlist=1024`; what is not known is refused with what there is."""
+    options: dict[str, int] = {}
+    for option, value in settings:
+        if option not in known or not value.isdecimal() or int(value) < 1:
+            there = ", ".join(f"{each}=NUMBER" for each in known) or "no options"
+            written = f"{option}={value}" if value else option
+            raise ToolkitError(f"--store {where}: {written!r} is not understood; {name} takes {there}")
+        options[option] = int(value)
+    return options
+
+
 _ROWS = 1 << 16
 """Rows that are compared at once: 100 MB of vectors of 384 numbers."""
 
@@ -86,21 +98,11 @@ class Seen:
         """Let go of the file."""
         self._keys, self._rows = self._keys[:0], np.zeros((0, self._rows.shape[1]), np.float32)
 
-    def add(self, keys: object, vectors: object) -> NoReturn:  # noqa: ARG002
-        """Refuse: another process is writing them; so with whatever else would change them."""
+    def _refuse(self, *_: object) -> NoReturn:
+        """Change nothing: another process is writing them."""
         raise BundleError("these vectors are still being written by another process; they can be changed when it ends")
 
-    def remove(self, keys: object) -> NoReturn:
-        """Refuse."""
-        self.add(keys, None)
-
-    def keep(self, keys: object) -> NoReturn:
-        """Refuse."""
-        self.add(keys, None)
-
-    def save(self) -> NoReturn:
-        """Refuse."""
-        self.add(None, None)
+    add = remove = keep = save = _refuse
 
     def _places(self, wanted: Keys) -> tuple[Keys, Keys]:
         """Return those of the keys that are here, in order, and their rows."""

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -23,6 +21,7 @@ import numpy as np
 
 from exhibit.models.protocols import Vectors
 from exhibit.rag.protocols import Keys
+from exhibit.rag.stores import read_options
 from exhibit.schemas.errors import ToolkitError
 
 _OPTIONS = {
@@ -63,14 +62,8 @@ class Kind(NamedTuple):
         name, *settings = (argument or "flat").split(",")
         if name not in _OPTIONS:
             raise ToolkitError(f"--store faiss:{argument}: no index type {name!r}; there are {', '.join(_OPTIONS)}")
-        options: dict[str, int] = {}
-        for setting in settings:
-            option, _, value = setting.partition("=")
-            if option not in _OPTIONS[name] or not value.isdecimal() or int(value) < 1:
-                known = ", ".join(f"{option}=NUMBER" for option in _OPTIONS[name]) or "no options"
-                raise ToolkitError(f"--store faiss:{argument}: {setting!r} is not understood; {name} takes {known}")
-            options[option] = int(value)
-        return cls(name, options)
+        pairs = [(option, value) for option, _, value in (setting.partition("=") for setting in settings)]
+        return cls(name, read_options(pairs, _OPTIONS[name], where=f"faiss:{argument}", name=name))
 
     def suiting(self, rows: int) -> Kind:
         """Return the kind that an index of so many rows has: flat while they are few."""
@@ -218,8 +211,13 @@ def _selected(index: faiss.IndexIDMap2, core: Any, queries: Vectors, k: int, sel
 
 def add(index: faiss.IndexIDMap2, keys: Keys, vectors: Vectors) -> None:
     """Add rows, the same way each time."""
-    with _one_thread(name_of(index) == "hnsw"):  # threads that race make another graph in each run
+    threads = faiss.omp_get_max_threads()
+    if name_of(index) == "hnsw":  # threads that race make another graph in each run
+        faiss.omp_set_num_threads(1)
+    try:
         index.add_with_ids(np.ascontiguousarray(vectors, dtype=np.float32), keys)
+    finally:
+        faiss.omp_set_num_threads(threads)
 
 
 def parameters(index: faiss.IndexIDMap2, kind: Kind, k: int, selector: Any, *, share: float) -> Any:
@@ -236,16 +234,6 @@ def parameters(index: faiss.IndexIDMap2, kind: Kind, k: int, selector: Any, *, s
         refined = max(kind.options.get("refine", _REFINED), _REFINED_TIMES * k)
         return made.IndexRefineSearchParameters(k_factor=refined / k)
     return None if selector is None else made.SearchParameters(sel=selector)
-
-
-@contextmanager
-def _one_thread(wanted: bool) -> Iterator[None]:
-    before = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(1 if wanted else before)
-    try:
-        yield
-    finally:
-        faiss.omp_set_num_threads(before)
 
 
 _PIECE = 1 << 20

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 import numpy as np
 
 from exhibit.rag.protocols import Keys
+from exhibit.rag.stores import read_options
 from exhibit.schemas.errors import ToolkitError
 
 _SERVERS = ("http://", "https://", "tcp://")
@@ -46,11 +47,7 @@ class Address(NamedTuple):
         kind = settings.pop("index", "FLAT").upper()
         if kind not in _OPTIONS:
             raise ToolkitError(f"--store milvus: no index type {kind!r}; there are {', '.join(_OPTIONS)}")
-        for name, value in settings.items():
-            if name not in _OPTIONS[kind] or not value.isdecimal() or int(value) < 1:
-                known = ", ".join(f"{option}=NUMBER" for option in _OPTIONS[kind]) or "no options"
-                raise ToolkitError(f"--store milvus: {name}={value} is not understood; index={kind} takes {known}")
-        return cls(uri, kind, {name: int(value) for name, value in settings.items()})
+        return cls(uri, kind, read_options(settings.items(), _OPTIONS[kind], where="milvus", name=f"index={kind}"))
 
     @property
     def is_server(self) -> bool:

@@ -393,7 +393,7 @@ def test_a_run_killed_between_summary_and_report_is_found_by_resume(tmp_path, ca
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("exhibit.viewer.evaluate.write_report", killed)
+        patch.setattr("exhibit.viewer.report.write_report", killed)
         assert evaluated(bundle, tmp_path)[0] == 130
     assert (tmp_path / "results" / "r" / "summary.json").is_file()
     flags = ["--dataset-paths", str(bundle), "--output-dir", str(tmp_path / "results"), "--embedder", "hashing"]

@@ -105,7 +105,9 @@ class Copies:
         sent = b""
         for path in items:
             sent = sent or pickle.dumps(function(path))
-            yield Outcome(replace(pickle.loads(sent), filename=f"{path.stem}-{path.parent.name}.txt"))
+            prepared = pickle.loads(sent)
+            entry = replace(prepared.entry, filename=f"{path.stem}-{path.parent.name}.txt")
+            yield Outcome(replace(prepared, entry=entry))
         self.read()
 
 
