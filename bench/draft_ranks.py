@@ -29,7 +29,7 @@ from exhibit.rag.config import Config
 from exhibit.schemas.command import guarded
 from exhibit.storage.cache import cache_folder
 
-SYSTEMS = ("bm25", "naive", "sac", "fast", "routed")
+SYSTEMS = "tfidf,bm25,fast:routing=false,fast,routed"
 METRICS = ("char_recall@8", "char_precision@8", "document_hit@1", "mrr@10", "answer_f1", "false_refusal_rate")
 DRAWS = 2000
 
@@ -45,14 +45,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--names", type=Path, help="only documents whose names stand in this file")
     parser.add_argument("--limit", type=int, help="only so many documents")
     parser.add_argument("--skip", type=int, default=0, help="leave out the first documents: those for tuning")
-    parser.add_argument("--work", type=Path, required=True, help="a folder for the drafted bundle")
+    parser.add_argument(
+        "--work", type=Path, required=True, help="a folder for the drafted bundle; made where it is not"
+    )
+    parser.add_argument("--systems", default=SYSTEMS, help=f"presets, each with one setting (default: {SYSTEMS})")
     options = parser.parse_args(argv)
     [experts], _ = load_datasets([options.bundle], Selection())
     names = chosen_files(sorted(experts.files), options)
     experts = only(experts, names)
     drafted = drafted_on(experts, options.work)
     print(f"{len(names)} documents, {len(experts.cases)} questions of experts, {len(drafted.cases)} drafted")
-    replies = {system: (replied(system, experts), replied(system, drafted)) for system in SYSTEMS}
+    systems = options.systems.split(",")
+    replies = {system: (replied(system, experts), replied(system, drafted)) for system in systems}
     for kind in ("playbook", None):
         values = {
             system: (scored(own), scored([case for case in made if kind in {None, case.labels.get("drafted")}]))
@@ -75,18 +79,21 @@ def only(dataset: Dataset, names: Sequence[str]) -> Dataset:
 def drafted_on(experts: Dataset, work: Path) -> Dataset:
     """Return what is drafted on the documents of a dataset."""
     folder, bundle = work / "documents", work / "drafted"
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, path in experts.files.items():
-        shutil.copy(str(path), folder / name)
-    if draft([str(folder), "--out", str(bundle), "--force"]):
-        raise SystemExit(1)
+    if not bundle.is_dir():
+        folder.mkdir(parents=True)
+        for name, path in experts.files.items():
+            shutil.copy(str(path), folder / name)
+        if draft([str(folder), "--out", str(bundle)]):
+            raise SystemExit(1)
     [dataset], _ = load_datasets([bundle], Selection())
     return dataset
 
 
 def replied(system: str, dataset: Dataset) -> list[Case]:
     """Return the questions with a system's replies."""
-    config = Config.preset(system, answerer="extractive")  # what systems find is compared, not one reader's patience
+    preset, _, setting = system.partition(":")
+    settings = dict([setting.split("=", 1)]) if setting else {}
+    config = Config.preset(preset, answerer="extractive", **settings)  # what is found is compared, not one reader
     target = open_target("builtin", TargetOptions(config=config, cache=cache_folder()))
     target.ingest(dataset)
     asked = target.ask(dataset, dataset.cases)

@@ -43,14 +43,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.statutes", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("bundle", type=Path)
     parser.add_argument("--preset", default="routed")
+    parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="settings over the preset's")
     parser.add_argument("--wrong", type=Path, help="write the questions that were not answered rightly, one a line")
     options = parser.parse_args(argv)
     [dataset], _ = load_datasets([options.bundle], Selection())
     cases = [*dataset.cases, *topics(dataset)]
-    target = open_target("builtin", TargetOptions(config=Config.preset(options.preset), cache=cache_folder()))
+    config = Config.preset(options.preset, **dict(pair.split("=", 1) for pair in options.set))
+    target = open_target("builtin", TargetOptions(config=config, cache=cache_folder()))
     target.ingest(dataset)
     replied = [replace(case, reply=reply) for case, (_, reply) in zip(cases, target.ask(dataset, cases), strict=True)]
-    print_groups(f"{options.bundle}: {options.preset}, all laws", replied)
+    print_groups(f"{options.bundle}: {options.preset} {' '.join(options.set)}, all laws", replied)
     print_groups("the laws set aside", [case for case in replied if half(case) == "aside"])
     if options.wrong:
         wrong = [f"{case.labels['kind']}\t{case.question}\n" for case in replied if not scores(case)[0]]

@@ -243,20 +243,11 @@ def _joined(excerpts: Sequence[Excerpt], text: str) -> list[Excerpt]:
     """Make one of two excerpts with nothing but white space between their places: nothing was omitted."""
     joined: list[Excerpt] = []
     for excerpt in excerpts:
-        last = joined[-1] if joined else None
-        if (
-            last
-            and last.match
-            and excerpt.match
-            and last.span
-            and excerpt.span
-            and _meet(last.span, excerpt.span, text)
-        ):
-            whole = replace(
-                last.match,
-                spans=(Span(last.span.start, excerpt.span.end),),
-                score=min(last.match.score, excerpt.match.score),
-            )
+        last = joined[-1] if joined else Excerpt("")
+        before, after = last.match, excerpt.match
+        if before and after and last.span and excerpt.span and _meet(last.span, excerpt.span, text):
+            spans = (Span(last.span.start, excerpt.span.end),)
+            whole = replace(before, spans=spans, score=min(before.score, after.score))
             joined[-1] = Excerpt(f"{last.text}\n{excerpt.text}", whole)
         else:
             joined.append(excerpt)

@@ -43,7 +43,7 @@ class Sent:
 
 
 @dataclass(frozen=True)
-class Letter:
+class CommitRequest:
     """A plan with its address: the branch, the commit it builds on, and what is said about it."""
 
     plan: Plan
@@ -54,28 +54,28 @@ class Letter:
     pull_request: bool = False
 
 
-def send(hub: Hub, letter: Letter) -> Sent:
+def send(hub: Hub, request: CommitRequest) -> Sent:
     """Upload what the Hub lacks, then commit all of it at once; nothing is seen on the Hub before that."""
-    operations = _operations(letter.plan)
+    operations = _operations(request.plan)
     additions = [one for one in operations if isinstance(one, huggingface_hub.CommitOperationAdd)]
-    _upload(hub, letter, additions)
+    _upload(hub, request, additions)
     _refuse_ignored(additions)
 
     def commit() -> Sent:
         info = hub.api.create_commit(
             hub.repo_id,
             operations,
-            commit_message=letter.message,
+            commit_message=request.message,
             repo_type=KIND,
-            revision=letter.branch,
-            create_pr=letter.pull_request,
-            parent_commit=letter.parent,
+            revision=request.branch,
+            create_pr=request.pull_request,
+            parent_commit=request.parent,
         )
         return Sent(info.oid, info.pr_revision, info.pr_url)
 
     def landed() -> Sent | None:
         try:
-            return find_pull_request(hub, letter) if letter.pull_request else _find_commit(hub, letter)
+            return find_pull_request(hub, request) if request.pull_request else _find_commit(hub, request)
         except ConflictError:
             raise
         except HubError as error:
@@ -107,15 +107,15 @@ def _source(plan: Plan, name: str) -> str | bytes:
     return source if isinstance(source, bytes) else str(source.absolute())
 
 
-def _upload(hub: Hub, letter: Letter, additions: list[huggingface_hub.CommitOperationAdd]) -> None:
+def _upload(hub: Hub, request: CommitRequest, additions: list[huggingface_hub.CommitOperationAdd]) -> None:
     """Put large files into the Hub's storage; those that are there already are not sent again."""
     try:
         hub.api.preupload_lfs_files(
             hub.repo_id,
             additions,
             repo_type=KIND,
-            revision=letter.branch,
-            create_pr=letter.pull_request,
+            revision=request.branch,
+            create_pr=request.pull_request,
             free_memory=False,
         )
     except Exception as error:
@@ -140,27 +140,27 @@ def _refuse_ignored(additions: list[huggingface_hub.CommitOperationAdd]) -> None
         )
 
 
-def _find_commit(hub: Hub, letter: Letter) -> Sent | None:
+def _find_commit(hub: Hub, request: CommitRequest) -> Sent | None:
     """Return our commit when it is on the branch; None when the branch has not moved; raise when others moved it."""
-    head, _ = hub.commit_of(letter.branch)
-    if head is None or head == letter.parent:
+    head, _ = hub.commit_of(request.branch)
+    if head is None or head == request.parent:
         return None
     commits = hub.ask(
-        lambda: hub.api.list_repo_commits(hub.repo_id, repo_type=KIND, revision=letter.branch),
+        lambda: hub.api.list_repo_commits(hub.repo_id, repo_type=KIND, revision=request.branch),
         doing="looking for the commit",
     )
     for commit in islice(commits, _COMMITS_BACK):
-        if commit.commit_id == letter.parent:
+        if commit.commit_id == request.parent:
             break
-        if commit.title == letter.message.partition("\n")[0] and letter.plan.is_at(hub.files_at(commit.commit_id)):
+        if commit.title == request.message.partition("\n")[0] and request.plan.is_at(hub.files_at(commit.commit_id)):
             return Sent(commit.commit_id)
     raise ConflictError(
-        f"somebody else committed to {hub.repo_id} ({letter.branch}) meanwhile, now at {head[:12]}; nothing was "
+        f"somebody else committed to {hub.repo_id} ({request.branch}) meanwhile, now at {head[:12]}; nothing was "
         "published: run the same command again, and it will build on that"
     )
 
 
-def find_pull_request(hub: Hub, letter: Letter) -> Sent | None:
+def find_pull_request(hub: Hub, request: CommitRequest) -> Sent | None:
     """Return an open pull request of ours that holds exactly this."""
     discussions = hub.ask(
         lambda: list(
@@ -171,11 +171,11 @@ def find_pull_request(hub: Hub, letter: Letter) -> Sent | None:
         doing="looking for the pull request",
     )
     for one in discussions:
-        if one.title != letter.message.partition("\n")[0] or letter.author not in (None, one.author):
+        if one.title != request.message.partition("\n")[0] or request.author not in (None, one.author):
             continue
         revision = one.git_reference or f"refs/pr/{one.num}"
         commit, _ = hub.commit_of(revision)
-        if commit and letter.plan.is_at(hub.files_at(commit)):
+        if commit and request.plan.is_at(hub.files_at(commit)):
             return Sent(commit, revision, one.url)
     return None
 

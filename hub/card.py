@@ -249,20 +249,15 @@ def write_example(
             continue
         file = (out or Out(folder)).file(f"{CORPUS}/{line.filename}")
         with fetched(file):  # once, for all the steps of drawing
-            content = _drawn(file, line, undrawn)
+            content = None  # where it cannot be drawn another row may show as well
+            try:
+                content = _draw(file, line)
+            except DocumentError as error:
+                undrawn(f"{line.filename}: {str(error).removeprefix(f'{file}: ')}")
         if content is not None:
             (folder / PICTURE).write_bytes(content)
             return Example(example.row, line, line.pages[0])
     return best
-
-
-def _drawn(path: Location, line: Gold, undrawn: Callable[[str], None]) -> bytes | None:
-    """Return the page as it is drawn; None where it cannot be: another row may show as well."""
-    try:
-        return _draw(path, line)
-    except DocumentError as error:
-        undrawn(f"{line.filename}: {str(error).removeprefix(f'{path}: ')}")
-        return None
 
 
 def _draw(path: Location, line: Gold) -> bytes | None:

@@ -31,8 +31,7 @@ from exhibit.hub._checks import (
     warnings_for,
 )
 from exhibit.hub._commit import (
-    Contents,
-    Letter,
+    CommitRequest,
     Plan,
     Sent,
     check_tag,
@@ -98,7 +97,9 @@ def run(options: argparse.Namespace) -> Published:
     except HubError as error:
         if not options.dry_run or not is_unreachable(error):
             raise
-        return _rehearse(hub, info, contents, options, error)
+        state, branch_is_new = None, False
+        print_note(f"{error}")
+        print_note(f"what {hub.repo_id} holds already could not be compared: all files are listed as new")
     plan = compare(contents, state.files if state else {}, recorded=_recorded(hub, state, set(contents)))
     check_visibility(hub, state, private=options.private)
     _show(hub, info, plan, options, state)
@@ -107,7 +108,7 @@ def run(options: argparse.Namespace) -> Published:
         return Published(hub.repo_id, hub.url)
     tagged = check_tag(hub, options.tag) if options.tag and state else None
     if state and plan.is_empty and not branch_is_new:
-        sent = Sent(_known(state.commit))
+        sent = Sent(state.commit or "")
         print(f"nothing to do: {hub.url} holds exactly this already (commit {sent.commit[:12]})")
     else:
         if tagged:
@@ -121,18 +122,6 @@ def run(options: argparse.Namespace) -> Published:
     _tag(hub, options.tag, tagged, sent)
     _report(hub, root, sent, options)
     return Published(hub.repo_id, sent.pull_request or hub.url, sent.commit)
-
-
-def _rehearse(
-    hub: Hub, info: BundleInfo, contents: Contents, options: argparse.Namespace, error: HubError
-) -> Published:
-    """Show what a first publication would send, and say what could not be compared."""
-    plan = compare(contents, {}, recorded=frozenset())
-    _show(hub, info, plan, options, None)
-    print_note(f"{error}")
-    print_note(f"what {hub.repo_id} holds already could not be compared: all files are listed as new")
-    print("dry run: nothing was sent")
-    return Published(hub.repo_id, hub.url)
 
 
 # ---------------------------------------------------------------- before anything is sent
@@ -209,7 +198,7 @@ def prepare(hub: Hub, state: State | None, options: argparse.Namespace, *, branc
 
 
 def _deliver(hub: Hub, plan: Plan, state: State, options: argparse.Namespace, author: str | None) -> Sent:
-    letter = Letter(
+    request = CommitRequest(
         plan,
         branch=options.revision or MAIN,
         parent=state.commit,
@@ -218,13 +207,13 @@ def _deliver(hub: Hub, plan: Plan, state: State, options: argparse.Namespace, au
         pull_request=options.create_pr,
     )
     if plan.is_empty:  # a branch that was made a moment ago from the same content
-        return Sent(_known(state.commit))
-    if letter.pull_request:
-        before = find_pull_request(hub, letter)
+        return Sent(state.commit or "")
+    if request.pull_request:
+        before = find_pull_request(hub, request)
         if before:
             print(f"nothing to do: a pull request with exactly this is open: {before.pull_request}")
             return before
-    return send(hub, letter)
+    return send(hub, request)
 
 
 def _tag(hub: Hub, tag: str | None, tagged: str | None, sent: Sent) -> None:
@@ -236,10 +225,6 @@ def _tag(hub: Hub, tag: str | None, tagged: str | None, sent: Sent) -> None:
         raise ToolkitError(f"the tag {tag} is set already, on {tagged[:12]}; tags are not moved: choose another")
     else:
         set_tag(hub, tag, sent.commit)
-
-
-def _known(commit: str | None) -> str:
-    return commit or ""
 
 
 # ---------------------------------------------------------------- telling

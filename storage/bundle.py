@@ -7,7 +7,7 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,26 +40,21 @@ class Bundle:
 
 def open_bundle(root: Path) -> Bundle:
     """Read a bundle as the evaluator does; raise one BundleError that names every problem."""
-    problems: list[str] = []
-    questions: tuple[Question, ...] = ()
-    files: dict[str, Location] = {}
     if not root.is_dir():
         raise BundleError(f"{root}: no such folder")
-    try:
-        questions = read_questions(root / TRAIN)
-    except BundleError as error:
-        problems.append(str(error))
-    try:
-        files = corpus_files(root)
-    except BundleError as error:
-        problems.append(str(error))
-    gold: tuple[Gold, ...] = ()
-    info = None
-    try:
-        gold = tuple(read_gold(root / GOLD)) if (root / GOLD).is_file() else ()
-        info = read_info(root / INFO) if (root / INFO).is_file() else None
-    except BundleError as error:
-        problems.append(str(error))
+    problems: list[str] = []
+
+    def part(read: Callable[[], Any], default: Any) -> Any:
+        try:
+            return read()
+        except BundleError as error:
+            problems.append(str(error))
+            return default
+
+    questions = part(lambda: read_questions(root / TRAIN), ())
+    files = part(lambda: corpus_files(root), {})
+    gold: tuple[Gold, ...] = part(lambda: tuple(read_gold(root / GOLD)), ()) if (root / GOLD).is_file() else ()
+    info = part(lambda: read_info(root / INFO), None) if (root / INFO).is_file() else None
     if problems:
         raise BundleError("\n".join(problems))
     labels = {line.id: dict(line.labels) for line in reversed(gold)}

@@ -10,6 +10,7 @@ import glob
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -211,46 +212,33 @@ def fetched(file: Location) -> Iterator[Path]:
     if isinstance(file, Path):
         yield file
         return
-    path = _SHELF.take(file)
+    path = _FETCHED.take(file)
     try:
         yield path
     except DocumentError as error:
         # the reader knows the file by a path that is about to vanish; the cause decides whether it is tried again
         raise DocumentError(str(error).replace(str(path), str(file))) from error.__cause__
     finally:
-        _SHELF.give_back(file)
+        _FETCHED.give_back(file)
 
 
 @contextmanager
 def keeping(*, files: int = 8) -> Iterator[None]:
     """Keep the last few remote files at hand within the block: a page is drawn in several steps."""
-    _SHELF.keep(files)
+    _FETCHED.keep(files)
     try:
         yield
     finally:
-        _SHELF.keep(0)
-
-
-class _FetchedFile:
-    """A remote file that is on this machine, and how many are reading it."""
-
-    def __init__(self, file: Remote) -> None:
-        self._folder = ExitStack()
-        # readers go by the ending, and a document is called by its name
-        self.path = self._folder.enter_context(scratch_folder()) / file.name
-        self.readers = 0
-
-    def remove(self) -> None:
-        """Remove the file from this machine."""
-        self._folder.close()
+        _FETCHED.keep(0)
 
 
 class _FetchedFiles:
-    """The remote files that this process has at hand."""
+    """The remote files that this process has at hand, each in a folder of its own."""
 
     def __init__(self) -> None:
         self._lock = RLock()
-        self._held: dict[Remote, _FetchedFile] = {}
+        self._held: dict[Remote, tuple[Path, ExitStack]] = {}
+        self._readers: Counter[Remote] = Counter()
         self._kept = 0
 
     def take(self, file: Remote) -> Path:
@@ -258,20 +246,19 @@ class _FetchedFiles:
         with self._lock:
             held = self._held.pop(file, None)
             if held is None:
-                held = _FetchedFile(file)
-                try:
-                    fetch(file, held.path)
-                except BaseException:
-                    held.remove()
-                    raise
-            held.readers += 1
+                with ExitStack() as stack:
+                    # readers go by the ending, and a document is called by its name
+                    path = stack.enter_context(scratch_folder()) / file.name
+                    fetch(file, path)
+                    held = path, stack.pop_all()
+            self._readers[file] += 1
             self._held[file] = held  # the last in order is the one used last
-            return held.path
+            return held[0]
 
     def give_back(self, file: Remote) -> None:
         """Let go of a file."""
         with self._lock:
-            self._held[file].readers -= 1
+            self._readers[file] -= 1
             self._trim()
 
     def keep(self, files: int) -> None:
@@ -281,12 +268,12 @@ class _FetchedFiles:
             self._trim()
 
     def _trim(self) -> None:
-        unread = [file for file, held in self._held.items() if not held.readers]
+        unread = [file for file in self._held if not self._readers[file]]
         for file in unread[: max(len(unread) - self._kept, 0)]:
-            self._held.pop(file).remove()
+            self._held.pop(file)[1].close()
 
 
-_SHELF = _FetchedFiles()
+_FETCHED = _FetchedFiles()
 
 
 # ---------------------------------------------------------------- the clients of stores

@@ -143,9 +143,9 @@ def opened_out(out: Location, *, force: bool, progress: Progress | None = None) 
         folder.mkdir()
         try:
             target = Out(folder, out)
-            token = _begin(target, force=force)
+            token = _begin(target, out, force=force)
             yield target
-            _finish(target, token, progress or _unseen)
+            _finish(target, out, token, progress or _unseen)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         shutil.rmtree(work, ignore_errors=True)
@@ -155,9 +155,8 @@ def _unseen(items: Iterable[Any], *, total: int | None, label: str, unit: str) -
     yield from items
 
 
-def _begin(out: Out, *, force: bool) -> bytes:
+def _begin(out: Out, remote: Remote, *, force: bool) -> bytes:
     """Take the place: from here on there is no bundle, only one that is being written."""
-    remote = _remote(out)
     there = list_files(remote)
     _check_there(remote, there, force=force)
     out.recall(there)
@@ -170,13 +169,17 @@ def _begin(out: Out, *, force: bool) -> bytes:
     return token
 
 
-def _finish(out: Out, token: bytes, progress: Progress) -> None:
+def _finish(out: Out, remote: Remote, token: bytes, progress: Progress) -> None:
     """Send what is still here, remove what an earlier bundle left, look whether all is there; bundle.json is last."""
-    remote = _remote(out)
+
+    def sent_now(path: Path) -> tuple[str, Sent]:
+        name = path.relative_to(out.folder).as_posix()
+        return name, send(path, remote / name, out.known.get(name))
+
     left = sorted(path for path in out.folder.rglob("*") if path.is_file() and path != out.folder / INFO)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         # one by one out of the pool, so that the journal has a single writer
-        work = pool.map(lambda path: _sent(out, path), left)
+        work = pool.map(sent_now, left)
         for name, sent in progress(work, total=len(left), label="upload", unit="file"):
             out.record(name, sent)
     client = opened(remote)
@@ -184,20 +187,14 @@ def _finish(out: Out, token: bytes, progress: Progress) -> None:
     with explained(str(remote)):
         for name in progress(stale, total=len(stale), label="remove", unit="file"):
             client.rm_file((remote / name).key)
-    _check_arrived(out, token)
+    _check_arrived(out, remote, token)
     send(out.folder / INFO, remote / INFO)
     with explained(str(remote)):
         client.rm_file((remote / PARTIAL).key)
 
 
-def _sent(out: Out, path: Path) -> tuple[str, Sent]:
-    name = path.relative_to(out.folder).as_posix()
-    return name, send(path, _remote(out) / name, out.known.get(name))
-
-
-def _check_arrived(out: Out, token: bytes) -> None:
+def _check_arrived(out: Out, remote: Remote, token: bytes) -> None:
     """Raise where somebody else wrote to the same place meanwhile."""
-    remote = _remote(out)
     there = list_files(remote)
     with explained(str(remote)):
         alone = PARTIAL in there and opened(remote).cat_file((remote / PARTIAL).key) == token
@@ -205,9 +202,3 @@ def _check_arrived(out: Out, token: bytes) -> None:
     if changed or not alone:
         what = f": {changed[0]} is not what was sent" if changed else ""
         raise StorageError(f"{remote}: another run writes to the same place{what}; run again when it has ended")
-
-
-def _remote(out: Out) -> Remote:
-    if out.remote is None:
-        raise TypeError("a bundle that stays on this machine has no store")
-    return out.remote

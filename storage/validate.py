@@ -39,14 +39,11 @@ def _minimal(root: Location) -> list[Problem]:
     try:
         bundle = open_bundle(mirrored(root))
     except BundleError as error:
-        return [Problem(file, "", "", message) for file, _, message in map(_halves, str(error).splitlines())]
+        lines = [line.partition(": ") for line in str(error).splitlines()]
+        return [Problem(file, "", "", message) for file, _, message in lines]
     for lack in missing_parts(bundle):
         print_note(f"{root}: {lack}")
     return []
-
-
-def _halves(line: str) -> tuple[str, str, str]:
-    return line.partition(": ")
 
 
 def _problems(root: Location, *, minimal: bool) -> list[Problem]:

@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 
 import exhibit
-from exhibit.evaluation.settings import RENAMED, Settings
+from exhibit.evaluation.settings import Settings
+from exhibit.evaluation.terminal import OTHER_NAMES
 from exhibit.rag.config import Config
 
 PAGE = (Path(__file__).parent.parent / "docs" / "python.md").read_text(encoding="utf-8")
@@ -34,5 +35,5 @@ def test_every_public_function_is_on_the_page_and_typed():
 
 
 def test_the_parameters_of_evaluate_are_settings():
-    known = {*Settings.model_fields, *Config.model_fields, *RENAMED, "target_url"}
+    known = {*Settings.model_fields, *Config.model_fields, *OTHER_NAMES["settings"], "target_url"}
     assert set(inspect.signature(exhibit.evaluate).parameters) - {"bundles", "settings"} <= known

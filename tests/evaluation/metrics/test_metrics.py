@@ -10,7 +10,6 @@ from exhibit.evaluation.metrics import (
     Options,
     check_names,
     headline,
-    headline_of,
     measure,
     metric_modules,
     metric_names,
@@ -125,12 +124,6 @@ def test_names_that_no_metric_has_are_named_together():
 def test_depths_must_make_sense(wrong):
     with pytest.raises(ToolkitError, match="must be"):
         Options(**wrong)
-
-
-def test_the_headline_of_a_benchmark_is_its_own_where_the_run_has_it():
-    assert headline_of("ndcg@5", ["latency", "recall@10", "ndcg@5"]) == "ndcg@5"
-    assert headline_of("label_accuracy", ["latency", "recall@10"]) == "recall@10"
-    assert headline_of(None, ["latency"]) == "latency" and headline_of("ndcg@5", []) is None
 
 
 @pytest.mark.parametrize("name", ["acord", "contractnli", "cpr", "cuad", "legalbenchrag", "maud", "privacyqa"])
