@@ -55,7 +55,7 @@ class Numbering:
     def count(self, number: str, depth: int) -> str:
         """Return the number of the next paragraph at a level of a list, empty where the list has no such level."""
         counter, levels = self.lists.get(number, ("", {}))
-        level = levels.get(depth)
+        level = levels.get(depth) if depth < _DEEPEST else None
         if level is None:
             return ""
         counts = self._counts.setdefault(counter, [None] * _DEEPEST)

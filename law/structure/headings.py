@@ -250,8 +250,8 @@ def _fixed(line: Line) -> Heading | None:
     """Return the parts that every contract names alike: recitals, the words of agreement, signatures."""
     whole = _P.recitals.fullmatch(line.text)
     for match, kind, rank in (
-        (whole or _P.whereas.match(line.text), "recitals", 6.0),
-        (_P.now.match(line.text), "agreement", 6.0),
+        (whole or _P.whereas.match(line.text), "recitals", 6),
+        (_P.now.match(line.text), "agreement", 6),
         (_P.signed.match(line.text), "signature", 2.5),
     ):
         if match:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from lxml import etree
@@ -13,6 +15,7 @@ from exhibit.evidence.guard import boxes_within, words_within
 from exhibit.evidence.locate import _inside, _is_whole, _loosely, _trim, _without_furniture
 from exhibit.evidence.readers import opendocument, pdf, word
 from exhibit.evidence.readers._numbering import Level, Numbering, W, _inherited, _styles, read_numbering
+from tests.evidence import files
 
 
 def test_white_space_around_words_is_no_part_of_them():
@@ -131,24 +134,26 @@ def test_a_paragraph_that_says_its_level_alone_is_of_its_styles_list():
 # ---------------------------------------------------------------- numbers of headings
 
 
-def odt(body: str) -> list:
-    space = "urn:oasis:names:tc:opendocument:xmlns:text:1.0"
-    return list(etree.fromstring(f'<r xmlns:text="{space}">{body}</r>'))
+def odt(folder: Path, body: str, levels: str, style: str = "text:outline-style") -> str:
+    """Return the HTML of a text whose headings, or whose list L, have these levels."""
+    named = ' style:name="L"' if style == "text:list-style" else ""
+    (folder / "a.odt").write_bytes(files.odt(body, automatic=f"<{style}{named}>{levels}</{style}>"))
+    return opendocument.page(folder / "a.odt").html
 
 
-def test_headings_have_ten_levels_and_html_six():
-    levels = {n: opendocument._Level("decimal", "", ".", 1, 1) for n in range(1, 12)}
+def level(number: int, more: str, kind: str = "outline-level-style") -> str:
+    return f'<text:{kind} text:level="{number}" {more}/>'
 
-    def heading(level: object) -> str:
-        writer = opendocument._Writer({"": levels})
-        return "".join(writer.blocks(odt(f'<text:h text:outline-level="{level}">Rent</text:h>')))
+
+def test_headings_have_ten_levels_and_html_six(tmp_path):
+    def heading(number: int, shown: int = 1) -> str:
+        form = f'style:num-format="1" style:num-suffix="." text:display-levels="{shown}"'
+        levels = "".join(level(n, form) for n in range(1, 12))
+        return odt(tmp_path, f'<text:h text:outline-level="{number}">Rent</text:h>', levels)
 
     assert heading(1) == "<h1>1. Rent</h1>" and heading(6) == "<h6>1. Rent</h6>" == heading(7) == heading(99)
-    plain = {number: opendocument._Level("decimal") for number in range(1, 10)}
-    writer = opendocument._Writer({"": {**plain, 10: opendocument._Level("decimal", "", ".", 1, 10)}})
-    written = "".join(writer.blocks(odt('<text:h text:outline-level="12">Rent</text:h>')))
-    assert written == f"<h6>{'1.' * 10} Rent</h6>"
-    assert "".join(opendocument._Writer({}).blocks(odt("<text:h>Rent</text:h>"))) == "<h1>Rent</h1>"
+    assert heading(12, 10) == f"<h6>{'1.' * 10} Rent</h6>"
+    assert odt(tmp_path, "<text:h>Rent</text:h>", "") == "<h1>Rent</h1>"
 
 
 @pytest.mark.parametrize(
@@ -158,22 +163,25 @@ def test_whole_numbers_of_a_file(value, whole):
     assert opendocument._whole(value, 7) == whole
 
 
-def test_levels_of_a_list_as_the_file_describes_them():
-    level = opendocument._level(etree.Element("number"))
-    assert level == opendocument._Level("none", "", "", 1, 1)
-    text = opendocument._TEXT
-    assert opendocument._level(etree.Element(f"{text}list-level-style-bullet")).form == "bullet"
-    style = opendocument._STYLE
-    told = etree.Element("n", {f"{style}num-format": "i", f"{text}start-value": "4", f"{text}display-levels": "2"})
-    assert opendocument._level(told) == opendocument._Level("lowerRoman", "", "", 4, 2)
-    writer = opendocument._Writer({"L": {1: opendocument._Level("decimal", "", "", 3), 2: told_level()}})
-    assert [writer._number("L", depth) for depth in (1, 2, 2, 1, 2, 3)] == ["3 ", "3.iv ", "3.v ", "4 ", "4.iv ", ""]
-    deep = opendocument._Writer({"L": {1: opendocument._Level("decimal", "", "", 3), 2: told_level()}})
-    assert deep._number("L", 2) == "3.iv ", "a list that begins deep counts the level above as begun"
+def test_levels_of_a_list_as_the_file_describes_them(tmp_path):
+    number = "list-level-style-number"
+    levels = level(1, 'style:num-format="1" text:start-value="3"', number)
+    levels += level(2, 'style:num-format="i" text:start-value="4" text:display-levels="2"', number)
+    levels += level(3, "", "list-level-style-bullet") + level(12, 'style:num-format="1"', number)
 
+    def listed(depths: Sequence[int]) -> list[str]:
+        items = ""
+        for depth in depths:
+            inner = "<text:p>x</text:p>"
+            for _ in range(depth - 1):
+                inner = f"<text:list><text:list-item>{inner}</text:list-item></text:list>"
+            items += f"<text:list-item>{inner}</text:list-item>"
+        html = odt(tmp_path, f'<text:list text:style-name="L">{items}</text:list>', levels, "text:list-style")
+        return html.removeprefix("<p>").removesuffix("x</p>").split("x</p><p>")
 
-def told_level() -> opendocument._Level:
-    return opendocument._Level("lowerRoman", "", "", 4, 2)
+    assert listed((1, 2, 2, 1, 2)) == ["3 ", "3.iv ", "3.v ", "4 ", "4.iv "]
+    assert listed((2,)) == ["3.iv "], "a list that begins deep counts the level above as begun"
+    assert listed((1, 3, 4, 12, 13)) == ["3 ", "\N{BULLET} ", "", "", ""]
 
 
 def test_a_style_has_the_level_that_it_says_or_the_first():
