@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from exhibit.models import reader
+from exhibit.models.embedders import minilm
 from exhibit.models.reader import decode
 from tests.rag.reference import states
 
@@ -90,3 +91,9 @@ def test_its_weights_are_small_and_those_of_their_record() -> None:
     assert set(record["documents"]) == {"cuad", "contractnli", "maud", "lessons"}
     told = json.loads(reader.CALIBRATION.read_text(encoding="utf-8"))
     assert told["alone"]["questions"] > told["alone"]["answerable"] > 0 < told["together"]["reranker"]
+
+
+def test_the_file_of_the_network_is_not_kept_in_memory() -> None:
+    session = minilm.open_session(minilm.ready_graph("int8", reader.network()), None)
+    kept = [name for name, value in vars(session).items() if isinstance(value, bytes) and len(value) > 1_000_000]
+    assert not kept and session.get_outputs()
