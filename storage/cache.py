@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
+import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -83,12 +84,25 @@ class Cache:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         database = sqlite3.connect(self._path, timeout=_PATIENCE, check_same_thread=False)
         database.execute(f"PRAGMA page_size = {_PAGE}")
-        database.execute("PRAGMA journal_mode = WAL")
+        _start_log(database)
         database.execute("PRAGMA wal_autocheckpoint = 250")  # pages of 16 kB: the log stays below 4 MB
         database.execute("PRAGMA synchronous = NORMAL")  # after a power cut the last values may be gone, no others
         # values stand in the order they came, keys in an index: random keys would scatter the values over the file
         database.execute("CREATE TABLE IF NOT EXISTS kept (key BLOB PRIMARY KEY, value BLOB, checksum INTEGER)")
         return database
+
+
+def _start_log(database: sqlite3.Connection) -> None:
+    """Turn to SQLite's write-ahead log; of several processes that open a new file at once it lets one, and fails the rest."""
+    given_up = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > given_up:
+                raise
+            time.sleep(0.01)
 
 
 def _parts(keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:

@@ -1,0 +1,37 @@
+"""The cache in one SQLite file: those who open it at once wait for each other."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+
+import pytest
+
+from exhibit.schemas.errors import ToolkitError
+from exhibit.storage import cache
+from exhibit.storage.cache import Cache
+
+
+def locked(path) -> sqlite3.Connection:
+    """Return a connection that is the first to write into a new file."""
+    other = sqlite3.connect(path, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    return other
+
+
+def test_who_opens_a_new_file_while_another_writes_into_it_waits(tmp_path):
+    other = locked(tmp_path / "kept.sqlite")
+    timer = threading.Timer(0.2, other.rollback)
+    timer.start()
+    Cache(tmp_path / "kept.sqlite").put({b"key": b"value"})
+    timer.join()
+    other.close()
+    assert Cache(tmp_path / "kept.sqlite").get([b"key"]) == {b"key": b"value"}
+
+
+def test_who_waits_gives_up_after_a_while(tmp_path, monkeypatch):
+    monkeypatch.setattr(cache, "_PATIENCE", 0.05)
+    other = locked(tmp_path / "kept.sqlite")
+    with pytest.raises(ToolkitError, match=r"kept\.sqlite: the cache cannot be used: database is locked"):
+        Cache(tmp_path / "kept.sqlite").put({b"key": b"value"})
+    other.close()
