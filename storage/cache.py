@@ -93,7 +93,7 @@ class Cache:
 
 
 def _start_log(database: sqlite3.Connection) -> None:
-    """Turn to SQLite's write-ahead log; of several that open a new file at once SQLite lets one, and fails the others."""
+    """Turn to the write-ahead log; of several that open a new file at once SQLite lets one, and fails the others."""
     given_up = time.monotonic() + _PATIENCE
     while True:
         try:
