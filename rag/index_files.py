@@ -122,11 +122,12 @@ def digest(path: Path) -> str:
     key = key_of(*map(str, (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)))
     cache = Cache(cache_folder() / "checksums.sqlite") if stat.st_size >= _LARGE else None
     with suppress(ToolkitError):
-        if cache and (known := cache.get([key]).get(key)):
+        if cache is not None and (known := cache.get([key]).get(key)):
             return known.decode()
     with path.open("rb") as file:
         result = hashlib.file_digest(file, "sha256").hexdigest()
     with suppress(ToolkitError):
-        if cache and time.time() - stat.st_ctime > _SETTLED:  # a file written just now may change within one tick
+        # a file written just now may change within one tick
+        if cache is not None and time.time() - stat.st_ctime > _SETTLED:
             cache.put({key: result.encode()})
     return result

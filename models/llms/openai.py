@@ -139,7 +139,7 @@ class OpenAI:
     def _answer(self, call: _Call) -> Completion:
         """Return the kept reply, or ask until there is one, a fault that lasts, or no try left; no error is kept."""
         key = call.key.encode()
-        kept = self._cache.get([key]).get(key) if self._cache else None
+        kept = self._cache.get([key]).get(key) if self._cache is not None else None
         if kept is not None:
             text, tokens_in, tokens_out = json.loads(kept)
             if self._options.heard:

@@ -122,7 +122,8 @@ def test_every_file_is_sealed_and_a_changed_added_or_missing_one_is_refused(inde
         open_index(index)
 
 
-def test_a_large_file_is_read_once_and_again_when_it_changes(index, monkeypatch):
+def test_a_large_file_is_read_once_and_again_when_it_changes(index, tmp_path, monkeypatch):
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "new"))  # an empty one
     monkeypatch.setattr(index_files, "_LARGE", 1)
     monkeypatch.setattr(index_files, "_SETTLED", -1.0)
     path = index / "chunk.faiss"
@@ -130,6 +131,7 @@ def test_a_large_file_is_read_once_and_again_when_it_changes(index, monkeypatch)
     monkeypatch.setattr(index_files.hashlib, "file_digest", lambda *_: pytest.fail("read a second time"))
     assert index_files.digest(path) == before
     monkeypatch.undo()
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "new"))
     path.write_bytes(content[:-1] + b"?")
     assert index_files.digest(path) != before
 
