@@ -7,7 +7,6 @@ import json
 import math
 import re
 import sys
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,13 @@ from exhibit.converters._documents import Shelf, Texts, is_url
 from exhibit.converters._records import Record, columns_of
 from exhibit.evidence.fold import fold
 from exhibit.schemas.errors import SourceError
+from exhibit.schemas.parsing import read_beside
 
 _LARGEST = 2**63 - 1
 """Larger whole numbers are kept as text: no table has a column for them."""
 
 
-_ROLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_ROLES = read_beside(__file__)
 ROLES: dict[str, str] = {role: told["help"] for role, told in _ROLES.items()}
 GUESSES: dict[str, list[str]] = {role: told["names"] for role, told in _ROLES.items()}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import re
-import tomllib
 import zipfile
 import zlib
 from collections import Counter
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from exhibit.schemas.errors import DocumentError, ToolkitError
+from exhibit.schemas.parsing import read_beside
 
 _MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",
@@ -22,7 +22,7 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _SHARED = frozenset("‘’“”„‚–—…•§©®°·€£«»†‡™½¼¾\u00a0")
-_LETTERS = tomllib.loads(Path(__file__).with_name("letters.toml").read_text(encoding="utf-8"))["letters"]
+_LETTERS = read_beside(__file__, "letters.toml")["letters"]
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _MOST_CONTROLS = 0.01
 """Share of control characters above which bytes are no text: in text there are none but for a stray one."""

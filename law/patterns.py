@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import cached_property
-from pathlib import Path
 from typing import Any
+
+from exhibit.schemas.parsing import read_beside
 
 _OTHER = re.compile(r"@([|+]?)(\w+)@")
 
@@ -19,12 +19,12 @@ class Patterns:
     """
 
     def __init__(self, module: str, **given: str) -> None:
-        self._path, self._given = Path(module).with_suffix(".toml"), given
+        self._module, self._given = module, given
 
     @cached_property
     def entries(self) -> dict[str, Any]:
         """All that the file says."""
-        return tomllib.loads(self._path.read_text(encoding="utf-8")) | self._given
+        return read_beside(self._module) | self._given
 
     def __getattr__(self, name: str) -> re.Pattern[str]:
         if name.startswith("_") or name not in self.entries:

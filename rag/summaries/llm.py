@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from exhibit.evidence import Document
 from exhibit.law.profile import Profile
@@ -16,13 +14,14 @@ from exhibit.models.llms import LLM, Prompt
 from exhibit.rag.summaries import CHARACTERS, SECTION_CHARACTERS, TOLERANCE, SummaryCache
 from exhibit.rag.summaries.extractive import Extractive, fit
 from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.parsing import read_beside
 
 PROMPT_VERSION = 1
 """Raised when the wording changes: summaries made with another wording are not used again."""
 _SECTION_SHOWN = 2500  # characters of a section: a page
 _SHORTER = (1.0, 0.8, 0.6)
 """What a model is asked for when its summary was too long, as a share of the length wanted."""
-_PROMPT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_PROMPT = read_beside(__file__)
 _TASKS: dict[str, str] = _PROMPT["tasks"]
 _NOISE = re.compile(r"^(?:\**summary\**\s*[:\-–—]\s*)|[\"“”*`]+", re.IGNORECASE)
 
