@@ -24,12 +24,14 @@ from torch import Tensor
 from exhibit.schemas.command import guarded
 from training import _cli, reranker
 from training.ground import Ground
+from training.hints import learn
 from training.loop import Loop
 from training.network import Reader, lowrank
-from training.reading import report_all, stacked
+from training.pack import Pack
+from training.reading import Models, report_all, stacked, with_hints
 from training.reranker import Group, Groups, scores_loss
 from training.tensors import Array
-from training.windows import Batch, Window, Windows
+from training.windows import Batch, Tokens, Window, Windows
 
 _EDGE = 0.2
 """What the edges of an answer count beside each of its tokens: there are two of them, and they are summed."""
@@ -56,6 +58,8 @@ class Recipe(reranker.Recipe):
     average: float = 0.995
     spans: float = 2.0
     """What the tokens count beside the verdicts on windows and questions."""
+    hints: float = 0.7
+    """How often a question is shown beside the words of the kind it is taken for."""
 
 
 def train_reader(
@@ -68,6 +72,7 @@ def train_reader(
 ) -> Reader:
     """Return the reader; `adapted` is the embedder that finds the passages, `judged` the reranker that it stands on."""
     groups, windows = Groups(ground, adapted, recipe), Windows(ground.pack)
+    hints = Hints(ground.pack, groups.queries, recipe.hints)
     random = np.random.default_rng(recipe.seed + 10)
     reader: Reader = Reader(judged, rank=recipe.rank, seed=recipe.seed).to(ground.device)
     steps = max(1, groups.size // recipe.batch)
@@ -75,21 +80,39 @@ def train_reader(
     for epoch in range(recipe.epochs):
         begun, losses = time.monotonic(), []
         for batch in groups.epoch(steps):
-            shown = windows.batch([one for group in batch for one in _shown(group, windows, random)], ground.device)
+            shown = windows.batch(
+                [one for group in batch for one in _shown(group, windows, hints, random)], ground.device
+            )
             losses.append(loop.step(read_loss(reader, shown, batch, recipe)))
         say(f"epoch {epoch + 1}: loss {np.mean(losses):.4f}, {steps} steps, {time.monotonic() - begun:.1f} s")
     loop.settle()
     return reader
 
 
-def _shown(group: Group, windows: Windows, random: np.random.Generator) -> list[tuple[int, int, Window]]:
+class Hints:
+    """Questions as they are shown: some beside the words of the kind that they are taken for."""
+
+    def __init__(self, pack: Pack, queries: Tensor, share: float) -> None:
+        self.pack, self.share = pack, share
+        self.kinds, taken = learn(pack, queries)
+        self.taken = dict(zip(pack.queries[:, 0].tolist(), taken.tolist(), strict=True))
+
+    def draw(self, text: int, random: np.random.Generator) -> Tokens:
+        """Return the tokens of a question, so often with its hint."""
+        kind = self.taken.get(text, -1) if random.random() < self.share else -1
+        return self.kinds.beside(self.pack.text(text), kind)
+
+
+def _shown(
+    group: Group, windows: Windows, hints: Hints, random: np.random.Generator
+) -> list[tuple[int, Tokens, Window]]:
     """Return a question's passages as windows of many lengths; a wrong one never runs into the answer."""
-    shown = []
+    shown, words = [], hints.draw(group.query, random)
     for passage, share in zip(group.passages, group.shares, strict=True):
         window = windows.around(passage, random)
         if windows.inside(group.row, window).any() != (share > 0):
             window = windows.around(passage)
-        shown.append((group.row, group.query, window))
+        shown.append((group.row, words, window))
     return shown
 
 
@@ -132,7 +155,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = {str(pack.documents[document]["source"]) for document in pack.rows[:, 0].tolist()}
     told["documents"] = {source: some for source, some in told["documents"].items() if source in asked}
     _cli.write(arrays_of(reader), Path(options.out), told)
-    report_all(pack, adapted, reader, options)
+    models = Models(adapted, reader)
+    report_all(pack, with_hints(pack, models) if recipe.hints else models, options)
     return 0
 
 

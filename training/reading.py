@@ -11,6 +11,7 @@ import argparse
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,13 +22,14 @@ import torch
 from exhibit.models.reader import decode
 from exhibit.schemas.command import guarded
 from training import _cli
+from training.hints import Kinds, learn
 from training.measure import Ask, asks, auroc, group_of
 from training.network import Encoder, Reader, Texts, load, merge
 from training.pack import Pack, Role, load_pack
 from training.published import Predicted, published
 from training.scoring import embed_all, rankings
 from training.tensors import Array, read_tensors
-from training.windows import Window, Windows
+from training.windows import Tokens, Window, Windows
 
 _READ = 400
 """Passages that are read for CUAD's own measures: the whole contract, as its authors' systems do."""
@@ -51,10 +53,33 @@ class Reading(NamedTuple):
     spans: tuple[tuple[Span, float], ...]
 
 
+@dataclass(frozen=True)
+class Models:
+    """A reader, the embedder that finds its passages, and what tells kinds of questions apart; None: no hints."""
+
+    adapted: Mapping[str, Array]
+    reader: Reader
+    kinds: Kinds | None = None
+
+    def vectors(self, pack: Pack) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the vectors of a pack's passages and questions."""
+        device = self.reader.spans.weight.device
+        encoder = Encoder(self.adapted, rank=1, seed=0).to(device)
+        return embed_all(encoder, Texts(pack.tokens, pack.ends, device), pack)
+
+    def words(self, pack: Pack, wanted: Sequence[Ask], queries: torch.Tensor) -> list[Tokens]:
+        """Return the tokens of questions, each beside those of the kind it is taken for."""
+        own = [pack.text(int(pack.queries[ask.query, 0])) for ask in wanted]
+        if self.kinds is None:
+            return own
+        kinds = self.kinds.of(queries[[ask.query for ask in wanted]]).tolist()
+        return [self.kinds.beside(tokens, kind) for tokens, kind in zip(own, kinds, strict=True)]
+
+
 def read(
-    reader: Reader, windows: Windows, asked: Sequence[tuple[int, Window]], *, lean: float = 0.0
+    reader: Reader, windows: Windows, asked: Sequence[tuple[Tokens, Window]], *, lean: float = 0.0
 ) -> Iterator[Reading]:
-    """Yield what is read in each window, beside the text of its question, in order."""
+    """Yield what is read in each window, beside the tokens of its question, in order."""
     device = reader.spans.weight.device
     merged = reader.judge.encoder.merged()
     order = sorted(range(len(asked)), key=lambda at: asked[at][1].end - asked[at][1].start)
@@ -89,22 +114,17 @@ def overlap(spans: Sequence[Span], gold: Sequence[Span]) -> float:
     return best
 
 
-def report(
-    title: str, pack: Pack, adapted: Mapping[str, Array], reader: Reader, *, role: Role, split: str | None
-) -> None:
+def report(title: str, pack: Pack, models: Models, *, role: Role, split: str | None) -> None:
     """Print, by source, the overlap of answers with gold, and how many are refused rightly."""
-    device = reader.spans.weight.device
     wanted = asks(pack, role=role, split=split)
     if not wanted:
         return
-    texts, windows = Texts(pack.tokens, pack.ends, device), Windows(pack)
-    orders = [order for order, _ in rankings(pack, wanted, *_vectors(adapted, texts, pack, device))]
-    pairs = [
-        (int(pack.queries[a.query, 0]), windows.around(int(p)))
-        for a, o in zip(wanted, orders, strict=True)
-        for p in o[:FIRST]
-    ]
-    readings = read(reader, windows, pairs)
+    windows = Windows(pack)
+    vectors = models.vectors(pack)
+    orders = [order for order, _ in rankings(pack, wanted, *vectors)]
+    words = models.words(pack, wanted, vectors[1])
+    pairs = [(w, windows.around(int(p))) for w, o in zip(words, orders, strict=True) for p in o[:FIRST]]
+    readings = read(models.reader, windows, pairs)
     groups: dict[str, list[tuple[Ask, list[Reading]]]] = defaultdict(list)
     for ask, order in zip(wanted, orders, strict=True):
         groups[group_of(pack, ask)].append((ask, [next(readings) for _ in order[:FIRST]]))
@@ -120,20 +140,14 @@ def report(
         print(line)
 
 
-def report_published(
-    title: str, pack: Pack, adapted: Mapping[str, Array], reader: Reader, words: Sequence[str]
-) -> None:
+def report_published(title: str, pack: Pack, models: Models, words: Sequence[str]) -> None:
     """Print CUAD's own measures of what is read in the first passages; `words` are the tokenizer's, by number."""
-    device = reader.spans.weight.device
     wanted = [ask for ask in asks(pack, role="own", split=None) if group_of(pack, ask) == "cuad"]
-    texts, windows = Texts(pack.tokens, pack.ends, device), Windows(pack)
-    orders = [order[:_READ] for order, _ in rankings(pack, wanted, *_vectors(adapted, texts, pack, device))]
-    pairs = [
-        (int(pack.queries[ask.query, 0]), windows.around(int(passage)))
-        for ask, order in zip(wanted, orders, strict=True)
-        for passage in order
-    ]
-    readings = read(reader, windows, pairs, lean=1.0)
+    windows, vectors = Windows(pack), models.vectors(pack)
+    orders = [order[:_READ] for order, _ in rankings(pack, wanted, *vectors)]
+    asked = zip(models.words(pack, wanted, vectors[1]), orders, strict=True)
+    pairs = [(tokens, windows.around(int(passage))) for tokens, order in asked for passage in order]
+    readings = read(models.reader, windows, pairs, lean=1.0)
 
     def said(document: int, span: Span) -> str:
         here = windows.tokens_of(document)
@@ -149,12 +163,6 @@ def report_published(
         told = [(said(ask.document, span), float(likely)) for span, likely in found]
         predicted.append(Predicted(gold, told, pack.kinds[ask.kind].endswith("/Parties")))
     print(f"{title}: {len(predicted)} questions, {_READ} passages each: {published(predicted)}")
-
-
-def _vectors(
-    adapted: Mapping[str, Array], texts: Texts, pack: Pack, device: torch.device
-) -> tuple[torch.Tensor, torch.Tensor]:
-    return embed_all(Encoder(adapted, rank=1, seed=0).to(device), texts, pack)
 
 
 def _answer(readings: Sequence[Reading]) -> tuple[float, list[Span]]:
@@ -189,15 +197,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--words", type=Path, metavar="FILE", help="the tokenizer's words, a line each: CUAD's measures"
     )
+    parser.add_argument("--hints", action="store_true", help="show questions beside the words of their kinds")
     options = parser.parse_args(arguments)
     pack, weights, device = _cli.prepare(options)
     adapted, judged = stacked(weights, options.adapter, options.reranker)
     reader = loaded_reader(judged, read_tensors(options.reader)).to(device)
-    report_all(pack, adapted, reader, options)
+    models = with_hints(pack, Models(adapted, reader)) if options.hints else Models(adapted, reader)
+    report_all(pack, models, options)
     if options.words:
         words = options.words.read_text(encoding="utf-8").splitlines()
         for path in options.measure:
-            report_published(path.stem, load_pack(path), adapted, reader, words)
+            report_published(path.stem, load_pack(path), models, words)
     return 0
 
 
@@ -208,12 +218,17 @@ def stacked(weights: Mapping[str, Array], adapter: Path, judge: Path) -> tuple[d
     return adapted, {**merge(adapted, low), **heads}
 
 
-def report_all(pack: Pack, adapted: Mapping[str, Array], reader: Reader, options: argparse.Namespace) -> None:
+def with_hints(pack: Pack, models: Models) -> Models:
+    """Return the models with a classifier of questions learned from the pack they were trained on."""
+    return replace(models, kinds=learn(pack, models.vectors(pack)[1])[0])
+
+
+def report_all(pack: Pack, models: Models, options: argparse.Namespace) -> None:
     """Print the figures on the documents for tuning and on every pack to measure on, in each kind of words."""
     sets = [(pack, "dev", "dev"), *((load_pack(path), None, path.stem) for path in options.measure)]
     for measured, split, name in sets:
         for role in ROLES:
-            report(f"{name}, {role} words", measured, adapted, reader, role=role, split=split)
+            report(f"{name}, {role} words", measured, models, role=role, split=split)
 
 
 if __name__ == "__main__":

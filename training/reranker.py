@@ -129,6 +129,7 @@ class Groups:
         examples = self.examples
         encoder = Encoder(weights, rank=1, seed=0).to(ground.device)
         passages, queries = embed_all(encoder, ground.texts, ground.pack)
+        self.queries = queries
         self.hard = mine(examples, examples.answerable, passages, queries)
         self.lacking = mine(examples, examples.impossible, passages, queries)
         self.library = ground.library if recipe.library else None

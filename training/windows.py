@@ -26,6 +26,7 @@ _STOPS = (1012, 1025)
 """A full stop and a semicolon in BERT's vocabulary."""
 
 Labels = npt.NDArray[np.int64]
+Tokens = npt.NDArray[np.uint16]
 
 
 @dataclass(frozen=True)
@@ -97,9 +98,9 @@ class Windows:
             inside |= (low < end) & (high > start)
         return inside
 
-    def batch(self, asked: Sequence[tuple[int, int, Window]], device: torch.device) -> Batch:
-        """Return pairs of a question's text and a window; of each its row, for the labels, -1 where none has any."""
-        questions = [self.pack.text(text)[: ASKED - 2] for _, text, _ in asked]
+    def batch(self, asked: Sequence[tuple[int, Tokens, Window]], device: torch.device) -> Batch:
+        """Return pairs of a question's tokens and a window; of each its row, for the labels, -1 where none has any."""
+        questions = [tokens[: ASKED - 2] for _, tokens, _ in asked]
         sizes = [
             len(q) + 3 + min(w.end - w.start, MOST - len(q) - 3) for q, (_, _, w) in zip(questions, asked, strict=True)
         ]

@@ -373,14 +373,15 @@ def test_the_confidence_is_fitted_by_a_command(
 
 
 def test_a_reader_learns_the_words_of_answers_and_a_second_training_gives_the_same(pack: Pack) -> None:
-    weights, recipe = tiny_weights(), reader.Recipe(rank=4, epochs=12, batch=4, rate=2e-2, average=0.0)
+    weights, recipe = tiny_weights(), reader.Recipe(rank=4, epochs=24, batch=4, rate=2e-2, average=0.0, hints=0.7)
     first, second = (reader.train_reader(Ground(pack, CPU), weights, weights, recipe) for _ in range(2))
     for name, array in reader.arrays_of(first).items():
         assert np.array_equal(array, reader.arrays_of(second)[name])
     windows = Windows(pack)
     rows = [row for row in Examples(pack).answerable if row.kind >= 0]
     asked = [
-        (int(pack.queries[Examples(pack).own[row.kind][0], 0]), windows.around(int(row.answers[0]))) for row in rows
+        (pack.text(int(pack.queries[Examples(pack).own[row.kind][0], 0])), windows.around(int(row.answers[0])))
+        for row in rows
     ]
     found = list(reading.read(first, windows, asked))
     untrained = list(reading.read(Reader(weights, rank=4, seed=1), windows, asked))
