@@ -78,7 +78,7 @@ def notes_on(case: Case) -> list[str]:
 
 @dataclass
 class Evidence:
-    """How much is missing over some questions; what several have can be added."""
+    """How much is missing over some questions."""
 
     questions: int = 0
     lacking: Counter[str] = field(default_factory=Counter)
@@ -87,32 +87,19 @@ class Evidence:
     examples: list[str] = field(default_factory=list)
     """A few of the names that the bundle lacks."""
 
-    @classmethod
-    def of(cls, cases: Iterable[Case]) -> Evidence:
-        """Return what answered questions lack."""
-        found = cls()
+    def add(self, cases: Iterable[Case]) -> None:
+        """Count what answered questions lack."""
         for case in cases:
             if case.reply.error:
                 continue
-            found.questions += 1
-            found.lacking.update(question_lacks(case))
+            self.questions += 1
+            self.lacking.update(question_lacks(case))
             for passage in case.reply.passages:
                 kinds = list(passage_lacks(passage))
-                found.passages += 1
-                found.kinds.update(kinds)
-                if "foreign" in kinds and passage.told_filename not in found.examples[:_EXAMPLES]:
-                    found.examples = [*found.examples, str(passage.told_filename)][:_EXAMPLES]
-        return found
-
-    def __add__(self, other: Evidence) -> Evidence:
-        examples = list(dict.fromkeys([*self.examples, *other.examples]))[:_EXAMPLES]
-        return Evidence(
-            self.questions + other.questions,
-            self.lacking + other.lacking,
-            self.passages + other.passages,
-            self.kinds + other.kinds,
-            examples,
-        )
+                self.passages += 1
+                self.kinds.update(kinds)
+                if "foreign" in kinds and len(self.examples) < _EXAMPLES:
+                    self.examples = list(dict.fromkeys([*self.examples, str(passage.told_filename)]))
 
     def lines(self, name: str) -> list[str]:
         """Return what is missing of a dataset in words: of its passages, then of more than a tenth of its questions."""

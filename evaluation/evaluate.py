@@ -311,8 +311,6 @@ def _dataset(folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, sa
         dataset,
         rounds,
         Scoring(plan.options, plan.names, folder.name),
-        engine=settings.engine,
-        jobs=settings.jobs,
         corpus=lambda: _reference_corpus(dataset, plan),
     )
 

@@ -1,148 +1,54 @@
-"""Scoring as a map over cases, which workers share: a metric's value for a case depends on that case alone.
-
-A worker is sent a few cases with their replies, and returns their values and their rows as text; neither it nor the
-run keeps the replies.
-"""
+"""Scoring as replies are read from disk, a few cases at a time; neither they nor their replies are kept."""
 
 from __future__ import annotations
 
 import json
 import tempfile
 from array import array
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import IO
 
-from exhibit.engine import open_engine, track
+from exhibit.engine import track
 from exhibit.evaluation import records
-from exhibit.evaluation.cases import LABELS, Case, Chosen, Values, choices_made, describe_choices
-from exhibit.evaluation.datasets import Dataset, GoldMatch
+from exhibit.evaluation.cases import LABELS, Case, Chosen, choices_made, describe_choices
+from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.diagnostics import Evidence, confidence_of, describe, weighted_means
-from exhibit.evaluation.metrics import Options, about, lacking, measure, needing
+from exhibit.evaluation.metrics import Options, measure, needing
 from exhibit.evaluation.metrics.drm import Mismatch, pooled, totals
 from exhibit.evaluation.ranking import Lines
-from exhibit.evaluation.replies import Failures, Round
+from exhibit.evaluation.replies import Failures
 from exhibit.evaluation.statistics import Column, Table, summarise
 from exhibit.law.references import ReferenceCorpus, references
 from exhibit.schemas.run import BREAKDOWN, CONFIDENCE, EVIDENCE, SUMMARY
 
 BATCH = 64
-"""Cases that a worker scores at once."""
+"""Cases that are scored at once."""
 JUDGED = 256
 """Cases at once where a model judges: it is asked about those together, and waits at the end of each batch."""
-_FEW = 1024
-"""Cases that are scored before workers on this machine would have started."""
 
 Times = tuple[tuple[Case, ...], ...]
 """The same cases once for each time that they were asked, each with its reply."""
-Places = Mapping[tuple[int | str, int], GoldMatch]
-
-
-@dataclass(frozen=True)
-class Batch:
-    """A few cases, and how their gold was found."""
-
-    times: Times
-    matches: Places
-
-    def __str__(self) -> str:
-        """Return what an error calls it."""
-        return f"{len(self.times[0])} cases from {self.times[0][0].id!r}"
-
-
-@dataclass(frozen=True)
-class Scored:
-    """What is kept of a few cases."""
-
-    values: tuple[dict[str, Values], ...]
-    """Under each metric's name one value a case, for each time that they were asked."""
-    rows: list[records.RowText]
-    failed: tuple[list[int], ...]
-    """For each time: 1 for a case whose reply is an error."""
-    first_errors: tuple[str, ...]
-    """For each time: the first error, empty where there is none."""
-    refers: bool
-    """Whether an answer refers to the law."""
-    confidences: Values = field(default_factory=list)
-    mismatches: dict[str, Mismatch] = field(default_factory=dict)
-    choices: list[Chosen] = field(default_factory=list)
-    """The labels that were asked for and chosen."""
-    evidence: Evidence = field(default_factory=Evidence)
-    """What is missing to judge them by."""
 
 
 @dataclass(frozen=True)
 class Scoring:
-    """The work of one worker on a few cases: picklable, so that any engine can run it."""
+    """What is measured."""
 
     options: Options
     names: tuple[str, ...]
     tag: str
     """What the run is called in the files for other tools."""
 
-    def __call__(self, batch: Batch) -> Scored:
-        """Return the cases' values and rows."""
-        first = batch.times[0]
-        errors = [[case.reply.error for case in cases] for cases in batch.times]
-        everything = [case for cases in batch.times for case in cases]
-        return Scored(
-            values=tuple(measure(cases, self.options, names=self.names) for cases in batch.times),
-            rows=[records.row_text(times, batch.matches, tag=self.tag) for times in zip(*batch.times, strict=True)],
-            failed=tuple([int(bool(error)) for error in each] for each in errors),
-            first_errors=tuple(next(filter(None, each), "") for each in errors),
-            refers=any(references(case.reply.answer or "", context=case.question) for case in everything),
-            confidences=[confidence_of(case) for case in first],
-            mismatches=totals(first, self.options),
-            choices=choices_made(first),
-            evidence=Evidence.of(first),
-        )
 
-
-def score(
-    batches: Iterable[Batch],
-    scoring: Scoring,
-    *,
-    cases: int,
-    engine: str = "local",
-    jobs: int | None = None,
-    corpus: Callable[[], ReferenceCorpus | None] = lambda: None,
-) -> Iterator[Scored]:
-    """Yield what is kept of each batch, the same whatever the engine; `corpus` is called when an answer cites the law.
-
-    `cases` says how many there are in all: few are scored here, at once.
-    """
-    # the judge has one budget, and the corpus is as large as its law: neither is sent about
-    here, sent = scoring.options, replace(scoring.options, judge=None, corpus=None, officials=None)
-    few = engine == "serial" or (engine == "local" and cases <= _FEW)
-    under_way: deque[Batch] = deque()
-
-    def noted() -> Iterator[Batch]:
-        for batch in batches:
-            under_way.append(batch)
-            yield batch
-
-    runner = open_engine("serial" if few else engine, jobs=jobs, limits=None)
-    for outcome in runner.map(replace(scoring, options=sent), noted()):
-        batch, scored = under_way.popleft(), outcome.unwrap()
-        if scored.refers and here.corpus is None:
-            here = replace(here, corpus=corpus())
-        # what a worker could not measure
-        needs = {name: about(name).needs for name in scored.values[0]}
-        names = [name for name, own in needs.items() if lacking(own, sent) and not lacking(own, here)]
-        pairs = zip(scored.values, batch.times, strict=True)
-        more = tuple(own | measure(times, here, names=names) for own, times in pairs) if names else scored.values
-        yield replace(scored, values=more)
-
-
-def batches_of(rounds: Sequence[Iterable[Case]], located: Places, *, size: int) -> Iterator[Batch]:
+def batches_of(rounds: Sequence[Iterable[Case]], *, size: int) -> Iterator[Times]:
     """Yield the cases of all rounds, so many of each at a time."""
     together = zip(*rounds, strict=True)
     while waiting := list(islice(together, size)):
-        keys = [(times[0].id, index) for times in waiting for index in range(len(times[0].gold))]
-        yield Batch(tuple(zip(*waiting, strict=True)), {key: located[key] for key in keys if key in located})
+        yield tuple(zip(*waiting, strict=True))
 
 
 Say = Callable[[str], None]
@@ -166,19 +72,23 @@ class Measured:
         # rows as text without a name, gone with the process: it lives through the measuring of all datasets
         self._rows: IO[bytes] = tempfile.TemporaryFile(dir=place)  # noqa: SIM115
 
-    def add(self, scored: Scored) -> None:
-        """Add what was made of the next few cases."""
-        for number, values in enumerate(scored.values):
-            for name, column in values.items():
+    def add(self, times: Times, scoring: Scoring) -> None:
+        """Measure the next few cases."""
+        first = times[0]
+        for number, cases in enumerate(times):
+            for name, column in measure(cases, scoring.options, names=scoring.names).items():
                 self._values[number].setdefault(name, Column()).extend(column)
-            self._failed[number].extend(scored.failed[number])
-            self._first_errors[number] = self._first_errors[number] or scored.first_errors[number]
-        self.evidence += scored.evidence
-        self._choices += scored.choices
-        self._sure.extend(scored.confidences)
-        self._wrong.update({name: count.wrong for name, count in scored.mismatches.items()})
-        self._counted.update({name: count.passages for name, count in scored.mismatches.items()})
-        self._rows.writelines(json.dumps(row).encode("ascii") + b"\n" for row in scored.rows)
+            errors = [case.reply.error for case in cases]
+            self._failed[number].extend(map(bool, errors))
+            self._first_errors[number] = self._first_errors[number] or next(filter(None, errors), "")
+        self.evidence.add(first)
+        self._choices += choices_made(first)
+        self._sure.extend(map(confidence_of, first))
+        for name, count in totals(first, scoring.options).items():
+            self._wrong[name] += count.wrong
+            self._counted[name] += count.passages
+        rows = (records.row_text(asked, self._dataset.matches, tag=scoring.tag) for asked in zip(*times, strict=True))
+        self._rows.writelines(json.dumps(row).encode("ascii") + b"\n" for row in rows)
 
     @property
     def name(self) -> str:
@@ -239,19 +149,22 @@ class Measured:
 def measure_rounds(
     place: Path,
     dataset: Dataset,
-    rounds: Sequence[Round],
+    rounds: Sequence[Iterable[Case]],
     scoring: Scoring,
     *,
-    engine: str,
-    jobs: int | None,
     corpus: Callable[[], ReferenceCorpus | None],
 ) -> Measured:
-    """Score the replies as they are read from disk."""
+    """Score the replies; `corpus` is called when an answer cites the law."""
     measured = Measured(place, dataset, len(rounds))
-    total = len(dataset.cases)
     size = BATCH if scoring.options.judge is None else JUDGED
-    batches = batches_of(rounds, dataset.matches, size=size)
-    scored = score(batches, scoring, cases=total * len(rounds), engine=engine, jobs=jobs, corpus=corpus)
-    for one in track(scored, total=-(-total // size), label=f"{dataset.name}: score", unit="part"):
-        measured.add(one)
+    total = -(-len(dataset.cases) // size)
+    for times in track(batches_of(rounds, size=size), total=total, label=f"{dataset.name}: score", unit="part"):
+        if scoring.options.corpus is None and any(_refers(case) for cases in times for case in cases):
+            scoring = replace(scoring, options=replace(scoring.options, corpus=corpus()))
+        measured.add(times, scoring)
     return measured
+
+
+def _refers(case: Case) -> bool:
+    """Return whether an answer refers to the law."""
+    return bool(references(case.reply.answer or "", context=case.question))

@@ -235,16 +235,11 @@ def scoped(case: Case, needs: Collection[Need], options: Options) -> Case | None
     open_needs = set(needs) - ({"expected"} if options.parity == "squad" else set())
     if case.reply.error or not all(_KNOWN[need](case) for need in open_needs & _KNOWN.keys()):
         return None
-    if lacking(needs, options):
+    if any(getattr(options, name) is None for need, name in _OF_RUN.items() if need in needs):
         return None
     rules = [rule for need, rule in _KEPT.items() if need in needs]
     kept = tuple(gold for gold in case.gold if all(rule(gold) for rule in rules))
     return case if len(kept) == len(case.gold) else replace(case, gold=kept)
-
-
-def lacking(needs: Collection[Need], options: Options) -> bool:
-    """Return whether a run has not what a metric needs: a judge, the corpus, the public registers."""
-    return any(getattr(options, name) is None for need, name in _OF_RUN.items() if need in needs)
 
 
 def is_wrong_file(passage: Passage, files: Collection[str]) -> bool | None:

@@ -82,9 +82,9 @@ def test_no_more_replies_are_in_memory_than_are_worked_on(oracle, tmp_path, monk
     for times in (15, 60):
         counts = []
 
-        def counting(self, scored, counts=counts, add=scoring.Measured.add):
+        def counting(self, times, told, counts=counts, add=scoring.Measured.add):
             counts.append(alive())
-            return add(self, scored)
+            return add(self, times, told)
 
         with monkeypatch.context() as patched:
             patched.setattr(scoring.Measured, "add", counting)
