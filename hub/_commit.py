@@ -20,6 +20,7 @@ from exhibit.schemas.models import BundleInfo
 from exhibit.schemas.secrets import scrubbed
 from exhibit.storage.bundle import sha256_of
 
+
 class ConflictError(HubError):
     """Others committed meanwhile, so nothing was published."""
 
