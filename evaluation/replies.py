@@ -22,6 +22,8 @@ from exhibit.evaluation.targets import Target
 from exhibit.schemas.errors import BundleError
 
 JOURNAL = "journal.jsonl"
+REPLY = TypeAdapter(Reply)
+"""Reads and writes replies."""
 _NOWHERE = -1
 """The place of a reply that is in no journal, as its question was refused."""
 
@@ -188,7 +190,7 @@ class Journal:
 
             def read(at: int) -> Reply:
                 file.seek(at)
-                reply = _REPLY.validate_python(self._row(file.readline())["reply"])
+                reply = REPLY.validate_python(self._row(file.readline())["reply"])
                 return replace(reply, passages=tuple(map(self._with_text, reply.passages)))
 
             yield read
@@ -211,7 +213,7 @@ class Journal:
                 at = file.tell()
                 if not self._texts:
                     reply = replace(reply, passages=tuple(replace(p, text="") if p.span else p for p in reply.passages))
-                told = {"error": reply.error, **_REPLY.dump_python(reply, exclude_defaults=True)}
+                told = {"error": reply.error, **REPLY.dump_python(reply, exclude_defaults=True)}
                 # ASCII: a lone surrogate from a damaged PDF cannot be written in UTF-8
                 row = json.dumps({"id": case.id, "question": case.question, "reply": told})
                 file.write(row.encode("ascii") + b"\n")
@@ -219,6 +221,3 @@ class Journal:
                 return at
 
             yield add
-
-
-_REPLY = TypeAdapter(Reply)
