@@ -23,8 +23,17 @@ from exhibit.evaluation.metrics import KS, Options, measure, metric_modules, nam
 from exhibit.evaluation.records import summary_json, write_evaltools, write_json
 from exhibit.evaluation.registers import Register, write_account
 from exhibit.evaluation.registers.client import Client
-from exhibit.evaluation.replies import Failures, ask, journal_of, outcomes, text_of, to_probe
-from exhibit.evaluation.scoring import Measured, Scoring, measure_rounds
+from exhibit.evaluation.scoring import (
+    Failures,
+    Measured,
+    Scoring,
+    ask,
+    journal_of,
+    measure_rounds,
+    outcomes,
+    text_of,
+    to_probe,
+)
 from exhibit.evaluation.settings import Settings, same_replies
 from exhibit.evaluation.statistics import Estimate, Table, Values, summarise, summarise_run
 from exhibit.evaluation.targets import Target, TargetOptions, open_target

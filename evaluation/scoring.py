@@ -1,4 +1,8 @@
-"""Scoring as replies are read from disk, a few cases at a time; neither they nor their replies are kept."""
+"""The replies to a dataset's questions, and what they score.
+
+They are asked for where they are not in the journal, and read back from there a few at a time; none is kept in memory:
+what a run holds of a reply is eight bytes, the place of its line.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +10,230 @@ import json
 import tempfile
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, NamedTuple
+
+from pydantic import TypeAdapter
 
 from exhibit.engine import track
 from exhibit.evaluation import records
-from exhibit.evaluation.cases import LABELS, Case, Chosen, choices_made, describe_choices
+from exhibit.evaluation.cases import LABELS, Case, Chosen, Passage, Reply, choices_made, describe_choices
 from exhibit.evaluation.datasets import Dataset
-from exhibit.evaluation.diagnostics import Evidence, confidence_of, describe, weighted_means
 from exhibit.evaluation.metrics import Options, measure, needing
 from exhibit.evaluation.metrics.drm import Mismatch, pooled, totals
 from exhibit.evaluation.ranking import Lines
-from exhibit.evaluation.replies import Failures
 from exhibit.evaluation.statistics import Column, Table, summarise
+from exhibit.evaluation.targets import Target
+from exhibit.evaluation.verdicts import Evidence, confidence_of, describe, weighted_means
 from exhibit.law.references import ReferenceCorpus, references
+from exhibit.schemas.errors import BundleError
 from exhibit.schemas.run import BREAKDOWN, CONFIDENCE, EVIDENCE, SUMMARY
+
+JOURNAL = "journal.jsonl"
+REPLY = TypeAdapter(Reply)
+"""Reads and writes replies."""
+_NOWHERE = -1
+"""The place of a reply that is in no journal, as its question was refused."""
+
+
+@dataclass(frozen=True)
+class Failures:
+    """How many questions got no reply, and what the first of those got instead."""
+
+    asked: int
+    failed: int
+    first: str = ""
+
+    @property
+    def share(self) -> float:
+        """The failed among those asked."""
+        return self.failed / self.asked if self.asked else 0.0
+
+    def __add__(self, other: Failures) -> Failures:
+        return Failures(self.asked + other.asked, self.failed + other.failed, self.first or other.first)
+
+
+def journal_of(place: Path, dataset: Dataset, target: Target, number: int = 0) -> Journal:
+    """Return the journal of the first time that the questions are asked, or of a later one."""
+    name = JOURNAL if number == 0 else JOURNAL.replace(".", f"-{number + 1}.")
+    return Journal(place / name, text_of(dataset, target), texts=not target.exact)
+
+
+def text_of(dataset: Dataset, target: Target) -> TextOf:
+    """Return what gives the text of a document: the target, where it has the texts at hand, else the corpus itself."""
+    kept: TextOf | None = getattr(target, "text", None)
+    if kept is not None:
+        return kept
+
+    def read(filename: str) -> str | None:
+        document = dataset.documents.get(filename)
+        return None if document is None else document.text
+
+    return read
+
+
+# ---------------------------------------------------------------- asking
+
+
+def outcomes(dataset: Dataset, journal: Journal) -> dict[Id, bool]:
+    """Return the ids of the questions that have a reply, and whether it is an error."""
+    return {kept.id: kept.failed for kept in journal.scan({case.id: case.question for case in dataset.cases})}
+
+
+def left_to_ask(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
+    """Return the cases without a reply, then those that failed; of a conversation with such a turn, all turns."""
+    waiting = [case for case in dataset.cases if failed.get(case.id, True)]
+    ids = {case.id for case in waiting}
+    sessions = {case.session for case in waiting if case.session is not None}
+    left = [case for case in dataset.cases if case.id in ids or case.session in sessions]
+    again = {case.session or case.id for case in left if failed.get(case.id)}
+    return sorted(left, key=lambda case: (case.session or case.id) in again)
+
+
+def to_probe(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
+    """Return the cases to try a target on where some are left to ask: those that never failed, where there are any."""
+    left = left_to_ask(dataset, failed)
+    good = [case for case in left if not failed.get(case.id)]
+    good = good or [case for case in dataset.cases if failed.get(case.id) is False]
+    return good or left if left else []
+
+
+def ask(place: Path, dataset: Dataset, target: Target, number: int = 0) -> Round:
+    """Ask what is not in the journal, or failed; return where the replies are."""
+    journal = journal_of(place, dataset, target, number)
+    questions = {case.id: case.question for case in dataset.cases}
+    places: dict[Id, int] = {}
+    failed: dict[Id, bool] = {}
+    for kept in journal.scan(questions):
+        places[kept.id], failed[kept.id] = kept.at, kept.failed
+    failed |= dict.fromkeys(dataset.refused, True)
+    left = [case for case in left_to_ask(dataset, failed) if case.id not in dataset.refused]
+    with journal.appending() as add:
+        asked = track(target.ask(dataset, left), total=len(left), label=f"{dataset.name}: ask", unit="question")
+        for position, reply in asked:
+            places[left[position].id] = add(left[position], reply)
+    return Round(dataset, journal, places, exact=target.exact)
+
+
+# ---------------------------------------------------------------- what came back
+
+
+class Round:
+    """The replies to all questions of a dataset, asked once: on disk, and read as often as they are wanted."""
+
+    def __init__(self, dataset: Dataset, journal: Journal, places: Mapping[Id, int], *, exact: bool) -> None:
+        """Know where each reply is; passages of a target that is not exact are looked for in the documents."""
+        self._dataset, self._journal, self._exact = dataset, journal, exact
+        self._places = array("q", (self._place(case, places) for case in dataset.cases))
+
+    def _place(self, case: Case, places: Mapping[Id, int]) -> int:
+        return _NOWHERE if case.id in self._dataset.refused else places[case.id]
+
+    def __iter__(self) -> Iterator[Case]:
+        """Yield the cases with their replies, in order; one at a time is read."""
+        with self._journal.reading() as read:
+            for case, at in zip(self._dataset.cases, self._places, strict=True):
+                if at == _NOWHERE:
+                    yield replace(case, reply=Reply(error=self._dataset.refused[case.id]))
+                else:
+                    reply = read(at)
+                    yield replace(case, reply=reply if self._exact else self._placed(case, reply))
+
+    def _placed(self, case: Case, reply: Reply) -> Reply:
+        """Return a reply whose passages have their place, as far as it can be told from their words."""
+        place = self._dataset.documents.place
+        return replace(reply, passages=tuple(place(passage, case.gold) for passage in reply.passages))
+
+
+Id = int | str
+TextOf = Callable[[str], str | None]
+"""The text of a document by the name of its file, None where there is none."""
+
+
+class Kept(NamedTuple):
+    """A reply in the journal: whose, where its line begins, and whether it is an error."""
+
+    id: Id
+    at: int
+    failed: bool
+
+
+class Journal:
+    """Append-only: one line a reply, written whole; a line that a kill cut short is as if it had not been."""
+
+    def __init__(self, path: Path, text_of: TextOf, *, texts: bool) -> None:
+        """Open a journal; without `texts` passages are kept by their place, and their words read from the documents."""
+        self._path, self._text_of, self._texts = path, text_of, texts
+
+    def scan(self, questions: Mapping[Id, str]) -> Iterator[Kept]:
+        """Yield the replies there are in order, the later of two counts; refuse those to other questions than these."""
+        if not self._path.is_file():
+            return
+        at = 0
+        with self._path.open("rb+") as file:
+            for line in iter(file.readline, b""):
+                if not line.endswith(b"\n"):
+                    file.truncate(at)
+                    return
+                row = self._row(line)
+                if questions.get(row["id"]) != row["question"]:
+                    raise BundleError(
+                        f"{self._path}: has a reply to {row['id']!r}, which this dataset does not ask so; "
+                        "it changed since: start a new run"
+                    )
+                yield Kept(row["id"], at, bool(row["reply"]["error"]))
+                at += len(line)
+
+    def _row(self, line: bytes) -> dict[str, Any]:
+        try:
+            row: dict[str, Any] = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise BundleError(f"{self._path}: damaged: {error}; start a new run") from error
+        return row
+
+    @contextmanager
+    def reading(self) -> Iterator[Callable[[int], Reply]]:
+        """Yield what returns the reply whose line begins at a place."""
+        with self._path.open("rb") as file:
+
+            def read(at: int) -> Reply:
+                file.seek(at)
+                reply = REPLY.validate_python(self._row(file.readline())["reply"])
+                return replace(reply, passages=tuple(map(self._with_text, reply.passages)))
+
+            yield read
+
+    def _with_text(self, passage: Passage) -> Passage:
+        if self._texts or passage.span is None or passage.text:
+            return passage
+        whole = self._text_of(passage.filename or "")
+        if whole is None:
+            raise BundleError(f"{self._path}: {passage.filename} is no longer in the corpus; start a new run")
+        return replace(passage, text=whole[passage.span.start : passage.span.end])
+
+    @contextmanager
+    def appending(self) -> Iterator[Callable[[Case, Reply], int]]:
+        """Yield what adds a reply and returns where its line begins; it is on disk before the next is asked for."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("ab") as file:
+
+            def add(case: Case, reply: Reply) -> int:
+                at = file.tell()
+                if not self._texts:
+                    reply = replace(reply, passages=tuple(replace(p, text="") if p.span else p for p in reply.passages))
+                told = {"error": reply.error, **REPLY.dump_python(reply, exclude_defaults=True)}
+                # ASCII: a lone surrogate from a damaged PDF cannot be written in UTF-8
+                row = json.dumps({"id": case.id, "question": case.question, "reply": told})
+                file.write(row.encode("ascii") + b"\n")
+                file.flush()
+                return at
+
+            yield add
+
 
 BATCH = 64
 """Cases that are scored at once."""

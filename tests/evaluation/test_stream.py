@@ -14,8 +14,7 @@ from exhibit.evaluation.cases import Case, Passage, Reply
 from exhibit.evaluation.documents import Documents
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.records import read_tables
-from exhibit.evaluation.replies import Journal
-from exhibit.evaluation.scoring import BATCH
+from exhibit.evaluation.scoring import BATCH, Journal
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.statistics import Column, summarise_run
 from tests.rag.bundles import contract, rows_of, write_bundle

@@ -11,7 +11,7 @@ import evaluate_rag
 from exhibit.evaluation.cases import Turn
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.metrics import Options, measure
-from exhibit.evaluation.replies import ask
+from exhibit.evaluation.scoring import ask
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.exchanges import Deadline

@@ -10,7 +10,7 @@ from typing import cast
 from exhibit.evaluation.cases import Case, GoldPassage, Reply, Values
 from exhibit.evaluation.metrics import Options, Parity, measure, needing
 from exhibit.evaluation.records import read_tables
-from exhibit.evaluation.replies import REPLY
+from exhibit.evaluation.scoring import REPLY
 from exhibit.evaluation.statistics import Table
 from exhibit.evidence import Document, Span, fold
 from exhibit.schemas import IMPOSSIBLE_ANSWER, review
