@@ -142,7 +142,7 @@ def ingest_copies(
     config = Config.preset("sac-multilayer", embedder="hashing:8", lexicon=True)
     embedder = Embedder(asked)
     index = Index(folder / "index", config, embedder=embedder.name, dimensions=embedder.dimensions)
-    summarise = open_summariser(config, cache=folder)
+    summarise = open_summariser(config)
     report = ingest_module.ingest(paths, index, config, engine=Copies(read), embedder=embedder, summarise=summarise)
     assert report.documents == count and not report.set_aside
     index.close()
