@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pydantic import TypeAdapter
+
 from exhibit.engine import track
 from exhibit.evaluation.cases import Case, Passage, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import Target
-from exhibit.evidence import Span
 from exhibit.schemas.errors import BundleError
 
 JOURNAL = "journal.jsonl"
@@ -187,19 +188,18 @@ class Journal:
 
             def read(at: int) -> Reply:
                 file.seek(at)
-                told = _tuples(self._row(file.readline())["reply"])
-                return Reply(**{**told, "passages": tuple(self._passage(_tuples(one)) for one in told["passages"])})
+                reply = _REPLY.validate_python(self._row(file.readline())["reply"])
+                return replace(reply, passages=tuple(map(self._with_text, reply.passages)))
 
             yield read
 
-    def _passage(self, told: dict[str, Any]) -> Passage:
-        span = Span(*told.pop("span")) if told.get("span") else None
-        if "text" not in told:
-            whole = self._text_of(told["filename"])
-            if whole is None or span is None:
-                raise BundleError(f"{self._path}: {told['filename']} is no longer in the corpus; start a new run")
-            told["text"] = whole[span.start : span.end]
-        return Passage(**{**told, "span": span})
+    def _with_text(self, passage: Passage) -> Passage:
+        if self._texts or passage.span is None or passage.text:
+            return passage
+        whole = self._text_of(passage.filename or "")
+        if whole is None:
+            raise BundleError(f"{self._path}: {passage.filename} is no longer in the corpus; start a new run")
+        return replace(passage, text=whole[passage.span.start : passage.span.end])
 
     @contextmanager
     def appending(self) -> Iterator[Callable[[Case, Reply], int]]:
@@ -209,7 +209,9 @@ class Journal:
 
             def add(case: Case, reply: Reply) -> int:
                 at = file.tell()
-                told = {**vars(reply), "passages": [self._told(passage) for passage in reply.passages]}
+                if not self._texts:
+                    reply = replace(reply, passages=tuple(replace(p, text="") if p.span else p for p in reply.passages))
+                told = {"error": reply.error, **_REPLY.dump_python(reply, exclude_defaults=True)}
                 # ASCII: a lone surrogate from a damaged PDF cannot be written in UTF-8
                 row = json.dumps({"id": case.id, "question": case.question, "reply": told})
                 file.write(row.encode("ascii") + b"\n")
@@ -218,13 +220,5 @@ class Journal:
 
             yield add
 
-    def _told(self, passage: Passage) -> dict[str, Any]:
-        told = {name: value for name, value in vars(passage).items() if value is not None and value != ()}
-        if passage.span and not self._texts:
-            del told["text"]
-        return {"filename": None, **told}
 
-
-def _tuples(told: dict[str, Any]) -> dict[str, Any]:
-    """Return fields as they were before JSON made lists of tuples."""
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}
+_REPLY = TypeAdapter(Reply)

@@ -1,7 +1,7 @@
 """Metrics: one file each; its name, a name it yields, or that name without its `@k` is its name on the command line.
 
 A metric is a module with `NAMES`, what it yields with the default options; `ABOUT`, an `About` for each of them without
-its `@k`, which ours read from the TOML file beside them; and `measure(cases, options)`, which is given the cases that
+its `@k`, which ours have in the TOML file beside them; and `measure(cases, options)`, which is given the cases that
 have what the `About` needs, with the gold it may use (`scoped`), and whose keyword-only arguments are its parameters:
 `--metrics 'ndcg(cutoff=20)'`.
 Of several names, `HEADLINE` is the one that stands for all; without it, the first. One that needs a judge or the corpus
@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, cast, get_args
 
 from pydantic import Field, TypeAdapter
@@ -113,11 +114,6 @@ class About:
 
 
 _ABOUTS = TypeAdapter(dict[str, About])
-
-
-def read_about(module: str) -> dict[str, About]:
-    """Return what the TOML file beside a metric says of it: `read_about(__file__)` of ndcg.py reads ndcg.toml."""
-    return _ABOUTS.validate_python(read_beside(module))
 
 
 Cutoff = Annotated[int, Field(ge=1)]
@@ -272,10 +268,9 @@ def _says_something(passage: Passage) -> bool:
 class MetricModule(Protocol):
     """A module in `evaluation/metrics/`."""
 
+    __file__: str
     NAMES: tuple[str, ...]
     """What it yields with the default options."""
-    ABOUT: Mapping[str, About]
-    """What each of them is, under its name without `@k`."""
 
     def measure(self, cases: Sequence[Case], options: Options, **parameters: Any) -> dict[str, Values]:
         """Return one value a case under each name, in order; None where it does not apply."""
@@ -300,9 +295,13 @@ def about(name: str) -> About:
 
 @cache
 def _described() -> dict[str, About]:
-    return {
-        family: told for module in metric_modules().values() for family, told in getattr(module, "ABOUT", {}).items()
-    }
+    return {family: told for module in metric_modules().values() for family, told in abouts_of(module).items()}
+
+
+def abouts_of(module: MetricModule) -> Mapping[str, About]:
+    """Return what a metric's `ABOUT`, or the TOML file beside it, says of each of its names."""
+    there = Path(module.__file__).with_suffix(".toml").is_file()
+    return getattr(module, "ABOUT", None) or (_ABOUTS.validate_python(read_beside(module.__file__)) if there else {})
 
 
 def needing(names: Iterable[str], need: str) -> list[str]:
