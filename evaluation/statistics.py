@@ -349,11 +349,11 @@ def _draw(stratum: _Stratum, number: int) -> Floats:
     return np.concatenate(means)
 
 
-def _by_document(stratum: _Stratum) -> tuple[Floats, npt.NDArray[np.int64]]:
+def _by_document(stratum: _Stratum) -> tuple[Floats, Floats]:
     """Return the sum and the number of each document's values."""
     # in the order of their names, so that the order of the rows does not matter
     _, owner = np.unique(stratum.documents, return_inverse=True)
-    return np.bincount(owner, stratum.values), np.bincount(owner)
+    return np.bincount(owner, stratum.values).astype(float), np.bincount(owner).astype(float)
 
 
 class Column(Sequence[float | None]):
