@@ -9,7 +9,7 @@ from typing import Literal
 
 from exhibit.converters._cpr.headings import Heading
 from exhibit.converters._cpr.layout import Layout, Library, splits
-from exhibit.converters._cpr.names import Citation, Court, read_citation, read_name, unknown_courts
+from exhibit.converters._cpr.names import Citation, names_court, read_citation, read_name, strange_courts
 from exhibit.converters._cpr.sources import CPR, GUIDE, PD, Source, reference_of
 from exhibit.law.names import plain
 
@@ -105,9 +105,9 @@ class Corpus:
 
     def resolve(self, citation: Citation, row: Row) -> Resolution:
         """Return the one document, and the section, that a citation can mean; never the likeliest of several."""
-        strange = next(unknown_courts(citation.document, self.library.courts, guides_only=True), "")
+        strange = strange_courts(citation.document, self.library.courts, guides_only=True)
         if strange and not any(self.library.documents(citation.document)):
-            return Resolution(None, "unresolved", f"names no document of the corpus: {strange} is not in it")
+            return Resolution(None, "unresolved", f"names no document of the corpus: {strange[0]} is not in it")
         candidates = list(self._candidates(citation, row))
         likely = self._best(candidates)
         if not likely:
@@ -229,17 +229,15 @@ class Corpus:
     def _court_evidence(self, source: Source, row: Row) -> float:
         if source.kind != GUIDE:
             return 0.0
-        courts: list[Court] = next((courts for guide, courts in self.library.guides if guide is source), [])
-        named = (row.source_type, *row.fields)
-        if any(court.named_in(text) for text in named for court in courts):
+        courts = next((courts for guide, courts in self.library.guides if guide is source), {})
+        named = "\n".join((row.source_type, *row.fields))
+        if names_court(named, courts):
             return _COURT
-        if any(court.named_in(row.prose) for court in courts):
+        if names_court(row.prose, courts):
             return _SPOKEN
-        if any(True for text in named for _ in unknown_courts(text, self.library.courts, guides_only=False)):
-            return _FOREIGN
-        if any(True for _ in unknown_courts(row.prose, self.library.courts, guides_only=True)):
-            return _FOREIGN
-        return 0.0
+        known = self.library.courts
+        foreign = strange_courts(named, known, guides_only=False) or strange_courts(row.prose, known, guides_only=True)
+        return _FOREIGN if foreign else 0.0
 
     def _paged(self, source: Source, heading: Heading | None, citation: Citation) -> float:
         """What the page says: it may be counted in the file or be the printed one, and it is often a little off."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from exhibit.converters._cpr.headings import Heading, SourceLine, find_headings, lines_of, whole_lines
-from exhibit.converters._cpr.names import Court, Name, guide_courts, likeness, read_name
+from exhibit.converters._cpr.names import Name, guide_courts, likeness, names_court, read_name
 from exhibit.converters._cpr.sources import GUIDE, Source, reference_of
 from exhibit.engine import guarded
 from exhibit.engine.limits import reading
@@ -191,15 +191,15 @@ class Library:
         return [layout.fault for layout in self._layouts.values() if layout.fault]
 
     @cached_property
-    def guides(self) -> list[tuple[Source, list[Court]]]:
-        """The court guides, each with its courts."""
+    def guides(self) -> list[tuple[Source, dict[str, set[str]]]]:
+        """The court guides, each with its courts and their initials."""
         guides = [source for source in self.sources if source.kind == GUIDE]
         return [(source, guide_courts((*source.names, self.layout(source).first_page))) for source in guides]
 
     @cached_property
-    def courts(self) -> list[Court]:
+    def courts(self) -> dict[str, set[str]]:
         """The courts that have a guide here."""
-        return [court for _, courts in self.guides for court in courts]
+        return {court: short for _, courts in self.guides for court, short in courts.items()}
 
     def documents(self, name: str) -> Iterator[tuple[Literal["exact", "normalised"], Source]]:
         """Yield the documents of a name, by the surest of three rules: the name, its number, its court."""
@@ -225,7 +225,7 @@ class Library:
         """`Commercial Court Guide`: the guide of that court, whatever stands around it in the file's name."""
         if not re.search(r"\bguide(?: \d{4})?$", plain(name)):
             return []
-        return [source for source, courts in self.guides if any(court.named_in(name) for court in courts)]
+        return [source for source, courts in self.guides if names_court(name, courts)]
 
     def headings(self, source: Source, text: str) -> Iterator[tuple[Heading | None, float, bool]]:
         """Yield headings that a text can mean, how alike they are, and whether a heading above it agrees, too."""

@@ -164,12 +164,12 @@ class Store:
         if len(present) < len(keys):
             return None
         # looked at before anything can change the index, so that nothing need be copied
-        return _products(np.ascontiguousarray(queries, dtype=np.float32), kinds.view_of(self._index, rows))
+        return _products(np.ascontiguousarray(queries, dtype=np.float32), kinds.vectors_of(self._index, rows))
 
     def vectors(self, keys: Sequence[int] | Keys) -> Vectors:
         """Return the rows under these keys, in their order; keys that are not there are left out."""
         _, rows = self._rows_of(np.asarray(keys, dtype=np.int64))
-        return kinds.vectors_of(self._index, rows)
+        return np.array(kinds.vectors_of(self._index, rows))
 
     def save(self) -> None:
         """Shape the index as its kind should be for so many rows, and write it, by rename."""
@@ -177,7 +177,8 @@ class Store:
             self._write(partial)
 
     def _write(self, partial: Path) -> None:
-        if self._rows is not None and self._write_rows(self._rows, partial):
+        if self._rows is not None:
+            self._write_rows(self._rows, partial)
             return
         self._own()
         self._index = kinds.shaped(self._index, self._kind)
@@ -190,17 +191,15 @@ class Store:
         if self._rows is not None:
             self._rows.remove()
 
-    def _write_rows(self, rows: Rows, partial: Path) -> bool:
-        """Write what was added without an index in memory where the kind needs none; return whether that was done."""
+    def _write_rows(self, rows: Rows, partial: Path) -> None:
+        """Write what was added, without an index in memory where the kind needs none."""
         wanted = self._kind.suiting(len(rows))
         if wanted.name == "flat":
-            if not rows.write(partial):
-                return False  # a FAISS that writes its files in another way: let it do so
+            rows.write(partial)
         else:
             faiss.write_index(kinds.build(wanted, rows.keys, rows.vectors()), str(partial))
         self._written, self._rows = len(rows), None
         rows.remove()
-        return True
 
     def _own(self) -> None:
         """Read the file as a whole before it is changed: FAISS ends the process when a mapped index grows."""
@@ -240,7 +239,7 @@ class Store:
         present, rows = self._rows_of(wanted)
         if not len(present):
             return nothing(len(queries), k)
-        cosines = _products(queries, kinds.view_of(self._index, rows))
+        cosines = _products(queries, kinds.vectors_of(self._index, rows))
         return ranked(cosines, np.broadcast_to(present, cosines.shape), k)
 
 
