@@ -29,7 +29,6 @@ from exhibit.evaluation.ranking import Lines
 from exhibit.evaluation.statistics import Column, Table, summarise
 from exhibit.evaluation.targets import Target
 from exhibit.evaluation.verdicts import Evidence, confidence_of, describe, weighted_means
-from exhibit.law.references import ReferenceCorpus, references
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.run import BREAKDOWN, CONFIDENCE, EVIDENCE, SUMMARY
 
@@ -356,25 +355,11 @@ class Measured:
         records.write_json(self._place / SUMMARY, records.summary_json(means))
 
 
-def measure_rounds(
-    place: Path,
-    dataset: Dataset,
-    rounds: Sequence[Iterable[Case]],
-    scoring: Scoring,
-    *,
-    corpus: Callable[[], ReferenceCorpus | None],
-) -> Measured:
-    """Score the replies; `corpus` is called when an answer cites the law."""
+def measure_rounds(place: Path, dataset: Dataset, rounds: Sequence[Iterable[Case]], scoring: Scoring) -> Measured:
+    """Score the replies."""
     measured = Measured(place, dataset, len(rounds))
     size = BATCH if scoring.options.judge is None else JUDGED
     total = -(-len(dataset.cases) // size)
     for times in track(batches_of(rounds, size=size), total=total, label=f"{dataset.name}: score", unit="part"):
-        if scoring.options.corpus is None and any(_refers(case) for cases in times for case in cases):
-            scoring = replace(scoring, options=replace(scoring.options, corpus=corpus()))
         measured.add(times, scoring)
     return measured
-
-
-def _refers(case: Case) -> bool:
-    """Return whether an answer refers to the law."""
-    return bool(references(case.reply.answer or "", context=case.question))

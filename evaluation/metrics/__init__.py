@@ -28,7 +28,7 @@ from exhibit.evaluation.metrics._requests import Request, checked, parse_request
 from exhibit.evaluation.metrics._requests import named as named
 from exhibit.evaluation.metrics._requests import parameters_of as parameters_of
 from exhibit.evaluation.metrics._requests import split_requests as split_requests
-from exhibit.law.references import Reference, ReferenceCorpus
+from exhibit.law.references import Reference
 from exhibit.models.llms import LLM
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import read_beside
@@ -125,6 +125,13 @@ Parity = Literal["", "legalbenchrag", "seed", "squad"]
 """Whose reading of a metric is kept where it differs from ours."""
 
 
+class Citable(Protocol):
+    """What references are looked up in, such as `law.references.ReferenceCorpus`."""
+
+    def contains(self, reference: Reference, /) -> bool:
+        """Return whether a reference occurs there."""
+
+
 class Registers(Protocol):
     """Who knows which references exist, such as `evaluation.registers.Register`."""
 
@@ -139,7 +146,7 @@ class Options:
     ks: tuple[int, ...] = KS
     k: int = K
     parity: Parity = ""
-    corpus: ReferenceCorpus | None = None
+    corpus: Citable | None = None
     """Where `references_exist` looks references up."""
     officials: Registers | None = None
     """The public registers, which `references_official` asks."""
