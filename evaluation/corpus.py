@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
@@ -103,16 +103,6 @@ def check_questions(
     refused: dict[int | str, str] = {}
     lost: dict[str, dict[str, set[int | str]]] = {}
 
-    def why(name: str) -> str:
-        if name in files.changed and not allow_changed:
-            return _CHANGED
-        if name in here or not bundle.files:
-            return ""
-        if name in files.closed:
-            return "not to be opened by this user"
-        by_type = name in bundle.files and name not in files.stray
-        return "left out by their type (--file-type)" if by_type else "not in corpus/"
-
     def length(name: str) -> int | None:
         if name not in lengths and (document := documents.get(name)):
             lengths[name] = len(document.text)
@@ -120,18 +110,34 @@ def check_questions(
 
     for case in cases:
         for name in sorted({one for one in (*(gold.filename for gold in case.gold), case.filename) if one}):
-            if reason := why(name):
+            if reason := _unusable(name, bundle, files, here, allow_changed):
                 told = reason if reason == _CHANGED else f"{reason}, so no system can find it there"
                 refused.setdefault(case.id, f"{name}: {told}")
                 lost.setdefault(reason, {}).setdefault(name, set()).add(case.id)
-        for gold in case.gold if case.id not in refused else ():
-            last = max((span.end for place in gold.places for span in place), default=0)
-            long = length(gold.filename) if last and gold.filename else None
-            if long is not None and last > long:
-                refused[case.id] = (
-                    f"{gold.filename}: gold up to character {last} of a document of {long}; convert it again"
-                )
+        if case.id not in refused and (told := next(_beyond(case, length), "")):
+            refused[case.id] = told
     return Soundness(refused, tuple(_warnings(bundle, files, len(cases), refused, lost, allow_changed)))
+
+
+def _unusable(name: str, bundle: Bundle, files: CorpusFiles, here: Collection[str], allow_changed: bool) -> str:
+    """Return why no question can be scored on a document; empty where one can."""
+    if name in files.changed and not allow_changed:
+        return _CHANGED
+    if name in here or not bundle.files:
+        return ""
+    if name in files.closed:
+        return "not to be opened by this user"
+    by_type = name in bundle.files and name not in files.stray
+    return "left out by their type (--file-type)" if by_type else "not in corpus/"
+
+
+def _beyond(case: Case, length: Callable[[str], int | None]) -> Iterator[str]:
+    """Yield what gold lies beyond the end of its document."""
+    for gold in case.gold:
+        last = max((span.end for place in gold.places for span in place), default=0)
+        long = length(gold.filename) if last and gold.filename else None
+        if long is not None and last > long:
+            yield f"{gold.filename}: gold up to character {last} of a document of {long}; convert it again"
 
 
 def _warnings(

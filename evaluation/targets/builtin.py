@@ -55,8 +55,6 @@ def _check(options: TargetOptions) -> None:
     wanted |= {} if options.embedder else {"embedder": config.embedder}
     wanted |= {} if options.llm or config.llm == "none" else {"llm": config.llm}
     problems = []
-    if options.skip_ingestion and options.force_ingestion:
-        problems.append("--skip-ingestion and --force-ingestion contradict each other")
     for kind, name in wanted.items():
         try:
             load_plugin(PLUGINS[kind], name)
@@ -100,11 +98,9 @@ class Builtin:
             return self._ingest(dataset, folder)
 
     def _ingest(self, dataset: Dataset, folder: Path) -> Ingestion:
-        if self._options.force_ingestion or not (folder / MANIFEST).is_file():
-            if self._options.skip_ingestion:
-                raise BundleError(
-                    f"{folder}: no index of {dataset.name} with these settings; leave out --skip-ingestion"
-                )
+        if self._options.ingest == "fresh" or not (folder / MANIFEST).is_file():
+            if self._options.ingest == "never":
+                raise BundleError(f"{folder}: no index of {dataset.name} with these settings; leave out --ingest never")
             return self._build(dataset, folder)
         self._pipeline.open(folder)
         return _told(folder, dataset, self._options.config)
