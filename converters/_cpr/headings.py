@@ -45,8 +45,6 @@ class Heading:
     last_page: int = 0
 
 
-_MOST_LINES = 4
-"""A heading's lines: the longest of the five court guides takes four."""
 _LONGEST = 150  # characters: what is longer is a sentence
 _LISTED = re.compile(r"[\s.…]\d{1,3}$|[.…]{4}$")
 _LEADERS = re.compile(r"(?<![\s.…])[\s.…]*+\d{0,3}$")
@@ -154,16 +152,3 @@ def _heading(text: str, section: Section, lines: Sequence[SourceLine], starts: S
     titled = section.heading != section.label or section.kind != "section"
     name = read_name(FOOTNOTE.sub("", " ".join(text[start:end].split())) if titled else section.label, loose=False)
     return Heading(start, end, name, section.level, titled, first.page, max(end, last.end), max(first.page, last.page))
-
-
-def whole_lines(
-    lines: Sequence[SourceLine], wanted: str, index: Mapping[str, Sequence[int]]
-) -> Iterator[tuple[int, int]]:
-    """Yield where one to four whole lines are these letters: the first line's place, and how many; by an index."""
-    for length in range(1, len(wanted) + 1):
-        for at in index.get(wanted[:length], ()):
-            text = ""
-            for count, line in enumerate(lines[at : at + _MOST_LINES], 1):
-                text += letters(line.text)
-                if text == wanted:
-                    yield at, count

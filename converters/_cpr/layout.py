@@ -7,10 +7,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import Literal
 
-from exhibit.converters._cpr.headings import Heading, SourceLine, find_headings, lines_of, whole_lines
+from exhibit.converters._cpr.headings import Heading, SourceLine, find_headings, lines_of
 from exhibit.converters._cpr.names import Name, guide_courts, likeness, names_court, read_name
 from exhibit.converters._cpr.sources import GUIDE, Source, reference_of
 from exhibit.engine import guarded
@@ -43,33 +44,29 @@ class Layout:
 
     def alike(self, name: Name) -> Iterator[tuple[Heading, float]]:
         """Yield the headings that a name can mean, with their likeness, in the text's order."""
-        keys = [f"={letters(name.text)}", f"#{name.number}"] if name.number else [f"={letters(name.text)}"]
-        if not name.number:
-            keys += [word[:_STEM] for word in name.words]
-        for at in sorted({at for key in keys for at in self._index.get(key, ())}):
-            like = likeness(name, self.headings[at].name)
+        for heading in self.headings:
+            other = heading.name
+            same = name.number == other.number if name.number else not name.stems.isdisjoint(other.stems)
+            like = likeness(name, other) if same or letters(name.text) == letters(other.text) else 0.0
             if like:
-                yield self.headings[at], like
-
-    @cached_property
-    def _index(self) -> dict[str, list[int]]:
-        """Headings by their letters, by their number, and by how their words begin."""
-        index: dict[str, list[int]] = defaultdict(list)
-        for at, heading in enumerate(self.headings):
-            name = heading.name
-            for key in {f"={letters(name.text)}", f"#{name.number}", *(word[:_STEM] for word in name.words)}:
-                index[key].append(at)
-        return index
+                yield heading, like
 
     def titled(self, title: str) -> Iterator[Heading]:
         """Yield places where a title stands as whole lines, though no number, contents or bookmark tells of it."""
+        text, places = self._letters
         wanted = letters(title)
-        for index, count in whole_lines(self.lines, wanted, self._line_index):
-            first, last = self.lines[index], self.lines[index + count - 1]
-            words = " ".join(line.text for line in self.lines[index : index + count])
+        at = text.find(wanted)
+        while wanted and at >= 0:
+            first, end = places.get(at), places.get(at + len(wanted))
+            at = text.find(wanted, at + 1)
+            if first is None or end is None or end - first > _MOST_LINES:
+                continue
+            lines = self.lines[first:end]
+            words = " ".join(line.text for line in lines)
             if words[0].islower() or words[-1] in ".,;:":
                 continue  # the end of a sentence, or a piece of a list
-            yield self._section_at(Heading(first.start, last.end, read_name(words, loose=False), 0, page=first.page))
+            name = read_name(words, loose=False)
+            yield self._section_at(Heading(lines[0].start, lines[-1].end, name, 0, page=lines[0].page))
 
     def _section_at(self, heading: Heading) -> Heading:
         """Return a heading that is none of these with its section: up to the next that is not below the one above."""
@@ -81,19 +78,17 @@ class Layout:
         return replace(heading, until=max(heading.end, last.end), last_page=max(heading.page, last.page))
 
     @cached_property
-    def _line_index(self) -> dict[str, list[int]]:
-        index: dict[str, list[int]] = defaultdict(list)
-        for at, line in enumerate(self.lines):
-            if len(line.text) <= _LONGEST_TITLE:
-                index[letters(line.text)].append(at)
-        return index
+    def _letters(self) -> tuple[str, dict[int, int]]:
+        """The letters of all lines, and which line begins at which of them."""
+        written = [letters(line.text) for line in self.lines]
+        starts = accumulate(map(len, written), initial=0)
+        return "".join(written), {start: line for line, start in enumerate(starts)}
 
 
 _CHAPTER = 3.0
 """How high a title stands that the outline has beside numbered chapters."""
-_STEM = 3
-"""Letters: a slip of the pen is seldom in the first three of every word of a title."""
-_LONGEST_TITLE = 200  # characters: titles of two lines included
+_MOST_LINES = 4
+"""A heading's lines: the longest of the five court guides takes four."""
 _SHORT = 50_000
 """Characters of a text that is here already: even one made of nothing but headings takes a fifth of a second."""
 
