@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, Field, StrictBool, StrictInt, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, StrictBool, StrictInt, TypeAdapter, ValidationError
 
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.layout import CARD as CARD
@@ -18,7 +18,7 @@ from exhibit.schemas.layout import INFO as INFO
 from exhibit.schemas.layout import ORIGIN as ORIGIN
 from exhibit.schemas.layout import PARTIAL as PARTIAL
 from exhibit.schemas.layout import TRAIN as TRAIN
-from exhibit.schemas.models import BundleInfo, Gold, NonBlank, Row
+from exhibit.schemas.models import BundleInfo, Gold, Row
 from exhibit.schemas.parsing import faults_in, parse_json
 
 # ---------------------------------------------------------------- writing
@@ -56,11 +56,21 @@ def write_info(info: BundleInfo, path: Path) -> None:
 # ---------------------------------------------------------------- reading
 
 
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("a non-empty string is required")
+    return text
+
+
+# not a pattern: pydantic's take no lone surrogate, which damaged PDFs hold
+Words = Annotated[str, AfterValidator(_not_blank)]
+
+
 @dataclass(frozen=True)
 class LooseContext:
     """A gold passage as the evaluator sees it; a plain-string context has no file name."""
 
-    filename: Annotated[str, Field(min_length=1)] | None
+    filename: Words | None
     text: str | None = None
 
 
@@ -89,8 +99,8 @@ class LooseRow(BaseModel):
 
     id: StrictInt | str | None = None
     query_id: StrictInt | str | None = None
-    question: NonBlank
-    answer: NonBlank
+    question: Words
+    answer: Words
     is_impossible: StrictBool = False
     contexts: Annotated[list[LooseContext], BeforeValidator(_objects)] = []
 

@@ -28,7 +28,7 @@ from exhibit.evaluation.metrics._requests import Request, checked, parse_request
 from exhibit.evaluation.metrics._requests import named as named
 from exhibit.evaluation.metrics._requests import parameters_of as parameters_of
 from exhibit.evaluation.metrics._requests import split_requests as split_requests
-from exhibit.law.references import Reference, ReferenceCorpus
+from exhibit.law.references import Reference
 from exhibit.models.llms import LLM
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import read_beside
@@ -125,6 +125,13 @@ Parity = Literal["", "legalbenchrag", "seed", "squad"]
 """Whose reading of a metric is kept where it differs from ours."""
 
 
+class Citable(Protocol):
+    """What references are looked up in, such as `law.references.ReferenceCorpus`."""
+
+    def contains(self, reference: Reference, /) -> bool:
+        """Return whether a reference occurs there."""
+
+
 class Registers(Protocol):
     """Who knows which references exist, such as `evaluation.registers.Register`."""
 
@@ -139,7 +146,7 @@ class Options:
     ks: tuple[int, ...] = KS
     k: int = K
     parity: Parity = ""
-    corpus: ReferenceCorpus | None = None
+    corpus: Citable | None = None
     """Where `references_exist` looks references up."""
     officials: Registers | None = None
     """The public registers, which `references_official` asks."""
@@ -235,16 +242,11 @@ def scoped(case: Case, needs: Collection[Need], options: Options) -> Case | None
     open_needs = set(needs) - ({"expected"} if options.parity == "squad" else set())
     if case.reply.error or not all(_KNOWN[need](case) for need in open_needs & _KNOWN.keys()):
         return None
-    if lacking(needs, options):
+    if any(getattr(options, name) is None for need, name in _OF_RUN.items() if need in needs):
         return None
     rules = [rule for need, rule in _KEPT.items() if need in needs]
     kept = tuple(gold for gold in case.gold if all(rule(gold) for rule in rules))
     return case if len(kept) == len(case.gold) else replace(case, gold=kept)
-
-
-def lacking(needs: Collection[Need], options: Options) -> bool:
-    """Return whether a run has not what a metric needs: a judge, the corpus, the public registers."""
-    return any(getattr(options, name) is None for need, name in _OF_RUN.items() if need in needs)
 
 
 def is_wrong_file(passage: Passage, files: Collection[str]) -> bool | None:
