@@ -53,6 +53,11 @@ class Name:
         words = tuple(plain(self.title).split())
         return tuple(word for word in words if word not in _SMALL) or words
 
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """How its words begin: a slip of the pen is seldom in the first three letters of every word of a title."""
+        return frozenset(word[:3] for word in self.words)
+
 
 @cache
 def read_name(text: str, *, loose: bool = True) -> Name:

@@ -16,8 +16,8 @@ import numpy as np
 
 from exhibit.models.protocols import Vectors
 from exhibit.rag.protocols import Keys
-from exhibit.rag.stores import Seen, check_rows, nothing, ranked
 from exhibit.rag.stores import _faiss as kinds
+from exhibit.rag.stores import check_rows, nothing, ranked
 from exhibit.rag.stores._faiss import Rows, rows_path
 from exhibit.schemas.errors import BundleError
 from exhibit.storage.place import whole
@@ -40,12 +40,12 @@ def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> S
     return Store(folder / f"{name}.faiss", dimensions, kinds.Kind.parse(argument))
 
 
-def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys: Keys) -> Seen | Store:
+def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys: Keys) -> Store:
     """Open a layer's vectors that another process is writing: those of the first keys, which are there already."""
     path = folder / f"{name}.faiss"
     if path.is_file():  # the last one was written
         return Store(path, dimensions, kinds.Kind.parse(argument))
-    return Seen(keys, np.memmap(rows_path(path), "<f4", "r", shape=(len(keys), dimensions)))
+    return Store.holding(keys, np.memmap(rows_path(path), "<f4", "r", shape=(len(keys), dimensions)))
 
 
 class Store:
@@ -69,6 +69,13 @@ class Store:
             self._opened = self._open()
         else:
             self._rows = Rows(rows_path(path), dimensions)
+
+    @classmethod
+    def holding(cls, keys: Keys, vectors: Vectors) -> Store:
+        """Return a store of rows in memory, which no file has."""
+        store = cls(Path("memory"), vectors.shape[1])
+        store._opened, store._rows = kinds.build(kinds.Kind(), keys, vectors), None
+        return store
 
     @property
     def _index(self) -> faiss.IndexIDMap2:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exhibit.converters._cpr.headings import Heading, find_headings, lines_of
+from exhibit.converters._cpr.layout import Heading, find_headings, lines_of
 from exhibit.converters._cpr.names import guide_courts, likeness, names_court, read_name, strange_courts
 from exhibit.evidence import Document, Span
 from exhibit.evidence.document import Page
