@@ -108,7 +108,7 @@ def make(sources: Sequence[Source], *, count: int, chance: random.Random) -> Ite
 def _row(source: Source, chance: random.Random) -> Row:
     """Return what a row may say of the court: in one field, in another, or nothing."""
     courts = guide_courts(source.names)
-    name = " ".join(courts[0].words).title() + " Court" if courts else ""
+    name = f"{next(iter(courts)).title()} Court" if courts else ""
     return chance.choice([Row(name), Row("Court Guide", (name,)), Row()])
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from exhibit.converters._benchmark import Item, Tally
 from exhibit.engine import guarded
@@ -283,16 +283,14 @@ def _numbered(rows: list[Any]) -> Iterator[Record]:
         yield Record(index, f"row {index + 1}", cells)
 
 
-_ROWS = 1024
-"""Rows that are decoded at once: of contracts of 50 KB each, 50 MB."""
-_LEAST_ROW, _LEAST_VALUE = 184, 8
-"""Bytes of a row and of each value in it, at the least: a dictionary of up to five columns; a reference to None."""
+_ROWS = 64
+"""Rows that are decoded at once: few, as memory that ends while Arrow makes objects of them ends the process."""
 _MOST_VALUE = 256
 """Bytes of a value at the most, text apart: a dictionary within a list; a decimal number among columns takes 150."""
 _WIDEST = 4
 """Bytes of memory for a byte of text: one rare character makes all characters of its text as wide as itself."""
-_STEP = 1 << 20
-"""Bytes that Python takes from the system at a time: two of them stay free, and no part is made smaller than one."""
+_SPARE = 2 << 20
+"""Bytes that stay free: Python takes a megabyte from the system at a time."""
 
 
 def read_parquet(path: Path) -> list[Any]:
@@ -305,16 +303,13 @@ def read_parquet(path: Path) -> list[Any]:
     rows: list[Any] = []
     try:
         with reading(str(path), path.stat().st_size), pyarrow.OSFile(str(path)) as file:
-            room, taken = memory_left(), 0
             # no reading ahead, no threads: a reader waits for ever for one of them that finds no memory left for itself
             table = parquet.ParquetFile(file, pre_buffer=False)
-            _refuse(_said(table.metadata), room)
             for batch in table.iter_batches(batch_size=_ROWS, use_threads=False):
-                # by this count, too: what a worker has used before and freed is not taken from what is left
-                taken += _weigh(batch).least(batch.num_rows)
-                _refuse(taken, room)
-                for part in _fitting(batch):
-                    rows += part.to_pylist()
+                left, most = memory_left(), sum(map(_most_bytes, batch.columns))
+                if left is not None and most + _SPARE > left:
+                    raise MemoryError(f"{left} bytes are left, and the next {batch.num_rows} rows may take {most}")
+                rows += batch.to_pylist()
     except pyarrow.ArrowMemoryError as error:
         raise MemoryError(str(error)) from error
     except pyarrow.ArrowException as error:
@@ -322,61 +317,10 @@ def read_parquet(path: Path) -> list[Any]:
     return rows
 
 
-def _refuse(taken: int, room: int | None) -> None:
-    if room is not None and taken > room:
-        raise MemoryError(f"rows that take {taken} bytes or more, with {room} left")
-
-
-def _said(metadata: Any) -> int:
-    """Return the bytes that a file's rows take at the least, as it says itself, which may be less than the truth."""
-    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-    values = sum(group.column(number).num_values for group in groups for number in range(group.num_columns))
-    size: int = sum(group.total_byte_size for group in groups)
-    return max(_Weight(values, 0).least(metadata.num_rows), size)
-
-
-def _fitting(batch: Any) -> Iterator[Any]:
-    """Yield a batch in parts of which each, when it is taken, needs less memory than is left.
-
-    Memory that ends while Arrow makes objects of a part ends the process, or damages it.
-    """
-    left, most = memory_left(), _weigh(batch).most
-    if left is None or most + 2 * _STEP <= left:
-        yield batch
-    elif batch.num_rows == 1 or most <= _STEP:
-        raise MemoryError(f"{left} bytes are left, and the next {batch.num_rows} rows may take {most}")
-    else:
-        half = batch.num_rows // 2
-        yield from _fitting(batch.slice(0, half))
-        yield from _fitting(batch.slice(half))
-
-
-class _Weight(NamedTuple):
-    """What is held by rows: how many values, one in another counted apart, and the bytes of what they say."""
-
-    values: int
-    size: int
-
-    @property
-    def most(self) -> int:
-        return self.values * _MOST_VALUE + self.size * _WIDEST
-
-    def least(self, rows: int) -> int:
-        return rows * _LEAST_ROW + self.values * _LEAST_VALUE + self.size
-
-
-def _weigh(batch: Any) -> _Weight:
-    """Return what the rows of a batch hold."""
-    columns = [_weigh_values(column) for column in batch.columns]
-    return _Weight(batch.num_rows + sum(weight.values for weight in columns), sum(weight.size for weight in columns))
-
-
-def _weigh_values(values: Any) -> _Weight:
-    """Return what the values of a column hold, with all that is nested in them."""
-    inner = [_weigh_values(held) for held in _within(values)]
-    if not inner:
-        return _Weight(len(values), values.nbytes)
-    return _Weight(len(values) + sum(weight.values for weight in inner), sum(weight.size for weight in inner))
+def _most_bytes(values: Any) -> int:
+    """Return what the values of a column may take as objects, with all that is nested in them."""
+    inner = _within(values)
+    return len(values) * _MOST_VALUE + (sum(map(_most_bytes, inner)) if inner else values.nbytes * _WIDEST)
 
 
 def _within(values: Any) -> list[Any]:

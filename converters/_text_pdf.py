@@ -99,11 +99,6 @@ def printer_name() -> str:
     return f"ReportLab {reportlab.__version__}"
 
 
-def print_text(text: str, path: Path, *, title: str, heading: str = "") -> None:
-    """Print a text to a file; a heading is set above it when there is one."""
-    print_blocks([*([Block("h1", heading)] if heading else []), Block("p", text)], path, title=title)
-
-
 def print_blocks(blocks: Iterable[Block], path: Path, *, title: str) -> None:
     """Print blocks one below the other to a file, which appears whole."""
     write_whole(path, pdf_of(blocks, title=title))

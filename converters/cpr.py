@@ -77,7 +77,7 @@ def _resolved(source: Path, options: Namespace, tally: Tally) -> tuple[list[Sour
     corpus = Corpus(sources)
     hashes = {table.name: hashlib.sha256(table.read_bytes()).hexdigest(), "documents": digest}
     tied = [_tied(entry, corpus, tally) for entry in entries]
-    for fault in corpus.library.faults:
+    for fault in corpus.faults:
         tally.note("document whose headings were not looked for to the end", fault)
     return sources, tied, hashes
 

@@ -19,7 +19,7 @@ from markdown_it import MarkdownIt
 
 from exhibit.commands import EXIT_CODES, VERBS
 from exhibit.evaluation.catalogue import catalogue
-from exhibit.evaluation.metrics import about, headline, metric_modules, parameters_of
+from exhibit.evaluation.metrics import about, abouts_of, headline, metric_modules, parameters_of
 from exhibit.schemas.generate import generate
 
 ROOT = Path(__file__).parent.parent
@@ -76,7 +76,7 @@ def _metrics() -> Iterator[str]:
     yield from ("| metric | what it is | group | better | parameters | headline |", "|---|---|---|---|---|---|")
     for file, module in metric_modules().items():
         parameters = ", ".join(f"{name}={one.default}" for name, one in parameters_of(module).items())
-        for name in module.ABOUT:
+        for name in abouts_of(module):
             told = about(name)
             first = headline(file) if headline(file).partition("@")[0] == name else ""
             meaning = f"{told.title}: {told.meaning}"

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from exhibit.engine import runners
-from exhibit.engine._crew import OneWorker
 from exhibit.engine._worker import dismiss
 from exhibit.engine.limits import (
     Limits,
@@ -18,6 +17,7 @@ from exhibit.engine.limits import (
     make_limits,
 )
 from exhibit.engine.outcome import Engine, Outcome, track
+from exhibit.engine.runners.local import OneWorker
 from exhibit.schemas.command import positive
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import load_plugin, plugin_names

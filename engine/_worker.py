@@ -11,8 +11,10 @@ import pickle
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from io import BytesIO
 from multiprocessing import get_context, parent_process
@@ -23,7 +25,8 @@ from multiprocessing.spawn import _fixup_main_from_name  # type: ignore[attr-def
 from typing import Any, NamedTuple
 
 from exhibit.engine.limits import Limits, end_programs, serve_within, spent_by
-from exhibit.engine.outcome import Outcome, attempt_within, worker_failed
+from exhibit.engine.outcome import TRIES, Outcome, attempt_within, worker_died, worker_failed
+from exhibit.schemas.errors import ToolkitError
 
 
 class Work(NamedTuple):
@@ -223,6 +226,86 @@ def dismiss() -> None:
         workers, _resting[:] = list(_resting), []
     for worker in workers:
         worker.stop()
+
+
+# ---------------------------------------------------------------- where a worker works
+
+
+_STARTING = 300.0
+"""Seconds that a worker may take to import what it is sent, on a machine that is busy with other things."""
+_LOOK = 0.25
+"""Seconds between two looks at the clock: a limit is passed by no more than this."""
+
+
+class Place:
+    """Where one worker works at a time; it begins with the first item."""
+
+    def __init__(self, work: bytes, limits: Limits, script: bool = False) -> None:
+        self._work, self._limits, self._script = work, limits, script
+        self.worker: Worker | None = None
+        self.open = True
+        """False: whoever waits for an answer here waits no longer."""
+
+    def answer(self, item: bytes, name: str) -> bytes:
+        """Return an item's outcome as it travels; one whose worker died is tried again, and then set aside."""
+        try:
+            for _ in range(TRIES):
+                worker, began = self._ready(), time.monotonic()
+                worker.send(item)
+                if not self._answers(worker, self._limits.seconds, began):
+                    self.leave()
+                    return dump(Outcome(None, self._limits.late(name)))
+                data = worker.answer()
+                if data is not None:
+                    return data
+                told = worker.last_words(self._limits, name)
+                self.leave()
+                if told is not None:
+                    return dump(told)
+            return dump(worker_died(name))
+        except BaseException:
+            self.leave()
+            raise
+
+    def leave(self, *, keep: bool = False) -> None:
+        """Let the worker go: it ends, with the programs that it started, or rests until the next map."""
+        worker, self.worker = self.worker, None
+        if worker is not None:
+            worker.rest() if keep else worker.stop()
+
+    def _ready(self) -> Worker:
+        """Return a worker that has its work; after so many false starts the machine is at fault, and no item."""
+        for _ in range(TRIES):
+            if self.worker is not None:
+                return self.worker
+            began = time.monotonic()  # its time runs from when it is asked, however soon it begins
+            worker = self.worker = hire(script=self._script)
+            worker.send(self._work)
+            in_time = self._answers(worker, _STARTING, began)
+            what = "ended before they began" if in_time else f"were not ready after {_STARTING:g} s"
+            data = worker.answer() if in_time else None
+            if data is not None:
+                outcome_in(data)
+                return worker
+            self.leave()
+        raise ToolkitError(
+            f"{TRIES} worker processes {what}: this machine is too busy, or has no memory left; "
+            "run the command again when it has, or with fewer --jobs"
+        )
+
+    def _answers(self, worker: Worker, seconds: float | None, began: float) -> bool:
+        """Return whether a worker says something, or dies, in time."""
+        while not worker.await_answer(_LOOK):
+            if not self.open:
+                raise CancelledError
+            if seconds is not None and time.monotonic() >= began + seconds:
+                return False
+        return True
+
+
+def work_for(function: Callable[[Any], Any], limits: Limits) -> tuple[bytes, Limits, bool]:
+    """Return what a place is made of: the work as it is sent, its limits, and whether the script goes with it."""
+    return dump(Work.of(dump(function), limits)), limits, belongs_to_script(function)
 
 
 # ---------------------------------------------------------------- the worker's side

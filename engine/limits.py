@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -168,21 +169,30 @@ def spent_by(exitcode: int | None) -> bool:
 
 
 @contextmanager
-def memory_limited(most: int | None) -> Iterator[None]:
-    """Let this process take so many bytes more and no further; Linux alone can say so."""
-    if most is None or sys.platform != "linux":
+def _data_limit(choose: Callable[[float, float], float]) -> Iterator[None]:
+    """Let this process have the limit of memory that is chosen by the one it has and the highest; on Linux alone."""
+    if sys.platform != "linux":
         yield
         return
     import resource  # Windows has no such module
 
-    used = _data_bytes()
     usual, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    wanted = min([used + most, *(limit for limit in (usual, hard) if limit != resource.RLIM_INFINITY)])
-    resource.setrlimit(resource.RLIMIT_DATA, (wanted, hard))
+    most = choose(*(math.inf if limit == resource.RLIM_INFINITY else limit for limit in (usual, hard)))
+    resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY if most == math.inf else int(most), hard))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, (usual, hard))
+
+
+def memory_limited(most: int | None) -> AbstractContextManager[None]:
+    """Let this process take so many bytes more and no further; Linux alone can say so."""
+    return nullcontext() if most is None else _data_limit(lambda usual, hard: min(_data_bytes() + most, usual, hard))
+
+
+def programs_unlimited() -> AbstractContextManager[None]:
+    """Let programs that are started in the block take memory as they like: a browser reserves far more than it uses."""
+    return _data_limit(lambda _, hard: hard)
 
 
 def memory_left() -> int | None:
@@ -193,22 +203,6 @@ def memory_left() -> int | None:
 
     most, _ = resource.getrlimit(resource.RLIMIT_DATA)
     return None if most == resource.RLIM_INFINITY else max(most - _data_bytes(), 0)
-
-
-@contextmanager
-def programs_unlimited() -> Iterator[None]:
-    """Let programs that are started in the block take memory as they like: a browser reserves far more than it uses."""
-    if sys.platform != "linux":
-        yield
-        return
-    import resource
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
 def _data_bytes() -> int:

@@ -44,7 +44,7 @@ class GoldPassage:
 class Passage:
     """A passage that a system retrieved, in the order of its ranking."""
 
-    text: str
+    text: str = ""
     filename: str | None = None
     """The file of the corpus that it is from; None where that is not known."""
     span: Span | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
@@ -17,6 +17,7 @@ from exhibit.storage.locations import Location
 
 _LISTED = 3  # file names in one message
 _ALLOW = "--allow-changed-corpus"
+_CHANGED = f"not the file that {INFO} records (sha256 differs), so its gold may be anywhere"
 
 
 @dataclass(frozen=True)
@@ -96,53 +97,56 @@ def check_questions(
     needs_documents: bool,
 ) -> Soundness:
     """Return the questions whose document is changed or missing, or has their gold beyond its end."""
-    changed = () if allow_changed else files.changed
-    lengths = _Lengths(bundle, documents, files.changed)
-    here = set(files.used if needs_documents else bundle.files)
-    reasons = {case.id: _reason(case, changed, here if bundle.files else None, lengths) for case in cases}
-    refused = {id: reason for id, reason in reasons.items() if reason}
-    return Soundness(refused, tuple(_warnings(bundle, files, cases, refused, allow_changed)))
+    entries = bundle.info.documents if bundle.info else []
+    lengths = {entry.filename: entry.characters for entry in entries if entry.filename not in files.changed}
+    here = files.used if needs_documents else bundle.files
+    refused: dict[int | str, str] = {}
+    lost: dict[str, dict[str, set[int | str]]] = {}
+
+    def length(name: str) -> int | None:
+        if name not in lengths and (document := documents.get(name)):
+            lengths[name] = len(document.text)
+        return lengths.get(name)
+
+    for case in cases:
+        for name in sorted({one for one in (*(gold.filename for gold in case.gold), case.filename) if one}):
+            if reason := _unusable(name, bundle, files, here, allow_changed):
+                told = reason if reason == _CHANGED else f"{reason}, so no system can find it there"
+                refused.setdefault(case.id, f"{name}: {told}")
+                lost.setdefault(reason, {}).setdefault(name, set()).add(case.id)
+        if case.id not in refused and (told := next(_beyond(case, length), "")):
+            refused[case.id] = told
+    return Soundness(refused, tuple(_warnings(bundle, files, len(cases), refused, lost, allow_changed)))
 
 
-class _Lengths:
-    """How many characters each document has: as recorded, or as it is read where nothing is."""
-
-    def __init__(self, bundle: Bundle, documents: Documents, changed: Sequence[str]) -> None:
-        entries = bundle.info.documents if bundle.info else []
-        self._known = {entry.filename: entry.characters for entry in entries if entry.filename not in changed}
-        self._documents = documents
-
-    def of(self, filename: str) -> int | None:
-        if filename not in self._known:
-            document = self._documents.get(filename)
-            if document is None:
-                return None
-            self._known[filename] = len(document.text)
-        return self._known[filename]
+def _unusable(name: str, bundle: Bundle, files: CorpusFiles, here: Collection[str], allow_changed: bool) -> str:
+    """Return why no question can be scored on a document; empty where one can."""
+    if name in files.changed and not allow_changed:
+        return _CHANGED
+    if name in here or not bundle.files:
+        return ""
+    if name in files.closed:
+        return "not to be opened by this user"
+    by_type = name in bundle.files and name not in files.stray
+    return "left out by their type (--file-type)" if by_type else "not in corpus/"
 
 
-def _names(case: Case) -> set[str]:
-    return {name for name in (*(gold.filename for gold in case.gold), case.filename) if name}
-
-
-def _reason(case: Case, changed: Sequence[str], here: set[str] | None, lengths: _Lengths) -> str:
-    names = _names(case)
-    for name in changed:
-        if name in names:
-            return f"{name}: not the file that {INFO} records (sha256 differs), so its gold may be anywhere"
-    missing = sorted(names - here) if here is not None else []
-    if missing:
-        return f"{missing[0]}: not among the documents, so no system can find it there"
+def _beyond(case: Case, length: Callable[[str], int | None]) -> Iterator[str]:
+    """Yield what gold lies beyond the end of its document."""
     for gold in case.gold:
-        ends = [span.end for place in gold.places for span in place]
-        length = lengths.of(gold.filename) if ends and gold.filename else None
-        if length is not None and max(ends) > length:
-            return f"{gold.filename}: gold up to character {max(ends)} of a document of {length}; convert it again"
-    return ""
+        last = max((span.end for place in gold.places for span in place), default=0)
+        long = length(gold.filename) if last and gold.filename else None
+        if long is not None and last > long:
+            yield f"{gold.filename}: gold up to character {last} of a document of {long}; convert it again"
 
 
 def _warnings(
-    bundle: Bundle, files: CorpusFiles, cases: Sequence[Case], refused: Mapping[int | str, str], allow_changed: bool
+    bundle: Bundle,
+    files: CorpusFiles,
+    cases: int,
+    refused: Mapping[int | str, str],
+    lost: Mapping[str, Mapping[str, set[int | str]]],
+    allow_changed: bool,
 ) -> Iterator[str]:
     if files.changed:
         what = "scored all the same" if allow_changed else "failed"
@@ -154,22 +158,13 @@ def _warnings(
         what = "taken in all the same" if allow_changed else "left out"
         listed = f"{len(files.stray)} files that {INFO} lacks ({_listed(files.stray)})"
         yield f"{bundle.address}: {listed} are {what} ({_ALLOW})"
-    missing = [case for case in cases if "not among the documents" in refused.get(case.id, "")]
-    if missing:
-        names = {name for case in missing for name in _names(case) - files.used.keys()}
-        closed = sorted(names & set(files.closed))
-        by_type = sorted(name for name in names if name in bundle.files and name not in (*files.stray, *closed))
-        for lost, why in (
-            (by_type, "left out by their type (--file-type)"),
-            (closed, "not to be opened by this user"),
-            (sorted(names - {*by_type, *closed}), "not in corpus/"),
-        ):
-            count = sum(bool(_names(case) & set(lost)) for case in missing)
-            if lost:
-                yield (
-                    f"{bundle.address}: the gold of {count} of {len(cases)} questions is in {len(lost)} files that are "
-                    f"{why}: {_listed(lost)}; they are failed"
-                )
+    for why, names in sorted(lost.items()):
+        if why != _CHANGED:
+            count = len(set().union(*names.values()))
+            yield (
+                f"{bundle.address}: the gold of {count} of {cases} questions is in {len(names)} files that are "
+                f"{why}: {_listed(sorted(names))}; they are failed"
+            )
     beyond = sum("gold up to character" in reason for reason in refused.values())
     if beyond:
         yield f"{bundle.address}: {beyond} questions have gold beyond the end of its document; they are failed"

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import reduce
+from functools import cached_property, reduce
 from operator import add
 from pathlib import Path
 from typing import Any
@@ -23,12 +23,21 @@ from exhibit.evaluation.metrics import KS, Options, measure, metric_modules, nam
 from exhibit.evaluation.records import summary_json, write_evaltools, write_json
 from exhibit.evaluation.registers import Register, write_account
 from exhibit.evaluation.registers.client import Client
-from exhibit.evaluation.replies import Failures, ask, journal_of, outcomes, text_of, to_probe
-from exhibit.evaluation.scoring import Measured, Scoring, measure_rounds
+from exhibit.evaluation.scoring import (
+    Failures,
+    Measured,
+    Scoring,
+    ask,
+    journal_of,
+    measure_rounds,
+    outcomes,
+    text_of,
+    to_probe,
+)
 from exhibit.evaluation.settings import Settings, same_replies
 from exhibit.evaluation.statistics import Estimate, Table, Values, summarise, summarise_run
 from exhibit.evaluation.targets import Target, TargetOptions, open_target
-from exhibit.law.references import ReferenceCorpus
+from exhibit.law.references import Reference, ReferenceCorpus
 from exhibit.models.llms import LLM
 from exhibit.schemas import __version__
 from exhibit.schemas.bundle import CORPUS, INFO, TRAIN, load_json, read_info
@@ -306,24 +315,25 @@ def _dataset(folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, sa
     rounds = [ask(place, dataset, plan.target, number) for number in range(settings.repeat)]
     if settings.delete_collection:
         plan.target.forget(dataset)  # type: ignore[attr-defined]  # _prepare has seen that it can
-    return measure_rounds(
-        place,
-        dataset,
-        rounds,
-        Scoring(plan.options, plan.names, folder.name),
-        engine=settings.engine,
-        jobs=settings.jobs,
-        corpus=lambda: _reference_corpus(dataset, plan),
-    )
+    options = replace(plan.options, corpus=CitedLaw(dataset, plan.target))
+    return measure_rounds(place, dataset, rounds, Scoring(options, plan.names, folder.name))
 
 
-def _reference_corpus(dataset: Dataset, plan: _Plan) -> ReferenceCorpus | None:
-    """Return what the corpus has of the law, where that is asked for."""
-    if plan.names and "references_exist" not in plan.names:
-        return None
-    text = text_of(dataset, plan.target)
-    names = track(sorted(dataset.files), total=len(dataset.files), label=f"{dataset.name}: references")
-    return ReferenceCorpus.of(words for name in names if (words := text(name)) is not None)
+class CitedLaw:
+    """The references that a dataset's documents have; they are read when an answer first cites the law."""
+
+    def __init__(self, dataset: Dataset, target: Target) -> None:
+        self._dataset, self._target = dataset, target
+
+    @cached_property
+    def _known(self) -> ReferenceCorpus:
+        text, files = text_of(self._dataset, self._target), sorted(self._dataset.files)
+        names = track(files, total=len(files), label=f"{self._dataset.name}: references")
+        return ReferenceCorpus.of(words for name in names if (words := text(name)) is not None)
+
+    def contains(self, reference: Reference) -> bool:
+        """Return whether a reference occurs in a document."""
+        return self._known.contains(reference)
 
 
 def _without_empty(tables: Sequence[Table], settings: Settings) -> list[Table]:

@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.datasets import GoldMatch
-from exhibit.evaluation.diagnostics import notes_on
 from exhibit.evaluation.ranking import Lines, trec_files, trec_lines
 from exhibit.evaluation.statistics import Column, Table, macro, summarise_by
-from exhibit.evaluation.verdicts import cited, examine
+from exhibit.evaluation.verdicts import cited, examine, notes_on
 from exhibit.law.citations import is_refusal
 from exhibit.schemas.run import QUESTION, RESULTS, Means, RunPassage, RunQuestion
 from exhibit.schemas.run_folder import RunFolder

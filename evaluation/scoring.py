@@ -1,7 +1,7 @@
-"""Scoring as a map over cases, which workers share: a metric's value for a case depends on that case alone.
+"""The replies to a dataset's questions, and what they score.
 
-A worker is sent a few cases with their replies, and returns their values and their rows as text; neither it nor the
-run keeps the replies.
+They are asked for where they are not in the journal, and read back from there a few at a time; none is kept in memory:
+what a run holds of a reply is eight bytes, the place of its line.
 """
 
 from __future__ import annotations
@@ -9,140 +9,255 @@ from __future__ import annotations
 import json
 import tempfile
 from array import array
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, NamedTuple
 
-from exhibit.engine import open_engine, track
+from pydantic import TypeAdapter
+
+from exhibit.engine import track
 from exhibit.evaluation import records
-from exhibit.evaluation.cases import LABELS, Case, Chosen, Values, choices_made, describe_choices
-from exhibit.evaluation.datasets import Dataset, GoldMatch
-from exhibit.evaluation.diagnostics import Evidence, confidence_of, describe, weighted_means
-from exhibit.evaluation.metrics import Options, about, lacking, measure, needing
+from exhibit.evaluation.cases import LABELS, Case, Chosen, Passage, Reply, choices_made, describe_choices
+from exhibit.evaluation.datasets import Dataset
+from exhibit.evaluation.metrics import Options, measure, needing
 from exhibit.evaluation.metrics.drm import Mismatch, pooled, totals
 from exhibit.evaluation.ranking import Lines
-from exhibit.evaluation.replies import Failures, Round
 from exhibit.evaluation.statistics import Column, Table, summarise
-from exhibit.law.references import ReferenceCorpus, references
+from exhibit.evaluation.targets import Target
+from exhibit.evaluation.verdicts import Evidence, confidence_of, describe, weighted_means
+from exhibit.schemas.errors import BundleError
 from exhibit.schemas.run import BREAKDOWN, CONFIDENCE, EVIDENCE, SUMMARY
 
+JOURNAL = "journal.jsonl"
+REPLY = TypeAdapter(Reply)
+"""Reads and writes replies."""
+_NOWHERE = -1
+"""The place of a reply that is in no journal, as its question was refused."""
+
+
+@dataclass(frozen=True)
+class Failures:
+    """How many questions got no reply, and what the first of those got instead."""
+
+    asked: int
+    failed: int
+    first: str = ""
+
+    @property
+    def share(self) -> float:
+        """The failed among those asked."""
+        return self.failed / self.asked if self.asked else 0.0
+
+    def __add__(self, other: Failures) -> Failures:
+        return Failures(self.asked + other.asked, self.failed + other.failed, self.first or other.first)
+
+
+def journal_of(place: Path, dataset: Dataset, target: Target, number: int = 0) -> Journal:
+    """Return the journal of the first time that the questions are asked, or of a later one."""
+    name = JOURNAL if number == 0 else JOURNAL.replace(".", f"-{number + 1}.")
+    return Journal(place / name, text_of(dataset, target), texts=not target.exact)
+
+
+def text_of(dataset: Dataset, target: Target) -> TextOf:
+    """Return what gives the text of a document: the target, where it has the texts at hand, else the corpus itself."""
+    kept: TextOf | None = getattr(target, "text", None)
+    if kept is not None:
+        return kept
+
+    def read(filename: str) -> str | None:
+        document = dataset.documents.get(filename)
+        return None if document is None else document.text
+
+    return read
+
+
+# ---------------------------------------------------------------- asking
+
+
+def outcomes(dataset: Dataset, journal: Journal) -> dict[Id, bool]:
+    """Return the ids of the questions that have a reply, and whether it is an error."""
+    return {kept.id: kept.failed for kept in journal.scan({case.id: case.question for case in dataset.cases})}
+
+
+def left_to_ask(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
+    """Return the cases without a reply, then those that failed; of a conversation with such a turn, all turns."""
+    waiting = [case for case in dataset.cases if failed.get(case.id, True)]
+    ids = {case.id for case in waiting}
+    sessions = {case.session for case in waiting if case.session is not None}
+    left = [case for case in dataset.cases if case.id in ids or case.session in sessions]
+    again = {case.session or case.id for case in left if failed.get(case.id)}
+    return sorted(left, key=lambda case: (case.session or case.id) in again)
+
+
+def to_probe(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
+    """Return the cases to try a target on where some are left to ask: those that never failed, where there are any."""
+    left = left_to_ask(dataset, failed)
+    good = [case for case in left if not failed.get(case.id)]
+    good = good or [case for case in dataset.cases if failed.get(case.id) is False]
+    return good or left if left else []
+
+
+def ask(place: Path, dataset: Dataset, target: Target, number: int = 0) -> Round:
+    """Ask what is not in the journal, or failed; return where the replies are."""
+    journal = journal_of(place, dataset, target, number)
+    questions = {case.id: case.question for case in dataset.cases}
+    places: dict[Id, int] = {}
+    failed: dict[Id, bool] = {}
+    for kept in journal.scan(questions):
+        places[kept.id], failed[kept.id] = kept.at, kept.failed
+    failed |= dict.fromkeys(dataset.refused, True)
+    left = [case for case in left_to_ask(dataset, failed) if case.id not in dataset.refused]
+    with journal.appending() as add:
+        asked = track(target.ask(dataset, left), total=len(left), label=f"{dataset.name}: ask", unit="question")
+        for position, reply in asked:
+            places[left[position].id] = add(left[position], reply)
+    return Round(dataset, journal, places, exact=target.exact)
+
+
+# ---------------------------------------------------------------- what came back
+
+
+class Round:
+    """The replies to all questions of a dataset, asked once: on disk, and read as often as they are wanted."""
+
+    def __init__(self, dataset: Dataset, journal: Journal, places: Mapping[Id, int], *, exact: bool) -> None:
+        """Know where each reply is; passages of a target that is not exact are looked for in the documents."""
+        self._dataset, self._journal, self._exact = dataset, journal, exact
+        self._places = array("q", (self._place(case, places) for case in dataset.cases))
+
+    def _place(self, case: Case, places: Mapping[Id, int]) -> int:
+        return _NOWHERE if case.id in self._dataset.refused else places[case.id]
+
+    def __iter__(self) -> Iterator[Case]:
+        """Yield the cases with their replies, in order; one at a time is read."""
+        with self._journal.reading() as read:
+            for case, at in zip(self._dataset.cases, self._places, strict=True):
+                if at == _NOWHERE:
+                    yield replace(case, reply=Reply(error=self._dataset.refused[case.id]))
+                else:
+                    reply = read(at)
+                    yield replace(case, reply=reply if self._exact else self._placed(case, reply))
+
+    def _placed(self, case: Case, reply: Reply) -> Reply:
+        """Return a reply whose passages have their place, as far as it can be told from their words."""
+        place = self._dataset.documents.place
+        return replace(reply, passages=tuple(place(passage, case.gold) for passage in reply.passages))
+
+
+Id = int | str
+TextOf = Callable[[str], str | None]
+"""The text of a document by the name of its file, None where there is none."""
+
+
+class Kept(NamedTuple):
+    """A reply in the journal: whose, where its line begins, and whether it is an error."""
+
+    id: Id
+    at: int
+    failed: bool
+
+
+class Journal:
+    """Append-only: one line a reply, written whole; a line that a kill cut short is as if it had not been."""
+
+    def __init__(self, path: Path, text_of: TextOf, *, texts: bool) -> None:
+        """Open a journal; without `texts` passages are kept by their place, and their words read from the documents."""
+        self._path, self._text_of, self._texts = path, text_of, texts
+
+    def scan(self, questions: Mapping[Id, str]) -> Iterator[Kept]:
+        """Yield the replies there are in order, the later of two counts; refuse those to other questions than these."""
+        if not self._path.is_file():
+            return
+        at = 0
+        with self._path.open("rb+") as file:
+            for line in iter(file.readline, b""):
+                if not line.endswith(b"\n"):
+                    file.truncate(at)
+                    return
+                row = self._row(line)
+                if questions.get(row["id"]) != row["question"]:
+                    raise BundleError(
+                        f"{self._path}: has a reply to {row['id']!r}, which this dataset does not ask so; "
+                        "it changed since: start a new run"
+                    )
+                yield Kept(row["id"], at, bool(row["reply"]["error"]))
+                at += len(line)
+
+    def _row(self, line: bytes) -> dict[str, Any]:
+        try:
+            row: dict[str, Any] = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise BundleError(f"{self._path}: damaged: {error}; start a new run") from error
+        return row
+
+    @contextmanager
+    def reading(self) -> Iterator[Callable[[int], Reply]]:
+        """Yield what returns the reply whose line begins at a place."""
+        with self._path.open("rb") as file:
+
+            def read(at: int) -> Reply:
+                file.seek(at)
+                reply = REPLY.validate_python(self._row(file.readline())["reply"])
+                return replace(reply, passages=tuple(map(self._with_text, reply.passages)))
+
+            yield read
+
+    def _with_text(self, passage: Passage) -> Passage:
+        if self._texts or passage.span is None or passage.text:
+            return passage
+        whole = self._text_of(passage.filename or "")
+        if whole is None:
+            raise BundleError(f"{self._path}: {passage.filename} is no longer in the corpus; start a new run")
+        return replace(passage, text=whole[passage.span.start : passage.span.end])
+
+    @contextmanager
+    def appending(self) -> Iterator[Callable[[Case, Reply], int]]:
+        """Yield what adds a reply and returns where its line begins; it is on disk before the next is asked for."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("ab") as file:
+
+            def add(case: Case, reply: Reply) -> int:
+                at = file.tell()
+                if not self._texts:
+                    reply = replace(reply, passages=tuple(replace(p, text="") if p.span else p for p in reply.passages))
+                told = {"error": reply.error, **REPLY.dump_python(reply, exclude_defaults=True)}
+                # ASCII: a lone surrogate from a damaged PDF cannot be written in UTF-8
+                row = json.dumps({"id": case.id, "question": case.question, "reply": told})
+                file.write(row.encode("ascii") + b"\n")
+                file.flush()
+                return at
+
+            yield add
+
+
 BATCH = 64
-"""Cases that a worker scores at once."""
+"""Cases that are scored at once."""
 JUDGED = 256
 """Cases at once where a model judges: it is asked about those together, and waits at the end of each batch."""
-_FEW = 1024
-"""Cases that are scored before workers on this machine would have started."""
 
 Times = tuple[tuple[Case, ...], ...]
 """The same cases once for each time that they were asked, each with its reply."""
-Places = Mapping[tuple[int | str, int], GoldMatch]
-
-
-@dataclass(frozen=True)
-class Batch:
-    """A few cases, and how their gold was found."""
-
-    times: Times
-    matches: Places
-
-    def __str__(self) -> str:
-        """Return what an error calls it."""
-        return f"{len(self.times[0])} cases from {self.times[0][0].id!r}"
-
-
-@dataclass(frozen=True)
-class Scored:
-    """What is kept of a few cases."""
-
-    values: tuple[dict[str, Values], ...]
-    """Under each metric's name one value a case, for each time that they were asked."""
-    rows: list[records.RowText]
-    failed: tuple[list[int], ...]
-    """For each time: 1 for a case whose reply is an error."""
-    first_errors: tuple[str, ...]
-    """For each time: the first error, empty where there is none."""
-    refers: bool
-    """Whether an answer refers to the law."""
-    confidences: Values = field(default_factory=list)
-    mismatches: dict[str, Mismatch] = field(default_factory=dict)
-    choices: list[Chosen] = field(default_factory=list)
-    """The labels that were asked for and chosen."""
-    evidence: Evidence = field(default_factory=Evidence)
-    """What is missing to judge them by."""
 
 
 @dataclass(frozen=True)
 class Scoring:
-    """The work of one worker on a few cases: picklable, so that any engine can run it."""
+    """What is measured."""
 
     options: Options
     names: tuple[str, ...]
     tag: str
     """What the run is called in the files for other tools."""
 
-    def __call__(self, batch: Batch) -> Scored:
-        """Return the cases' values and rows."""
-        first = batch.times[0]
-        errors = [[case.reply.error for case in cases] for cases in batch.times]
-        everything = [case for cases in batch.times for case in cases]
-        return Scored(
-            values=tuple(measure(cases, self.options, names=self.names) for cases in batch.times),
-            rows=[records.row_text(times, batch.matches, tag=self.tag) for times in zip(*batch.times, strict=True)],
-            failed=tuple([int(bool(error)) for error in each] for each in errors),
-            first_errors=tuple(next(filter(None, each), "") for each in errors),
-            refers=any(references(case.reply.answer or "", context=case.question) for case in everything),
-            confidences=[confidence_of(case) for case in first],
-            mismatches=totals(first, self.options),
-            choices=choices_made(first),
-            evidence=Evidence.of(first),
-        )
 
-
-def score(
-    batches: Iterable[Batch],
-    scoring: Scoring,
-    *,
-    cases: int,
-    engine: str = "local",
-    jobs: int | None = None,
-    corpus: Callable[[], ReferenceCorpus | None] = lambda: None,
-) -> Iterator[Scored]:
-    """Yield what is kept of each batch, the same whatever the engine; `corpus` is called when an answer cites the law.
-
-    `cases` says how many there are in all: few are scored here, at once.
-    """
-    # the judge has one budget, and the corpus is as large as its law: neither is sent about
-    here, sent = scoring.options, replace(scoring.options, judge=None, corpus=None, officials=None)
-    few = engine == "serial" or (engine == "local" and cases <= _FEW)
-    under_way: deque[Batch] = deque()
-
-    def noted() -> Iterator[Batch]:
-        for batch in batches:
-            under_way.append(batch)
-            yield batch
-
-    runner = open_engine("serial" if few else engine, jobs=jobs, limits=None)
-    for outcome in runner.map(replace(scoring, options=sent), noted()):
-        batch, scored = under_way.popleft(), outcome.unwrap()
-        if scored.refers and here.corpus is None:
-            here = replace(here, corpus=corpus())
-        # what a worker could not measure
-        needs = {name: about(name).needs for name in scored.values[0]}
-        names = [name for name, own in needs.items() if lacking(own, sent) and not lacking(own, here)]
-        pairs = zip(scored.values, batch.times, strict=True)
-        more = tuple(own | measure(times, here, names=names) for own, times in pairs) if names else scored.values
-        yield replace(scored, values=more)
-
-
-def batches_of(rounds: Sequence[Iterable[Case]], located: Places, *, size: int) -> Iterator[Batch]:
+def batches_of(rounds: Sequence[Iterable[Case]], *, size: int) -> Iterator[Times]:
     """Yield the cases of all rounds, so many of each at a time."""
     together = zip(*rounds, strict=True)
     while waiting := list(islice(together, size)):
-        keys = [(times[0].id, index) for times in waiting for index in range(len(times[0].gold))]
-        yield Batch(tuple(zip(*waiting, strict=True)), {key: located[key] for key in keys if key in located})
+        yield tuple(zip(*waiting, strict=True))
 
 
 Say = Callable[[str], None]
@@ -166,19 +281,23 @@ class Measured:
         # rows as text without a name, gone with the process: it lives through the measuring of all datasets
         self._rows: IO[bytes] = tempfile.TemporaryFile(dir=place)  # noqa: SIM115
 
-    def add(self, scored: Scored) -> None:
-        """Add what was made of the next few cases."""
-        for number, values in enumerate(scored.values):
-            for name, column in values.items():
+    def add(self, times: Times, scoring: Scoring) -> None:
+        """Measure the next few cases."""
+        first = times[0]
+        for number, cases in enumerate(times):
+            for name, column in measure(cases, scoring.options, names=scoring.names).items():
                 self._values[number].setdefault(name, Column()).extend(column)
-            self._failed[number].extend(scored.failed[number])
-            self._first_errors[number] = self._first_errors[number] or scored.first_errors[number]
-        self.evidence += scored.evidence
-        self._choices += scored.choices
-        self._sure.extend(scored.confidences)
-        self._wrong.update({name: count.wrong for name, count in scored.mismatches.items()})
-        self._counted.update({name: count.passages for name, count in scored.mismatches.items()})
-        self._rows.writelines(json.dumps(row).encode("ascii") + b"\n" for row in scored.rows)
+            errors = [case.reply.error for case in cases]
+            self._failed[number].extend(map(bool, errors))
+            self._first_errors[number] = self._first_errors[number] or next(filter(None, errors), "")
+        self.evidence.add(first)
+        self._choices += choices_made(first)
+        self._sure.extend(map(confidence_of, first))
+        for name, count in totals(first, scoring.options).items():
+            self._wrong[name] += count.wrong
+            self._counted[name] += count.passages
+        rows = (records.row_text(asked, self._dataset.matches, tag=scoring.tag) for asked in zip(*times, strict=True))
+        self._rows.writelines(json.dumps(row).encode("ascii") + b"\n" for row in rows)
 
     @property
     def name(self) -> str:
@@ -236,22 +355,11 @@ class Measured:
         records.write_json(self._place / SUMMARY, records.summary_json(means))
 
 
-def measure_rounds(
-    place: Path,
-    dataset: Dataset,
-    rounds: Sequence[Round],
-    scoring: Scoring,
-    *,
-    engine: str,
-    jobs: int | None,
-    corpus: Callable[[], ReferenceCorpus | None],
-) -> Measured:
-    """Score the replies as they are read from disk."""
+def measure_rounds(place: Path, dataset: Dataset, rounds: Sequence[Iterable[Case]], scoring: Scoring) -> Measured:
+    """Score the replies."""
     measured = Measured(place, dataset, len(rounds))
-    total = len(dataset.cases)
     size = BATCH if scoring.options.judge is None else JUDGED
-    batches = batches_of(rounds, dataset.matches, size=size)
-    scored = score(batches, scoring, cases=total * len(rounds), engine=engine, jobs=jobs, corpus=corpus)
-    for one in track(scored, total=-(-total // size), label=f"{dataset.name}: score", unit="part"):
-        measured.add(one)
+    total = -(-len(dataset.cases) // size)
+    for times in track(batches_of(rounds, size=size), total=total, label=f"{dataset.name}: score", unit="part"):
+        measured.add(times, scoring)
     return measured

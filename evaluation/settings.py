@@ -187,22 +187,9 @@ class Settings(BaseModel):
 
     def target_options(self, **parts: Any) -> TargetOptions:
         """Return what the target is told."""
-        return TargetOptions(
-            config=self.config,
-            answers=self.llm != "none",
-            threads=self.threads,
-            engine=self.engine,
-            jobs=self.jobs,
-            limits=self.limits,
-            timeout=self.timeout,
-            retries=self.retries,
-            ingest=self.ingest in ("auto", "fresh"),
-            skip_ingestion=self.ingest == "never",
-            force_ingestion=self.ingest == "fresh",
-            delete_collection=self.delete_collection,
-            count_pages=bool(self.file_type),
-            **parts,
-        )
+        same = ("config", "threads", "engine", "jobs", "limits", "timeout", "retries", "ingest", "delete_collection")
+        told = {name: getattr(self, name) for name in same}
+        return TargetOptions(**told, answers=self.llm != "none", count_pages=bool(self.file_type), **parts)
 
     def asked(self) -> dict[str, Any]:
         """Return what decides the replies, for config.json; secrets are left out."""

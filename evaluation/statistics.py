@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from statistics import stdev
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,7 @@ _FEW, _REMEMBERED = 256, 1024
 SEED = 20240819
 """Any number: the same for all, so that the same values always have the same interval."""
 
+EQUAL = 1e-9  # a change below this is rounding
 Floats = npt.NDArray[np.float64]
 Interval = tuple[float, float]
 Values = Sequence[float | None]
@@ -165,6 +166,11 @@ def mean(values: Iterable[float | None]) -> float | None:
     return math.fsum(known) / len(known) if known else None
 
 
+def mean_of(table: Table, name: str) -> float | None:
+    """Return a metric's mean over a dataset, as `summarise` has it."""
+    return _mean(_strata([(table, table.values[name])]))
+
+
 def macro(values: Values, keys: Sequence[str]) -> float | None:
     """Return the mean of the means of each key: every document, or dataset, counts alike whatever its rows."""
     groups: dict[str, list[float | None]] = defaultdict(list)
@@ -248,6 +254,32 @@ def _difference(pairs: Sequence[tuple[Table, Table]], name: str) -> Difference:
     return Difference(_mean(before), _mean(after), sum(len(stratum.values) for stratum in change), _interval(change))
 
 
+class Move(NamedTuple):
+    """By how much a metric's mean changed, that in its standard errors, and of how many documents more than one."""
+
+    mean: float
+    score: float
+    freedom: int
+
+
+def move(first: Table, second: Table, name: str) -> Move:
+    """Return the change of a mean over the questions of both, documents drawn together."""
+    one, other = _pair(first, second)
+    pairs = zip(one.values.get(name, ()), other.values.get(name, ()), strict=False)
+    strata = _strata([(one, [None if a is None or b is None else b - a for a, b in pairs])])
+    change = _mean(strata) or 0.0
+    variance, freedom = 0.0, min((len(set(stratum.documents)) for stratum in strata), default=1) - 1
+    for stratum in strata if freedom else ():
+        sums, counts = _by_document(stratum)
+        spread = ((sums - stratum.mean * counts) ** 2).sum() / counts.sum() ** 2
+        variance += stratum.weight**2 * spread * len(counts) / (len(counts) - 1)
+    if not freedom or abs(change) <= EQUAL:
+        return Move(change, 0.0, max(1, freedom))
+    return Move(
+        change, change / math.sqrt(variance) if variance > EQUAL**2 else math.copysign(math.inf, change), freedom
+    )
+
+
 # ---------------------------------------------------------------- the bootstrap
 
 
@@ -308,16 +340,20 @@ def _drawn_interval(strata: Sequence[_Stratum]) -> Interval | None:
 
 def _draw(stratum: _Stratum, number: int) -> Floats:
     """Return the mean of each resample: as many documents as there are, drawn with replacement, with all their rows."""
-    # in the order of their names, so that the order of the rows does not matter
-    place = {name: index for index, name in enumerate(sorted(set(stratum.documents)))}
-    owner = [place[name] for name in stratum.documents]
-    sums, counts = np.bincount(owner, stratum.values), np.bincount(owner)
+    sums, counts = _by_document(stratum)
     chance = np.random.default_rng((SEED, number))
     means = []
     for _ in range(0, RESAMPLES, BLOCK):
-        drawn = chance.integers(len(place), size=(BLOCK, len(place)))
+        drawn = chance.integers(len(sums), size=(BLOCK, len(sums)))
         means.append(sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1))
     return np.concatenate(means)
+
+
+def _by_document(stratum: _Stratum) -> tuple[Floats, Floats]:
+    """Return the sum and the number of each document's values."""
+    # in the order of their names, so that the order of the rows does not matter
+    _, owner = np.unique(stratum.documents, return_inverse=True)
+    return np.bincount(owner, stratum.values).astype(float), np.bincount(owner).astype(float)
 
 
 class Column(Sequence[float | None]):

@@ -17,12 +17,13 @@ from exhibit.evidence.fold import align, fold
 from exhibit.evidence.guard import read_within
 from exhibit.evidence.locate import MIN_SIMILARITY
 from exhibit.schemas.bundle import Question
-from exhibit.schemas.command import Parser, add_json, guarded, print_error, print_note, print_results, spelled
-from exhibit.schemas.errors import DocumentError, ToolkitError
+from exhibit.schemas.command import Parser, add_json, guarded, spelled
+from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.layout import quote_parts
 from exhibit.schemas.models import Gold
 from exhibit.storage.bundle import mirrored, open_bundle
-from exhibit.storage.locations import Location, folders_among, parse_location
+from exhibit.storage.locations import Location, parse_location
+from exhibit.storage.validate import Checked, check_each
 
 
 def check_gold(root: Location) -> tuple[int, list[str]]:
@@ -102,28 +103,14 @@ def main(argv: list[str] | None = None) -> int:
     add_limit_arguments(parser)
     add_json(parser)
     options = parser.parse_args(argv)
-    failed = False
-    records = []
-    roots, notes = folders_among(options.bundles)
-    for note in notes:
-        print_note(note)
-    for root in roots:
-        try:
-            with limits_in_force(limits_from(options)):
-                count, wrong = check_gold(root)
-        except ToolkitError as error:
-            print_error(error)
-            failed = True
-            continue
-        failed |= bool(wrong)
-        records.append({"bundle": str(root), "located": count, "misplaced": list(map(str, wrong))})
-        if not options.json:
-            for line in wrong:
-                print(f"{root}: {line}")
-            print(f"{root}: {count} located passages, {len(wrong)} not where they should be")
-    if options.json:
-        print_results(records, "", as_json=True)
-    return 1 if failed else 0
+
+    def checked(root: Location) -> Checked:
+        count, wrong = check_gold(root)
+        told = f"{count} located passages, {len(wrong)} not where they should be"
+        return Checked(wrong, told, {"located": count, "misplaced": wrong})
+
+    with limits_in_force(limits_from(options)):
+        return check_each(options.bundles, checked, as_json=options.json)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +20,9 @@ from exhibit.schemas.models import BundleInfo
 from exhibit.schemas.secrets import scrubbed
 from exhibit.storage.bundle import sha256_of
 
-_COMMITS_BACK = 20
-"""Commits after ours that are looked through when a reply is lost."""
-
 
 class ConflictError(HubError):
     """Others committed meanwhile, so nothing was published."""
-
-
-class UnclearError(HubError):
-    """A reply was lost, and the Hub cannot be asked what came of the request."""
 
 
 @dataclass(frozen=True)
@@ -74,22 +66,15 @@ def send(hub: Hub, request: CommitRequest) -> Sent:
         return Sent(info.oid, info.pr_revision, info.pr_url)
 
     def landed() -> Sent | None:
-        try:
-            return find_pull_request(hub, request) if request.pull_request else _find_commit(hub, request)
-        except ConflictError:
-            raise
-        except HubError as error:
-            raise UnclearError(
-                f"{error}; whether the commit before that arrived is not known: run the same command again, and it "
-                "looks first"
-            ) from error
+        return find_pull_request(hub, request) if request.pull_request else _find_commit(hub, request)
 
     try:
         return hub.ask(commit, doing="committing", landed=landed)
-    except (ConflictError, UnclearError):
+    except ConflictError:
         raise
     except HubError as error:
-        raise HubError(f"{error}; nothing was published: run the same command again", status=error.status) from error
+        told = "run the same command again: it looks first whether the commit arrived"
+        raise HubError(f"{error}; {told}", status=error.status) from error
 
 
 def _operations(plan: Plan) -> list[huggingface_hub.CommitOperationAdd | huggingface_hub.CommitOperationDelete]:
@@ -145,18 +130,11 @@ def _find_commit(hub: Hub, request: CommitRequest) -> Sent | None:
     head, _ = hub.commit_of(request.branch)
     if head is None or head == request.parent:
         return None
-    commits = hub.ask(
-        lambda: hub.api.list_repo_commits(hub.repo_id, repo_type=KIND, revision=request.branch),
-        doing="looking for the commit",
-    )
-    for commit in islice(commits, _COMMITS_BACK):
-        if commit.commit_id == request.parent:
-            break
-        if commit.title == request.message.partition("\n")[0] and request.plan.is_at(hub.files_at(commit.commit_id)):
-            return Sent(commit.commit_id)
+    if request.plan.is_at(hub.files_at(head)):
+        return Sent(head)
     raise ConflictError(
-        f"somebody else committed to {hub.repo_id} ({request.branch}) meanwhile, now at {head[:12]}; nothing was "
-        "published: run the same command again, and it will build on that"
+        f"somebody else committed to {hub.repo_id} ({request.branch}) meanwhile, now at {head[:12]}; run the same "
+        "command again, and it will build on that"
     )
 
 
@@ -191,13 +169,9 @@ def check_tag(hub: Hub, tag: str) -> str | None:
 
 def set_tag(hub: Hub, tag: str, commit: str) -> None:
     """Set a tag on a commit; a tag that stands elsewhere is never moved."""
-
-    def create() -> bool:
-        hub.api.create_tag(hub.repo_id, tag=tag, revision=commit, repo_type=KIND)
-        return True
-
+    how: dict[str, Any] = {"tag": tag, "revision": commit, "repo_type": KIND, "exist_ok": True}
     try:
-        hub.ask(create, doing=f"setting the tag {tag}", landed=lambda: check_tag(hub, tag) == commit or None)
+        hub.ask(lambda: hub.api.create_tag(hub.repo_id, **how), doing=f"setting the tag {tag}")
     except HubError as error:
         raise HubError(
             f"published as {commit[:12]}, but without the tag: {error}; run the same command again"

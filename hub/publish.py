@@ -176,13 +176,11 @@ def prepare(hub: Hub, state: State | None, options: argparse.Namespace, *, branc
             raise ToolkitError(
                 f"there is no {hub.repo_id} to open a pull request on; publish it without --create-pr first"
             )
-
-        def create() -> bool:
-            # not exist_ok: one that appears meanwhile may have another visibility than the one asked for
-            hub.api.create_repo(hub.repo_id, repo_type=KIND, private=options.private)
-            return True
-
-        hub.ask(create, doing=f"creating {hub.repo_id}", landed=lambda: hub.state(MAIN) is not None or None)
+        # one that appears meanwhile may have another visibility than the one asked for, which is checked below
+        hub.ask(
+            lambda: hub.api.create_repo(hub.repo_id, repo_type=KIND, private=options.private, exist_ok=True),
+            doing=f"creating {hub.repo_id}",
+        )
         branch_is_new = options.revision not in (None, MAIN)
     if branch_is_new:
         hub.ask(

@@ -34,7 +34,7 @@ from exhibit.rag.index_files import (
     read_manifest,
 )
 from exhibit.rag.lexicon import Lexicon
-from exhibit.rag.protocols import Chunk, Keys, Layer, VectorStore, section_key, section_keys
+from exhibit.rag.protocols import SECTION_BITS, Chunk, Keys, Layer, VectorStore, section_keys
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.plugins import load_plugin
@@ -44,6 +44,12 @@ __all__ = ["MANIFEST", "Entry", "Index", "open_index"]
 
 _SPANS = np.dtype("<i4")
 """Start, end, page and section of a chunk on disk, sixteen bytes together."""
+_EXTENTS: dict[Layer, str] = {
+    "document": "count(*), max(number)",
+    "section": f"sum(sections), max(CASE WHEN sections THEN (number << {SECTION_BITS}) + sections - 1 END)",
+    "chunk": "sum(length(chunks)) / 16, max(first + length(chunks) / 16 - 1)",
+}
+"""How many keys a layer has, and the greatest of them."""
 _ENTRIES, _TEXTS = 1024, 64
 """Documents whose entries and texts are held: some megabytes each."""
 
@@ -312,14 +318,7 @@ class Index:
 
     def _extent(self, layer: Layer) -> tuple[int, int]:
         """Return how many keys a layer has, and the greatest, -1 where there is none: keys are many, and on disk."""
-        if layer == "section":
-            sections = [(number, count) for number, count in self._sections() if count]
-            number, count = sections[-1] if sections else (-1, 0)
-            return sum(count for _, count in sections), section_key(number, count - 1) if sections else -1
-        column = "first + length(chunks) / 16 - 1" if layer == "chunk" else "number"
-        [[count, last]] = self._database.read(
-            f"SELECT {'sum(length(chunks)) / 16' if layer == 'chunk' else 'count(*)'}, max({column}) FROM documents"
-        )
+        [[count, last]] = self._database.read(f"SELECT {_EXTENTS[layer]} FROM documents")
         return count or 0, -1 if last is None else last
 
     @property

@@ -268,7 +268,7 @@ class Pipeline:
 
     @cached_property
     def _summarise(self) -> Summariser:
-        return open_summariser(self.config, llm=self.summary_llm, cache=self._cache / "summaries")
+        return open_summariser(self.config, llm=self.summary_llm)
 
     @cached_property
     def _answerer(self) -> Answerer:

@@ -16,13 +16,13 @@ Keys = npt.NDArray[np.int64]
 Layer = Literal["document", "section", "chunk"]
 
 Number = TypeVar("Number", int, Keys)
-_SECTION_BITS = 20
+SECTION_BITS = 20
 """A million sections a document leave room for 2**43 documents in a key."""
 
 
 def section_key(document: Number, section: Number) -> Number:
     """Return the key of a section's vector, document and section in one number; or those of whole columns."""
-    return document << _SECTION_BITS | section
+    return document << SECTION_BITS | section
 
 
 def section_keys(document: int, sections: int) -> Keys:

@@ -17,7 +17,7 @@ from exhibit.rag.config import Config
 from exhibit.rag.index import Index, load_index, open_index
 from exhibit.rag.index_files import MANIFEST, RECORD, check_files, parse_manifest
 from exhibit.rag.protocols import Keys, Layer, VectorStore
-from exhibit.rag.stores import Seen
+from exhibit.rag.stores.faiss import Store
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.place import unfinished_folder, write_whole
@@ -75,4 +75,4 @@ def _peek(index: Index, layer: Layer, keys: Keys) -> VectorStore:
         store: VectorStore | None = peek(index.folder, argument, name=layer, dimensions=index.dimensions, keys=keys)
         if store is not None:
             return store
-    return Seen(keys[:0], np.zeros((0, index.dimensions), np.float32))
+    return Store.holding(keys[:0], np.zeros((0, index.dimensions), np.float32))

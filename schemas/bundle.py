@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, StrictBool, StrictInt, TypeAdapter, ValidationError
 
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.layout import CARD as CARD
@@ -56,12 +56,22 @@ def write_info(info: BundleInfo, path: Path) -> None:
 # ---------------------------------------------------------------- reading
 
 
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("a non-empty string is required")
+    return text
+
+
+# not a pattern: pydantic's take no lone surrogate, which damaged PDFs hold
+Words = Annotated[str, AfterValidator(_not_blank)]
+
+
 @dataclass(frozen=True)
 class LooseContext:
     """A gold passage as the evaluator sees it; a plain-string context has no file name."""
 
-    filename: str | None
-    text: str | None
+    filename: Words | None
+    text: str | None = None
 
 
 @dataclass(frozen=True)
@@ -75,26 +85,52 @@ class Question:
     contexts: tuple[LooseContext, ...] = ()
 
 
+def _objects(given: Any) -> Any:
+    """Return contexts as objects; raise ValueError where some are and some are not."""
+    if not isinstance(given, list):
+        return [] if given is None else given
+    if {type(one) for one in given} == {str, dict}:
+        raise ValueError("mixes strings and objects; use one or the other")
+    return [{"filename": None, "text": one} if isinstance(one, str) else one for one in given]
+
+
+class LooseRow(BaseModel):
+    """A row as other people write it."""
+
+    id: StrictInt | str | None = None
+    query_id: StrictInt | str | None = None
+    question: Words
+    answer: Words
+    is_impossible: StrictBool = False
+    contexts: Annotated[list[LooseContext], BeforeValidator(_objects)] = []
+
+
+_ROWS = TypeAdapter(list[LooseRow])
+
+
 def read_questions(path: Path) -> tuple[Question, ...]:
     """Read a `train.json` in any accepted shape; raise one BundleError that names every bad row."""
-    rows = load_json(path)
-    if not isinstance(rows, list):
-        raise BundleError(f"{path}: must be a JSON array of objects, not {_kind(rows)}")
-    problems: list[str] = []
-    questions = []
+    given = load_json(path)
+    if not isinstance(given, list):
+        raise BundleError(f"{path}: must be a JSON array of objects")
+    try:
+        rows = _ROWS.validate_python(given)
+    except ValidationError as error:
+        raise BundleError("\n".join(f"{path}: {fault}" for fault in _row_faults(error))) from error
+    questions: dict[int | str, Question] = {}
     for index, row in enumerate(rows):
-        faults = list(_row_problems(row))
-        problems += [f"{path}: row {index}: {message}" for message in faults]
-        if not faults:
-            questions.append(_question(index, row))
-    seen: set[int | str] = set()
-    for question in questions:
-        if question.id in seen:
-            problems.append(f"{path}: id {question.id!r} occurs more than once")
-        seen.add(question.id)
-    if problems:
-        raise BundleError("\n".join(problems))
-    return tuple(questions)
+        id = next((one for one in (row.id, row.query_id) if one is not None), index)
+        if id in questions:
+            raise BundleError(f"{path}: id {id!r} occurs more than once")
+        questions[id] = Question(id, row.question, row.answer, row.is_impossible, tuple(row.contexts))
+    return tuple(questions.values())
+
+
+def _row_faults(error: ValidationError) -> Iterator[str]:
+    for fault in error.errors():
+        index, *field = fault["loc"]
+        where = filter(None, (f"row {index}", ".".join(map(str, field))))
+        yield f"{': '.join(where)}: {fault['msg'].removeprefix('Value error, ')}"
 
 
 def read_gold(path: Path) -> Iterator[Gold]:
@@ -153,62 +189,3 @@ def _lines(path: Path) -> Iterator[str]:
 def load_json(path: Path) -> Any:
     """Return the parsed content of a JSON file."""
     return parse_json(read_text(path).removeprefix("\ufeff"), where=path)
-
-
-def _kind(value: object) -> str:
-    names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
-    return names.get(type(value), "a number")
-
-
-def _row_problems(row: object) -> Iterator[str]:
-    if not isinstance(row, dict):
-        yield f"must be an object, not {_kind(row)}"
-        return
-    for name in ("question", "answer"):
-        value = row.get(name)
-        if not isinstance(value, str) or not value.strip():
-            yield f"{name}: a non-empty string is required"
-    identity = row.get("id", row.get("query_id"))
-    if isinstance(identity, bool) or not isinstance(identity, int | str | None):
-        yield f"id: must be an integer or a string, not {_kind(identity)}"
-    if not isinstance(row.get("is_impossible", False), bool):
-        yield "is_impossible: must be true or false"
-    contexts = row.get("contexts")
-    if contexts is None:
-        return
-    if not isinstance(contexts, list):
-        yield f"contexts: must be an array, not {_kind(contexts)}"
-    elif {type(c) for c in contexts} == {str, dict}:
-        yield "contexts: mixes strings and objects; use one or the other"
-    else:
-        for index, context in enumerate(contexts):
-            yield from _context_problems(index, context)
-
-
-def _context_problems(index: int, context: object) -> Iterator[str]:
-    if isinstance(context, str):
-        return
-    if not isinstance(context, dict):
-        yield f"contexts.{index}: must be a string or an object, not {_kind(context)}"
-        return
-    if not isinstance(context.get("filename"), str) or not context["filename"]:
-        yield f"contexts.{index}.filename: a non-empty string is required"
-    if not isinstance(context.get("text"), str | None):
-        yield f"contexts.{index}.text: must be a string"
-
-
-def _question(index: int, row: dict[str, Any]) -> Question:
-    identity = row.get("id")
-    if identity is None:
-        identity = row.get("query_id")
-    passages = tuple(
-        LooseContext(None, c) if isinstance(c, str) else LooseContext(c["filename"], c.get("text"))
-        for c in row.get("contexts") or ()
-    )
-    return Question(
-        id=index if identity is None else identity,
-        question=row["question"],
-        answer=row["answer"],
-        is_impossible=row.get("is_impossible", False),
-        contexts=passages,
-    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import runpy
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,10 +10,9 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
-from exhibit.schemas.bundle import CARD, CORPUS, GOLD, INFO, ORIGIN, TRAIN, load_json, read_lines, read_text
+from exhibit.schemas.bundle import CARD, CORPUS, GOLD, INFO, ORIGIN, TRAIN, read_lines, read_text
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import BundleInfo, Context, FileEntry, Gold, Row
-from exhibit.schemas.parsing import parse_json
 
 _ROWS = TypeAdapter(list[Row])
 
@@ -197,43 +195,6 @@ def sha256_of(path: Path) -> str:
     """Return the sha256 of a file of this machine, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-# ---------------------------------------------------------------- by the schemas that others check by
-
-
-_FOLDER = Path(__file__).parent / "json"
-_SCHEMAS = {TRAIN: "train.schema.json", GOLD: "gold.schema.json", INFO: "bundle.schema.json"}
-_LONGEST = 200
-"""Characters of a message: it quotes the value that is wrong, which may be a whole document."""
-
-
-def published_problems(root: Path) -> Iterator[Problem]:
-    """Yield where a bundle's files do not follow their published schemas."""
-    from jsonschema import Draft202012Validator  # a tenth of a second, which only this check needs
-
-    for file, name in _SCHEMAS.items():
-        schema = json.loads((_FOLDER / name).read_text(encoding="utf-8"))
-        validator = Draft202012Validator(schema)
-        for row, value in _values_in(root / file):
-            for error in validator.iter_errors(value):
-                yield _published(file, row, list(error.absolute_path), error.message)
-
-
-def _values_in(path: Path) -> Iterator[tuple[str, Any]]:
-    """Yield what a schema is for: each line of gold, each other file as a whole."""
-    if path.name != GOLD:
-        yield "", load_json(path)
-        return
-    for number, line in enumerate(read_lines(path), 1):
-        yield f"line {number}", parse_json(line, where=path)
-
-
-def _published(file: str, row: str, path: list[Any], message: str) -> Problem:
-    if file == TRAIN and path:
-        row = f"row {path.pop(0)}"
-    shown = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}…"
-    return Problem(file, row, ".".join(map(str, path)), f"{shown} (by {_SCHEMAS[file]})")
 
 
 if __name__ == "__main__":

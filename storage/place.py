@@ -10,7 +10,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
@@ -221,48 +221,27 @@ _PREFIX = "exhibit-scratch-"
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
     """Yield an empty folder; raise a ToolkitError where there is no room for one."""
-    try:
-        place = Path(tempfile.gettempdir())
-        place.stat()  # a lock would make the folder that is missing
-        _sweep(place)
-        folder = place / f"{_PREFIX}{secrets.token_hex(8)}"
-        lock = _hold(folder)  # before it is there: else another process may take it for one that was left
-        folder.mkdir(mode=0o700)
-    except OSError as error:
-        named = os.environ.get("TMPDIR") or "the folder for temporary files"
-        raise ToolkitError(f"{named}: cannot be written: {error.strerror}; set TMPDIR to another folder") from error
-    try:
+    with ExitStack() as stack:
+        try:
+            place = Path(tempfile.gettempdir())
+            place.stat()  # a lock would make the folder that is missing
+            _sweep(place)
+            folder = place / f"{_PREFIX}{secrets.token_hex(8)}"
+            # before it is there: else another process may take it for one that was left
+            stack.enter_context(locked(folder, busy=""))
+            folder.mkdir(mode=0o700)
+        except OSError as error:
+            named = os.environ.get("TMPDIR") or "the folder for temporary files"
+            raise ToolkitError(f"{named}: cannot be written: {error.strerror}; set TMPDIR to another folder") from error
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
         yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        _let_go(folder, lock)
-
-
-def _hold(folder: Path) -> FileLock:
-    # beside the folder: Windows removes no folder in which a file is open
-    lock = FileLock(_lock_of(folder), timeout=0)
-    lock.acquire()
-    return lock
-
-
-def _lock_of(folder: Path) -> Path:
-    return folder.with_name(f".{folder.name}.lock")
-
-
-def _let_go(folder: Path, lock: FileLock) -> None:
-    with suppress(OSError):
-        _lock_of(folder).unlink()
-    lock.release()
 
 
 def _sweep(place: Path) -> None:
     """Remove the folders of this user that no process holds any more."""
     for folder in place.glob(f"{_PREFIX}*"):
-        with suppress(OSError, Timeout):  # somebody holds it, or removes it now
+        with suppress(OSError, BundleError):  # somebody holds it, or removes it now
             if folder.is_symlink() or (hasattr(os, "getuid") and folder.stat().st_uid != os.getuid()):
                 continue
-            lock = _hold(folder)
-            try:
+            with locked(folder, busy=""):
                 shutil.rmtree(folder, ignore_errors=True)
-            finally:
-                _let_go(folder, lock)

@@ -188,7 +188,7 @@ def ingest_once(
     index = _Index(folder / "index", config, embedder=embedder.name, dimensions=embedder.dimensions)
     index.clock, index.forgets = clock, store == "none"
     runner = _Engine(open_engine(engine, jobs=jobs), clock, whole=engine == "serial")
-    summarise = cast(Summariser, _Summariser(open_summariser(config, cache=folder / "cache"), clock))
+    summarise = cast(Summariser, _Summariser(open_summariser(config), clock))
     started, clocked = time.process_time(), time.perf_counter()
     with ExitStack() as patched:
         for name, stage in _WORKER.items() if engine == "serial" else ():

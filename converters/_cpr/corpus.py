@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
-from exhibit.converters._cpr.headings import Heading
-from exhibit.converters._cpr.layout import Layout, Library, splits
-from exhibit.converters._cpr.names import Citation, Court, read_citation, read_name, unknown_courts
+from exhibit.converters._cpr.layout import Heading, Layout, layout_of, splits
+from exhibit.converters._cpr.names import Citation, guide_courts, names_court, read_citation, read_name, strange_courts
 from exhibit.converters._cpr.sources import CPR, GUIDE, PD, Source, reference_of
 from exhibit.law.names import plain
 
@@ -90,7 +91,66 @@ class Corpus:
     """Resolves citations: the document and the section that each of them means."""
 
     def __init__(self, sources: Sequence[Source]) -> None:
-        self.library = Library(sources)
+        self.sources = sources
+        self._exact: dict[str, list[Source]] = defaultdict(list)
+        self._plain: dict[str, list[Source]] = defaultdict(list)
+        self._layouts: dict[str, Layout] = {}
+        for source in sources:
+            for name in dict.fromkeys(_SPACES.sub(" ", name) for name in source.names):
+                self._exact[name].append(source)
+            for name in dict.fromkeys(map(plain, source.names)):
+                self._plain[name].append(source)
+
+    # ------------------------------------------------------------ documents by the names that citations give them
+
+    def layout(self, source: Source) -> Layout:
+        """Return where a document's headings stand; it is read once."""
+        name = source.raw.filename
+        if name not in self._layouts:
+            self._layouts[name] = layout_of(source)
+        return self._layouts[name]
+
+    @property
+    def faults(self) -> list[str]:
+        """Why headings of documents were not found, where a limit ended the search."""
+        return [layout.fault for layout in self._layouts.values() if layout.fault]
+
+    @cached_property
+    def guides(self) -> list[tuple[Source, dict[str, set[str]]]]:
+        """The court guides, each with its courts and their initials."""
+        guides = [source for source in self.sources if source.kind == GUIDE]
+        return [(source, guide_courts((*source.names, self.layout(source).first_page))) for source in guides]
+
+    @cached_property
+    def courts(self) -> dict[str, set[str]]:
+        """The courts that have a guide here."""
+        return {court: short for _, courts in self.guides for court, short in courts.items()}
+
+    def documents(self, name: str) -> Iterator[tuple[Literal["exact", "normalised"], Source]]:
+        """Yield the documents of a name, by the surest of three rules: the name, its number, its court."""
+        exact = {source.raw.filename for source in self._exact.get(name, ())}
+        ways = (self._plain.get(plain(name), ()), self._by_number(name), self._by_court(name))
+        for source in next(filter(None, ways), ()):
+            yield ("exact" if source.raw.filename in exact else "normalised"), source
+
+    def _by_number(self, name: str) -> list[Source]:
+        """`PART 36 - OFFERS`: the number decides, if at least half of the words after it are the document's, too."""
+        words = plain(name)
+        number = reference_of(words)
+        after = words.removeprefix(number).split()
+        if not number or not after:
+            return []
+        return [
+            source
+            for source in self._plain.get(number, [])
+            if 2 * len(set(after) & {w for n in source.names for w in plain(n).split()}) >= len(set(after))
+        ]
+
+    def _by_court(self, name: str) -> list[Source]:
+        """`Commercial Court Guide`: the guide of that court, whatever stands around it in the file's name."""
+        if not re.search(r"\bguide(?: \d{4})?$", plain(name)):
+            return []
+        return [source for source, courts in self.guides if names_court(name, courts)]
 
     # ------------------------------------------------------------ what a citation means
 
@@ -105,9 +165,9 @@ class Corpus:
 
     def resolve(self, citation: Citation, row: Row) -> Resolution:
         """Return the one document, and the section, that a citation can mean; never the likeliest of several."""
-        strange = next(unknown_courts(citation.document, self.library.courts, guides_only=True), "")
-        if strange and not any(self.library.documents(citation.document)):
-            return Resolution(None, "unresolved", f"names no document of the corpus: {strange} is not in it")
+        strange = strange_courts(citation.document, self.courts, guides_only=True)
+        if strange and not any(self.documents(citation.document)):
+            return Resolution(None, "unresolved", f"names no document of the corpus: {strange[0]} is not in it")
         candidates = list(self._candidates(citation, row))
         likely = self._best(candidates)
         if not likely:
@@ -136,7 +196,7 @@ class Corpus:
         return sorted(best.values(), key=_rank, reverse=True)
 
     def _place(self, candidate: _Candidate, pages: tuple[int, int] | None) -> Place | None:
-        layout = self.library.layout(candidate.source)
+        layout = self.layout(candidate.source)
         heading = candidate.heading
         if heading is not None:
             words = _SPACES.sub(" ", layout.text[heading.start : heading.end])
@@ -162,7 +222,7 @@ class Corpus:
         if citation.document.startswith("§") or not re.search(r"[A-Za-z]", citation.document):
             return
         yield from self._rules(citation, row)
-        for source in self.library.sources:
+        for source in self.sources:
             # where the whole document is named, its title is no section of it
             if not any(candidate.source is source for candidate in named):
                 yield from self._headings(source, citation, row)
@@ -171,7 +231,7 @@ class Corpus:
         """Yield the documents that a citation names as a whole."""
         if citation.section:
             return
-        for how, source in self.library.documents(citation.document):
+        for how, source in self.documents(citation.document):
             paged = _NO_PAGES if citation.page and not source.raw.path and "#" not in citation.text else 0.0
             sure = _NAME if plain(citation.document) in map(plain, source.names) else _INSIDE - 1
             score = 1 + sure + paged + self._evidence(source, row)
@@ -179,10 +239,10 @@ class Corpus:
 
     def _inside(self, document: str, section: str, citation: Citation, row: Row) -> Iterator[_Candidate]:
         """Yield a section of a document that the citation names before it."""
-        for how, source in self.library.documents(document):
+        for how, source in self.documents(document):
             score = _INSIDE + self._evidence(source, row)
             any_heading = False
-            for heading, like, parent in self.library.headings(source, section):
+            for heading, like, parent in self.layout(source).meant(section):
                 any_heading = True
                 bonus = (_PARENT if parent else 0.0) + self._paged(source, heading, citation) + _order(heading)
                 bonus += _EXACT if like == 1 and reference_of(plain(document)) == plain(document) else 0.0
@@ -203,7 +263,7 @@ class Corpus:
 
     def _headings(self, source: Source, citation: Citation, row: Row) -> Iterator[_Candidate]:
         """Yield the headings of a document that a citation without a document's name can mean."""
-        matches = list(self.library.headings(source, citation.document))
+        matches = list(self.layout(source).meant(citation.document))
         evidence = self._evidence(source, row) if matches else 0.0
         numbered = _NUMBER if read_name(citation.document).number else 0.0
         for heading, like, parent in matches:
@@ -229,24 +289,22 @@ class Corpus:
     def _court_evidence(self, source: Source, row: Row) -> float:
         if source.kind != GUIDE:
             return 0.0
-        courts: list[Court] = next((courts for guide, courts in self.library.guides if guide is source), [])
-        named = (row.source_type, *row.fields)
-        if any(court.named_in(text) for text in named for court in courts):
+        courts = next((courts for guide, courts in self.guides if guide is source), {})
+        named = "\n".join((row.source_type, *row.fields))
+        if names_court(named, courts):
             return _COURT
-        if any(court.named_in(row.prose) for court in courts):
+        if names_court(row.prose, courts):
             return _SPOKEN
-        if any(True for text in named for _ in unknown_courts(text, self.library.courts, guides_only=False)):
-            return _FOREIGN
-        if any(True for _ in unknown_courts(row.prose, self.library.courts, guides_only=True)):
-            return _FOREIGN
-        return 0.0
+        known = self.courts
+        foreign = strange_courts(named, known, guides_only=False) or strange_courts(row.prose, known, guides_only=True)
+        return _FOREIGN if foreign else 0.0
 
     def _paged(self, source: Source, heading: Heading | None, citation: Citation) -> float:
         """What the page says: it may be counted in the file or be the printed one, and it is often a little off."""
         pages = citation.pages
         if pages is None or heading is None or not heading.page:
             return 0.0
-        offset = self.library.layout(source).offset
+        offset = self.layout(source).offset
         away = min(abs(pages[0] + shift - heading.page) for shift in (0, offset))
         if away == 0:
             return _PAGE

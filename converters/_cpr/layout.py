@@ -1,25 +1,168 @@
-"""The corpus as citations see it: documents by their names, guides by their courts, sections by their headings."""
+"""A document of the corpus as citations see it: its lines, its headings and the section under each, its pages.
+
+Headings are found by the engine that reads every document.
+"""
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
-from typing import Literal
+from typing import NamedTuple
 
-from exhibit.converters._cpr.headings import Heading, SourceLine, find_headings, lines_of, whole_lines
-from exhibit.converters._cpr.names import Court, Name, guide_courts, likeness, read_name
-from exhibit.converters._cpr.sources import GUIDE, Source, reference_of
+from exhibit.converters._cpr.names import Name, likeness, read_name
+from exhibit.converters._cpr.sources import Source
 from exhibit.engine import guarded
 from exhibit.engine.limits import reading
-from exhibit.evidence import Document
+from exhibit.evidence import Document, Span
 from exhibit.evidence.readers import pdf
-from exhibit.law.names import letters, plain
-from exhibit.law.structure.lines import Outline
+from exhibit.law.names import letters
+from exhibit.law.structure import read_structure
+from exhibit.law.structure.headings import FOOTNOTE
+from exhibit.law.structure.lines import Outline, find_contents
+from exhibit.law.structure.tree import Section
 from exhibit.schemas.errors import DocumentError, LimitError
+
+
+class SourceLine(NamedTuple):
+    """A line of the text, or a paragraph of a document that is still to be printed."""
+
+    start: int
+    end: int
+    text: str
+    page: int = 0
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading or a numbered paragraph, and where what stands under it ends."""
+
+    start: int
+    end: int
+    """Where its words end."""
+    name: Name
+    level: int
+    """How deep it stands in the document's tree."""
+    titled: bool = True
+    """False for a paragraph that has a number and no title."""
+    page: int = 0
+    until: int = 0
+    """Where its section ends."""
+    last_page: int = 0
+
+
+_LONGEST = 150  # characters: what is longer is a sentence
+_LISTED = re.compile(r"[\s.…]\d{1,3}$|[.…]{4}$")
+_LEADERS = re.compile(r"(?<![\s.…])[\s.…]*+\d{0,3}$")
+_FEWEST = 3
+"""Characters below a heading that make it a place."""
+_DIGITS = 10  # of a page's number: Python refuses to read thousands of them
+
+
+class Lines(NamedTuple):
+    """A document's lines, less furniture and contents, and what its edges tell."""
+
+    kept: Sequence[SourceLine]
+    entries: Mapping[str, str]
+    """What the contents list, by its letters."""
+    printed: Mapping[int, int]
+    """The number printed on each page."""
+    running: frozenset[int]
+    """Where running heads and page numbers begin."""
+
+
+def lines_of(document: Document) -> Lines:
+    """Return a file's lines, what its contents list, and the number printed on each page."""
+    spans = [(page.span, page.number) for page in document.pages] or [(Span(0, len(document.text)), 0)]
+    pages = [[line for line in _split(document.text, *span, number) if line.text] for span, number in spans]
+    contents, furniture, running = find_contents(document.text), document.furniture, _running(pages)
+    skipped = running | {span.start for span in furniture if not read_name(document.text[slice(*span)]).number}
+    printed = {line.page: int(line.text) for page in pages for line in reversed(_edges(page)) if _is_page_number(line)}
+    listed = [line for page in pages for line in page if contents.start <= line.start < contents.end]
+    kept = [
+        line for page in pages for line in page
+        if line.start not in skipped and not contents.start <= line.start < contents.end
+    ]  # fmt: skip
+    return Lines(kept, _entries(listed), printed, running)
+
+
+def _is_page_number(line: SourceLine) -> bool:
+    # decimal: `²` is a digit, and no number; and no page has a number of ten digits
+    return line.text.isdecimal() and len(line.text) < _DIGITS
+
+
+def _edges(lines: Sequence[SourceLine]) -> Sequence[SourceLine]:
+    return [*lines[:2], *lines[2:][-2:]]
+
+
+_LABEL = 14
+"""Letters that may stand before a title that the running head repeats: a page's number and `Section 12`."""
+
+
+def _running(pages: Sequence[Sequence[SourceLine]]) -> frozenset[int]:
+    """Return where page numbers and chapters' running heads start: a chapter has too few pages for the usual count."""
+    # the first page of a chapter has its title below the running line
+    tops = [[*_edges(lines), *lines[2:3]] for lines in pages]
+    counted = Counter(words for lines in tops for words in {letters(line.text) for line in lines})
+    repeated: set[int] = set()
+    for before, lines in zip([[], *pages], pages, strict=False):
+        above = letters("".join(line.text for line in before[:6]))
+        edges = _edges(lines)
+        numbered = any(line.text.isdigit() for line in edges)
+        for at, line in enumerate(edges):
+            below = letters("".join(other.text for other in lines[at + 1 : at + 6]))
+            twice = at < 2 and (0 <= below.find(letters(line.text)) <= _LABEL or letters(line.text) in above)
+            again = counted[letters(line.text)] > 1 and (at < 2 or not read_name(line.text, loose=False).number)
+            if line.text.isdigit() or (numbered and (again or twice)):
+                repeated.add(line.start)
+    return frozenset(repeated)
+
+
+def _split(text: str, start: int, end: int, page: int) -> Iterator[SourceLine]:
+    for match in re.finditer(r"[^\r\n]+", text[start:end]):
+        words = match.group().strip()
+        at = start + match.start() + match.group().index(words) if words else start + match.start()
+        yield SourceLine(at, at + len(words), words, page)
+
+
+def _entries(lines: Sequence[SourceLine]) -> dict[str, str]:
+    """Return what the contents list; an entry may go over two lines, and its page number may be missing."""
+    entries: list[str] = []
+    pending = ""
+    for line in lines:
+        words = _LEADERS.sub("", line.text)
+        if pending and read_name(words, loose=False).number:
+            entries.append(pending)
+            pending = ""
+        if _LISTED.search(line.text):
+            entries.append(f"{pending} {words}".strip())
+            pending = ""
+        else:
+            pending = f"{pending} {line.text}".strip() if len(pending) < _LONGEST else ""
+    return {letters(entry): entry for entry in entries if len(letters(entry)) > 2}
+
+
+def find_headings(document: Document, lines: Sequence[SourceLine], outline: Outline) -> list[Heading]:
+    """Return the headings in order, each with its section; those with nothing below are a list of headings."""
+    starts = [line.start for line in lines]
+    sections = (section for section in read_structure(document, outline).walk() if section.heading)
+    headings = (_heading(document.text, one, lines, starts) for one in sections if one.kind != "clause")
+    # a rule may be one sentence, whose first words are taken for its title
+    return [one for one in headings if one.until - one.end >= _FEWEST or document.text[one.until - 1] == "."]
+
+
+def _heading(text: str, section: Section, lines: Sequence[SourceLine], starts: Sequence[int]) -> Heading:
+    start, end = section.title
+    first = lines[min(bisect_left(starts, start), len(lines) - 1)]
+    last = lines[max(bisect_left(starts, section.span.end) - 1, 0)]
+    titled = section.heading != section.label or section.kind != "section"
+    name = read_name(FOOTNOTE.sub("", " ".join(text[start:end].split())) if titled else section.label, loose=False)
+    return Heading(start, end, name, section.level, titled, first.page, max(end, last.end), max(first.page, last.page))
 
 
 @dataclass(frozen=True)
@@ -43,33 +186,76 @@ class Layout:
 
     def alike(self, name: Name) -> Iterator[tuple[Heading, float]]:
         """Yield the headings that a name can mean, with their likeness, in the text's order."""
-        keys = [f"={letters(name.text)}", f"#{name.number}"] if name.number else [f"={letters(name.text)}"]
-        if not name.number:
-            keys += [word[:_STEM] for word in name.words]
-        for at in sorted({at for key in keys for at in self._index.get(key, ())}):
-            like = likeness(name, self.headings[at].name)
+        for heading in self.headings:
+            other = heading.name
+            same = name.number == other.number if name.number else not name.stems.isdisjoint(other.stems)
+            like = likeness(name, other) if same or letters(name.text) == letters(other.text) else 0.0
             if like:
-                yield self.headings[at], like
-
-    @cached_property
-    def _index(self) -> dict[str, list[int]]:
-        """Headings by their letters, by their number, and by how their words begin."""
-        index: dict[str, list[int]] = defaultdict(list)
-        for at, heading in enumerate(self.headings):
-            name = heading.name
-            for key in {f"={letters(name.text)}", f"#{name.number}", *(word[:_STEM] for word in name.words)}:
-                index[key].append(at)
-        return index
+                yield heading, like
 
     def titled(self, title: str) -> Iterator[Heading]:
         """Yield places where a title stands as whole lines, though no number, contents or bookmark tells of it."""
+        text, places = self._letters
         wanted = letters(title)
-        for index, count in whole_lines(self.lines, wanted, self._line_index):
-            first, last = self.lines[index], self.lines[index + count - 1]
-            words = " ".join(line.text for line in self.lines[index : index + count])
+        at = text.find(wanted)
+        while wanted and at >= 0:
+            first, end = places.get(at), places.get(at + len(wanted))
+            at = text.find(wanted, at + 1)
+            if first is None or end is None or end - first > _MOST_LINES:
+                continue
+            lines = self.lines[first:end]
+            words = " ".join(line.text for line in lines)
             if words[0].islower() or words[-1] in ".,;:":
                 continue  # the end of a sentence, or a piece of a list
-            yield self._section_at(Heading(first.start, last.end, read_name(words, loose=False), 0, page=first.page))
+            name = read_name(words, loose=False)
+            yield self._section_at(Heading(lines[0].start, lines[-1].end, name, 0, page=lines[0].page))
+
+    def meant(self, text: str) -> Iterator[tuple[Heading | None, float, bool]]:
+        """Yield headings that a text can mean, how alike they are, and whether a heading above it agrees, too."""
+        any_heading = False
+        whole = read_name(text)
+        for heading, like in self.alike(whole):
+            any_heading = True
+            yield heading, like, False
+            if like == 1 and whole.number and whole.title:
+                return  # its commas are its own
+        for left, right in splits(text):
+            for heading, like in self._below(left, right):
+                any_heading = True
+                yield heading, like, True
+        if any_heading:
+            return
+        if len(whole.words) > 1:
+            for heading in self.titled(whole.text):
+                any_heading = True
+                yield heading, 1.0, False
+        if (
+            not any_heading
+            and whole.number
+            and whole.title
+            and any(likeness(whole, name) > _LISTED_LIKE for name in self.listed)
+        ):
+            yield None, 1.0, False
+
+    def _below(self, left: str, right: str) -> Iterator[tuple[Heading, float]]:
+        """Yield the headings of the right text that stand below a heading of the left one."""
+        above, wanted = read_name(left), read_name(right)
+        if not above.number and not above.title:
+            return
+        parents = [heading for heading, _ in self.alike(above) if heading.titled]
+        for heading, like in self.alike(wanted):
+            inside = any(parent.start < heading.start < parent.until for parent in parents)
+            # a slip in the chapter's title: its number and all of the section's name are enough
+            counted = above.number and like == 1 and wanted.title and wanted.number.startswith(above.number)
+            # a guide's own parts, as in "Part 3, Chapter 21 Insolvency", have no heading on the page
+            division = above.kind == "part" and not above.title and like == 1 and wanted.number and wanted.title
+            if inside or counted or division:
+                yield heading, like
+        if parents and wanted.title and not wanted.number:
+            for parent in parents:
+                for heading in self.titled(right):
+                    if parent.start < heading.start < parent.until:
+                        yield heading, 1.0
 
     def _section_at(self, heading: Heading) -> Heading:
         """Return a heading that is none of these with its section: up to the next that is not below the one above."""
@@ -81,19 +267,20 @@ class Layout:
         return replace(heading, until=max(heading.end, last.end), last_page=max(heading.page, last.page))
 
     @cached_property
-    def _line_index(self) -> dict[str, list[int]]:
-        index: dict[str, list[int]] = defaultdict(list)
-        for at, line in enumerate(self.lines):
-            if len(line.text) <= _LONGEST_TITLE:
-                index[letters(line.text)].append(at)
-        return index
+    def _letters(self) -> tuple[str, dict[int, int]]:
+        """The letters of all lines, and which line begins at which of them."""
+        written = [letters(line.text) for line in self.lines]
+        starts = accumulate(map(len, written), initial=0)
+        return "".join(written), {start: line for line, start in enumerate(starts)}
 
 
+_LISTED_LIKE = 0.96
+"""Likeness to an entry of the contents: all of it, or its beginning and an ellipsis."""
+_BETWEEN = re.compile(r",\s+|(?<!\s)\s++[–—>|/-]\s+|:\s+|(?<=Guide)\s+(?=\S)|(?<=Guide \d{4})\s+(?=\S)")
 _CHAPTER = 3.0
 """How high a title stands that the outline has beside numbered chapters."""
-_STEM = 3
-"""Letters: a slip of the pen is seldom in the first three of every word of a title."""
-_LONGEST_TITLE = 200  # characters: titles of two lines included
+_MOST_LINES = 4
+"""A heading's lines: the longest of the five court guides takes four."""
 _SHORT = 50_000
 """Characters of a text that is here already: even one made of nothing but headings takes a fifth of a second."""
 
@@ -153,127 +340,6 @@ def read_outline(path: Path) -> list[tuple[str, int]]:
         raise
     except (DocumentError, OSError):
         return []
-
-
-_SPACES = re.compile(r"\s+")
-_LISTED = 0.96
-"""Likeness to an entry of the contents: all of it, or its beginning and an ellipsis."""
-_BETWEEN = re.compile(r",\s+|(?<!\s)\s++[–—>|/-]\s+|:\s+|(?<=Guide)\s+(?=\S)|(?<=Guide \d{4})\s+(?=\S)")
-
-
-@dataclass
-class Library:
-    """Finds documents and headings by the names that citations give them; weighs nothing."""
-
-    sources: Sequence[Source]
-    _exact: dict[str, list[Source]] = field(default_factory=lambda: defaultdict(list))
-    _plain: dict[str, list[Source]] = field(default_factory=lambda: defaultdict(list))
-    _layouts: dict[str, Layout] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """Index the names."""
-        for source in self.sources:
-            for name in dict.fromkeys(_SPACES.sub(" ", name) for name in source.names):
-                self._exact[name].append(source)
-            for name in dict.fromkeys(map(plain, source.names)):
-                self._plain[name].append(source)
-
-    def layout(self, source: Source) -> Layout:
-        """Return where a document's headings stand; it is read once."""
-        name = source.raw.filename
-        if name not in self._layouts:
-            self._layouts[name] = layout_of(source)
-        return self._layouts[name]
-
-    @property
-    def faults(self) -> list[str]:
-        """Why headings of documents were not found, where a limit ended the search."""
-        return [layout.fault for layout in self._layouts.values() if layout.fault]
-
-    @cached_property
-    def guides(self) -> list[tuple[Source, list[Court]]]:
-        """The court guides, each with its courts."""
-        guides = [source for source in self.sources if source.kind == GUIDE]
-        return [(source, guide_courts((*source.names, self.layout(source).first_page))) for source in guides]
-
-    @cached_property
-    def courts(self) -> list[Court]:
-        """The courts that have a guide here."""
-        return [court for _, courts in self.guides for court in courts]
-
-    def documents(self, name: str) -> Iterator[tuple[Literal["exact", "normalised"], Source]]:
-        """Yield the documents of a name, by the surest of three rules: the name, its number, its court."""
-        exact = {source.raw.filename for source in self._exact.get(name, ())}
-        ways = (self._plain.get(plain(name), ()), self._by_number(name), self._by_court(name))
-        for source in next(filter(None, ways), ()):
-            yield ("exact" if source.raw.filename in exact else "normalised"), source
-
-    def _by_number(self, name: str) -> list[Source]:
-        """`PART 36 - OFFERS`: the number decides, if at least half of the words after it are the document's, too."""
-        words = plain(name)
-        number = reference_of(words)
-        after = words.removeprefix(number).split()
-        if not number or not after:
-            return []
-        return [
-            source
-            for source in self._plain.get(number, [])
-            if 2 * len(set(after) & {w for n in source.names for w in plain(n).split()}) >= len(set(after))
-        ]
-
-    def _by_court(self, name: str) -> list[Source]:
-        """`Commercial Court Guide`: the guide of that court, whatever stands around it in the file's name."""
-        if not re.search(r"\bguide(?: \d{4})?$", plain(name)):
-            return []
-        return [source for source, courts in self.guides if any(court.named_in(name) for court in courts)]
-
-    def headings(self, source: Source, text: str) -> Iterator[tuple[Heading | None, float, bool]]:
-        """Yield headings that a text can mean, how alike they are, and whether a heading above it agrees, too."""
-        layout = self.layout(source)
-        any_heading = False
-        whole = read_name(text)
-        for heading, like in layout.alike(whole):
-            any_heading = True
-            yield heading, like, False
-            if like == 1 and whole.number and whole.title:
-                return  # its commas are its own
-        for left, right in splits(text):
-            for heading, like, _ in self._below(layout, left, right):
-                any_heading = True
-                yield heading, like, True
-        if any_heading:
-            return
-        if len(whole.words) > 1:
-            for heading in layout.titled(whole.text):
-                any_heading = True
-                yield heading, 1.0, False
-        if (
-            not any_heading
-            and whole.number
-            and whole.title
-            and any(likeness(whole, name) > _LISTED for name in layout.listed)
-        ):
-            yield None, 1.0, False
-
-    def _below(self, layout: Layout, left: str, right: str) -> Iterator[tuple[Heading, float, bool]]:
-        """Yield the headings of the right text that stand below a heading of the left one."""
-        above, wanted = read_name(left), read_name(right)
-        if not above.number and not above.title:
-            return
-        parents = [heading for heading, _ in layout.alike(above) if heading.titled]
-        for heading, like in layout.alike(wanted):
-            inside = any(parent.start < heading.start < parent.until for parent in parents)
-            # a slip in the chapter's title: its number and all of the section's name are enough
-            counted = above.number and like == 1 and wanted.title and wanted.number.startswith(above.number)
-            # a guide's own parts, as in "Part 3, Chapter 21 Insolvency", have no heading on the page
-            division = above.kind == "part" and not above.title and like == 1 and wanted.number and wanted.title
-            if inside or counted or division:
-                yield heading, like, True
-        if parents and wanted.title and not wanted.number:
-            for parent in parents:
-                for heading in layout.titled(right):
-                    if parent.start < heading.start < parent.until:
-                        yield heading, 1.0, True
 
 
 def splits(text: str) -> list[tuple[str, str]]:

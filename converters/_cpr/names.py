@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -52,6 +52,11 @@ class Name:
         """The title's words that carry meaning; all of them where it has none but small ones."""
         words = tuple(plain(self.title).split())
         return tuple(word for word in words if word not in _SMALL) or words
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """How its words begin: a slip of the pen is seldom in the first three letters of every word of a title."""
+        return frozenset(word[:3] for word in self.words)
 
 
 @cache
@@ -114,9 +119,7 @@ def _titles(cited: Name, heading: Name, agreed: bool) -> float:
         return 0.97
     if agreed and len(missing) == len(extra) == 1 and _slipped(missing[0], extra[0]):
         return 0.93
-    if missing and extra:
-        return _run_together(one, other)
-    if cited.cut and missing:
+    if missing and (extra or cited.cut):
         return 0.0
     short, long = (mine, theirs) if extra else (theirs, mine)
     share = len(short) / len(long)
@@ -129,26 +132,9 @@ def _unmatched(words: tuple[str, ...], others: tuple[str, ...]) -> list[str]:
     return [word for word in words if word not in others and not any(_same(word, other) for other in others)]
 
 
-def _run_together(one: str, other: str) -> float:
-    """Return how alike two titles are whose words may be run together or broken apart."""
-    most = (1 - _ALIKE) * max(len(one), len(other))
-    if abs(len(one) - len(other)) > most or _digits(one) != _digits(other):
-        return 0.0
-    edits = edit_distance(one, other)
-    return 1 - edits / max(len(one), len(other)) if edits <= most else 0.0
-
-
-_ALIKE = 0.94
-"""Two headings of the five court guides that differ in meaning are at most 0.93 alike once their digits agree."""
-
-
 def _slipped(one: str, other: str) -> bool:
     """Whether one letter is wrong in a word too short to tell, where a number agrees already."""
     return min(len(one), len(other)) > 3 and not one.isdigit() and edit_distance(one, other) == 1
-
-
-def _digits(text: str) -> str:
-    return re.sub(r"\D", "", text)
 
 
 def _same(one: str, other: str) -> bool:
@@ -271,70 +257,52 @@ _NEUTRAL = frozenset(
 _COURT_WORD = r"(?:[A-Z][\w'’.-]{0,40}|and|of|&)"
 """No word of a court's name is longer: so a text without spaces is not read through from each of its letters."""
 _GUIDE = re.compile(rf"({_COURT_WORD}(?: {_COURT_WORD}){{0,9}}) Guide\b")
-_COURT = re.compile(rf"({_COURT_WORD}(?: {_COURT_WORD}){{0,9}}) (?:Courts?|Division|Chamber|Bench|Tribunal)\b")
+_COURT = re.compile(rf"({_COURT_WORD}(?: {_COURT_WORD}){{0,9}} (?:Courts?|Division|Chamber|Bench|Tribunal))\b")
 _SYNONYMS = {"queens": "kings", "patent": "patents"}
 
 
-@dataclass(frozen=True)
-class Court:
-    """A court by the words that tell it from others, in order, and by its initials."""
+def courts_in(text: str, *, guides_only: bool = False) -> dict[str, str]:
+    """Return the courts that a text names, or those whose guides it names, by the words that tell each from others.
 
-    words: tuple[str, ...]
-    short: frozenset[str] = frozenset()
-
-    def named_in(self, text: str) -> bool:
-        """Whether a text names this court, and nothing whose name only contains it: the Circuit Commercial Court."""
-        tokens = [(plain(word), word) for word in re.findall(r"[\w'’&.-]+", text)]
-        told = [(word, original) for word, original in tokens if word and word not in {"and", "of", "the"}]
-        keys = [_SYNONYMS.get(word, word) for word, _ in told]
-        size = len(self.words)
-        for at, key in enumerate(keys):
-            if key in self.short and not told[at][1].islower():
-                return True
-            if tuple(keys[at : at + size]) == self.words and not any(
-                original[:1].isupper() and word not in _NEUTRAL
-                for word, original in (*told[max(at - 1, 0) : at], *told[at + size : at + size + 1])
-            ):
-                return True
-        return False
+    The Circuit Commercial Court is not the Commercial Court.
+    """
+    flat = " ".join(re.sub(r"[-_]+", " ", text).split())
+    matches = [match for pattern in (_GUIDE, _COURT)[: 1 if guides_only else 2] for match in pattern.finditer(flat)]
+    named = {_telling(match[1]): match[0] for match in matches if not match[1].endswith((" of", " and", " &"))}
+    return {court: words for court, words in named.items() if court}
 
 
-def guide_courts(names: Iterable[str]) -> list[Court]:
-    """Return the courts whose guide a document is, by its names and its title page; a guide may incorporate another."""
-    names_of: dict[tuple[str, ...], set[str]] = {}
+def guide_courts(names: Iterable[str]) -> dict[str, set[str]]:
+    """Return the courts whose guide a document is, each with its initials; a guide may incorporate another."""
+    courts: dict[str, set[str]] = {}
     for name in names:
-        flat = " ".join(re.sub(r"[-_]+", " ", name).split())
-        for match in _GUIDE.finditer(flat):
-            words = _telling(match.group(1))
-            if words:
-                names_of.setdefault(words, set()).update(_initials(match.group(1)))
-    return [Court(words, frozenset(short)) for words, short in names_of.items()]
+        for court, words in courts_in(name, guides_only=True).items():
+            courts.setdefault(court, set()).update(_initials(words.removesuffix(" Guide")))
+    return courts
 
 
-def unknown_courts(text: str, known: Iterable[Court], *, guides_only: bool) -> Iterator[str]:
-    """Yield the courts that a text names, or the courts of the guides it names, which are none of these."""
-    courts = list(known)
-    for pattern in (_GUIDE,) if guides_only else (_GUIDE, _COURT):
-        for match in pattern.finditer(text):
-            named, words = match.group(), match.group(1)
-            if not _telling(words) or words.endswith((" of", " and", " &")):
-                continue
-            if not any(court.named_in(named) for court in courts):
-                yield named
+def names_court(text: str, courts: Mapping[str, Collection[str]]) -> bool:
+    """Return whether a text names one of these courts, in full or by its initials."""
+    short = {initials.upper() for known in courts.values() for initials in known}
+    return not courts.keys().isdisjoint(courts_in(text)) or not short.isdisjoint(re.findall(r"\b[A-Z]{2,}\b", text))
 
 
-def _telling(name: str) -> tuple[str, ...]:
+def strange_courts(text: str, known: Mapping[str, Collection[str]], *, guides_only: bool) -> list[str]:
+    """Return the courts that a text names, or the guides, which are none of these."""
+    return [words for words in courts_in(text, guides_only=guides_only).values() if not names_court(words, known)]
+
+
+def _telling(name: str) -> str:
     # "Courts and Tribunals Judiciary The Commercial Court": a court's name begins after the last article
     own = re.split(r"\b[Tt]he\b|\b[A-Z]{2}\b", name)[-1]
-    words = [_SYNONYMS.get(word, word) for word in plain(own).split()]
-    return tuple(word for word in words if word not in _NEUTRAL and not word[0].isdigit())
+    words = (_SYNONYMS.get(word, word) for word in plain(own).split())
+    return " ".join(word for word in words if word not in _NEUTRAL and not word[0].isdigit())
 
 
 def _initials(name: str) -> set[str]:
     """Return `tcc` of the Technology and Construction Court, `kb` and `kbd` of the King's Bench (Division)."""
     own = re.split(r"\b[Tt]he\b|\b[A-Z]{2}\b", name)[-1]
-    words = [word for word in plain(own).split() if word not in {"and", "of"}]
-    short = "".join(word[0] for word in words)
-    if len(short) < 2 or words[-1] not in {"court", "division"}:
-        return {short, f"{short}d"} if len(short) > 1 else set()
-    return {short} if words[-1] == "court" else {short, short[:-1]} if len(short) > 2 else set()
+    short = "".join(word[0] for word in plain(own).split() if word not in {"and", "of"})
+    if len(short) < 2 or own.endswith(" Court"):
+        return {short} if len(short) > 1 else set()
+    return {short, short[:-1]} - {short[:1]} if own.endswith(" Division") else {short, f"{short}d"}

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
 from itertools import islice
-from typing import TypeVar
+from queue import Empty, SimpleQueue
+from typing import Any, Generic, TypeVar
 
-from exhibit.engine._crew import Crew
+from exhibit.engine._worker import Place, dump, outcome_in, work_for
 from exhibit.engine.limits import UNLIMITED, Limits
-from exhibit.engine.outcome import AHEAD, Outcome
+from exhibit.engine.outcome import AHEAD, Outcome, named
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -30,7 +34,7 @@ class Runner:
         """Yield one outcome per item, in order; an item that passes its limits or kills its workers is set aside."""
         waiting = iter(items)
         flight: deque[Future[Outcome[Out]]] = deque()
-        crew = Crew(function, self._limits, size=self.jobs)
+        crew = _Crew(function, self._limits, size=self.jobs)
         try:
             while True:
                 flight.extend(crew.submit(item) for item in islice(waiting, self.jobs * AHEAD - len(flight)))
@@ -39,3 +43,60 @@ class Runner:
                 yield flight.popleft().result()
         finally:
             crew.close()
+
+
+class _Crew:
+    """Runs items in up to `size` workers, each looked after by a thread; results are futures."""
+
+    def __init__(self, function: Callable[[Any], Any], limits: Limits, *, size: int) -> None:
+        """Begin without workers: each of the first items brings one."""
+        self._open_place, self._size = partial(Place, *work_for(function, limits)), size
+        self._looked_after: list[tuple[threading.Thread, Place]] = []
+        self._jobs: SimpleQueue[tuple[Future[Outcome[Any]], bytes, str] | None] = SimpleQueue()
+
+    def submit(self, item: object) -> Future[Outcome[Any]]:
+        """Return the future of an item."""
+        future: Future[Outcome[Any]] = Future()
+        self._jobs.put((future, dump(item), named(item)))
+        if len(self._looked_after) < self._size:
+            place = self._open_place()
+            thread = threading.Thread(target=self._look_after, args=(place,), daemon=True)
+            self._looked_after.append((thread, place))
+            thread.start()
+        return future
+
+    def _look_after(self, place: Place) -> None:
+        while (job := self._jobs.get()) is not None:
+            future, item, name = job
+            try:
+                future.set_result(outcome_in(place.answer(item, name)))
+            except BaseException as error:
+                future.set_exception(error)
+
+    def close(self) -> None:
+        """Stop what is still under way; workers that are idle rest until the next map."""
+        with suppress(Empty):
+            while True:
+                self._jobs.get_nowait()
+        for _, place in self._looked_after:
+            place.open = False
+            self._jobs.put(None)
+        for thread, place in self._looked_after:
+            thread.join(10)  # not for ever: at the end of a program it may be gone without a word
+            place.leave(keep=True)
+
+
+class OneWorker(Generic[In, Out]):
+    """Takes one item at a time, in a process that keeps what it has opened (a browser) until an item costs it."""
+
+    def __init__(self, function: Callable[[In], Out], *, limits: Limits) -> None:
+        self.place = Place(*work_for(function, limits))
+
+    def run(self, item: In) -> Out:
+        """Return what the function gives for an item; raise LimitError where it passes its limits."""
+        result: Out = outcome_in(self.place.answer(dump(item), named(item))).unwrap()
+        return result
+
+    def close(self) -> None:
+        """End the process, and the programs that it started."""
+        self.place.leave()

@@ -24,8 +24,7 @@ from ray._private import worker as driver
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 import exhibit
-from exhibit.engine._crew import Place
-from exhibit.engine._worker import Work, dump, outcome_in
+from exhibit.engine._worker import Place, Work, dump, outcome_in
 from exhibit.engine.limits import UNLIMITED, Limits
 from exhibit.engine.outcome import AHEAD, TRIES, Outcome, named, worker_died
 from exhibit.schemas.errors import ServiceError, ToolkitError

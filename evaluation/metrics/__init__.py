@@ -1,7 +1,7 @@
 """Metrics: one file each; its name, a name it yields, or that name without its `@k` is its name on the command line.
 
 A metric is a module with `NAMES`, what it yields with the default options; `ABOUT`, an `About` for each of them without
-its `@k`, which ours read from the TOML file beside them; and `measure(cases, options)`, which is given the cases that
+its `@k`, which ours have in the TOML file beside them; and `measure(cases, options)`, which is given the cases that
 have what the `About` needs, with the gold it may use (`scoped`), and whose keyword-only arguments are its parameters:
 `--metrics 'ndcg(cutoff=20)'`.
 Of several names, `HEADLINE` is the one that stands for all; without it, the first. One that needs a judge or the corpus
@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, cast, get_args
 
 from pydantic import Field, TypeAdapter
@@ -27,7 +28,7 @@ from exhibit.evaluation.metrics._requests import Request, checked, parse_request
 from exhibit.evaluation.metrics._requests import named as named
 from exhibit.evaluation.metrics._requests import parameters_of as parameters_of
 from exhibit.evaluation.metrics._requests import split_requests as split_requests
-from exhibit.law.references import Reference, ReferenceCorpus
+from exhibit.law.references import Reference
 from exhibit.models.llms import LLM
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import read_beside
@@ -115,11 +116,6 @@ class About:
 _ABOUTS = TypeAdapter(dict[str, About])
 
 
-def read_about(module: str) -> dict[str, About]:
-    """Return what the TOML file beside a metric says of it: `read_about(__file__)` of ndcg.py reads ndcg.toml."""
-    return _ABOUTS.validate_python(read_beside(module))
-
-
 Cutoff = Annotated[int, Field(ge=1)]
 """A metric's parameter: how many passages of a ranking are read."""
 Votes = Annotated[int, Field(ge=1)]
@@ -127,6 +123,13 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 Parity = Literal["", "legalbenchrag", "seed", "squad"]
 """Whose reading of a metric is kept where it differs from ours."""
+
+
+class Citable(Protocol):
+    """What references are looked up in, such as `law.references.ReferenceCorpus`."""
+
+    def contains(self, reference: Reference, /) -> bool:
+        """Return whether a reference occurs there."""
 
 
 class Registers(Protocol):
@@ -143,7 +146,7 @@ class Options:
     ks: tuple[int, ...] = KS
     k: int = K
     parity: Parity = ""
-    corpus: ReferenceCorpus | None = None
+    corpus: Citable | None = None
     """Where `references_exist` looks references up."""
     officials: Registers | None = None
     """The public registers, which `references_official` asks."""
@@ -239,16 +242,11 @@ def scoped(case: Case, needs: Collection[Need], options: Options) -> Case | None
     open_needs = set(needs) - ({"expected"} if options.parity == "squad" else set())
     if case.reply.error or not all(_KNOWN[need](case) for need in open_needs & _KNOWN.keys()):
         return None
-    if lacking(needs, options):
+    if any(getattr(options, name) is None for need, name in _OF_RUN.items() if need in needs):
         return None
     rules = [rule for need, rule in _KEPT.items() if need in needs]
     kept = tuple(gold for gold in case.gold if all(rule(gold) for rule in rules))
     return case if len(kept) == len(case.gold) else replace(case, gold=kept)
-
-
-def lacking(needs: Collection[Need], options: Options) -> bool:
-    """Return whether a run has not what a metric needs: a judge, the corpus, the public registers."""
-    return any(getattr(options, name) is None for need, name in _OF_RUN.items() if need in needs)
 
 
 def is_wrong_file(passage: Passage, files: Collection[str]) -> bool | None:
@@ -272,10 +270,9 @@ def _says_something(passage: Passage) -> bool:
 class MetricModule(Protocol):
     """A module in `evaluation/metrics/`."""
 
+    __file__: str
     NAMES: tuple[str, ...]
     """What it yields with the default options."""
-    ABOUT: Mapping[str, About]
-    """What each of them is, under its name without `@k`."""
 
     def measure(self, cases: Sequence[Case], options: Options, **parameters: Any) -> dict[str, Values]:
         """Return one value a case under each name, in order; None where it does not apply."""
@@ -300,9 +297,13 @@ def about(name: str) -> About:
 
 @cache
 def _described() -> dict[str, About]:
-    return {
-        family: told for module in metric_modules().values() for family, told in getattr(module, "ABOUT", {}).items()
-    }
+    return {family: told for module in metric_modules().values() for family, told in abouts_of(module).items()}
+
+
+def abouts_of(module: MetricModule) -> Mapping[str, About]:
+    """Return what a metric's `ABOUT`, or the TOML file beside it, says of each of its names."""
+    there = Path(module.__file__).with_suffix(".toml").is_file()
+    return getattr(module, "ABOUT", None) or (_ABOUTS.validate_python(read_beside(module.__file__)) if there else {})
 
 
 def needing(names: Iterable[str], need: str) -> list[str]:

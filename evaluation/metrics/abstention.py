@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from exhibit.evaluation.metrics import Case, per_case, read_about
+from exhibit.evaluation.metrics import Case, per_case
 from exhibit.law.citations import is_refusal
-
-ABOUT = read_about(__file__)
 
 
 def _refused(case: Case) -> float:

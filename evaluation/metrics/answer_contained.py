@@ -7,12 +7,10 @@ that the answer was made from, where that is known, else the first K.
 
 from __future__ import annotations
 
-from exhibit.evaluation.metrics import Case, K, per_case, read_about
+from exhibit.evaluation.metrics import Case, K, per_case
 from exhibit.evaluation.metrics._cited_names import without_named
 from exhibit.evaluation.metrics._words import without_citations
 from exhibit.law.figures import stands_in
-
-ABOUT = read_about(__file__)
 
 
 def says_expected(case: Case, text: str) -> bool | None:

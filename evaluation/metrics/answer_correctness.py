@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import combinations
 from statistics import fmean, pvariance
 
-from exhibit.evaluation.metrics import Case, Options, Values, Votes, read_about
+from exhibit.evaluation.metrics import Case, Options, Values, Votes
 from exhibit.evaluation.metrics._judge import ask_marks, fenced, system_prompt
 from exhibit.models.llms import Prompt
 
@@ -21,7 +21,6 @@ _TEMPERATURE = 0.7
 PROMPT_VERSION = "answer_correctness-1"
 _NAME = "answer_correctness"
 NAMES = (_NAME, f"{_NAME}_agreement", f"{_NAME}_variance", f"{_NAME}_unjudged")
-ABOUT = read_about(__file__)
 
 
 def measure(cases: Sequence[Case], options: Options, *, votes: Votes | None = None) -> dict[str, Values]:

@@ -6,10 +6,8 @@ articles, against the gold's words alone, and a refusal is right where the row i
 
 from __future__ import annotations
 
-from exhibit.evaluation.metrics import Case, Options, read_about, with_options
+from exhibit.evaluation.metrics import Case, Options, with_options
 from exhibit.evaluation.metrics._words import against, multiset_f1, squad_f1, squad_golds
-
-ABOUT = read_about(__file__)
 
 
 def _score(case: Case, options: Options) -> float | None:

@@ -5,8 +5,7 @@ Benchmarks of clauses are answered by quoting; `answer_f1` is against the expect
 
 from __future__ import annotations
 
-from exhibit.evaluation.metrics import gold_texts, per_case, read_about
+from exhibit.evaluation.metrics import gold_texts, per_case
 from exhibit.evaluation.metrics._words import against, multiset_f1
 
-ABOUT = read_about(__file__)
 NAMES, measure = per_case(answer_gold_f1=lambda case: against(case, gold_texts(case), multiset_f1))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from exhibit.evaluation.metrics import per_case, read_about
+from exhibit.evaluation.metrics import per_case
 
-ABOUT = read_about(__file__)
 NAMES, measure = per_case(answer_length=lambda case: float(len(case.reply.answer or "")))

@@ -10,10 +10,8 @@ from __future__ import annotations
 import re
 from pathlib import PurePath
 
-from exhibit.evaluation.metrics import Case, per_case, read_about
+from exhibit.evaluation.metrics import Case, per_case
 from exhibit.law.citations import BRACKETED, find_citations, is_refusal
-
-ABOUT = read_about(__file__)
 
 _DOCUMENT = re.compile(r".*\S#page=.*|.*\w\.(?:pdf|txt|html?|docx?|json|md)(?:#.*)?", re.IGNORECASE)
 

@@ -5,10 +5,8 @@ The whole ranking counts, as deep as the system gave it. What is ranked is said 
 
 from __future__ import annotations
 
-from exhibit.evaluation.metrics import Case, per_case, read_about
+from exhibit.evaluation.metrics import Case, per_case
 from exhibit.evaluation.ranking import ranking_of
-
-ABOUT = read_about(__file__)
 
 
 def _average_precision(case: Case) -> float | None:

@@ -5,10 +5,8 @@ Year, court, division and number must all agree: [2024] EWHC 789 (Ch) is not [20
 
 from __future__ import annotations
 
-from exhibit.evaluation.metrics import Case, per_case, read_about
+from exhibit.evaluation.metrics import Case, per_case
 from exhibit.law.references import references
-
-ABOUT = read_about(__file__)
 
 
 def _score(case: Case) -> float | None:

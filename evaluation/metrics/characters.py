@@ -20,12 +20,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from exhibit.evaluation.metrics import KS, Case, Cutoff, Options, Values, read_about
+from exhibit.evaluation.metrics import KS, Case, Cutoff, Options, Values
 from exhibit.evaluation.ranking import without
 from exhibit.evidence import Span
 
 NAMES = (*(f"char_precision@{k}" for k in KS), *(f"char_recall@{k}" for k in KS))
-ABOUT = read_about(__file__)
 HEADLINE = "char_recall@8"
 
 
@@ -36,7 +35,7 @@ def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = 
     rows = [score(case, depths) for case in cases]
     return {
         f"{name}@{k}": [row[column][side] for row in rows]
-        for side, name in enumerate(ABOUT)
+        for side, name in enumerate(("char_precision", "char_recall"))
         for column, k in enumerate(depths)
     }
 

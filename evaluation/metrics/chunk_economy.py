@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from exhibit.evaluation.metrics import Case, Cutoff, K, Options, Passage, Values, read_about
+from exhibit.evaluation.metrics import Case, Cutoff, K, Options, Passage, Values
 from exhibit.evidence import Span
 
 NEAR = 500
@@ -19,7 +19,6 @@ NEAR = 500
 KINDS = ("chunk_essential", "chunk_complementary", "chunk_neither")
 _CONTEXT = {kind: kind.replace("chunk", "context") for kind in KINDS}
 NAMES = (*(f"{kind}@{K}" for kind in KINDS), *_CONTEXT.values())
-ABOUT = read_about(__file__)
 
 
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:

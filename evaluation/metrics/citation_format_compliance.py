@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import re
 
-from exhibit.evaluation.metrics import Case, per_case, read_about
+from exhibit.evaluation.metrics import Case, per_case
 from exhibit.law.citations import find_citations
-
-ABOUT = read_about(__file__)
 
 _DOCUMENT = re.compile(
     r"\[[^\[\]\n]*[^\[\]\n\s]#page=[^\[\]\n]+\]|\[[^\[\]\n]*\w\.(?:pdf|txt|html?|docx?|json|md)\]", re.I

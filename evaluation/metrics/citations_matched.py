@@ -6,10 +6,8 @@ by the number of a passage from it, or by its name; a name must be equal after n
 
 from __future__ import annotations
 
-from exhibit.evaluation.metrics import Case, gold_files, per_case, read_about
+from exhibit.evaluation.metrics import Case, gold_files, per_case
 from exhibit.evaluation.metrics._cited_names import cited_files, cited_names, file_names, plain_source
-
-ABOUT = read_about(__file__)
 
 
 def _score(case: Case) -> float | None:

@@ -14,11 +14,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from exhibit.evaluation.metrics import Case, Options, Values, read_about
+from exhibit.evaluation.metrics import Case, Options, Values
 from exhibit.law.citations import claims_of, is_refusal, verify
 
 NAMES = ("claim_citation_precision", "claim_citation_recall")
-ABOUT = read_about(__file__)
 
 
 @dataclass(frozen=True)

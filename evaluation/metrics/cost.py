@@ -6,9 +6,8 @@ that the system tells itself.
 
 from __future__ import annotations
 
-from exhibit.evaluation.metrics import Case, Options, read_about, with_options
+from exhibit.evaluation.metrics import Case, Options, with_options
 
-ABOUT = read_about(__file__)
 _MILLION = 1_000_000  # tokens that a price is for
 
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from exhibit.evaluation.metrics import KS, Case, Cutoff, Options, Values, each, gold_files, is_wrong_file, read_about
+from exhibit.evaluation.metrics import KS, Case, Cutoff, Options, Values, each, gold_files, is_wrong_file
 
 NAMES = tuple(f"document_hit@{k}" for k in KS)
-ABOUT = read_about(__file__)
 
 
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:

@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from exhibit.evaluation.metrics import KS, Case, Cutoff, Options, Values, gold_files, is_wrong_file, read_about, scoped
+from exhibit.evaluation.metrics import KS, Case, Cutoff, Options, Values, about, gold_files, is_wrong_file, scoped
 
 NAMES = tuple(f"drm@{k}" for k in KS)
-ABOUT = read_about(__file__)
 
 
 class Mismatch(NamedTuple):
@@ -31,7 +30,7 @@ def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = 
 
 def mismatches(cases: Sequence[Case], options: Options) -> dict[str, list[Mismatch | None]]:
     """Return the counts behind each share."""
-    judged = [scoped(case, ABOUT["drm"].needs, options) for case in cases]
+    judged = [scoped(case, about("drm").needs, options) for case in cases]
     wrong = [[is_wrong_file(one, gold_files(case)) for one in case.reply.passages] if case else [] for case in judged]
     return {f"drm@{k}": [_counted(row[:k]) for row in wrong] for k in options.ks}
 

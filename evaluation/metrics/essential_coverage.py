@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from exhibit.evaluation.metrics import Case, gold_texts, per_case, read_about
+from exhibit.evaluation.metrics import Case, gold_texts, per_case
 from exhibit.evaluation.metrics._words import without_citations, words
 
-ABOUT = read_about(__file__)
 ENOUGH = 0.8
 """The share of a passage's words that an answer must hold to have it."""
 

@@ -7,10 +7,8 @@ SQuAD 2.0 does (`_squad`).
 
 from __future__ import annotations
 
-from exhibit.evaluation.metrics import Case, Options, gold_texts, read_about, with_options
+from exhibit.evaluation.metrics import Case, Options, gold_texts, with_options
 from exhibit.evaluation.metrics._words import against, same_words, squad_exact, squad_golds
-
-ABOUT = read_about(__file__)
 
 
 def _passage(case: Case, options: Options) -> float | None:

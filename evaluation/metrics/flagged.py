@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from exhibit.evaluation.metrics import Case, Options, Share, Values, each, read_about
+from exhibit.evaluation.metrics import Case, Options, Share, Values, each
 
 NAMES = ("flagged",)
-ABOUT = read_about(__file__)
 
 
 def measure(cases: Sequence[Case], options: Options, *, below: Share | None = None) -> dict[str, Values]:

@@ -5,7 +5,7 @@ A refusal claims nothing and an answer without passages has nothing to stand on:
 
 from __future__ import annotations
 
-from exhibit.evaluation.metrics import Case, read_about
+from exhibit.evaluation.metrics import Case
 from exhibit.evaluation.metrics._judge import fenced, judged, system_prompt
 from exhibit.law.citations import is_refusal
 from exhibit.models.llms import Prompt
@@ -27,5 +27,4 @@ def _prompt(case: Case) -> Prompt | None:
     )
 
 
-ABOUT = read_about(__file__)
 NAMES, measure = judged("groundedness", _prompt)

@@ -7,9 +7,8 @@ mentioned, and a refusal chooses it. Macro F1 and the table of confusions are in
 from __future__ import annotations
 
 from exhibit.evaluation.cases import chosen
-from exhibit.evaluation.metrics import per_case, read_about
+from exhibit.evaluation.metrics import per_case
 
-ABOUT = read_about(__file__)
 NAMES, measure = per_case(
     label_accuracy=lambda case: float(chosen(case.reply.answer or "", case.choices) == case.label)
 )

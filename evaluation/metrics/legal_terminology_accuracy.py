@@ -11,10 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from exhibit.evaluation.metrics import Case, Options, read_about, with_options
+from exhibit.evaluation.metrics import Case, Options, with_options
 from exhibit.schemas.parsing import read_beside
-
-ABOUT = read_about(__file__)
 
 Terms = Mapping[str, re.Pattern[str]]
 PENALTY = 0.5

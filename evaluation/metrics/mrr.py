@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from exhibit.evaluation.metrics import Case, Cutoff, Options, Values, each, read_about
+from exhibit.evaluation.metrics import Case, Cutoff, Options, Values, each
 from exhibit.evaluation.ranking import ranking_of
 
 DEPTH = 10  # MRR@10, as MS MARCO has it
 NAMES = (f"mrr@{DEPTH}",)
-ABOUT = read_about(__file__)
 
 
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff = DEPTH) -> dict[str, Values]:

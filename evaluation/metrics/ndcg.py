@@ -11,10 +11,8 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from math import log2
 
-from exhibit.evaluation.metrics import Case, Cutoff, K, Options, Values, each, read_about
+from exhibit.evaluation.metrics import Case, Cutoff, K, Options, Values, each
 from exhibit.evaluation.ranking import ranking_of, seed_matches
-
-ABOUT = read_about(__file__)
 
 SHORT = 5
 """A second, smaller depth: ACORD's figures are at 5 and 10."""

@@ -10,10 +10,8 @@ no boxes, has no such score.
 
 from __future__ import annotations
 
-from exhibit.evaluation.metrics import Case, Passage, gold_files, per_case, read_about
+from exhibit.evaluation.metrics import Case, Passage, gold_files, per_case
 from exhibit.law.citations import find_citations
-
-ABOUT = read_about(__file__)
 
 
 def cited_passages(case: Case) -> list[Passage]:

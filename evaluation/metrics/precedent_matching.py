@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from exhibit.evaluation.metrics import Case, Options, Values, read_about
+from exhibit.evaluation.metrics import Case, Options, Values
 from exhibit.evaluation.metrics._cited_names import cited_files, cited_names, file_names, likeness
 
-ABOUT = read_about(__file__)
-
-NAMES = tuple(ABOUT)
+NAMES = ("precedent_matching", "precedent_matching_strict")
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:

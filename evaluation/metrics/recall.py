@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from exhibit.evaluation.metrics import Case, Cutoff, K, Options, Values, each, read_about
+from exhibit.evaluation.metrics import Case, Cutoff, K, Options, Values, each
 from exhibit.evaluation.ranking import gold_ranks, ranking_of, seed_matches
 
 NAMES = (f"recall@{K}",)
-ABOUT = read_about(__file__)
 
 
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:

@@ -5,10 +5,8 @@ A rule nobody wrote is the worst kind of answer.
 
 from __future__ import annotations
 
-from exhibit.evaluation.metrics import Case, Options, read_about, with_options
+from exhibit.evaluation.metrics import Case, Options, with_options
 from exhibit.law.references import references
-
-ABOUT = read_about(__file__)
 
 
 def _score(case: Case, options: Options) -> float | None:

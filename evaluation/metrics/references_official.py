@@ -6,10 +6,9 @@ rules, Scottish and Northern Irish judgments, older cases) or could not be asked
 
 from __future__ import annotations
 
-from exhibit.evaluation.metrics import Case, Options, read_about, with_options
+from exhibit.evaluation.metrics import Case, Options, with_options
 from exhibit.law.references import references
 
-ABOUT = read_about(__file__)
 _DECIDED = {"found": 1.0, "absent": 0.0}
 
 

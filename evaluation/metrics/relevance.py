@@ -5,7 +5,7 @@ The judge sees question and answer only: whether it is true is for `groundedness
 
 from __future__ import annotations
 
-from exhibit.evaluation.metrics import Case, read_about
+from exhibit.evaluation.metrics import Case
 from exhibit.evaluation.metrics._judge import fenced, judged, system_prompt
 from exhibit.models.llms import Prompt
 
@@ -21,5 +21,4 @@ def _prompt(case: Case) -> Prompt | None:
     )
 
 
-ABOUT = read_about(__file__)
 NAMES, measure = judged("relevance", _prompt)

@@ -5,10 +5,8 @@ Parity "seed" cuts words as NLTK does and keeps those of letters and digits alon
 
 from __future__ import annotations
 
-from exhibit.evaluation.metrics import Case, Options, gold_texts, read_about, with_options
+from exhibit.evaluation.metrics import Case, Options, gold_texts, with_options
 from exhibit.evaluation.metrics._words import seed_words, set_f1, words
-
-ABOUT = read_about(__file__)
 
 
 def _score(case: Case, options: Options) -> float | None:

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from exhibit.evaluation.metrics import Case, Options, Values, each, read_about
+from exhibit.evaluation.metrics import Case, Options, Values, each
 from exhibit.evaluation.ranking import ranking_of
 
 DEPTH = 5  # as ACORD's paper has it
 STARS = (3, 4, 5)  # as ACORD's paper has them
 NAMES = tuple(f"precision_{stars}star@{DEPTH}" for stars in STARS)
-ABOUT = read_about(__file__)
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:

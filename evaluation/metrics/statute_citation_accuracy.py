@@ -9,11 +9,9 @@ Other references in the reply cost nothing here: `references_exist` looks at tho
 
 from __future__ import annotations
 
-from exhibit.evaluation.metrics import Case, per_case, read_about
+from exhibit.evaluation.metrics import Case, per_case
 from exhibit.evaluation.metrics._cited_names import without_named
 from exhibit.law.references import Reference, credit, references
-
-ABOUT = read_about(__file__)
 
 
 def _score(case: Case) -> float | None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from exhibit.evaluation.metrics import per_case, read_about
+from exhibit.evaluation.metrics import per_case
 
-ABOUT = read_about(__file__)
 NAMES, measure = per_case(
     tokens_in=lambda case: case.reply.usage.get("tokens_in") or None,
     tokens_out=lambda case: case.reply.usage.get("tokens_out") or None,

@@ -10,11 +10,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from exhibit.evaluation.documents import touches
-from exhibit.evaluation.metrics import Case, Options, Passage, Values, each, read_about
+from exhibit.evaluation.metrics import Case, Options, Passage, Values, each
 from exhibit.evidence import Span
 
 NAMES = ("provision_first", "version_accuracy")
-ABOUT = read_about(__file__)
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:

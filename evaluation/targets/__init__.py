@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, Literal, NamedTuple, Protocol, cast
 
 from pydantic import BaseModel, ValidationError
 
@@ -67,10 +67,8 @@ class TargetOptions:
     retries: int = 5
     backoff: float = 0.5
     """How often a failing server is asked again, and the seconds before the first time; each pause is twice as long."""
-    ingest: bool = False
-    """Whether a server that has an interface for documents is given the corpus."""
-    skip_ingestion: bool = False
-    force_ingestion: bool = False
+    ingest: Literal["auto", "never", "fresh"] | None = None
+    """Whether the system is given the documents it lacks, must have them, or gets them anew; None: as is usual."""
     delete_collection: bool = False
     """Whether a server's documents will be deleted after the run."""
     count_pages: bool = False

@@ -168,7 +168,7 @@ class Collection:
         names = {PurePosixPath(name).name: name for name in dataset.files}
         began = time.monotonic()
         with _explained(dataset):
-            if self._options.force_ingestion:
+            if self._options.ingest == "fresh":
                 self._patiently(lambda deadline: self._delete(list(names), deadline))
             held = self._patiently(self.listed)
             if held is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 import time
@@ -66,13 +67,16 @@ class Reader:
     def read(self, response: Response) -> Read:
         """Return what a response holds; raise HttpError where that is no reply."""
         began = time.monotonic()
-        form = self._stream.format
-        if response.kind in STREAMED and form != "text":
+        form, streamed = self._stream.format, response.kind in STREAMED
+        if streamed and form != "text":
             return self._events(read_events(response.lines()), began)
         if form == "parts" and response.kind != "application/json":
             return self._events(self._parts(response), began)
-        if form == "text" and response.kind != "application/json":
-            return self._words(response, began)
+        if form == "text" and response.kind != "application/json":  # the answer's words alone, as events or bare
+            texts = (
+                read_texts(response.lines()) if streamed else codecs.iterdecode(response.parts(), "utf-8", "replace")
+            )
+            return self._events((Event("", text) for text in texts), began)
         data = response.read()
         try:
             reply = json.loads(data)
@@ -137,7 +141,8 @@ class Reader:
 
     def _events(self, events: Iterable[Event], began: float) -> Read:
         read = Read([], shape="a stream" if self._reply.answer is None else "", pages_from=self._reply.pages_from)
-        pieces, ended, keyed = _Pieces(read, began), False, self._stream
+        pieces: list[str] = []
+        ended, keyed = False, self._stream
         answers = self._chosen(keyed.answer, self._reply.answer, _fields.NAMES["piece"])
         contexts = self._chosen(keyed.passages, self._reply.passages, _CONTEXTS)
         auto = keyed.passages is None and self._reply.passages is None
@@ -151,14 +156,19 @@ class Reader:
             self.check(event)
             if len(read.raw) < _KEPT:
                 read.raw.append(event)
-            pieces.add(_piece(event, answers))
+            if piece := _piece(event, answers):
+                pieces.append(piece)
+                if read.first_token is None and piece.strip():
+                    read.first_token = time.monotonic() - began
             passages = self.passages(contexts, _fields.unwrap(event) if auto else event)
             # servers repeat an empty default in every later event
             if passages and (not read.passages or _size(passages) > _size(read.passages)):
                 read.passages = passages
             spent = _fields.unwrap(event) if auto else _fields.search(keyed.usage, event)
             read.usage = {**read.usage, **(self._spent(event) or _fields.read_usage(spent))}
-        return self._finished(pieces.joined(), ended=ended)
+        words = "".join(pieces)
+        read.answer, read.blank = words if words.strip() else None, bool(pieces)
+        return self._finished(read, ended=ended)
 
     @staticmethod
     def _chosen(own: Iterable[str] | None, whole: Iterable[str] | None, usual: Iterable[str]) -> list[str]:
@@ -178,20 +188,6 @@ class Reader:
             except (ValueError, RecursionError):
                 words = self._secrets.words(line[:200])
                 raise HttpError(f"a line of the stream is not one of a chat server: {words}") from None
-
-    def _words(self, response: Response, began: float) -> Read:
-        """Read a stream of the answer's words alone, as events or bare."""
-        pieces, data = _Pieces(Read(), began), b""
-        if response.kind in STREAMED:
-            for text in read_texts(response.lines()):
-                pieces.add(text)
-            return self._finished(pieces.joined())
-        for part in response.parts():
-            data += part
-            pieces.add(part.decode("utf-8", "ignore"))
-        # a letter that two parts share is in neither: the answer is read again, whole
-        pieces.pieces = [data.decode("utf-8", "replace")]
-        return self._finished(pieces.joined())
 
     # ---------------------------------------------------------------- what it comes to
 
@@ -216,25 +212,6 @@ class Reader:
         if self._reply.citations and read.passages:
             read.answer = _ranked(read.answer, read.passages, self._reply)
         return read
-
-
-class _Pieces:
-    """The words of a streamed answer as they come."""
-
-    def __init__(self, read: Read, began: float) -> None:
-        self.read, self.began = read, began
-        self.pieces: list[str] = []
-
-    def add(self, piece: str | None) -> None:
-        if piece:
-            self.pieces.append(piece)
-            if self.read.first_token is None and piece.strip():
-                self.read.first_token = time.monotonic() - self.began
-
-    def joined(self) -> Read:
-        words = "".join(self.pieces)
-        self.read.answer, self.read.blank = words if words.strip() else None, bool(self.pieces)
-        return self.read
 
 
 def not_json(data: bytes, secrets: Secrets) -> HttpError:

@@ -41,7 +41,7 @@ class Server:
     def __init__(self, wanted: str, argument: str | None, options: TargetOptions, settings: ServerSettings) -> None:
         self._options = options
         self.values, self._given = settings.model_dump(), settings.model_fields_set
-        ingesting = self._brings or options.skip_ingestion or options.delete_collection
+        ingesting = bool(options.ingest) or options.delete_collection
         self.system = system = fitted(wanted, {**self.values, "ingesting": ingesting})
         name = Path(wanted).stem
         for key, given in system.settings.items():
@@ -139,7 +139,7 @@ class Server:
 
     @property
     def _brings(self) -> bool:
-        return self._options.ingest or self._options.force_ingestion
+        return self._options.ingest in ("auto", "fresh")
 
     def documents(self, collection: str) -> Collection | None:
         """Return the interface for documents, None where there is none."""
@@ -186,7 +186,7 @@ class Server:
     def ingest(self, dataset: Dataset) -> Ingestion:
         """Give the system the documents where that is asked for; else say what the corpus is."""
         collection = self.collection(dataset)
-        documents = self.documents(collection) if self._brings or self._options.skip_ingestion else None
+        documents = self.documents(collection) if self._options.ingest else None
         if documents is None:
             return count_only(dataset, self._options)
         if not self._brings:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import re
 import time
@@ -39,7 +38,6 @@ _ANSWERED = 16
 GRADED_DEPTH = 500
 """Passages ranked where files are graded: those that nobody judged are left out, and ten judged ones must remain.
 On ACORD nDCG@10 is 39.8 with 64 passages of `rcts`, 52.4 with 256, and 54.0 with 500 as with 1,000."""
-_TOLD = "ingestion.json"
 
 
 def open(argument: str | None, options: TargetOptions) -> Builtin:
@@ -57,8 +55,6 @@ def _check(options: TargetOptions) -> None:
     wanted |= {} if options.embedder else {"embedder": config.embedder}
     wanted |= {} if options.llm or config.llm == "none" else {"llm": config.llm}
     problems = []
-    if options.skip_ingestion and options.force_ingestion:
-        problems.append("--skip-ingestion and --force-ingestion contradict each other")
     for kind, name in wanted.items():
         try:
             load_plugin(PLUGINS[kind], name)
@@ -102,11 +98,9 @@ class Builtin:
             return self._ingest(dataset, folder)
 
     def _ingest(self, dataset: Dataset, folder: Path) -> Ingestion:
-        if self._options.force_ingestion or not (folder / MANIFEST).is_file():
-            if self._options.skip_ingestion:
-                raise BundleError(
-                    f"{folder}: no index of {dataset.name} with these settings; leave out --skip-ingestion"
-                )
+        if self._options.ingest == "fresh" or not (folder / MANIFEST).is_file():
+            if self._options.ingest == "never":
+                raise BundleError(f"{folder}: no index of {dataset.name} with these settings; leave out --ingest never")
             return self._build(dataset, folder)
         self._pipeline.open(folder)
         return _told(folder, dataset, self._options.config)
@@ -126,9 +120,7 @@ class Builtin:
         report = self._pipeline.index(paths, folder, force=True, sha256=self._sha256)
         speed = report.pages / report.seconds if report.seconds and report.pages else None
         set_aside = tuple(_without_folders(reason, dataset) for reason in report.set_aside)
-        done = Ingestion(len(paths), report.pages, speed, report.chunks, report.seconds, set_aside)
-        _beside(folder).write_text(json.dumps(done.as_json(), ensure_ascii=False), encoding="utf-8")
-        return done
+        return Ingestion(len(paths), report.pages, speed, report.chunks, report.seconds, set_aside)
 
     def text(self, filename: str) -> str | None:
         """Return a document's text from the index: no document is read a second time."""
@@ -238,21 +230,12 @@ def renumber(text: str, ranks: dict[int, int]) -> str:
     return text
 
 
-def _beside(folder: Path) -> Path:
-    """Return where it is written what was told when an index was built: the index holds nothing but what it sealed."""
-    return folder.with_name(f"{folder.name}.{_TOLD}")
-
-
 def _told(folder: Path, dataset: Dataset, config: Config) -> Ingestion:
-    """Return what was told when the index was built, or what the index itself tells."""
-    try:
-        told = json.loads(_beside(folder).read_text(encoding="utf-8"))
-        return Ingestion(**{**told, "set_aside": tuple(told["set_aside"])})
-    except (OSError, ValueError, KeyError, TypeError):
-        index = open_index(folder, config)
-        missing = tuple(f"{name}: not in the index" for name in sorted(dataset.files) if name not in index)
-        pages = sum(entry.pages or 0 for entry in index.documents)
-        return Ingestion(len(dataset.files), pages, chunks=len(index), set_aside=missing)
+    """Return what an index that was built before tells of itself."""
+    index = open_index(folder, config)
+    missing = tuple(f"{name}: not in the index" for name in sorted(dataset.files) if name not in index)
+    pages = sum(entry.pages or 0 for entry in index.documents)
+    return Ingestion(len(dataset.files), pages, chunks=len(index), set_aside=missing)
 
 
 def _without_folders(reason: str, dataset: Dataset) -> str:

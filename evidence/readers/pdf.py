@@ -56,12 +56,6 @@ def read(path: Path) -> Document:
     return Document(path.name, "\n".join(texts), tuple(pages), path, tuple(notes))
 
 
-def page_count(path: Path) -> int:
-    """Return the number of pages."""
-    with _opened(path) as pdf:
-        return len(pdf)
-
-
 def title(path: Location) -> str:
     """Return the title that a PDF gives itself, empty where it gives none."""
     with _opened(path) as pdf:

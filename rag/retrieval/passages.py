@@ -8,7 +8,6 @@ bench/results/notebook-retrieval.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,9 +31,6 @@ Compare = Callable[[Vectors, Keys], Scores | None]
 KEY, DOCUMENT, START, END, PAGE, SECTION = range(6)
 """The columns of a table of chunks."""
 DEFAULTS = Weights()
-_BESIDE = 100_000
-"""Chunks from which vectors are searched on a thread of their own while words are: either takes some milliseconds then
-(at a million chunks 26 and 19 of the processor, measured beside other work), starting the thread a tenth of one."""
 _MODELS = 3
 """Chunks at the top that others are compared with. On LegalBench-RAG-mini 2 to 4 give the same within 0.1 of R@64."""
 _SETTLED = 24
@@ -324,14 +320,8 @@ def _dense(vectors: Vectors, keys: Keys, library: Library) -> tuple[Scores, npt.
 
 def _pool(words: Sequence[str], vector: Vectors, library: Library, size: int) -> Keys:
     """Return the rows to compare where any document may answer: the nearest, those with the words, and neighbours."""
-    if len(library.table) < _BESIDE:
-        _, [near] = library.store.search(vector.reshape(1, -1), size)
-        _, worded = library.words.search(words, size)
-    else:
-        with ThreadPoolExecutor(1) as beside:
-            nearest = beside.submit(library.store.search, vector.reshape(1, -1), size)
-            _, worded = library.words.search(words, size)
-            _, [near] = nearest.result()
+    _, [near] = library.store.search(vector.reshape(1, -1), size)
+    _, worded = library.words.search(words, size)
     keys = np.union1d(near[near >= 0], worded)
     rows = np.searchsorted(library.table[:, KEY], keys)
     around = np.unique(np.concatenate([rows - 1, rows, rows + 1]))

@@ -13,18 +13,17 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from exhibit.evidence import Span
-from exhibit.law.language import language_of
+from exhibit.law.language import asked_terms, language_of
 from exhibit.models.llms import LLM, Prompt
 from exhibit.models.protocols import Embedder, Vectors
 from exhibit.models.rerankers import retrieval_weight
 from exhibit.rag.config import Config
 from exhibit.rag.index import Index
 from exhibit.rag.lexicon.documents import Choice
-from exhibit.rag.protocols import Chunk, Hit, Keys
+from exhibit.rag.protocols import Chunk, Hit, Keys, section_key, section_keys
 from exhibit.rag.questions import Query, understand
-from exhibit.rag.retrieval.dense import retrieve_dense
 from exhibit.rag.retrieval.passages import DOCUMENT, PAGE, START, Library, RankedPassage, SecondLook, rank_passages
-from exhibit.rag.retrieval.stages import Parts, Retrieved, finish
+from exhibit.rag.retrieval.stages import Parts, Retrieved, State, choose_documents, finish
 from exhibit.rag.retrieval.statutes import Route, route
 
 _SYSTEM = (
@@ -222,6 +221,83 @@ def _hit(index: Index, passage: RankedPassage, starts: Sequence[int], text: str)
     here = bisect_right(places, begins, key=itemgetter(0)) - 1
     return Hit(Chunk(entry.filename, span, *places[here][1:], tuple(places[here + 1 :])), passage.score, words)
 
+
+# ---------------------------------------------------------------- by one kind of evidence
+
+
+def retrieve_dense(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
+    """Return what is found for each question, in order."""
+    config = parts.config
+    depth = max(config.depth, config.candidates * config.k)
+    if config.method != "dense":
+        return [_by_words(question, depth, parts) for question in questions]
+    vectors = parts.embedder.embed(questions, role="query")
+    if config.layer_documents or config.layer_sections:
+        found = [_below_layers(vector, depth, parts) for vector in vectors]
+    else:
+        found = list(
+            zip(
+                *parts.index.store("chunk").search(vectors, depth, within=parts.chunk_keys),
+                [{}] * len(vectors),
+                strict=True,
+            )
+        )
+    results = []
+    for question, vector, (scores, keys, trace) in zip(questions, vectors, found, strict=True):
+        state = State(question, vector, keys[keys >= 0], scores[keys >= 0], {**trace})
+        state.trace["search"] = {"layer": "chunk", "depth": depth, "found": len(state.keys)}
+        choose_documents(state, parts.index, config)
+        results.append(_finished(state, parts))
+    return results
+
+
+def _by_words(question: str, depth: int, parts: Parts) -> Retrieved:
+    words = parts.index.lexicon.chunks
+    terms, within = asked_terms(question), parts.chunk_keys
+    scores, keys = words.search(terms, depth if within is None else len(words), method=parts.config.method)
+    if within is not None:
+        kept = np.isin(keys, within)
+        scores, keys = scores[kept][:depth], keys[kept][:depth]
+    state = State(question, np.zeros(0, np.float32), keys, scores)
+    state.trace["search"] = {"method": parts.config.method, "depth": depth, "found": len(keys)}
+    return _finished(state, parts)
+
+
+def _below_layers(vector: Vectors, depth: int, parts: Parts) -> tuple[Vectors, Keys, dict[str, object]]:
+    """Return the nearest chunks below the nearest sections of the nearest documents, and what was nearest."""
+    index, config = parts.index, parts.config
+    numbers = np.array(index.numbers if parts.only is None else parts.only, np.int64)
+    trace: dict[str, object] = {}
+    if config.layer_documents:
+        _, [near] = index.store("document").search(vector[None], config.layer_documents, within=numbers)
+        numbers = near[near >= 0]
+        trace["documents layer"] = [index.document(int(number)).filename for number in numbers]
+    keys = index.chunk_keys(numbers)
+    if config.layer_sections:
+        keys = _below_sections(vector, numbers, keys, index, config)
+        trace["sections layer"] = {"chunks": len(keys)}
+    [scores], [nearest] = index.store("chunk").search(vector[None], depth, within=keys)
+    return scores, nearest, trace
+
+
+def _below_sections(vector: Vectors, numbers: Keys, keys: Keys, index: Index, config: Config) -> Keys:
+    """Return those of the chunks that stand in the nearest sections of some documents."""
+    every = [section_keys(int(number), len(index.document(int(number)).sections)) for number in np.sort(numbers)]
+    within = np.concatenate([np.zeros(0, np.int64), *every])
+    _, [near] = index.store("section").search(vector[None], config.layer_sections, within=within)
+    rows = index.table[np.searchsorted(index.table[:, 0], keys)]
+    chosen: Keys = keys[np.isin(section_key(rows[:, 1], np.maximum(rows[:, 5], 0)), near)]
+    return chosen
+
+
+def _finished(state: State, parts: Parts) -> Retrieved:
+    chunks = map(parts.index.chunk, state.keys.tolist())
+    pairs = zip(chunks, state.scores.tolist(), strict=True)
+    hits = [Hit(chunk, score, parts.index.text(chunk)) for chunk, score in pairs]
+    return finish(state.question, hits, parts, state.trace)
+
+
+# ---------------------------------------------------------------- either way
 
 _BATCH = 256
 """Questions searched at once: enough for matrix products, few enough that scores stay small in memory."""

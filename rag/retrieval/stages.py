@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -310,18 +311,8 @@ def _cut_to_fit(
 
 def _most(words: Sequence[tuple[int, int]], first: int, fits: Callable[[int, int], bool]) -> int:
     """Return how many words from the first on fit, at least one; by halving, as a source can be a whole book."""
-    low, high = 1, len(words) - first
-    step = 64
-    while low + step < high and fits(words[first][0], words[first + low + step - 1][1]):
-        low, step = low + step, step * 2
-    high = min(high, low + step)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if fits(words[first][0], words[first + middle - 1][1]):
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    more = range(first + 1, len(words))
+    return 1 + bisect_left(more, True, key=lambda last: not fits(words[first][0], words[last][1]))
 
 
 def _nearest(question: str, text: str, words: Sequence[tuple[int, int]], *, width: int) -> int:

@@ -9,12 +9,13 @@ searched row by row while it has such rows, at once.
 from __future__ import annotations
 
 import os
+import shutil
 import struct
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import faiss
 import numpy as np
@@ -105,27 +106,19 @@ def keys_of(index: faiss.IndexIDMap2) -> Keys:
 
 
 def vectors_of(index: faiss.IndexIDMap2, rows: Keys) -> Vectors:
-    """Return the vectors of some rows."""
-    name, core = name_of(index), inner(index)
-    flat: Any = faiss.downcast_index(core.refine_index) if name == "pq" else core
-    if name not in ("flat", "pq") or not index.ntotal:
-        vectors: Vectors = core.reconstruct_batch(rows)
-        return vectors
-    # FAISS would wake all its threads for it; bytes, as a mapped file's numbers need not be aligned
-    stored = faiss.rev_swig_ptr(flat.codes.data(), flat.ntotal * flat.code_size).reshape(flat.ntotal, flat.code_size)
-    return np.take(stored, rows, axis=0).view(np.float32)
-
-
-def view_of(index: faiss.IndexIDMap2, rows: Keys) -> Vectors:
     """Return the vectors of some rows, in the index's own memory where they stand side by side in it.
 
     To be read at once, and not kept: what changes the index changes it, or leaves it pointing nowhere.
     """
-    if not len(rows) or name_of(index) != "flat" or rows[-1] - rows[0] != len(rows) - 1 or (np.diff(rows) != 1).any():
-        return vectors_of(index, rows)
-    core = inner(index)
-    stored = faiss.rev_swig_ptr(core.codes.data(), core.ntotal * core.code_size).reshape(core.ntotal, core.code_size)
-    vectors: Vectors = stored[rows[0] : rows[-1] + 1].view(np.float32)
+    name, core = name_of(index), inner(index)
+    flat: Any = faiss.downcast_index(core.refine_index) if name == "pq" else core
+    if name not in ("flat", "pq") or not len(rows):
+        vectors: Vectors = core.reconstruct_batch(rows)
+        return vectors
+    # FAISS would wake all its threads for it; bytes, as a mapped file's numbers need not be aligned
+    stored = faiss.rev_swig_ptr(flat.codes.data(), flat.ntotal * flat.code_size).reshape(flat.ntotal, flat.code_size)
+    beside = rows[-1] - rows[0] == len(rows) - 1 and (np.diff(rows) == 1).all()
+    vectors = (stored[rows[0] : rows[-1] + 1] if beside else np.take(stored, rows, axis=0)).view(np.float32)
     return vectors if vectors.flags.aligned else vectors.copy()
 
 
@@ -236,12 +229,6 @@ def parameters(index: faiss.IndexIDMap2, kind: Kind, k: int, selector: Any, *, s
     return None if selector is None else made.SearchParameters(sel=selector)
 
 
-_PIECE = 1 << 20
-"""Bytes copied at once."""
-_SEEN = 8
-"""Rows that are looked at when a file is checked: first, last, and some between."""
-
-
 def rows_path(path: Path) -> Path:
     """Return where the rows of an index are until it is written."""
     return path.with_name(path.name + ".rows")
@@ -287,16 +274,17 @@ class Rows:
             add(index, self.keys, self.vectors())
         return index
 
-    def write(self, path: Path) -> bool:
-        """Write them as a flat index without holding it; return whether FAISS reads it as just that."""
+    def write(self, path: Path) -> None:
+        """Write them as a flat index without holding it, byte for byte as FAISS does, which reads all its old files."""
         with path.open("wb") as file:
             file.write(b"IxM2" + self._header() + b"IxFI" + self._header())
             file.write(struct.pack("<Q", self._count * self.dimensions))
             if self._count:
-                self._copy(file)
+                os.truncate(self.path, self._count * 4 * self.dimensions)
+                with self.path.open("rb") as rows:
+                    shutil.copyfileobj(rows, file)
             file.write(struct.pack("<Q", self._count))
             file.write(self.keys.astype("<i8").tobytes())
-        return self._reads(path)
 
     def remove(self) -> None:
         """Remove the file."""
@@ -306,27 +294,3 @@ class Rows:
     def _header(self) -> bytes:
         """Return what FAISS writes of every index: width, rows, two unused numbers, trained, inner product."""
         return struct.pack("<iqqq?i", self.dimensions, self._count, 1 << 20, 1 << 20, True, faiss.METRIC_INNER_PRODUCT)
-
-    def _copy(self, file: BinaryIO) -> None:
-        left = self._count * 4 * self.dimensions
-        with self.path.open("rb") as rows:
-            while left and (piece := rows.read(min(_PIECE, left))):
-                file.write(piece)
-                left -= len(piece)
-
-    def _reads(self, path: Path) -> bool:
-        try:
-            index: Any = faiss.read_index(str(path), getattr(faiss, "IO_FLAG_MMAP_IFC", 0))
-        except RuntimeError:
-            return False
-        if type(index) is not faiss.IndexIDMap2 or (index.d, index.ntotal) != (self.dimensions, self._count):
-            return False
-        core = inner(index)
-        if type(core) is not faiss.IndexFlatIP or core.ntotal != self._count:
-            return False
-        if not self._count:
-            return True
-        some = np.unique(np.linspace(0, self._count - 1, _SEEN).astype(np.int64))
-        if not np.array_equal(vectors_of(index, some), self.vectors()[some]):
-            return False
-        return np.array_equal(keys_of(index), self.keys)

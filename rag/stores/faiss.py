@@ -16,8 +16,8 @@ import numpy as np
 
 from exhibit.models.protocols import Vectors
 from exhibit.rag.protocols import Keys
-from exhibit.rag.stores import Seen, check_rows, nothing, ranked
 from exhibit.rag.stores import _faiss as kinds
+from exhibit.rag.stores import check_rows, nothing, ranked
 from exhibit.rag.stores._faiss import Rows, rows_path
 from exhibit.schemas.errors import BundleError
 from exhibit.storage.place import whole
@@ -40,12 +40,12 @@ def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> S
     return Store(folder / f"{name}.faiss", dimensions, kinds.Kind.parse(argument))
 
 
-def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys: Keys) -> Seen | Store:
+def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys: Keys) -> Store:
     """Open a layer's vectors that another process is writing: those of the first keys, which are there already."""
     path = folder / f"{name}.faiss"
     if path.is_file():  # the last one was written
         return Store(path, dimensions, kinds.Kind.parse(argument))
-    return Seen(keys, np.memmap(rows_path(path), "<f4", "r", shape=(len(keys), dimensions)))
+    return Store.holding(keys, np.memmap(rows_path(path), "<f4", "r", shape=(len(keys), dimensions)))
 
 
 class Store:
@@ -69,6 +69,13 @@ class Store:
             self._opened = self._open()
         else:
             self._rows = Rows(rows_path(path), dimensions)
+
+    @classmethod
+    def holding(cls, keys: Keys, vectors: Vectors) -> Store:
+        """Return a store of rows in memory, which no file has."""
+        store = cls(Path("memory"), vectors.shape[1])
+        store._opened, store._rows = kinds.build(kinds.Kind(), keys, vectors), None
+        return store
 
     @property
     def _index(self) -> faiss.IndexIDMap2:
@@ -164,12 +171,12 @@ class Store:
         if len(present) < len(keys):
             return None
         # looked at before anything can change the index, so that nothing need be copied
-        return _products(np.ascontiguousarray(queries, dtype=np.float32), kinds.view_of(self._index, rows))
+        return _products(np.ascontiguousarray(queries, dtype=np.float32), kinds.vectors_of(self._index, rows))
 
     def vectors(self, keys: Sequence[int] | Keys) -> Vectors:
         """Return the rows under these keys, in their order; keys that are not there are left out."""
         _, rows = self._rows_of(np.asarray(keys, dtype=np.int64))
-        return kinds.vectors_of(self._index, rows)
+        return np.array(kinds.vectors_of(self._index, rows))
 
     def save(self) -> None:
         """Shape the index as its kind should be for so many rows, and write it, by rename."""
@@ -177,7 +184,8 @@ class Store:
             self._write(partial)
 
     def _write(self, partial: Path) -> None:
-        if self._rows is not None and self._write_rows(self._rows, partial):
+        if self._rows is not None:
+            self._write_rows(self._rows, partial)
             return
         self._own()
         self._index = kinds.shaped(self._index, self._kind)
@@ -190,17 +198,15 @@ class Store:
         if self._rows is not None:
             self._rows.remove()
 
-    def _write_rows(self, rows: Rows, partial: Path) -> bool:
-        """Write what was added without an index in memory where the kind needs none; return whether that was done."""
+    def _write_rows(self, rows: Rows, partial: Path) -> None:
+        """Write what was added, without an index in memory where the kind needs none."""
         wanted = self._kind.suiting(len(rows))
         if wanted.name == "flat":
-            if not rows.write(partial):
-                return False  # a FAISS that writes its files in another way: let it do so
+            rows.write(partial)
         else:
             faiss.write_index(kinds.build(wanted, rows.keys, rows.vectors()), str(partial))
         self._written, self._rows = len(rows), None
         rows.remove()
-        return True
 
     def _own(self) -> None:
         """Read the file as a whole before it is changed: FAISS ends the process when a mapped index grows."""
@@ -240,7 +246,7 @@ class Store:
         present, rows = self._rows_of(wanted)
         if not len(present):
             return nothing(len(queries), k)
-        cosines = _products(queries, kinds.view_of(self._index, rows))
+        cosines = _products(queries, kinds.vectors_of(self._index, rows))
         return ranked(cosines, np.broadcast_to(present, cosines.shape), k)
 
 

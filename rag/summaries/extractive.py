@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from exhibit.evidence import Document
 from exhibit.law.patterns import Patterns
@@ -14,7 +13,7 @@ from exhibit.law.sentences import sentences
 from exhibit.law.structure import cut
 from exhibit.law.structure.tree import Section
 from exhibit.models.llms import LLM
-from exhibit.rag.summaries import CHARACTERS, SECTION_CHARACTERS, TOLERANCE, SummaryCache
+from exhibit.rag.summaries import CHARACTERS, SECTION_CHARACTERS, TOLERANCE
 
 _P = Patterns(__file__)
 _NEAR = 12_000  # characters in which recitals and purpose stand
@@ -22,7 +21,7 @@ _BODY = 1500  # characters of a section that its summary is drawn from
 _MOST_NAMES = 3  # parties that are named; of more, two and a count
 
 
-def open(argument: str | None, *, llm: LLM | None, cache: SummaryCache, style: str, characters: int) -> Extractive:  # noqa: ARG001
+def open(argument: str | None, *, llm: LLM | None, style: str, characters: int) -> Extractive:  # noqa: ARG001
     """Return the summariser that needs nothing but the text."""
     return Extractive(characters)
 
@@ -34,7 +33,6 @@ class Extractive:
     length: int = CHARACTERS
     name: str = "extractive"
     alone: bool = True
-    counts: Counter[str] = field(default_factory=Counter)
 
     def __call__(self, document: Document, root: Section, profile: Profile) -> str:
         """Return `Title between A and B: subject`, at the length that was set when this was opened."""

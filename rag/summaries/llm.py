@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from exhibit.evidence import Document
 from exhibit.law.profile import Profile
 from exhibit.law.structure.tree import Section
 from exhibit.models.llms import LLM, Prompt
-from exhibit.rag.summaries import CHARACTERS, SECTION_CHARACTERS, TOLERANCE, SummaryCache
+from exhibit.rag.summaries import CHARACTERS, SECTION_CHARACTERS, TOLERANCE
 from exhibit.rag.summaries.extractive import Extractive, fit
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import read_beside
 
-PROMPT_VERSION = 1
-"""Raised when the wording changes: summaries made with another wording are not used again."""
 _SECTION_SHOWN = 2500  # characters of a section: a page
 _SHORTER = (1.0, 0.8, 0.6)
 """What a model is asked for when its summary was too long, as a share of the length wanted."""
@@ -26,13 +23,13 @@ _TASKS: dict[str, str] = _PROMPT["tasks"]
 _NOISE = re.compile(r"^(?:\**summary\**\s*[:\-–—]\s*)|[\"“”*`]+", re.IGNORECASE)
 
 
-def open(argument: str | None, *, llm: LLM | None, cache: SummaryCache, style: str, characters: int) -> LLMSummaries:
+def open(argument: str | None, *, llm: LLM | None, style: str, characters: int) -> LLMSummaries:
     """Return summaries by the model that was opened; `llm:expert` overrules the style."""
     if llm is None:
         raise ToolkitError(
             "summaries by an LLM need one: set llm, for instance openai:MODEL, or summaries = extractive"
         )
-    return LLMSummaries(llm, cache, argument or style, characters)
+    return LLMSummaries(llm, argument or style, characters)
 
 
 @dataclass(frozen=True)
@@ -52,10 +49,9 @@ class _Request:
 
 @dataclass
 class LLMSummaries:
-    """Asks a model, keeps what it said, and falls back on the text's own words where it fails."""
+    """Asks a model, and falls back on the text's own words where it fails."""
 
     llm: LLM
-    cache: SummaryCache
     style: str = "generic"
     length: int = CHARACTERS
     shown: int = 6000
@@ -63,7 +59,6 @@ class LLMSummaries:
     tokens: int = 150
     temperature: float = 0.0
     alone: bool = False
-    counts: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         if self.style not in _TASKS:
@@ -95,51 +90,24 @@ class LLMSummaries:
         return self._ask(requests, characters=characters)
 
     def _ask(self, requests: Sequence[_Request], *, characters: int) -> list[str]:
-        keys = [self._key(request, characters) for request in requests]
-        known = self.cache.get(keys)
-        self.counts["cached"] += sum(key in known for key in keys)
-        pairs = zip(keys, requests, strict=True)
-        # what has no text is not asked about
-        waiting = {key: request for key, request in pairs if key not in known and request.text.strip()}
-        made = self._complete(waiting, characters=characters)
-        self.cache.put(made)
-        failed = sum(key not in made for key in waiting)
-        if failed:
-            self.counts["failed"] += failed
-        known |= made
-        return [known.get(key, request.spare) for key, request in zip(keys, requests, strict=True)]
+        """Return a summary of each text: asked again for less while it is too long, and cut in the end.
 
-    def _complete(self, waiting: dict[str, _Request], *, characters: int) -> dict[str, str]:
-        """Return the summaries that the model gave: asked again for less while they are too long, cut in the end."""
-        made: dict[str, str] = {}
-        too_long: dict[str, str] = {}
+        What was asked before is in the model's own cache of replies.
+        """
+        shortest: dict[_Request, str] = {}
         for share in _SHORTER:
-            keys = [key for key in waiting if key not in made and (share == 1.0 or key in too_long)]
-            if not keys:
+            # what has no text is not asked about
+            waiting = [
+                request
+                for request in dict.fromkeys(requests)
+                if request.text.strip() and (share == 1.0 or len(shortest.get(request, "")) > characters + TOLERANCE)
+            ]
+            if not waiting:
                 break
-            prompts = [waiting[key].prompt(self.style, int(characters * share)) for key in keys]
-            self.counts["asked"] += len(prompts)
+            prompts = [request.prompt(self.style, int(characters * share)) for request in waiting]
             replies = self.llm.complete(prompts, max_tokens=self.tokens, temperature=self.temperature)
-            for key, reply in zip(keys, replies, strict=True):
+            for request, reply in zip(waiting, replies, strict=True):
                 words = " ".join(_NOISE.sub("", reply.text.strip()).split())
-                if reply.error or not words:
-                    continue
-                if len(words) <= characters + TOLERANCE:
-                    made[key] = words
-                elif key not in too_long or len(words) < len(too_long[key]):
-                    too_long[key] = words
-        for key, words in too_long.items():
-            if key not in made:
-                self.counts["cut"] += 1
-                made[key] = fit(words, characters)
-        return made
-
-    def _key(self, request: _Request, characters: int) -> str:
-        prompt = request.prompt(self.style, characters)
-        return SummaryCache.key(
-            prompt=prompt.user,
-            version=PROMPT_VERSION,
-            style=self.style,
-            model=self.llm.name,
-            length=(characters, characters + TOLERANCE, self.tokens, self.temperature),
-        )
+                if words and not reply.error and len(words) <= len(shortest.get(request, words)):
+                    shortest[request] = words
+        return [fit(shortest.get(request, request.spare), characters) for request in requests]

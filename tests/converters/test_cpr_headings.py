@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from exhibit.converters._cpr.headings import Heading, find_headings, lines_of
-from exhibit.converters._cpr.names import Court, guide_courts, likeness, read_name, unknown_courts
+from exhibit.converters._cpr.layout import Heading, find_headings, lines_of
+from exhibit.converters._cpr.names import guide_courts, likeness, names_court, read_name, strange_courts
 from exhibit.evidence import Document, Span
 from exhibit.evidence.document import Page
 from exhibit.law.structure.lines import Outline
@@ -117,15 +117,15 @@ def test_a_heading_is_alike_or_it_is_another(cited, heading, alike):
 
 
 def test_a_court_is_known_by_its_name_its_initials_and_not_by_a_part_of_another():
-    (works,) = guide_courts(["The-Works-and-Water-Court-Guide"])
-    assert works == Court(("works", "water"), frozenset({"wwc"}))
-    assert works.named_in("Works & Water Court")
-    assert works.named_in("WWC Guide, section 4")
-    assert not works.named_in("Water Court")
-    (harbour,) = guide_courts(["14.1_JO_Harbour_Court_Guide_FINAL"])
-    assert harbour.named_in("In the Harbour Court, a claim")
-    assert not harbour.named_in("Inland Harbour Court")
-    assert not harbour.named_in("Harbour Registry Guide")
+    works = guide_courts(["The-Works-and-Water-Court-Guide"])
+    assert works == {"works water": {"wwc"}}
+    assert names_court("Works & Water Court", works)
+    assert names_court("WWC Guide, section 4", works)
+    assert not names_court("Water Court", works)
+    harbour = guide_courts(["14.1_JO_Harbour_Court_Guide_FINAL"])
+    assert names_court("In the Harbour Court, a claim", harbour)
+    assert not names_court("Inland Harbour Court", harbour)
+    assert not names_court("Harbour Registry Guide", harbour)
     said = "See the Inland Harbour Court Guide and the Harbour Court Guide."
-    assert list(unknown_courts(said, [harbour], guides_only=True)) == ["Inland Harbour Court Guide"]
-    assert not list(unknown_courts("Purpose of Guide", [harbour], guides_only=True))
+    assert strange_courts(said, harbour, guides_only=True) == ["Inland Harbour Court Guide"]
+    assert not strange_courts("Purpose of Guide", harbour, guides_only=True)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from exhibit.converters._cpr.parsing import blocks_of
 from exhibit.converters._print import filed_text, filing
-from exhibit.converters._text_pdf import Block, joined, needs_browser, pdf_of, print_blocks, print_text
+from exhibit.converters._text_pdf import Block, joined, needs_browser, pdf_of, print_blocks
 from exhibit.evidence import fold, read_document
 
 SCRIPTS = {
@@ -66,7 +66,7 @@ def test_every_script_is_drawn_and_read_back_or_left_to_the_browser(tmp_path, sc
     words = SCRIPTS[script]
     assert needs_browser(words) == (script in ("chinese", "japanese", "korean"))
     if not needs_browser(words):
-        print_text(words, tmp_path / "a.pdf", title="T", heading=words)
+        print_blocks([Block("h1", words), Block("p", words)], tmp_path / "a.pdf", title="T")
         assert fold(read_document(tmp_path / "a.pdf").text, loose=True) == fold(words * 2, loose=True)
 
 

@@ -12,10 +12,6 @@ import pytest
 import evaluate_rag
 from exhibit.converters import cuad
 from exhibit.converters._cli import main as convert
-from exhibit.evaluation.cases import Case, Passage, Reply
-from exhibit.evaluation.metrics import Options, measure
-from exhibit.evaluation.scoring import Scoring, batches_of, score
-from exhibit.models.llms import Completion
 from exhibit.rag.__main__ import main as rag
 
 TIMED = ("seconds", "pages_per_second", "latency", "started", "ended")
@@ -65,52 +61,3 @@ def test_the_samples_come_out_the_same(samples, tmp_path, monkeypatch):
     assert ours.keys() == theirs.keys() and len(ours) > 5
     for name in ours:
         assert json.dumps(ours[name]).replace(str(local), "") == json.dumps(theirs[name]).replace(str(ray), ""), name
-
-
-# ---------------------------------------------------------------- scoring
-
-
-class Judge:
-    """Gives everything full marks, and cannot be sent anywhere."""
-
-    name = "judge"
-
-    def __init__(self) -> None:
-        self.asked = 0
-        self.lock = (line for line in ())  # a generator cannot be pickled
-
-    def complete(self, prompts, *, max_tokens, temperature):
-        self.asked += len(prompts)
-        return [Completion(text='{"reason": "it says so", "score": 5}') for _ in prompts]
-
-
-def cases(count: int) -> list[Case]:
-    words = ["rent", "term", "notice", "licence", "fee"]
-    return [
-        Case(
-            id=number,
-            question=f"When does the {words[number % 5]} end?",
-            truth=f"On day {number}.",
-            filename="lease.pdf",
-            reply=Reply(
-                answer=f"The {words[number % 5]} ends on day {number % 7}. [1]",
-                passages=(Passage(f"The {words[number % 5]} ends on day {number % 7}.", "lease.pdf"),),
-                seconds=0.5,
-            ),
-        )
-        for number in range(count)
-    ]
-
-
-@pytest.mark.parametrize("engine", ["local", pytest.param("ray", marks=pytest.mark.extra)])
-def test_scores_do_not_depend_on_who_works_them_out(engine):
-    asked = cases(1100)  # more than are scored before workers start
-    whole, shared = Judge(), Judge()
-    expected = measure(asked, Options(judge=whole))
-    batches = batches_of([asked], {}, size=64)
-    found: dict[str, list[float | None]] = {}
-    for scored in score(batches, Scoring(Options(judge=shared), (), "run"), cases=len(asked), engine=engine, jobs=2):
-        for name, column in scored.values[0].items():
-            found.setdefault(name, []).extend(column)
-    assert found == expected and list(found) == list(expected)
-    assert shared.asked == whole.asked > 0

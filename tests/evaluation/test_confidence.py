@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from exhibit.evaluation.cases import Case, Reply
-from exhibit.evaluation.diagnostics import (
+from exhibit.evaluation.verdicts import (
     auroc,
     calibration,
     confidence_of,

@@ -11,7 +11,7 @@ import pytest
 
 import evaluate_rag
 from exhibit.evaluation.datasets import Selection, load_datasets
-from exhibit.evaluation.replies import left_to_ask
+from exhibit.evaluation.scoring import left_to_ask
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.schemas.errors import ToolkitError
 from exhibit.viewer.results import main as results

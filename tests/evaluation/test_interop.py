@@ -242,7 +242,7 @@ def test_requests_and_imitated_replies_are_those_of_the_blueprint_s_openapi(tmp_
 
     with imitating(reply, dataset.cases, stream=True) as system:
         told = {"url": system.url, "ingestor": system.url, "parameters": {"reranker_top_k": 5, "temperature": 0.2}}
-        target = open_target("nvidia", TargetOptions(ingest=True), told)
+        target = open_target("nvidia", TargetOptions(ingest="auto"), told)
         target.probe(dataset, dataset.cases)
         target.ingest(dataset)
         assert all(not reply.error for _, reply in target.ask(dataset, dataset.cases))

@@ -14,8 +14,7 @@ from exhibit.evaluation.cases import Case, Passage, Reply
 from exhibit.evaluation.documents import Documents
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.records import read_tables
-from exhibit.evaluation.replies import Journal
-from exhibit.evaluation.scoring import BATCH
+from exhibit.evaluation.scoring import BATCH, Journal
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.statistics import Column, summarise_run
 from tests.rag.bundles import contract, rows_of, write_bundle
@@ -82,9 +81,9 @@ def test_no_more_replies_are_in_memory_than_are_worked_on(oracle, tmp_path, monk
     for times in (15, 60):
         counts = []
 
-        def counting(self, scored, counts=counts, add=scoring.Measured.add):
+        def counting(self, times, told, counts=counts, add=scoring.Measured.add):
             counts.append(alive())
-            return add(self, scored)
+            return add(self, times, told)
 
         with monkeypatch.context() as patched:
             patched.setattr(scoring.Measured, "add", counting)

@@ -11,7 +11,7 @@ import evaluate_rag
 from exhibit.evaluation.cases import Turn
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.metrics import Options, measure
-from exhibit.evaluation.replies import ask
+from exhibit.evaluation.scoring import ask
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.exchanges import Deadline
@@ -260,7 +260,7 @@ TAKES = {
 @pytest.mark.parametrize("name", TAKES)
 def test_the_corpus_is_given_waited_for_and_checked(imitation, dataset, name):
     with imitation(name) as system:
-        target = opened(name, system.url, told=TAKES[name], ingest=True)
+        target = opened(name, system.url, told=TAKES[name], ingest="auto")
         assert target.probe(dataset, dataset.cases) == [] and not system.files
         told = target.ingest(dataset)
         assert (told.files, told.set_aside) == (3, ()) and told.seconds > 0
@@ -280,11 +280,11 @@ def test_only_what_is_missing_is_sent_and_force_begins_anew(imitation, dataset, 
 
     with imitation(name) as system:
         system.exists, system.files = True, {"alder.txt": "read", "other.txt": "read"}
-        opened(name, system.url, told=TAKES[name], ingest=True).ingest(dataset)
+        opened(name, system.url, told=TAKES[name], ingest="auto").ingest(dataset)
         assert sent(system) == ["birch.txt", "cedar.txt"]
-        again = opened(name, system.url, told=TAKES[name], ingest=True).ingest(dataset)
+        again = opened(name, system.url, told=TAKES[name], ingest="auto").ingest(dataset)
         assert len(sent(system)) == 2 and again.seconds is None
-        opened(name, system.url, told=TAKES[name], force_ingestion=True).ingest(dataset)
+        opened(name, system.url, told=TAKES[name], ingest="fresh").ingest(dataset)
         assert sent(system)[2:] == ["alder.txt", "birch.txt", "cedar.txt"]
         target = opened(name, system.url, told=TAKES[name], delete_collection=True)
         target.forget(dataset)
@@ -295,18 +295,18 @@ def test_only_what_is_missing_is_sent_and_force_begins_anew(imitation, dataset, 
 def test_a_file_that_the_system_cannot_read_is_named(imitation, dataset, name):
     with imitation(name) as system:
         system.unreadable = ("birch.txt",)
-        told = opened(name, system.url, told=TAKES[name], ingest=True, retries=1).ingest(dataset)
+        told = opened(name, system.url, told=TAKES[name], ingest="auto", retries=1).ingest(dataset)
         assert told.files == 2 and len(told.set_aside) == 1 and told.set_aside[0].startswith("birch.txt: ")
         system.unreadable = tuple(dataset.files)
         system.files, system.exists = {}, False
         with pytest.raises(ToolkitError, match=r"the system has none of the 3 files. The first: alder.txt: "):
-            opened(name, system.url, told=TAKES[name], ingest=True, retries=1).ingest(dataset)
+            opened(name, system.url, told=TAKES[name], ingest="auto", retries=1).ingest(dataset)
 
 
 def test_skipping_says_what_is_missing(imitation, dataset):
     with imitation("nvidia") as system:
         system.exists, system.files = True, {"alder.txt": "read"}
-        told = opened("nvidia", system.url, skip_ingestion=True).ingest(dataset)
+        told = opened("nvidia", system.url, ingest="never").ingest(dataset)
         assert told.files == 1 and told.set_aside == (
             "birch.txt: not among the system's documents",
             "cedar.txt: not among the system's documents",
@@ -318,7 +318,7 @@ def test_a_file_that_never_gets_ready_is_named_in_time(imitation, dataset, monke
         system.reply = lambda system, asked: (
             systems.ragflow(system, asked) if not asked.path.endswith("/chunks") else {"code": 0}
         )
-        target = opened("ragflow search", system.url, told={"ingest_timeout": 0.05}, ingest=True)
+        target = opened("ragflow search", system.url, told={"ingest_timeout": 0.05}, ingest="auto")
         with pytest.raises(ToolkitError, match=r"alder.txt: sent, and not ready in time \(--target-ingest-timeout\)"):
             target.ingest(dataset)
 
@@ -326,9 +326,9 @@ def test_a_file_that_never_gets_ready_is_named_in_time(imitation, dataset, monke
 @pytest.mark.parametrize("name", ["azure index", "openai chat", "langserve", "llamaindex", "haystack"])
 def test_a_system_without_an_interface_for_documents_says_so(imitation, dataset, name):
     with imitation(name) as system:
-        for flag in ("ingest", "force_ingestion", "delete_collection"):
+        for flags in ({"ingest": "auto"}, {"ingest": "fresh"}, {"delete_collection": True}):
             with pytest.raises(ToolkitError, match="it has no interface for documents; leave out --ingest"):
-                opened(name, system.url, **{flag: True}).probe(dataset, dataset.cases)
+                opened(name, system.url, **flags).probe(dataset, dataset.cases)
         assert not system.asked
 
 
@@ -365,7 +365,7 @@ def test_what_the_probe_finds_after_ingestion_is_said(imitation, dataset):
 
     with imitation("nvidia") as system:
         system.reply = without
-        told = opened("nvidia", system.url, told={"depth": 0}, ingest=True).ingest(dataset)
+        told = opened("nvidia", system.url, told={"depth": 0}, ingest="auto").ingest(dataset)
     [note] = told.notes
     assert "a reply without passages" in note and "notes" not in told.as_json()
 

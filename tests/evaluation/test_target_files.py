@@ -14,7 +14,7 @@ import evaluate_rag
 from exhibit.evaluation.cases import Turn
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.metrics import Options, measure
-from exhibit.evaluation.replies import ask
+from exhibit.evaluation.scoring import ask
 from exhibit.evaluation.targets import TargetOptions, open_target, read_target_settings
 from exhibit.evaluation.targets._system import system_names
 from exhibit.schemas.errors import ToolkitError
@@ -178,13 +178,13 @@ add = {{ path = "/add", file = "file" }}
 shelf = {{ default = "http://127.0.0.2:9" }}
 """
     with imitating(lambda system, asked: {"answer": "x y"}, dataset.cases) as system:
-        target = opened(write(text), system, ingest=True)
+        target = opened(write(text), system, ingest="auto")
         with pytest.raises(ToolkitError, match="its file names another server for documents"):
             target.probe(dataset, dataset.cases)
         assert not system.asked
         if setting:
             told = {"url": system.url.replace("127.0.0.1", "localhost"), "shelf": system.url}
-            named = open_target(write(text), TargetOptions(ingest=True), told)
+            named = open_target(write(text), TargetOptions(ingest="auto"), told)
             assert named.ingest(dataset).files == 3 and system.asked[0].path == "/add"
 
 
@@ -375,7 +375,7 @@ def test_an_odd_server_that_is_given_documents_is_one_error_or_named_files(datas
     for odd in ODD:
         with imitating(lambda system, asked, odd=odd: odd, dataset.cases) as system:
             given = {"url": system.url, **own, **more, **({"ingestor": system.url} if name == "nvidia" else {})}
-            options = TargetOptions(ingest=True, retries=0, timeout=5.0)
+            options = TargetOptions(ingest="auto", retries=0, timeout=5.0)
             target = open_target(name, options, given)
             try:
                 target.probe(dataset, dataset.cases)

@@ -78,25 +78,18 @@ def test_an_index_is_used_again_until_something_changes(builtin, dataset, tmp_pa
     told = first.ingest(dataset)
     folder = first.index_folder(dataset)
     before = (folder / "manifest.json").stat().st_mtime_ns
-    assert builtin().ingest(dataset) == told
+    again = builtin(ingest="never").ingest(dataset)
+    assert (again.files, again.pages, again.chunks) == (told.files, told.pages, told.chunks)
+    assert again.seconds is again.pages_per_second is None and not again.set_aside
     assert (folder / "manifest.json").stat().st_mtime_ns == before
-    builtin(force_ingestion=True).ingest(dataset)
+    builtin(ingest="fresh").ingest(dataset)
     assert (folder / "manifest.json").stat().st_mtime_ns > before
     assert builtin(config={"augment": "summary"}).index_folder(dataset) != folder
     assert builtin(embedder=Hashing(64)).index_folder(dataset) != folder
     dataset.files["birch.txt"].write_text("LEASE\n\nNow quite another document.", encoding="utf-8")
     assert builtin().index_folder(dataset) != folder
-    with pytest.raises(BundleError, match="leave out --skip-ingestion"):
-        builtin(skip_ingestion=True).ingest(dataset)
-
-
-def test_an_index_whose_story_is_lost_tells_it_itself(builtin, dataset):
-    target = builtin()
-    told = target.ingest(dataset)
-    folder = target.index_folder(dataset)
-    folder.with_name(f"{folder.name}.ingestion.json").unlink()
-    again = builtin(skip_ingestion=True).ingest(dataset)
-    assert (again.files, again.chunks, again.set_aside) == (told.files, told.chunks, ())
+    with pytest.raises(BundleError, match="leave out --ingest never"):
+        builtin(ingest="never").ingest(dataset)
 
 
 def test_a_document_that_cannot_be_read_is_set_aside_by_name_alone(builtin, dataset, tmp_path):
@@ -115,8 +108,8 @@ def test_citations_become_ranks():
 def test_parts_that_are_not_there_are_named_together():
     config = Config(splitter="axe", embedder="crystal", store="attic")
     with pytest.raises(ToolkitError) as caught:
-        open_target("builtin", TargetOptions(config=config, skip_ingestion=True, force_ingestion=True))
-    for part in ("no splitter 'axe'", "no embedder 'crystal'", "no store 'attic'", "contradict"):
+        open_target("builtin", TargetOptions(config=config))
+    for part in ("no splitter 'axe'", "no embedder 'crystal'", "no store 'attic'"):
         assert part in str(caught.value)
 
 

@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 import evaluate_rag
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.datasets import Selection, load_datasets
-from exhibit.evaluation.diagnostics import notes_on
 from exhibit.evaluation.documents import Documents
 from exhibit.evaluation.metrics import about, measure
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.evaluation.targets._fields import read_passages
-from exhibit.evaluation.verdicts import judge
+from exhibit.evaluation.verdicts import judge, notes_on
 from exhibit.evidence import Span
 from exhibit.schemas.errors import ToolkitError
 from tests.rag.bundles import row, rows_of

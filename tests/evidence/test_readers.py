@@ -11,7 +11,7 @@ from pypdf import PdfReader, PdfWriter
 from pypdf.generic import NameObject
 
 from exhibit.evidence import Span, fold, locate, read_document, readable
-from exhibit.evidence.readers.pdf import boxes, outline, page_count, title
+from exhibit.evidence.readers.pdf import boxes, outline, title
 from exhibit.evidence.show import draw_spans
 from exhibit.schemas.errors import DocumentError
 
@@ -28,7 +28,7 @@ def test_pdf_text_has_one_newline_style_and_plain_spaces(contract):
 
 def test_pages_tile_the_text(contract):
     document = read_document(contract)
-    assert [page.number for page in document.pages] == list(range(1, page_count(contract) + 1))
+    assert [page.number for page in document.pages] == list(range(1, len(PdfReader(contract).pages) + 1))
     assert document.pages[0].span.start == 0 and document.pages[-1].span.end == len(document.text)
     for one, other in zip(document.pages, document.pages[1:], strict=False):
         assert other.span.start == one.span.end + 1 and document.text[one.span.end] == "\n"
@@ -70,10 +70,6 @@ def test_pages_of_a_span(contract):
     assert document.pages_of(Span(second.start, second.start + 5)) == [2]
     assert document.pages_of(Span(second.start - 5, second.start + 5)) == [1, 2]
     assert document.pages_of(Span(0, len(document.text))) == [page.number for page in document.pages]
-
-
-def test_pypdf_counts_the_same_pages(contract):
-    assert page_count(contract) == len(PdfReader(contract).pages)
 
 
 def test_boxes_cover_the_words_and_nothing_else(contract):

@@ -20,7 +20,7 @@ from pyarrow import parquet
 from exhibit.converters import cpr, table
 from exhibit.converters._benchmark import PAST_A_LIMIT, Tally
 from exhibit.converters._cli import make_parser
-from exhibit.converters._cpr.headings import lines_of
+from exhibit.converters._cpr.layout import lines_of
 from exhibit.converters._cpr.names import citations
 from exhibit.converters._cpr.sources import candidates
 from exhibit.converters._records import read_records

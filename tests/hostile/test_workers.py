@@ -26,7 +26,7 @@ def impatient(monkeypatch):
             def monotonic() -> float:
                 return real() + 1000.0 * len(list(folder.iterdir()))
 
-        monkeypatch.setattr("exhibit.engine._crew.time", Clock)
+        monkeypatch.setattr("exhibit.engine._worker.time", Clock)
 
     return watch
 

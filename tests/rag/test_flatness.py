@@ -22,7 +22,6 @@ from exhibit.rag.database import Database
 from exhibit.rag.index import Index
 from exhibit.rag.lexicon import bm25, postings
 from exhibit.rag.lexicon.bm25 import Counted, Words
-from exhibit.rag.stores import _faiss
 from exhibit.rag.stores._faiss import Rows
 from exhibit.rag.summaries import open_summariser
 
@@ -39,7 +38,6 @@ def small_pieces(monkeypatch):
     monkeypatch.setattr(postings, "_PENDING", 1 << 8)
     monkeypatch.setattr(postings, "_SEPARATE", 8)
     monkeypatch.setattr(bm25, "_TOGETHER", 8)
-    monkeypatch.setattr(_faiss, "_PIECE", 1 << 14)
 
 
 def peak(work: Callable[[], object]) -> int:
@@ -142,7 +140,7 @@ def ingest_copies(
     config = Config.preset("sac-multilayer", embedder="hashing:8", lexicon=True)
     embedder = Embedder(asked)
     index = Index(folder / "index", config, embedder=embedder.name, dimensions=embedder.dimensions)
-    summarise = open_summariser(config, cache=folder)
+    summarise = open_summariser(config)
     report = ingest_module.ingest(paths, index, config, engine=Copies(read), embedder=embedder, summarise=summarise)
     assert report.documents == count and not report.set_aside
     index.close()

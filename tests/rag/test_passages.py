@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -131,26 +130,6 @@ def test_with_no_document_known_all_are_searched():
     few = ask(LAWS, shelf, pool=1)
     assert "laws of Ruritania" in read(shelf, few)[0]
     assert few.trace["compared"] < len(shelf.table)
-
-
-def test_in_a_large_collection_vectors_are_searched_beside_words_and_the_same_is_found(monkeypatch):
-    shelf = library(LEASE, POLICY)
-    expected, threads = ask(LAWS, shelf), set()
-    for part in (shelf.store, shelf.words):
-        monkeypatch.setattr(part, "search", noting(part.search, threads))
-    assert ask(LAWS, shelf) == expected and len(threads) == 1
-    monkeypatch.setattr("exhibit.rag.retrieval.passages._BESIDE", 2)
-    assert ask(LAWS, shelf) == expected and len(threads) == 2
-
-
-def noting(search, threads: set[int]):
-    """Return a search that notes which thread it runs on."""
-
-    def run(*given, **options):
-        threads.add(threading.get_ident())
-        return search(*given, **options)
-
-    return run
 
 
 def test_nothing_to_search_finds_nothing():

@@ -16,7 +16,6 @@ from exhibit.rag.lexicon.bm25 import Words
 from exhibit.rag.lexicon.documents import Choice
 from exhibit.rag.protocols import Chunk, Hit, section_key
 from exhibit.rag.retrieval import routed as retrieve_module
-from exhibit.rag.retrieval.dense import retrieve_dense
 from exhibit.rag.retrieval.extents import Extents
 from exhibit.rag.retrieval.passages import (
     Library,
@@ -30,7 +29,7 @@ from exhibit.rag.retrieval.passages import (
     score_rows,
     standard,
 )
-from exhibit.rag.retrieval.routed import _likely, _named, _second_look, library_of, retrieve
+from exhibit.rag.retrieval.routed import _likely, _named, _second_look, library_of, retrieve, retrieve_dense
 from exhibit.rag.retrieval.stages import Parts, State, _standard, choose_documents, finish, order_by, rerank
 from exhibit.rag.stores import check_rows, nothing, ranked
 

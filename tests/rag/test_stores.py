@@ -16,7 +16,7 @@ from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.stores import faiss as module
 from exhibit.rag.stores import ranked
-from exhibit.rag.stores._faiss import Kind, Rows, add, empty, keys_of, name_of
+from exhibit.rag.stores._faiss import Kind, add, empty, keys_of, name_of
 from exhibit.rag.stores.faiss import Store, open
 from exhibit.schemas.errors import BundleError, ToolkitError
 
@@ -369,12 +369,3 @@ def test_what_was_never_saved_goes_and_what_a_stopped_run_left_does_not_count(st
     assert raw.stat().st_size == 4 * 8
     store.close()
     assert not list(raw.parent.iterdir())
-
-
-def test_a_file_that_faiss_reads_otherwise_is_left_to_faiss(store, monkeypatch):
-    vectors = unit(20, seed=7)
-    store.add(range(20), vectors)
-    monkeypatch.setattr(Rows, "_header", lambda self: b"another layout")
-    store.save()
-    monkeypatch.undo()
-    assert _saved(store).search(vectors[5:6], 1)[1].tolist() == [[5]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -15,7 +14,7 @@ from exhibit.law.structure import read_structure
 from exhibit.law.structure.tree import Section
 from exhibit.models.llms import Completion, Prompt
 from exhibit.rag.config import Config
-from exhibit.rag.summaries import SummaryCache, open_summariser
+from exhibit.rag.summaries import open_summariser
 from exhibit.rag.summaries.extractive import Extractive, fit
 from exhibit.rag.summaries.llm import LLMSummaries
 from exhibit.schemas.errors import ToolkitError
@@ -116,8 +115,8 @@ def test_what_fits_is_whole_and_what_does_not_is_cut_at_a_word():
 # ---------------------------------------------------------------- by a model
 
 
-def summaries(model: Scripted, cache: SummaryCache | None = None, style: str = "generic") -> LLMSummaries:
-    return LLMSummaries(model, cache or SummaryCache(), style)
+def summaries(model: Scripted, style: str = "generic") -> LLMSummaries:
+    return LLMSummaries(model, style)
 
 
 def test_a_model_is_shown_the_text_and_asked_for_a_length():
@@ -125,31 +124,6 @@ def test_a_model_is_shown_the_text_and_asked_for_a_length():
     assert summaries(model)(*read(TEXT)) == "Flour for Birch."
     prompt = model.asked[0]
     assert "150 characters" in prompt.user and "Alder Mills Limited" in prompt.user and prompt.system
-
-
-def test_a_second_run_asks_nothing(tmp_path: Path):
-    path = tmp_path / "deep" / "summaries.sqlite"
-    model = Scripted(lambda prompt: Completion("Flour."))
-    document, root, profile = read(TEXT)
-    first = summaries(model, SummaryCache(path))
-    made = [first(document, root, profile), *first.summarise_sections(document, root.children, profile)]
-    asked = len(model.asked)
-    again = summaries(model, SummaryCache(path))
-    assert [again(document, root, profile), *again.summarise_sections(document, root.children, profile)] == made
-    assert len(model.asked) == asked
-    assert again.counts["cached"] == 1 + len(root.children) and not again.counts["asked"]
-
-
-@pytest.mark.parametrize("change", ["text", "style", "model", "length"])
-def test_whatever_a_summary_depends_on_is_asked_anew(change):
-    cache = SummaryCache()
-    model = Scripted(lambda prompt: Completion("Flour."))
-    summaries(model, cache)(*read(TEXT))
-    other = Scripted(lambda prompt: Completion("Bread."), name="scripted-2" if change == "model" else "scripted-1")
-    second = summaries(other, cache, "expert" if change == "style" else "generic")
-    document = read(TEXT.replace("five", "six")) if change == "text" else read(TEXT)
-    second.length = 100 if change == "length" else 150
-    assert second(*document) == "Bread."
 
 
 def test_the_two_styles_ask_differently():
@@ -172,29 +146,23 @@ def test_too_long_a_summary_is_asked_for_again_shorter():
         return Completion("Flour for Birch." if "90 characters" in prompt.user else "word " * 60)
 
     model = Scripted(reply)
-    made = summaries(model)
-    assert made(*read(TEXT)) == "Flour for Birch."
+    assert summaries(model)(*read(TEXT)) == "Flour for Birch."
     assert [f"{n} characters" in prompt.user for n, prompt in zip((150, 120, 90), model.asked, strict=True)] == [
         True
     ] * 3
-    assert not made.counts["cut"]
 
 
-def test_a_summary_that_stays_too_long_is_cut_at_a_word_and_counted():
+def test_a_summary_that_stays_too_long_is_cut_at_a_word():
     model = Scripted(lambda prompt: Completion("flour " * 60))
     made = summaries(model)
     line = made(*read(TEXT))
     assert 100 < len(line) <= 150 and line.endswith("flour…")
-    assert made.counts["cut"] == 1 and len(model.asked) == 3
+    assert len(model.asked) == 3
 
 
 @pytest.mark.parametrize("reply", [Completion(error="429 too many requests"), Completion(""), Completion(' "" ')])
-def test_a_failure_falls_back_on_the_text_is_counted_and_not_kept(reply):
-    cache = SummaryCache()
-    failing = summaries(Scripted(lambda prompt: reply), cache)
-    assert failing(*read(TEXT)) == Extractive()(*read(TEXT))
-    assert failing.counts["failed"] == 1
-    assert summaries(Scripted(lambda prompt: Completion("Flour.")), cache)(*read(TEXT)) == "Flour."
+def test_a_failure_falls_back_on_the_text(reply):
+    assert summaries(Scripted(lambda prompt: reply))(*read(TEXT)) == Extractive()(*read(TEXT))
 
 
 def test_a_failure_when_asked_for_less_leaves_the_longer_one_cut():
@@ -221,12 +189,12 @@ def test_a_document_without_text_is_not_asked_about():
 # ---------------------------------------------------------------- choosing, keeping
 
 
-def test_summarisers_are_opened_by_name(tmp_path: Path):
+def test_summarisers_are_opened_by_name():
     model = Scripted(lambda prompt: Completion("word " * 22))
     assert open_summariser(Config()).name == "extractive"
-    chosen = open_summariser(Config(summaries="llm", summary_characters=100), llm=model, cache=tmp_path / "summaries")
+    chosen = open_summariser(Config(summaries="llm", summary_characters=100), llm=model)
     assert chosen.name == "llm:generic:scripted-1"
-    assert len(chosen(*read(TEXT))) <= 120 and (tmp_path / "summaries" / "summaries.sqlite").is_file()
+    assert len(chosen(*read(TEXT))) <= 120
     assert open_summariser(Config(summaries="llm:expert"), llm=model).name == "llm:expert:scripted-1"
 
 
@@ -245,35 +213,3 @@ def test_what_cannot_be_opened_says_why(config, message):
 def test_an_unknown_style_says_which_there_are():
     with pytest.raises(ToolkitError, match="generic, expert"):
         summaries(Scripted(lambda prompt: Completion("x")), style="poetic")
-
-
-@given(st.dictionaries(st.text(min_size=1, max_size=9), st.text(max_size=30), max_size=8))
-@settings(deadline=None, max_examples=25)
-def test_a_cache_gives_back_what_it_was_given(tmp_path_factory, kept):
-    path = tmp_path_factory.mktemp("cache") / "s.sqlite"
-    keys = {SummaryCache.key(name=name): words for name, words in kept.items()}
-    SummaryCache(path).put(keys)
-    assert SummaryCache(path).get([*keys, "absent"]) == keys
-
-
-def test_many_keys_are_found_at_once(tmp_path: Path):
-    keys = {f"k{n}": str(n) for n in range(1300)}
-    SummaryCache(tmp_path / "s.sqlite").put(keys)
-    assert SummaryCache(tmp_path / "s.sqlite").get(list(keys)) == keys
-
-
-def test_a_damaged_cache_says_what_to_do(tmp_path: Path):
-    path = tmp_path / "s.sqlite"
-    path.write_bytes(b"not a database at all" * 90)
-    with pytest.raises(ToolkitError, match="delete it"):
-        SummaryCache(path).get(["k"])
-    with pytest.raises(ToolkitError, match="delete it"):
-        SummaryCache(path).put({"k": "v"})
-
-
-def test_two_runs_may_share_a_cache(tmp_path: Path):
-    path = tmp_path / "s.sqlite"
-    first, second = SummaryCache(path), SummaryCache(path)
-    first.put({"a": "1"})
-    second.put({"b": "2"})
-    assert first.get(["a", "b"]) == second.get(["a", "b"]) == {"a": "1", "b": "2"}

@@ -64,19 +64,19 @@ def test_what_a_row_leaves_out_has_its_usual_value(tmp_path):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (5, "row 0: must be an object, not a number"),
-        (None, "not null"),
-        (True, "not a boolean"),
-        ([], "not an array"),
+        (5, "row 0: Input should be a valid dictionary"),
+        (None, "row 0: Input should be a valid dictionary"),
+        (True, "row 0: Input should be a valid dictionary"),
+        ([], "row 0: Input should be a valid dictionary"),
         ({**ROW, "question": " "}, "question: a non-empty string is required"),
-        ({**ROW, "id": True}, "id: must be an integer or a string, not a boolean"),
-        ({**ROW, "id": 1.5}, "id: must be an integer or a string, not a number"),
-        ({**ROW, "is_impossible": 0}, "is_impossible: must be true or false"),
-        ({**ROW, "contexts": {}}, "contexts: must be an array, not an object"),
+        ({**ROW, "id": True}, "id.int: Input should be a valid integer"),
+        ({**ROW, "id": 1.5}, "id.int: Input should be a valid integer"),
+        ({**ROW, "is_impossible": 0}, "is_impossible: Input should be a valid boolean"),
+        ({**ROW, "contexts": {}}, "contexts: Input should be a valid list"),
         ({**ROW, "contexts": ["a", {"filename": "b"}]}, "contexts: mixes strings and objects"),
-        ({**ROW, "contexts": [5]}, "contexts.0: must be a string or an object, not a number"),
+        ({**ROW, "contexts": [5]}, "contexts.0: Input should be a dictionary"),
         ({**ROW, "contexts": [{"filename": ""}]}, "contexts.0.filename: a non-empty string is required"),
-        ({**ROW, "contexts": [{"filename": "a", "text": 5}]}, "contexts.0.text: must be a string"),
+        ({**ROW, "contexts": [{"filename": "a", "text": 5}]}, "contexts.0.text: Input should be a valid string"),
     ],
 )
 def test_each_fault_of_a_row(tmp_path, row, message):
@@ -89,7 +89,7 @@ def test_an_id_twice_and_no_array(tmp_path):
     with pytest.raises(BundleError, match="id 1 occurs more than once"):
         questions(tmp_path, {**ROW, "id": 1}, {**ROW, "id": 1})
     (tmp_path / "train.json").write_text('"x"', encoding="utf-8")
-    with pytest.raises(BundleError, match="must be a JSON array of objects, not a string"):
+    with pytest.raises(BundleError, match="must be a JSON array of objects"):
         read_questions(tmp_path / "train.json")
 
 

@@ -22,7 +22,7 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.viewer.page import plain
 from exhibit.viewer.results import main
 from exhibit.viewer.trend.changes import Series, find_leaps, find_regressions, make_series, read_runs, student
-from exhibit.viewer.trend.summary import explain, usual_change
+from exhibit.viewer.trend.summary import explain
 from tests.rag.bundles import write_bundle
 from tests.viewer.trend_data import WORDS, make_run, make_runs, write
 from tests.viewer.watching import CONTRASTS, served, watched
@@ -135,11 +135,6 @@ def test_a_run_over_other_questions_is_passed_over():
     series = Series("d", "d", (one.runs[0], SimpleNamespace(name="r2", tables={"d": other}), one.runs[2]))  # type: ignore[arg-type]
     [found] = find_regressions(series, ["answer_f1"])
     assert (found.run, found.before) == ("r3", "r1")
-
-
-def test_what_a_question_usually_changes_by_is_no_fall():
-    steady = made_up([[0.5] * 20, [0.6] * 20, [0.5] * 20, [0.1] * 20])
-    assert round(usual_change(steady, "answer_f1", 3), 6) == 0.1
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply, Values
+from exhibit.evaluation.cases import Case, GoldPassage, Reply, Values
 from exhibit.evaluation.metrics import Options, Parity, measure, needing
 from exhibit.evaluation.records import read_tables
+from exhibit.evaluation.scoring import REPLY
 from exhibit.evaluation.statistics import Table
-from exhibit.evidence import Span, fold
+from exhibit.evidence import Document, Span, fold
 from exhibit.schemas import IMPOSSIBLE_ANSWER, review
-from exhibit.schemas.run import RunPassage, RunQuestion, RunReply
+from exhibit.schemas.run import RunQuestion, RunReply
 from exhibit.viewer.review.source import JOINT, Judged, Key, ReviewedRun, by_question, placed_passage
 
 
@@ -174,7 +175,7 @@ def _case(run: ReviewedRun, key: Key, fix: review.Correction) -> Case:
             context.filename,
             context.text,
             (tuple(Span(*span) for span in context.spans),) if context.spans else (),
-            _pages(run, key[0], context.filename, [Span(*span) for span in context.spans]),
+            _pages(run.document(key[0], context.filename), [Span(*span) for span in context.spans]),
         )
         for context in fix.contexts
     )
@@ -190,28 +191,16 @@ def _case(run: ReviewedRun, key: Key, fix: review.Correction) -> Case:
     )
 
 
-def _pages(run: ReviewedRun, dataset: str, filename: str, spans: Sequence[Span]) -> tuple[int, ...]:
-    document = run.document(dataset, filename)
+def _pages(document: Document | None, spans: Sequence[Span]) -> tuple[int, ...]:
     return tuple(sorted({page for span in spans for page in document.pages_of(span)})) if document else ()
 
 
 def _reply(run: ReviewedRun, dataset: str, told: RunReply) -> Reply:
-    same = {
-        name: getattr(told, name) for name in ("answer", "selected", "seconds", "error", "first_token", "confidence")
-    }
-    return Reply(
-        **same,
-        passages=tuple(_passage(run, dataset, one) for one in told.passages),
-        context=None if told.context is None else tuple(told.context),
-        usage={name: value for name, value in told.usage.items() if value is not None},
-    )
-
-
-def _passage(run: ReviewedRun, dataset: str, told: RunPassage) -> Passage:
-    span = Span(*told.span) if told.span else None
-    text = told.text
-    if text is None:  # the file has the words of the first passages alone
-        document = run.document(dataset, told.filename) if told.filename else None
-        text = document.text[span.start : span.end] if document and span else ""
-    pages = _pages(run, dataset, told.filename, [span]) if told.filename and span else ()
-    return Passage(text, told.filename, span, told.score, told.page, told.told_page, pages)
+    """Return a reply with the words of all its passages: the file has those of the first alone."""
+    reply = REPLY.validate_python(told.model_dump(exclude_none=True))
+    passages = []
+    for one in reply.passages:
+        document = run.document(dataset, one.filename) if one.filename and one.span else None
+        text = document.text[one.span.start : one.span.end] if document and one.span and not one.text else one.text
+        passages.append(replace(one, text=text, pages=_pages(document, [one.span] if one.span else [])))
+    return replace(reply, passages=tuple(passages))

@@ -17,12 +17,22 @@ from statistics import median
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from exhibit.engine import track
 from exhibit.evaluation.metrics import about, shortened
 from exhibit.evaluation.records import read_tables
-from exhibit.evaluation.statistics import Difference, Table, compare, overlap, summarise
+from exhibit.evaluation.statistics import (
+    EQUAL,
+    Difference,
+    Move,
+    Table,
+    compare,
+    mean,
+    mean_of,
+    move,
+    overlap,
+    summarise,
+)
 from exhibit.evaluation.terminal import is_regression
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import CONFIG, SUMMARY, Estimate, Means
@@ -145,7 +155,6 @@ def _wanted(run: TrendRun, where: Mapping[str, Sequence[str]]) -> bool:
     return all((told.get(name) or told.get(f"config.{name}")) in values for name, values in where.items())
 
 
-Floats = npt.NDArray[np.float64]
 _LEVEL = 0.05
 """How often a series in which nothing changed may be said to have changed, over all its runs and metrics."""
 _OTHERS = 3
@@ -156,7 +165,6 @@ _OUTSTANDING = 0.99865
 _LIKELY = 1.0  # standard errors below which no interval leaves out 0, so that none is drawn
 _STEPS = 20_001
 """Of the integral for Student's t: within 0.01% of scipy's values, which would add 143 MB to the installation."""
-EQUAL = 1e-9  # a change below this is rounding
 
 
 @dataclass(frozen=True)
@@ -215,7 +223,10 @@ def find_regressions(series: Series, metrics: Sequence[str]) -> list[Regression]
     """Return the runs that made a metric worse, or failed more questions, oldest first."""
     tables = [_only(table, metrics) for table in series.tables]
     priors = {at: prior for at in range(1, len(tables)) if (prior := _prior(tables, at)) is not None}
-    moves = {at: _moves(tables[prior], tables[at], metrics) for at, prior in priors.items()}
+    moves = {
+        at: {name: move(tables[prior], tables[at], name) for name in metrics if name in tables[at].values}
+        for at, prior in priors.items()
+    }
     leaps = {metric: {leap.at: leap for leap in find_leaps(tables, metric, of=len(metrics))} for metric in metrics}
     regressions = []
     for at, prior in priors.items():
@@ -225,35 +236,23 @@ def find_regressions(series: Series, metrics: Sequence[str]) -> list[Regression]
         falls = [fall for metric in moves[at] if (fall := _fall(metric, at, pair, moves, leaps[metric].get(at)))]
         if falls or more:
             # of changes that are the same in every document the larger is the surer
-            sure = {name: min(1e6, abs(move.score)) + abs(move.mean) for name, move in moves[at].items()}
+            sure = {name: min(1e6, abs(one.score)) + abs(one.mean) for name, one in moves[at].items()}
             falls.sort(key=lambda fall: (fall.by_step, sure[fall.metric]), reverse=True)
             stands = at == len(tables) - 1 or _stands(tables[prior], tables[-1], falls, more)
             regressions.append(Regression(series, at, prior, tuple(falls), more, stands))
     return regressions
 
 
-class _Move(NamedTuple):
-    """By how much a metric's mean changed from one run to another, and that in its standard errors."""
-
-    mean: float
-    score: float
-
-
-def _moves(before: Table, after: Table, metrics: Sequence[str]) -> dict[str, _Move]:
-    known = [metric for metric in metrics if metric in before.values and metric in after.values]
-    return {metric: _Grid.of([before, after], metric).move(range(1), range(1, 2)) for metric in known}
-
-
 def _fall(
-    metric: str, at: int, pair: tuple[Table, Table], moves: Mapping[int, Mapping[str, _Move]], leap: Leap | None
+    metric: str, at: int, pair: tuple[Table, Table], moves: Mapping[int, Mapping[str, Move]], leap: Leap | None
 ) -> Fall | None:
     """Return how a metric got worse at a run; None where it did not, or no more than it usually does."""
-    move = moves[at][metric]
+    step_by = moves[at][metric]
     others = [abs(told[metric].mean) for place, told in moves.items() if place != at and metric in told]
     usual = median(others) if len(others) >= _OTHERS else None
     most = student(_OUTSTANDING, len(others)) * _DEVIATION * usual if usual is not None else 0.0
-    large = abs(move.score) > _LIKELY and abs(move.mean) > max(EQUAL, most)
-    by_step = large and about(metric).improves(move.mean) is False
+    large = abs(step_by.score) > _LIKELY and abs(step_by.mean) > max(EQUAL, most)
+    by_step = large and about(metric).improves(step_by.mean) is False
     by_level = leap is not None and about(metric).improves(leap.after - leap.before) is False
     if not by_step and not by_level:
         return None
@@ -304,87 +303,29 @@ def find_leaps(tables: Sequence[Table], metric: str, *, of: int = 1) -> list[Lea
     Each run is held against the mean of the runs since the last change. Where it is beyond chance, the change is said
     to begin at whichever run since then parts the two levels best, by least squares.
     """
-    grid = _Grid.of(tables, metric)
-    critical = grid.critical(max(1, len(tables) - 1) * of)
+    share = 1 - _LEVEL / 2 / (max(1, len(tables) - 1) * of)
     leaps, start = [], 0
     for at in range(1, len(tables)):
-        if abs(grid.move(range(start, at), range(at, at + 1)).score) <= critical:
+        change = move(_level(tables[start:at], metric), tables[at], metric)
+        if abs(change.score) <= student(share, change.freedom):
             continue
-        first = max(range(start + 1, at + 1), key=lambda split: _parted(grid, start, split, at + 1))
-        leaps.append(Leap(first, grid.mean(range(start, first)), grid.mean(range(first, at + 1))))
-        start = first
+        parts = {split: _parted(tables[start : at + 1], split - start, metric) for split in range(start + 1, at + 1)}
+        start = max(parts, key=lambda split: parts[split][0])
+        leaps.append(Leap(start, *parts[start][1:]))
     return leaps
 
 
-def _parted(grid: _Grid, start: int, split: int, end: int) -> float:
-    """Return how much of the runs' variance a split between two levels explains."""
-    apart = grid.mean(range(start, split)) - grid.mean(range(split, end))
-    return (split - start) * (end - split) / (end - start) * apart**2
+def _parted(tables: Sequence[Table], split: int, metric: str) -> tuple[float, float, float]:
+    """Return how much of the runs' variance a split between two levels explains, and the levels."""
+    before, after = (mean_of(_level(some, metric), metric) or 0.0 for some in (tables[:split], tables[split:]))
+    return split * (len(tables) - split) / len(tables) * (before - after) ** 2, before, after
 
 
-@dataclass(frozen=True)
-class _Grid:
-    """A metric's values, a row a run and a column a question; NaN where a run has none."""
-
-    values: Floats
-    documents: npt.NDArray[np.int64]
-    groups: npt.NDArray[np.int64]
-
-    @classmethod
-    def of(cls, tables: Sequence[Table], metric: str) -> _Grid:
-        places: dict[int | str, int] = {}
-        documents: list[str] = []
-        groups: list[str] = []
-        for table in tables:
-            for row, id in enumerate(table.ids):
-                if id not in places:
-                    places[id] = len(places)
-                    documents.append(table.documents[row])
-                    groups.append(str(table.labels[row].get(table.groups)) if table.groups and table.labels else "")
-        values = np.full((len(tables), len(places)), np.nan)
-        for number, table in enumerate(tables):
-            for id, value in zip(table.ids, table.values.get(metric, ()), strict=False):
-                values[number, places[id]] = np.nan if value is None else value
-        return cls(values, *(np.unique(names, return_inverse=True)[1] for names in (documents, groups)))
-
-    def mean(self, runs: range) -> float:
-        """Return the mean of each group's mean over some runs."""
-        levels = self._level(runs)
-        parts = [_known_mean(levels[self.groups == group]) for group in np.unique(self.groups)]
-        return _known_mean(np.array(parts))
-
-    def move(self, before: range, after: range) -> _Move:
-        """Return the change of level, documents drawn together; its score is 0 where nothing can be told."""
-        change = self._level(after) - self._level(before)
-        means, variances = [], []
-        for group in np.unique(self.groups):
-            known = (self.groups == group) & ~np.isnan(change)
-            if not known.any():
-                continue
-            _, owner = np.unique(self.documents[known], return_inverse=True)
-            sums, counts = np.bincount(owner, change[known]), np.bincount(owner)
-            mean = sums.sum() / counts.sum()
-            spread = ((sums - mean * counts) ** 2).sum() / counts.sum() ** 2
-            means.append(mean)
-            # one document tells nothing of another
-            variances.append(spread * len(counts) / (len(counts) - 1) if len(counts) > 1 else math.inf)
-        mean = float(sum(means) / len(means)) if means else 0.0
-        if abs(mean) <= EQUAL:
-            return _Move(0.0, 0.0)
-        deviation = math.sqrt(sum(variances)) / len(means)
-        return _Move(mean, math.copysign(math.inf, mean) if deviation < 1e-12 else float(mean / deviation))
-
-    def critical(self, comparisons: int) -> float:
-        """Return the score beyond which a change is more than chance, as many times as it is looked for."""
-        fewest = min((len(np.unique(self.documents[self.groups == g])) for g in np.unique(self.groups)), default=0)
-        return student(1 - _LEVEL / 2 / comparisons, max(1, fewest - 1))
-
-    def _level(self, runs: range) -> Floats:
-        """Return each question's mean over some runs, NaN where none has it."""
-        part = self.values[runs.start : runs.stop]
-        counts = (~np.isnan(part)).sum(axis=0)
-        sums = np.nansum(part, axis=0)
-        return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+def _level(tables: Sequence[Table], metric: str) -> Table:
+    """Return each question's mean over some runs."""
+    own = [dict(zip(table.ids, table.values.get(metric, ()), strict=False)) for table in tables]
+    first = max(tables, key=lambda table: len(table.ids))
+    return replace(first, values={metric: [mean(values.get(id) for values in own) for id in first.ids]}, repeats=())
 
 
 def student(share: float, freedom: int) -> float:
@@ -393,8 +334,3 @@ def student(share: float, freedom: int) -> float:
     parts = np.cos((angles[1:] + angles[:-1]) / 2) ** (freedom - 1)
     below = np.concatenate([[0.0], np.cumsum(parts)]) / parts.sum()
     return math.sqrt(freedom) * math.tan(float(np.interp(share, below, angles)))
-
-
-def _known_mean(values: Floats) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else math.nan

@@ -7,16 +7,15 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
 
 from exhibit.evaluation.metrics import about
-from exhibit.evaluation.statistics import Table
+from exhibit.evaluation.statistics import EQUAL, Table
 from exhibit.evaluation.terminal import Bound, Scale
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import Id, RunQuestion
 from exhibit.viewer.drawing import Record
 from exhibit.viewer.page import render
-from exhibit.viewer.trend.changes import EQUAL, Fall, Regression, Series, TrendRun
+from exhibit.viewer.trend.changes import Fall, Regression, Series, TrendRun
 
 LISTED = 40
 """Questions, documents and labels that are listed; their number is told beside them."""
@@ -74,7 +73,7 @@ def explain(regression: Regression) -> Explanation:
     before, after = series.runs[regression.prior], series.runs[regression.at]
     metric = regression.falls[0].metric if regression.falls else ""
     tables = before.tables[series.dataset], after.tables[series.dataset]
-    fallen = _fallen(*tables, metric, more_than=usual_change(series, metric, regression.at))
+    fallen = _fallen(*tables, metric)
     old, new = ({row.id: row for row in run.rows_of(series.dataset) if row.id in fallen} for run in (before, after))
     questions = [_question(fallen[id], old.get(id), new[id]) for id in fallen]
     where = _documents(tables[1], set(fallen)), _labels(tables[1], set(fallen))
@@ -109,22 +108,7 @@ def shown_digest(text: str) -> str:
     return f"{plain[:_SHORTEST]}{mark}" if len(plain) >= 40 else text
 
 
-def usual_change(series: Series, metric: str, at: int) -> float:
-    """Return the change that 19 of 20 questions stay below in a usual step; 0 where there is no other step."""
-    tails = []
-    for place in (place for place in range(1, len(series.runs)) if place != at):
-        old, new = (
-            dict(zip(t.ids, t.values.get(metric, ()), strict=False)) for t in series.tables[place - 1 : place + 1]
-        )
-        pairs = [(was, now) for id, was in old.items() if was is not None and (now := new.get(id)) is not None]
-        changes = sorted(abs(now - was) for was, now in pairs)
-        tails += [changes[int(0.95 * len(changes))]] if changes else []
-    return median(tails) if tails else 0.0
-
-
-def _fallen(
-    before: Table, after: Table, metric: str, *, more_than: float
-) -> dict[Id, tuple[float | None, float | None]]:
+def _fallen(before: Table, after: Table, metric: str) -> dict[Id, tuple[float | None, float | None]]:
     """Return the questions whose value got worse or that failed, the worst first, with both values."""
     old = dict(zip(before.ids, before.values.get(metric) or [None] * len(before.ids), strict=True))
     failed_before = {id for id, bad in zip(before.ids, before.failed, strict=False) if bad}
@@ -137,7 +121,7 @@ def _fallen(
         was = old[id]
         if bad and id not in failed_before:
             worse[id] = (float("inf"), was, None)
-        elif was is None or value is None or abs(value - was) <= max(EQUAL, more_than):
+        elif was is None or value is None or abs(value - was) <= EQUAL:
             continue
         elif about(metric).improves(value - was) is False:
             worse[id] = (abs(value - was), was, value)

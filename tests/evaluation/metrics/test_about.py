@@ -11,7 +11,7 @@ import pytest
 
 from exhibit.evaluation import metrics
 from exhibit.evaluation.evaluate import evaluate
-from exhibit.evaluation.metrics import GROUPS, about, metric_modules, metric_names, shortened
+from exhibit.evaluation.metrics import GROUPS, about, abouts_of, metric_modules, metric_names, shortened
 from exhibit.evaluation.settings import parse_settings
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.viewer import write_report
@@ -36,8 +36,8 @@ def measure(cases, options):
 @pytest.mark.parametrize("file", metric_modules())
 def test_every_name_that_a_file_yields_is_described_and_no_other(file):
     module = metric_modules()[file]
-    assert set(module.ABOUT) == {name.partition("@")[0] for name in module.NAMES}
-    for told in module.ABOUT.values():
+    assert set(abouts_of(module)) == {name.partition("@")[0] for name in module.NAMES}
+    for told in abouts_of(module).values():
         assert told.title and told.meaning and told.group in GROUPS and told.group != "Other"
         assert told.needs
 
