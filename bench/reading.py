@@ -6,7 +6,7 @@
 
 Only documents that are listed are searched and asked about, which no weights were trained on; with --tuning those that
 `training.gather` keeps for tuning, for weights that were trained without them (--weights FOLDER has such ones:
-`adapter`, `reranker` and `reader`). Questions come in the benchmark's words, or with --words test in those that nothing
+`adapter`, `reranker`, `reader` and `kinds`). Questions come in the benchmark's words, or with --words test in those that nothing
 was trained on. Span F1: the words that an answer shares with a gold quote, or with all of them together, whichever is
 best; a refusal shares none. With --fit the confidence is fitted to what was seen, and no figure is one of quality.
 """
@@ -127,8 +127,8 @@ def _short(config: Config) -> None:
 
 def _use(folder: Path) -> None:
     """Take weights from a folder in the place of those that come with the package."""
-    _network.ADAPTER, legal.WEIGHTS, reader.WEIGHTS = (
-        folder / f"{name}.safetensors" for name in ("adapter", "reranker", "reader")
+    _network.ADAPTER, legal.WEIGHTS, reader.WEIGHTS, reader.KINDS = (
+        folder / f"{name}.safetensors" for name in ("adapter", "reranker", "reader", "kinds")
     )
 
 

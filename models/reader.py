@@ -23,6 +23,9 @@ from exhibit.models.rerankers.legal import network as reranker
 
 WEIGHTS = Path(__file__).parent / "weights" / "reader.safetensors"
 CALIBRATION = WEIGHTS.with_name("confidence.json")
+KINDS = WEIGHTS.with_name("kinds.safetensors")
+EMBEDDER = "legal-"
+"""How the embedder is called whose vectors tell kinds apart."""
 LEAN = 1.0
 """What speaks for each token beside what the network says, in log-odds.
 
@@ -65,15 +68,45 @@ def shared_reader() -> Reader:
     return Reader()
 
 
+class Kinds:
+    """Tells from a question's vector which kind of question it is, of those that the reader was trained on.
+
+    In words that nobody trained on a question is read better beside its kind's own (bench/results/models.md). The
+    vectors are those of the embedder `legal`.
+    """
+
+    def __init__(self) -> None:
+        arrays, told = read_lowrank(KINDS), read_record(KINDS)
+        self._weight, self._bias = arrays["weight"], arrays["bias"]
+        self._asks: list[str] = list(told["kinds"].values())
+        self._least: float = told["least"]
+
+    def asks(self, vector: npt.NDArray[np.float32]) -> str:
+        """Return how the kind of a question is asked; nothing where no kind is likely enough."""
+        odds = self._weight @ vector + self._bias
+        likely = np.exp(odds - odds.max())
+        best = int(odds.argmax())
+        return self._asks[best] if likely[best] >= self._least * likely.sum() else ""
+
+
+@lru_cache(maxsize=1)
+def shared_kinds() -> Kinds:
+    """Return what tells kinds of questions apart in this process."""
+    return Kinds()
+
+
 class Reader(PairModel):
     """Passages run unpadded, each on a thread of its own: what is read in one never depends on the others."""
 
     def __init__(self, variant: str | None = None) -> None:
         super().__init__(network(), chosen_variant("reader", "legal", variant), CALIBRATION)
 
-    def read(self, question: str, passages: Sequence[str]) -> list[Reading]:
-        """Return what each passage is to the question, in order; beyond 256 tokens with the question it is not read."""
-        pairs = self.tokenise(question, passages)
+    def read(self, question: str, passages: Sequence[str], hint: str = "") -> list[Reading]:
+        """Return what each passage is to the question, in order; beyond 256 tokens with the question it is not read.
+
+        `hint` is the same question in words that the network was trained on, where it is known (`Kinds`).
+        """
+        pairs = self.tokenise(f"{question} | {hint}" if hint and hint != question else question, passages)
         if len(pairs) < 2:
             return list(map(self._read, pairs))
         with ThreadPoolExecutor(self._threads) as pool:

@@ -21,6 +21,7 @@ from exhibit.rag.index import Index, open_index
 from exhibit.rag.index_files import RECORD, index_kind
 from exhibit.rag.ingest import Report, ingest
 from exhibit.rag.protocols import Answer, Context
+from exhibit.rag.questions import understand
 from exhibit.rag.retrieval.routed import retrieve
 from exhibit.rag.retrieval.stages import Parts, Retrieved, assemble
 from exhibit.rag.retrieval.statutes import with_version
@@ -128,10 +129,10 @@ class Pipeline:
         self._index, self._built = index, None
         return self
 
-    def add(self, path: Location) -> Report:
-        """Add a document to the open index and save it."""
+    def add(self, *paths: Location) -> Report:
+        """Add documents to the open index and save it."""
         with self._opened.changing():
-            return self._ingest([path], self._opened)
+            return self._ingest(paths, self._opened)
 
     def remove(self, filename: str) -> None:
         """Remove a document from the open index and save it."""
@@ -208,7 +209,18 @@ class Pipeline:
         if not context.sources:
             return context
         best = self._opened.entry(context.sources[0].document)
-        return replace(context, kind=best.profile.kind, characters=best.characters)
+        hint = self._hint(retrieved.question)
+        return replace(context, kind=best.profile.kind, characters=best.characters, hint=hint)
+
+    def _hint(self, question: str) -> str:
+        """Return a question as its kind is asked; nothing without our reader, or our vectors, which tell the kind."""
+        if not self.config.reads:
+            return ""
+        from exhibit.models.reader import EMBEDDER, shared_kinds  # with onnxruntime, which others do without
+
+        if not self.embedder.name.startswith(EMBEDDER):
+            return ""
+        return shared_kinds().asks(self.embedder.embed([understand(question).asks], role="query")[0])
 
     def summaries(self, retrieved: Retrieved) -> dict[str, str]:
         """Return the summaries of the documents that a question's passages come from."""

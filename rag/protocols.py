@@ -142,6 +142,8 @@ class Context:
     """What kind of document the best source is from, where that is known: contract, rules, court guide …"""
     characters: int = 0
     """How long that document is; 0 where that is not known."""
+    hint: str = ""
+    """The question in words that our reader was trained on, where its kind is known."""
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from torch import Tensor
 from exhibit.schemas.command import guarded
 from training import _cli
 from training.network import Encoder, Texts, merge
-from training.pack import ROLES, Ints, Pack
-from training.scoring import embed_all
+from training.pack import ROLES, Ints, Pack, Role
+from training.questions import read_wordings
 from training.tensors import Array, read_tensors
 from training.windows import Tokens
 
@@ -32,6 +32,7 @@ LEAST = 0.4
 BETWEEN = 1064
 """What stands between a question and its hint: a vertical bar in BERT's vocabulary."""
 _FOLDS = 5
+_PRINTED: tuple[Role, ...] = ("train", "test", "asked")
 _DECAY = 3e-5
 """Of 1e-3 to 1e-5 the least that is as good on wordings for testing (0.85 of them are told apart)."""
 
@@ -100,14 +101,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     pack, weights, device = _cli.prepare(options)
     encoder = Encoder(merge(weights, read_tensors(options.adapter)), rank=1, seed=0).to(device)
-    _, queries = embed_all(encoder, Texts(pack.tokens, pack.ends, device), pack)
+    asked = np.flatnonzero(np.isin(pack.queries[:, 2], [ROLES.index(role) for role in ("own", *_PRINTED)]))
+    texts = torch.from_numpy(pack.queries[asked, 0]).to(device)
+    queries = torch.zeros(len(pack.queries), encoder.width)
+    with torch.no_grad():
+        queries[asked] = encoder.embed(Texts(pack.tokens, pack.ends, device), texts, merged=encoder.merged()).cpu()
     kinds, taken = learn(pack, queries)
-    for role in ("train", "test", "asked"):
+    for role in _PRINTED:
         some = pack.queries[:, 2] == ROLES.index(role)
         right, any_ = taken[some] == pack.queries[some, 1], taken[some] >= 0
         share, right = np.mean(any_), np.mean(right[any_])
         print(f"{role}: {some.sum()} wordings, {share:.2f} taken for a kind, {right:.2f} of them rightly")
-    told = {"kinds": pack.kinds, "adapter": _cli.digest(options.adapter), "least": LEAST}
+    wordings = {source: read_wordings(source) for source in {kind.partition("/")[0] for kind in pack.kinds}}
+    asks = [wordings[kind.partition("/")[0]][kind.partition("/")[2]].own for kind in pack.kinds]
+    told = {"kinds": dict(zip(pack.kinds, asks, strict=True)), "adapter": _cli.digest(options.adapter), "least": LEAST}
     _cli.write({"weight": kinds.weight, "bias": kinds.bias}, options.out, told)
     return 0
 

@@ -103,7 +103,9 @@ class Builtin:
                 raise BundleError(f"{folder}: no index of {dataset.name} with these settings; leave out --ingest never")
             return self._build(dataset, folder)
         self._pipeline.open(folder)
-        return _told(folder, dataset, self._options.config)
+        told = _told(folder, dataset, self._options.config)
+        # a limit that is higher now, or a machine that was busy then, may be why a document was set aside
+        return told if not told.set_aside or self._options.ingest == "never" else self._add(dataset, folder)
 
     def index_folder(self, dataset: Dataset) -> Path:
         """Return where the index is kept: its name changes with every setting and document that decides it."""
@@ -121,6 +123,13 @@ class Builtin:
         speed = report.pages / report.seconds if report.seconds and report.pages else None
         set_aside = tuple(_without_folders(reason, dataset) for reason in report.set_aside)
         return Ingestion(len(paths), report.pages, speed, report.chunks, report.seconds, set_aside)
+
+    def _add(self, dataset: Dataset, folder: Path) -> Ingestion:
+        """Add what an index lacks, as far as it can be used now."""
+        index = open_index(folder, self._options.config)
+        report = self._pipeline.add(*(path for name, path in sorted(dataset.files.items()) if name not in index))
+        set_aside = tuple(_without_folders(reason, dataset) for reason in report.set_aside)
+        return replace(_told(folder, dataset, self._options.config), set_aside=set_aside)
 
     def text(self, filename: str) -> str | None:
         """Return a document's text from the index: no document is read a second time."""

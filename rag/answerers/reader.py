@@ -111,7 +111,7 @@ class ReaderAnswerer:
             found=context.confidence,
             short=0 < context.characters <= self._most * _WIDEST and len(asks.split()) <= _PLAIN,
         )
-        read, sure = self._read(asks, windows, judge, first=len(windows) if several else 1)
+        read, sure = self._read((asks, context.hint), windows, judge, first=len(windows) if several else 1)
         if sure < self._refuse_below:
             return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=sure)
         found = _choose(read, several=several)
@@ -132,13 +132,13 @@ class ReaderAnswerer:
         return self._reader or shared_reader()
 
     def _read(
-        self, asks: str, windows: Sequence[_Window], judge: Callable[[list[float]], float], *, first: int
+        self, asks: tuple[str, str], windows: Sequence[_Window], judge: Callable[[list[float]], float], *, first: int
     ) -> tuple[list[tuple[_Window, Reading]], float]:
         """Return what was read, and how likely it answers: the first passages alone where they make it sure."""
         read: list[tuple[_Window, Reading]] = []
         sure = 0.0
         for few in (windows[:first], windows[first:]):
-            read += zip(few, self._opened.read(asks, [window.text for window in few]), strict=True)
+            read += zip(few, self._opened.read(asks[0], [window.text for window in few], asks[1]), strict=True)
             sure = judge([reading.score for _, reading in read])
             if len(windows) == len(read) or not HOPELESS <= sure < SURE:
                 break

@@ -16,7 +16,8 @@ from exhibit.evaluation.targets.builtin import renumber
 from exhibit.evidence import Span
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag.config import Config
-from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.rag.ingest import Preparation
+from exhibit.schemas.errors import BundleError, LimitError, ToolkitError
 from tests.evaluation.rag_server import SECRET, chat, serving
 from tests.rag.bundles import contract, write_bundle
 
@@ -90,6 +91,25 @@ def test_an_index_is_used_again_until_something_changes(builtin, dataset, tmp_pa
     assert builtin().index_folder(dataset) != folder
     with pytest.raises(BundleError, match="leave out --ingest never"):
         builtin(ingest="never").ingest(dataset)
+
+
+def test_a_document_that_a_limit_stopped_is_tried_again_when_the_index_is_opened(builtin, dataset, monkeypatch):
+    read = Preparation.__call__
+
+    def busy(preparation, path):
+        if path.name == "birch.txt":
+            raise LimitError(f"{path}: not done after 120 s (--item-timeout); set aside")
+        return read(preparation, path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Preparation, "__call__", busy)
+        for _ in range(2):  # built, then opened: still too slow
+            [reason] = builtin(engine="serial").ingest(dataset).set_aside
+            assert reason == "birch.txt: not done after 120 s (--item-timeout); set aside"
+    assert builtin(ingest="never").ingest(dataset).set_aside
+    whole = builtin()
+    assert not whole.ingest(dataset).set_aside and whole.text("birch.txt")
+    assert not builtin(ingest="never").ingest(dataset).set_aside
 
 
 def test_a_document_that_cannot_be_read_is_set_aside_by_name_alone(builtin, dataset, tmp_path):
