@@ -6,9 +6,10 @@
 
 Only documents that are listed are searched and asked about, which no weights were trained on; with --tuning those that
 `training.gather` keeps for tuning, for weights that were trained without them (--weights FOLDER has such ones:
-`adapter`, `reranker`, `reader` and `kinds`). Questions come in the benchmark's words, or with --words test in those that nothing
-was trained on. Span F1: the words that an answer shares with a gold quote, or with all of them together, whichever is
-best; a refusal shares none. With --fit the confidence is fitted to what was seen, and no figure is one of quality.
+`adapter`, `reranker`, `reader` and `kinds`). Questions come in the benchmark's words, or with --words test in those
+that nothing was trained on. Span F1: the words that an answer shares with a gold quote, or with all of them together,
+whichever is best; a refusal shares none. With --fit the confidence is fitted to what was seen, and no figure is one of
+quality.
 """
 
 from __future__ import annotations

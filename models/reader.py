@@ -1,6 +1,6 @@
 """A reader of our own: from a question and passages to the exact words that answer, or to nothing.
 
-MiniLM with low-rank weights of 1.8 MB on those of the reranker `legal`, and two heads: whether a passage answers, and
+MiniLM with low-rank weights of 1.9 MB on those of the reranker `legal`, and two heads: whether a passage answers, and
 of each token whether it is in the answer, begins it or ends it. docs/models.md says what it was trained on.
 """
 

@@ -218,10 +218,10 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def write(arrays: Mapping[str, Array], out: Path, told: Mapping[str, Any]) -> None:
-    """Write weights in half precision and the record beside them."""
+def write(arrays: Mapping[str, Array], out: Path, told: Mapping[str, Any], *, eight: bool = False) -> None:
+    """Write weights in half precision, or low-rank ones in 8 bits, and the record beside them."""
     weights, record = out.with_suffix(".safetensors"), out.with_suffix(".json")
-    write_tensors(arrays, weights, about={"format": "exhibit-lowrank/1"})
+    write_tensors(arrays, weights, about={"format": "exhibit-lowrank/1"}, eight=eight)
     told = {"sha256": digest(weights), **told}
     record.write_text(json.dumps(told, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     print(f"{weights}: {weights.stat().st_size:,} bytes; {record}")

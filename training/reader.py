@@ -45,8 +45,8 @@ Say = Callable[[str], None]
 class Recipe(reranker.Recipe):
     """How a reader is trained: as a reranker, and on tokens."""
 
-    rank: int = 22
-    epochs: int = 6
+    rank: int = 44
+    epochs: int = 8
     batch: int = 32
     impossible: float = 1.0
     headings: float = 0.0
@@ -56,7 +56,7 @@ class Recipe(reranker.Recipe):
     own: float = 0.3
     rate: float = 8e-4
     average: float = 0.995
-    spans: float = 2.0
+    spans: float = 3.0
     """What the tokens count beside the verdicts on windows and questions."""
     hints: float = 0.7
     """How often a question is shown beside the words of the kind it is taken for."""
@@ -154,7 +154,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     told = _cli.about(pack, recipe, ground, options, **below)
     asked = {str(pack.documents[document]["source"]) for document in pack.rows[:, 0].tolist()}
     told["documents"] = {source: some for source, some in told["documents"].items() if source in asked}
-    _cli.write(arrays_of(reader), Path(options.out), told)
+    _cli.write(arrays_of(reader), Path(options.out), told, eight=True)
     models = Models(adapted, reader)
     report_all(pack, with_hints(pack, models) if recipe.hints else models, options)
     return 0

@@ -1,4 +1,4 @@
-"""safetensors, as little of it as is needed: named arrays in half or single precision, and what is said of them."""
+"""safetensors, as little of it as is needed: named arrays in 8 bits, half or single precision, and notes on them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import numpy.typing as npt
 
 from exhibit.schemas.errors import SourceError
 
-_KINDS = {"F16": "<f2", "F32": "<f4"}
+_KINDS = {"I8": "<i1", "F16": "<f2", "F32": "<f4"}
+_SCALE = ".scale"
+"""What an array of 8 bits is multiplied by, a number a row, has this behind its name."""
 
 Array = npt.NDArray[Any]
 
@@ -31,16 +33,25 @@ def read_tensors(path: Path) -> dict[str, Array]:
             start, end = (8 + length + offset for offset in entry["data_offsets"])
             array = np.frombuffer(data[start:end], _KINDS[entry["dtype"]]).reshape(entry["shape"])
             arrays[name] = array.astype(np.float32)
-    return arrays
+    scales = {name.removesuffix(_SCALE): arrays.pop(name) for name in list(arrays) if name.endswith(_SCALE)}
+    return {name: array * scales[name] if name in scales else array for name, array in arrays.items()}
 
 
-def write_tensors(arrays: Mapping[str, Array], path: Path, *, about: Mapping[str, str]) -> None:
-    """Write arrays in half precision."""
+def write_tensors(arrays: Mapping[str, Array], path: Path, *, about: Mapping[str, str], eight: bool = False) -> None:
+    """Write arrays in half precision; with `eight` low-rank ones in 8 bits, each row with its own scale."""
+    kept = {}
+    for name, array in arrays.items():
+        if eight and name.endswith((".up", ".down")):
+            scale = np.maximum(np.abs(array).max(axis=1, keepdims=True) / 127, 1e-12).astype("<f4")
+            kept |= {name: np.rint(array / scale).astype("<i1"), name + _SCALE: scale}
+        else:
+            kept[name] = np.ascontiguousarray(array, "<f2")
     header: dict[str, Any] = {"__metadata__": dict(about)}
+    kinds = {np.dtype(dtype): kind for kind, dtype in _KINDS.items()}
     blobs, at = [], 0
-    for name in sorted(arrays):
-        blob = np.ascontiguousarray(arrays[name], "<f2").tobytes()
-        header[name] = {"dtype": "F16", "shape": list(arrays[name].shape), "data_offsets": [at, at + len(blob)]}
+    for name, array in sorted(kept.items()):
+        blob = array.tobytes()
+        header[name] = {"dtype": kinds[array.dtype], "shape": list(array.shape), "data_offsets": [at, at + len(blob)]}
         blobs.append(blob)
         at += len(blob)
     text = json.dumps(header, sort_keys=True).encode()

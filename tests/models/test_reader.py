@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from exhibit.models import reader
-from exhibit.models.embedders import minilm
+from exhibit.models.embedders import legal, minilm
 from exhibit.models.reader import decode
 from tests.rag.reference import states
 
@@ -51,6 +51,17 @@ def test_it_reads_the_words_that_answer_in_the_passage_that_has_them() -> None:
     assert not any("Notices" in LAW[s.start : s.end] for s in law.spans)
     assert model.confidence([law.score, rent.score]) > 0.5 > model.confidence([rent.score])
     assert model.read(QUESTION, [RENT]) == [rent] and model.read(QUESTION, []) == []
+
+
+def test_the_kind_of_a_question_is_told_from_its_vector_and_its_own_words_are_read_beside_it() -> None:
+    embedder, kinds, model = legal.open("int8"), reader.shared_kinds(), reader.shared_reader()
+    assert embedder.name.startswith(reader.EMBEDDER)
+    asked = ["Whose courts and whose rules of law apply here?", "Which colour has the lid of the third box?"]
+    law, lid = (kinds.asks(vector) for vector in embedder.embed(asked, role="query"))
+    assert law == "which state's or country's law governs it?" and lid == ""
+    vague = "What is said of that?"
+    [alone], [beside] = model.read(vague, [LAW]), model.read(vague, [LAW], law)
+    assert beside.score > alone.score + 1 and model.read(law, [LAW], law) == model.read(law, [LAW])
 
 
 def test_the_reranker_has_its_say() -> None:

@@ -38,8 +38,9 @@ class Scripted:
     def __init__(self, word: str, scores: Sequence[float]) -> None:
         self.word, self.scores, self.read_texts = word, list(scores), list[str]()
 
-    def read(self, question: str, passages: Sequence[str]) -> list[Reading]:
+    def read(self, question: str, passages: Sequence[str], hint: str = "") -> list[Reading]:
         self.read_texts += passages
+        self.hint = hint
         return [self._reading(text, self.scores.pop(0)) for text in passages]
 
     def _reading(self, text: str, score: float) -> Reading:
@@ -77,6 +78,12 @@ def test_a_document_that_is_read_as_a_whole_is_answered_from_sooner(characters: 
     long = "Does the agreement let the receiving party keep a copy of what it was given?"
     model, _ = answerer("Delaware", 0.1)
     assert model.answer(long, replace(context_of(LAW), characters=characters)).refused
+
+
+def test_the_question_in_its_kinds_own_words_is_handed_on() -> None:
+    model, reader = answerer("Delaware", 0.8)
+    model.answer("Whose rules?", replace(context_of(LAW), hint="which law governs it?"))
+    assert reader.hint == "which law governs it?"
 
 
 def test_passages_that_follow_each_other_are_read_as_one_and_both_are_cited() -> None:

@@ -413,7 +413,7 @@ def test_the_reader_is_trained_and_measured_by_commands(
     stack += ["--reranker", str(tmp_path / "reranker.safetensors")]
     assert reader.main([*stack, "--epochs", "1", "--batch", "4", "--out", str(tmp_path / "reader")]) == 0
     record = json.loads((tmp_path / "reader.json").read_text(encoding="utf-8"))
-    assert set(record["documents"]) == {"cuad"} and record["recipe"]["spans"] == 2.0
+    assert set(record["documents"]) == {"cuad"} and record["recipe"]["spans"] == 3.0
     capsys.readouterr()
     assert reading.main([*stack, "--reader", str(tmp_path / "reader.safetensors")]) == 0
     assert "cuad: 9 questions, F1" in capsys.readouterr().out
