@@ -83,6 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--tuning", action="store_true", help="the documents for tuning instead")
     parser.add_argument("--words", nargs="+", choices=("own", "test"), default=["own"], help="whose (default: own)")
     parser.add_argument("--preset", default="routed")
+    parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="settings over the preset's")
     parser.add_argument("--weights", type=Path, metavar="FOLDER", help="other weights than those that are shipped")
     parser.add_argument("--limit", type=int, metavar="N", help="only so many documents of each bundle")
     parser.add_argument("--fit", type=Path, metavar="FILE", help="fit the confidence to these questions and write it")
@@ -90,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.weights:
         _use(options.weights)
-    config = Config.preset(options.preset, refuse_below=None)
+    config = Config.preset(options.preset, refuse_below=None, **dict(pair.split("=", 1) for pair in options.set))
     told: list[Seen] = []
     if not options.bundles:
         _short(config)
@@ -104,7 +105,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 seen = list(_ask(_questions(root, set(documents), words), pipeline))
                 told += seen
                 each = 1000 * (time.process_time() - began) / max(len(seen), 1)
-                _report(f"{root.name}, {words} words, {options.preset}, {each:.0f} ms each", seen)
+                preset = " ".join([options.preset, *options.set])
+                _report(f"{root.name}, {words} words, {preset}, {each:.0f} ms each", seen)
     if options.fit:
         _fit(told, options.fit)
     return 0
@@ -174,7 +176,7 @@ def _ask(questions: Iterable[Question], pipeline: Pipeline) -> Iterator[Seen]:
         said = without_citations(answer.text)
         golds = [*question.gold, " ".join(question.gold)]
         f1 = max(multiset_f1(said, gold) for gold in golds) if question.gold and not answer.refused else 0.0
-        sure = answer.confidence or 0.0
+        sure = 1.0 if answer.confidence is None else answer.confidence  # answered by rules, which refuse nothing
         yield Seen(question, answered.retrieved.confidence, sure, f1)
 
 
@@ -197,6 +199,7 @@ def _report(title: str, seen: Sequence[Seen]) -> None:
 
 def _fit(seen: Sequence[Seen], path: Path) -> None:
     """Fit the confidence anew, alone or together with the reranker's, and write it over what it was."""
+    seen = [one for one in seen if 0.0 < one.sure < 1.0]
     told = json.loads(reader.CALIBRATION.read_text(encoding="utf-8"))
     together = seen[0].found is not None
     before = told["together" if together else "alone"]
