@@ -188,16 +188,10 @@ class Words:
         table = np.zeros((len(keys), len(asked)), np.float32)
         for column, term in enumerate(asked if len(keys) else ()):
             owners, counts = self._postings.find(term)
-            low, high = np.searchsorted(owners, [keys[0], keys[-1] + 1])
-            owners, counts = owners[low:high], counts[low:high]
-            if len(owners) > len(keys):  # the fewer are looked up in the more
+            if len(owners):
                 at = np.minimum(np.searchsorted(owners, keys), len(owners) - 1)
                 hits = owners[at] == keys
                 table[hits, column] = counts[at[hits]]
-            elif len(owners):
-                at = np.minimum(np.searchsorted(keys, owners), len(keys) - 1)
-                hits = keys[at] == owners
-                table[at[hits], column] = counts[hits]
         return table
 
     def evidence(self, asked: Sequence[str], keys: Keys) -> Counts:

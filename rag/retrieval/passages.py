@@ -217,7 +217,7 @@ def score_rows(
     worded = standard(lexical, groups)
     own = np.where(missing, worded, standard(dense, groups)) + counts * worded
     if library.headings is not None and weights.heading:
-        sections, place = _distinct(_section_keys(table))
+        sections, place = np.unique(_section_keys(table), return_inverse=True)
         signals["heading"] = library.headings.scores(words, sections)[place]
         own = own + weights.heading * standard(signals["heading"], groups)
     for name, keys in (("summary", table[:, DOCUMENT]), ("gist", _section_keys(table))) if not within else ():
@@ -230,7 +230,7 @@ def score_rows(
 
 def _likeness(store: VectorStore, vector: Vectors, keys: Keys) -> Scores:
     """Return how near the summary under each key is to a question; the mean of the others where there is none."""
-    distinct, place = _distinct(keys)
+    distinct, place = np.unique(keys, return_inverse=True)
     scores, near = store.search(vector.reshape(1, -1), len(distinct), within=distinct)
     here = near[0] >= 0
     likeness = np.full(len(distinct), scores[0][here].mean() if here.any() else 0.0, np.float32)
@@ -266,7 +266,7 @@ def with_context(own: Scores, table: Keys, weights: Weights) -> Scores:
         smooth = ((own + weights.neighbours * mean) / (1 + weights.neighbours)).astype(np.float32)
     if not weights.section:
         return smooth
-    _, place = _distinct(_section_keys(table))
+    _, place = np.unique(_section_keys(table), return_inverse=True)
     best = np.full(place.max() + 1, -np.inf, np.float32)
     np.maximum.at(best, place, smooth)
     lifted: Scores = (smooth + weights.section * best[place]).astype(np.float32)
@@ -282,16 +282,6 @@ def standard(values: Scores, groups: Keys) -> Scores:
     spread[spread < 1e-6] = np.inf
     scores: Scores = (away / np.repeat(spread, sizes)).astype(np.float32)
     return scores
-
-
-def _distinct(keys: Keys) -> tuple[Keys, Keys]:
-    """Return the different keys in order, and the place of each key among them; quickly, where they grow already."""
-    steps = np.diff(keys)
-    if len(keys) and (steps >= 0).all():
-        starts = np.concatenate([[True], steps > 0])
-        return keys[starts], np.cumsum(starts) - 1
-    distinct, place = np.unique(keys, return_inverse=True)
-    return distinct, place
 
 
 def _section_keys(table: Keys) -> Keys:
