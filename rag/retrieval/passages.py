@@ -25,9 +25,6 @@ from exhibit.rag.retrieval.extents import Extents
 from exhibit.rag.retrieval.stages import order_by
 
 Scores = npt.NDArray[np.float32]
-Compare = Callable[[Vectors, Keys], Scores | None]
-"""What a store may have beside `search`: the similarity of keys in their own order, not ranked first."""
-
 KEY, DOCUMENT, START, END, PAGE, SECTION = range(6)
 """The columns of a table of chunks."""
 DEFAULTS = Weights()
@@ -293,10 +290,6 @@ def _dense(vectors: Vectors, keys: Keys, library: Library) -> tuple[Scores, npt.
 
     What an inexact store does not find is farthest. A chunk without a vector is as near as the others are on average.
     """
-    compare: Compare | None = getattr(library.store, "compare", None)
-    compared = compare(vectors, keys) if compare is not None and library.is_whole else None
-    if compared is not None:
-        return compared, np.zeros(len(keys), np.bool_)
     scores, near_keys = library.store.search(vectors, len(keys), within=keys)
     dense = np.zeros((len(vectors), len(keys)), np.float32)
     for row, near, here in zip(dense, scores, near_keys >= 0, strict=True):
