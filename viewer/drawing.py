@@ -79,7 +79,7 @@ class Wanted:
         return tuple(sorted(self._spans[number]))
 
 
-def choose_pages(row: RunQuestion, at: Mapping[str, Placed]) -> list[tuple[str, int]]:
+def choose_pages(row: RunQuestion, at: Mapping[str, Placed], *, most: int = _PAGES) -> list[tuple[str, int]]:
     """Return the pages to show in order, 0 where a document has none; gold leaves room for what was retrieved."""
     gold = dict.fromkeys(_gold_pages(row, at))
     passages = row.reply.passages
@@ -89,8 +89,8 @@ def choose_pages(row: RunQuestion, at: Mapping[str, Placed]) -> list[tuple[str, 
         if passage and passage.filename and passage.span:
             others.setdefault((passage.filename, passage.page or 0))
     others = {page: None for page in others if page not in gold}
-    room = max(_GOLD_PAGES, _PAGES - len(others))
-    return [*list(gold)[:room], *others][:_PAGES]
+    room = max(_GOLD_PAGES, most - len(others))
+    return [*list(gold)[:room], *others][:most]
 
 
 def _gold_pages(row: RunQuestion, at: Mapping[str, Placed]) -> Iterator[tuple[str, int]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import Callable
@@ -13,9 +12,9 @@ from urllib.parse import urljoin, urlsplit
 
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import ServiceError
+from exhibit.storage.cache import Cache, key_of
 from exhibit.storage.exchanges import BodyError, Deadline, HttpError, Retries
 from exhibit.storage.http import REDIRECTS, TRANSIENT, HttpClient
-from exhibit.storage.place import write_whole
 from exhibit.storage.robots import Rules
 
 ROBOT = "exhibit-rag"
@@ -70,7 +69,8 @@ class Client:
         pool: Any = None,
     ) -> None:
         """Keep pages in `folder`; `pause`, `clock` and `pool` are the machine's unless a test has its own."""
-        self._folder, self._delay, self._pause, self._clock = folder, delay, pause, clock
+        self._cache = Cache(folder / "pages.sqlite")
+        self._delay, self._pause, self._clock = delay, pause, clock
         self._timeout = min(timeout, TIMEOUT)
         self._http = HttpClient({"User-Agent": USER_AGENT}, connections=1, pool=pool)
         self._retries = Retries(_RETRIES, 1.0, sleep=pause)
@@ -87,24 +87,15 @@ class Client:
 
         Raises UnreachableError where the register does not answer, DisallowedError where robots.txt says no.
         """
-        kept = self._kept(url, body)
-        if kept is not None:
-            return kept
+        key = key_of(url, str(body))
+        for kept in self._cache.get([key]).values():
+            page = Page(**json.loads(kept))
+            if page.status < 400 or self._clock() - page.asked < _ABSENT_FOR:
+                return page
         page = self._fetch(url, body)
         if page.status in _KEPT:
-            write_whole(self._place(url, body), json.dumps(asdict(page), ensure_ascii=False))
+            self._cache.put({key: json.dumps(asdict(page)).encode("ascii")})
         return page
-
-    def _kept(self, url: str, body: bool) -> Page | None:
-        try:
-            page = Page(**json.loads(self._place(url, body).read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
-            return None
-        return page if page.status < 400 or self._clock() - page.asked < _ABSENT_FOR else None
-
-    def _place(self, url: str, body: bool) -> Path:
-        key = hashlib.sha256(f"{int(body)} {url}".encode()).hexdigest()[:32]
-        return self._folder / f"{key}.json"
 
     # ---------------------------------------------------------------- asking
 

@@ -227,7 +227,7 @@ def test_a_token_that_is_missing_unknown_or_too_weak_is_told_apart(hub, tmp_path
         None: "no token: log in with `hf auth login`, or set HF_TOKEN",
         "hf_expiredexpiredexpired": "the Hub does not know the token",
         hub.token("me", role="read"): "the token can only read",
-        scoped: "only use what it was made for (me/other)",
+        scoped: "the token may not do this in me/charters",
         stranger: "don't have the rights to create a dataset",
     }
     for token, words in cases.items():

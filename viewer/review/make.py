@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import zip_longest
 from pathlib import Path
@@ -21,7 +22,7 @@ from exhibit.schemas.run import RunPassage, RunQuestion
 from exhibit.storage.locations import keeping
 from exhibit.storage.place import write_whole
 from exhibit.viewer.cases import cut
-from exhibit.viewer.drawing import WIDTH, Record
+from exhibit.viewer.drawing import WIDTH, Placed, Record, choose_pages, placed, windows
 from exhibit.viewer.page import as_json, page, render
 from exhibit.viewer.review.drafts import DraftedBundle, Reviewed
 from exhibit.viewer.review.source import Key, draw_sample
@@ -72,13 +73,16 @@ def make_review(run: Reviewed, path: Path, *, by: Sequence[str], size: int, seed
 
 def _cases(keys: Sequence[Key], run: Reviewed) -> tuple[list[Record], Album]:
     album, rows = Album(run), [run.questions[key] for key in keys]
-    wanted = [sheets_of(row, run) for row in rows]
+    marked = [placed(row) for row in rows]
+    wanted = [sheets_of(row, spots, run) for row, spots in zip(rows, marked, strict=True)]
     chosen: list[list[str]] = [[] for _ in keys]
     # the best page of every question before the second of any: gold is not crowded out
     turns = [list(enumerate(turn)) for turn in zip_longest(*wanted)]
     steps = [(at, sheet) for turn in turns for at, sheet in turn if sheet is not None]
-    for at, (filename, number, around) in track(steps, total=len(steps), label="pages", unit="page"):
-        made = album.add(keys[at][0], filename, number, around=around)
+    for at, (filename, number) in track(steps, total=len(steps), label="pages", unit="page"):
+        spots = marked[at].get(filename)
+        spans = [*spots.gold, *spots.passages.values()][:PAGES] if spots and not number else ()
+        made = album.add(keys[at][0], filename, number, *spans)
         if made is not None:
             chosen[at].append(made)
     cases = [_case(row) | {"sheets": sheets} for row, sheets in zip(rows, chosen, strict=True)]
@@ -132,13 +136,8 @@ BUDGET = 24_000_000
 """Characters that all pictures may take: a page that a browser still opens at once, and that can be mailed."""
 PAGES = 8
 """Pages that a question shows at most: its gold, what was retrieved, the pages beside the gold, and then others."""
-_TOP = 3
-"""Passages whose pages are shown whether they are cited or not."""
 _AROUND = 1500
 """Characters shown on either side, where a document has no pages."""
-
-Sheet = tuple[str, int]
-"""A file and a page of it, from 1; 0 for the text of a document without pages."""
 
 
 class Album:
@@ -150,25 +149,22 @@ class Album:
         self.left_out = 0
         self._run = run
         self._left = budget
-        self._keys: dict[tuple[str, str, int, int], str | None] = {}
+        self._keys: dict[tuple[Any, ...], str | None] = {}
 
-    def add(self, dataset: str, filename: str, number: int, *, around: int = 0) -> str | None:
-        """Return the key of a page, or of the text around a place; None where it cannot be drawn or does not fit."""
-        place = (dataset, filename, number, around)
+    def add(self, dataset: str, filename: str, number: int, *spans: Span) -> str | None:
+        """Return the key of a page, or of the text around spans; None where it cannot be drawn or does not fit."""
+        place = (dataset, filename, number, spans)
         if place not in self._keys:
-            self._keys[place] = self._make(*place)
+            self._keys[place] = self._make(dataset, filename, number, spans)
         return self._keys[place]
 
-    def _make(self, dataset: str, filename: str, number: int, around: int) -> str | None:
+    def _make(self, dataset: str, filename: str, number: int, spans: Sequence[Span]) -> str | None:
         document = self._run.document(dataset, filename)
-        if document is None:
+        if document is None or number > len(document.pages):
             return None
         sheet: Record | None = None
         with suppress(DocumentError):  # a page that cannot be drawn in time: the words are there all the same
-            if number:
-                sheet = _page(document, document.pages[number - 1])
-            else:
-                sheet = _text(document, around)
+            sheet = _page(document, document.pages[number - 1]) if number else _text(document, spans)
         size = len((sheet or {}).get("src") or "")
         if sheet is None or size > self._left:
             self.left_out += 1
@@ -179,41 +175,16 @@ class Album:
         return key
 
 
-def sheets_of(row: RunQuestion, run: Reviewed) -> list[tuple[str, int, int]]:
-    """Return what is worth seeing of a question, best first: a file, a page, or 0 and a place in the text."""
-    sheets: dict[tuple[str, int, int], None] = {}
-    beside: dict[tuple[str, int, int], None] = {}
-    for filename, span, is_gold in _sights(row):
-        document = run.document(row.dataset, filename)
-        if document is None:
-            continue
-        if not document.pages:
-            sheets.setdefault((filename, 0, span.start // _AROUND * _AROUND))
-            continue
-        pages = document.pages_of(span)
-        for number in pages:
-            sheets.setdefault((filename, number, 0))
-        for number in (pages[0] - 1, pages[-1] + 1) if is_gold and pages else ():
-            if 1 <= number <= len(document.pages):
-                beside.setdefault((filename, number, 0))
+def sheets_of(row: RunQuestion, spots: Mapping[str, Placed], run: Reviewed) -> list[tuple[str, int]]:
+    """Return what is worth seeing of a question, best first: a file and a page of it, 0 for a text without pages."""
+    gold = [(one.filename or "", page) for one in row.gold for page in one.pages]
+    beside = [(name, page + way) for name, page in gold for way in (-1, 1) if page + way > 0]
     # that a document has no answer can only be seen in all of it
-    name = row.filename or ""
-    document = run.document(row.dataset, name) if name else None
-    rest = [(name, page.number, 0) for page in (document.pages if document else ())]
-    if document is not None and not document.pages and not sheets:
-        rest = [(name, 0, 0)]
-    return list(dict.fromkeys([*sheets, *beside, *rest]))[:PAGES]
-
-
-def _sights(row: RunQuestion) -> Iterator[tuple[str, Span, bool]]:
-    for gold in row.gold:
-        for place in gold.places[:1]:
-            yield from ((gold.filename, Span(*span), True) for span in place if gold.filename)
-    passages = row.reply.passages
-    for number in dict.fromkeys([*row.reply.citations, *range(1, _TOP + 1)]):
-        passage = passages[number - 1] if 0 < number <= len(passages) else None
-        if passage and passage.span and passage.filename:
-            yield passage.filename, Span(*passage.span), False
+    document = run.document(row.dataset, row.filename) if row.filename else None
+    rest = (
+        [(row.filename or "", page.number) for page in document.pages] or [(row.filename or "", 0)] if document else []
+    )
+    return list(dict.fromkeys([*choose_pages(row, spots, most=PAGES), *beside, *rest]))[:PAGES]
 
 
 def _page(document: Document, page: Page) -> Record | None:
@@ -235,16 +206,14 @@ def _word(document: Document, span: Span, boxes: Sequence[Any]) -> list[Any]:
     return [*span, document.text[span.start : span.end], *([round(side, 1) for side in box] for box in sides)]
 
 
-def _text(document: Document, around: int) -> Record:
-    """Return the text around a place, word by word, with what stands between the words."""
-    first = max(0, around - _AROUND)
-    first = document.text.rfind("\n", 0, first) + 1 if first else 0
-    last = min(len(document.text), around + 2 * _AROUND)
+def _text(document: Document, spans: Sequence[Span]) -> Record:
+    """Return the text around spans, or the beginning, word by word, with the places where a line ends."""
     words: list[list[Any]] = []
-    at = first
-    for part in document.text[first:last].split():
-        start = document.text.index(part, at)
-        at = start + len(part)
-        words.append([start, at, part])
-    breaks = [n for n, word in enumerate(words) if n and "\n" in document.text[words[n - 1][1] : word[0]]]
+    breaks = []
+    for start, text in windows(document.text, spans or [Span(0, 0)], around=_AROUND):
+        for word in re.finditer(r"\S+", text):
+            first, last = start + word.start(), start + word.end()
+            if words and (not word.start() or "\n" in document.text[words[-1][1] : first]):
+                breaks.append(len(words))
+            words.append([first, last, word[0]])
     return {"filename": document.filename, "number": 0, "words": words, "breaks": breaks}
