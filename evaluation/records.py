@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from exhibit.evaluation.cases import Case, Passage
-from exhibit.evaluation.datasets import GoldMatch
 from exhibit.evaluation.ranking import Lines, trec_files, trec_lines
 from exhibit.evaluation.statistics import Column, Table, macro, summarise_by
 from exhibit.evaluation.verdicts import cited, examine, notes_on
 from exhibit.law.citations import is_refusal
-from exhibit.schemas.run import QUESTION, RESULTS, Means, RunPassage, RunQuestion
+from exhibit.schemas.run import QUESTION, RESULTS, Means, RunGold, RunPassage, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.place import whole, write_whole
 
@@ -44,7 +43,7 @@ class RowText(NamedTuple):
     """Its lines for other tools."""
 
 
-def row_text(times: Sequence[Case], located: Mapping[tuple[int | str, int], GoldMatch], *, tag: str) -> RowText:
+def row_text(times: Sequence[Case], *, tag: str) -> RowText:
     """Return the row of a question that was asked once or several times: the reply is the first that is no error."""
     case = next((one for one in times if not one.reply.error), times[0])
     judgment = examine(case)
@@ -55,7 +54,7 @@ def row_text(times: Sequence[Case], located: Mapping[tuple[int | str, int], Gold
         "is_impossible": case.is_impossible,
         "filename": case.filename,
         "labels": case.labels,
-        "gold": [_gold(case, index, located) for index in range(len(case.gold))],
+        "gold": [{name: getattr(gold, name) for name in RunGold.model_fields} for gold in case.gold],
         "reply": _reply(case),
         "scores": {},
         "verdict": judgment.verdict,
@@ -102,15 +101,6 @@ def write_rows(folder: Path, rows: Iterable[RowText], table: Table, *, failed: f
                 predicted.write(separator + json.dumps(entry, ensure_ascii=False))
                 separator = ",\n"
         predicted.write("[]\n" if separator == "[\n" else "\n]\n")
-
-
-def _gold(case: Case, index: int, located: Mapping[tuple[int | str, int], GoldMatch]) -> dict[str, Any]:
-    gold = case.gold[index]
-    match = located.get((case.id, index), GoldMatch(None))
-    return {
-        "filename": gold.filename, "text": gold.text, "places": gold.places, "pages": list(match.pages),
-        "how": match.how,
-    }  # fmt: skip
 
 
 def _reply(case: Case) -> dict[str, Any]:

@@ -296,7 +296,7 @@ class Measured:
         for name, count in totals(first, scoring.options).items():
             self._wrong[name] += count.wrong
             self._counted[name] += count.passages
-        rows = (records.row_text(asked, self._dataset.matches, tag=scoring.tag) for asked in zip(*times, strict=True))
+        rows = (records.row_text(asked, tag=scoring.tag) for asked in zip(*times, strict=True))
         self._rows.writelines(json.dumps(row).encode("ascii") + b"\n" for row in rows)
 
     @property
