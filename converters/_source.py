@@ -5,15 +5,17 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import json
 import stat
 import sys
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path, PurePosixPath
+from typing import Any
 from urllib.parse import urlsplit
 
 from tqdm import tqdm
@@ -97,6 +99,26 @@ def read_csv(
     if short is not None:
         raise SourceError(f"{path}: record {short} has {len(records[short - 1])} fields, the header {len(names)}")
     return [dict(zip(names, record, strict=True)) for record in records[1:] if record]
+
+
+def read_json(path: Path, data: bytes, info: DatasetInfo, *, lists: str) -> dict[str, Any]:
+    """Return the object that a release's file is, which has a list of this name."""
+    try:
+        content = json.loads(data.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise SourceError(f"{path}: not JSON in UTF-8 ({error}); get it again from {info.url}") from error
+    if not isinstance(content, dict) or not isinstance(content.get(lists), list):
+        raise SourceError(f"{path}: no list of {lists!r} in it; is this {info.benchmark}?")
+    return content
+
+
+def by_name(paths: Iterable[Path]) -> dict[str, Path]:
+    """Return files by their names; two of one name are an error."""
+    files: dict[str, Path] = {}
+    for path in paths:
+        if files.setdefault(path.name, path) != path:
+            raise SourceError(f"two files named {path.name!r}: {files[path.name]} and {path}; remove one")
+    return files
 
 
 # ---------------------------------------------------------------- archives

@@ -197,7 +197,7 @@ def _drawable(text: str, font: str) -> str:
 def _lines(text: str, kind: _Type) -> Iterator[str]:
     """Yield a text's lines, those that are too long broken between words, or in a word that is longer than a line."""
     scale = kind.size / 1000
-    space = _widths(kind.font)[" "] * scale
+    space = _advance(" ", kind.font) * scale
     measured: dict[str, float] = {}
     for paragraph in text.replace("\t", _TAB).split("\n"):
         line: list[str] = []
@@ -234,26 +234,14 @@ _WORDS = re.compile(r"( *)([^ ]+)")
 
 
 def _width(text: str, kind: _Type) -> float:
-    widths = _widths(kind.font)
-    return sum(widths[character] for character in text) * kind.size / 1000
-
-
-class _Widths(dict[str, float]):
-    """The widths of characters in a font, or in the one that is taken for those it lacks."""
-
-    def __init__(self, font: str) -> None:
-        super().__init__()
-        self._faces = [_face(name) for name in (font, SIGNS)]
-
-    def __missing__(self, character: str) -> float:
-        code = ord(character)
-        self[character] = next(face.charWidths[code] for face in self._faces if code in face.charWidths)
-        return self[character]
+    return sum(_advance(character, kind.font) for character in text) * kind.size / 1000
 
 
 @cache
-def _widths(font: str) -> _Widths:
-    return _Widths(font)
+def _advance(character: str, font: str) -> float:
+    """Return the width of a character in a font, or in the one that is taken for those it lacks."""
+    faces = (_face(name).charWidths for name in (font, SIGNS))
+    return float(next(widths[ord(character)] for widths in faces if ord(character) in widths))
 
 
 @cache
