@@ -5,20 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import TargetOptions
 from exhibit.evaluation.targets._fields import NAMES, Names, PassagesError, describe, first_words, read_passages, search
-from exhibit.evaluation.targets._reading import NoAnswerError, Read
-from exhibit.evaluation.targets._system import uses_history
+from exhibit.evaluation.targets._reading import NoAnswerError, Read, Reader
+from exhibit.evaluation.targets._system import System, uses_history
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.exchanges import Deadline, HttpError, Retries, UnreachableError
-
-if TYPE_CHECKING:
-    from exhibit.evaluation.targets._server import Server
 
 _ASKED = 5
 """Questions, spread over the set, that may fail before a server is given up: one may be filtered, five not."""
@@ -27,10 +24,25 @@ _NOT_THERE = (404, 405, 410)  # HTTP: nothing takes questions there
 _UNFIT = (400, 415, 422)  # HTTP: the request is not as the server wants it
 
 
+class Probed(Protocol):
+    """A server as far as the probe needs it."""
+
+    name: str
+    url: str
+    system: System
+    values: dict[str, Any]
+    template: Any
+    reader: Reader
+
+    def exchange(self, case: Case, deadline: Deadline, collection: str = "") -> Read: ...
+
+    def fetch(self, path: str, body: Any = None, *, deadline: Deadline, method: str = "POST", **given: Any) -> Any: ...
+
+
 class Probe:
     """Tries a server on a few questions of a dataset."""
 
-    def __init__(self, server: Server, dataset: Dataset, collection: str, options: TargetOptions) -> None:
+    def __init__(self, server: Probed, dataset: Dataset, collection: str, options: TargetOptions) -> None:
         self._server, self._collection, self._options = server, collection, options
         self._names = dataset.documents.named
         self._paths = "response_context_jmespath" in server.values
@@ -286,14 +298,14 @@ def missing_fields(error: HttpError) -> list[str]:
     return [name for name in dict.fromkeys(names) if name]
 
 
-def served_paths(server: Server) -> list[str]:
+def served_paths(server: Probed) -> list[str]:
     """Return the paths that a server says it takes requests at; none where it says nothing."""
     paths = _asked(server, "/openapi.json", origin=True).get("paths")
     paths = paths if isinstance(paths, Mapping) else {}
     return [str(path) for path, methods in paths.items() if isinstance(methods, Mapping) and "post" in methods][:10]
 
 
-def made_request(server: Server) -> Made | None:
+def made_request(server: Probed) -> Made | None:
     """Return a request as the server's description has it; None where there is none, or a user has said how to ask."""
     told = server.system.ask.described
     if told:
@@ -315,7 +327,7 @@ def made_request(server: Server) -> Made | None:
     return None
 
 
-def _asked(server: Server, path: str, *, origin: bool = False) -> Mapping[str, Any]:
+def _asked(server: Probed, path: str, *, origin: bool = False) -> Mapping[str, Any]:
     """Return a description; empty where the server has none."""
     parts = urlsplit(server.url)
     base = f"{parts.scheme}://{parts.netloc}" if origin else server.url.removesuffix("/invoke")
