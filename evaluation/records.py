@@ -6,15 +6,14 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from exhibit.evaluation.cases import Case, Passage
-from exhibit.evaluation.datasets import GoldMatch
 from exhibit.evaluation.ranking import Lines, trec_files, trec_lines
 from exhibit.evaluation.statistics import Column, Table, macro, summarise_by
 from exhibit.evaluation.verdicts import cited, examine, notes_on
 from exhibit.law.citations import is_refusal
-from exhibit.schemas.run import QUESTION, RESULTS, Means, RunPassage, RunQuestion
+from exhibit.schemas.run import QUESTION, RESULTS, Means, RunGold, RunPassage, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.place import whole, write_whole
 
@@ -36,26 +35,22 @@ def write_json(path: Path, content: Any) -> None:
     write_whole(path, json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
-class RowText(NamedTuple):
-    """A question's row as JSON, all but its scores: which metrics apply is known when the whole run is measured."""
+def row_text(times: Sequence[Case], *, tag: str) -> bytes:
+    """Return the row of a question that was asked once or several times: the reply is the first that is no error.
 
-    row: str
-    trec: Lines
-    """Its lines for other tools."""
-
-
-def row_text(times: Sequence[Case], located: Mapping[tuple[int | str, int], GoldMatch], *, tag: str) -> RowText:
-    """Return the row of a question that was asked once or several times: the reply is the first that is no error."""
+    It has no scores yet: which metrics apply is known when the whole run is measured.
+    """
     case = next((one for one in times if not one.reply.error), times[0])
     judgment = examine(case)
-    row = {
+    row: dict[str, Any] = {
+        "trec": trec_lines(times[0], tag=tag),
         "id": case.id,
         "question": case.question,
         "truth": case.truth,
         "is_impossible": case.is_impossible,
         "filename": case.filename,
         "labels": case.labels,
-        "gold": [_gold(case, index, located) for index in range(len(case.gold))],
+        "gold": [{name: getattr(gold, name) for name in RunGold.model_fields} for gold in case.gold],
         "reply": _reply(case),
         "scores": {},
         "verdict": judgment.verdict,
@@ -66,12 +61,11 @@ def row_text(times: Sequence[Case], located: Mapping[tuple[int | str, int], Gold
     if len(times) > 1:
         replies = (one.reply for one in times)
         row["repeats"] = [{"answer": one.answer, "seconds": one.seconds, "error": one.error} for one in replies]
-    text = json.dumps(row, ensure_ascii=False, allow_nan=False)
     # half a surrogate pair, which damaged PDFs hold, becomes a question mark
-    return RowText(text.encode("utf-8", "replace").decode("utf-8"), trec_lines(times[0], tag=tag))
+    return json.dumps(row, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace") + b"\n"
 
 
-def write_rows(folder: Path, rows: Iterable[RowText], table: Table, *, failed: float | None = None) -> None:
+def write_rows(folder: Path, rows: Iterable[bytes], table: Table, *, failed: float | None = None) -> None:
     """Write one object a question, and the lines for other tools; `failed` is the score of a question that failed.
 
     Where questions were asked several times the scores are their means, and `repeats` has each time's own.
@@ -88,29 +82,18 @@ def write_rows(folder: Path, rows: Iterable[RowText], table: Table, *, failed: f
         for number, text in enumerate(rows):
             bad = bool(table.failed) and table.failed[number] == every
             scores = {name: failed if bad else column[number] for name, column in table.values.items()}
-            row = QUESTION.validate_json(text.row, strict=True)
-            told: dict[str, Any] = {"scores": scores}
-            if row.repeats:
-                times = ({name: column[number] for name, column in one.items()} for one in table.repeats)
-                pairs = zip(row.repeats, times, strict=True)
-                told["repeats"] = [one.model_copy(update={"scores": own}) for one, own in pairs]
-            out.write(QUESTION.dump_json(row.model_copy(update=told), exclude_unset=True) + b"\n")
-            add_lines(text.trec)
+            told = {**json.loads(text), "scores": scores}
+            add_lines(Lines(*told.pop("trec")))
+            for one, columns in zip(told.get("repeats", ()), table.repeats, strict=False):
+                one["scores"] = {name: column[number] for name, column in columns.items()}
+            row = QUESTION.validate_json(json.dumps(told), strict=True)
+            out.write(QUESTION.dump_json(row, exclude_unset=True) + b"\n")
             if not row.reply.error:
                 passages = [passage.text or "" for passage in row.reply.passages[:_QUOTED]]
                 entry = {"query": row.question, "retrieved_passages": passages}
                 predicted.write(separator + json.dumps(entry, ensure_ascii=False))
                 separator = ",\n"
         predicted.write("[]\n" if separator == "[\n" else "\n]\n")
-
-
-def _gold(case: Case, index: int, located: Mapping[tuple[int | str, int], GoldMatch]) -> dict[str, Any]:
-    gold = case.gold[index]
-    match = located.get((case.id, index), GoldMatch(None))
-    return {
-        "filename": gold.filename, "text": gold.text, "places": gold.places, "pages": list(match.pages),
-        "how": match.how,
-    }  # fmt: skip
 
 
 def _reply(case: Case) -> dict[str, Any]:

@@ -25,7 +25,6 @@ from exhibit.evaluation.cases import LABELS, Case, Chosen, Passage, Reply, choic
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.metrics import Options, measure, needing
 from exhibit.evaluation.metrics.drm import Mismatch, pooled, totals
-from exhibit.evaluation.ranking import Lines
 from exhibit.evaluation.statistics import Column, Table, summarise
 from exhibit.evaluation.targets import Target
 from exhibit.evaluation.verdicts import Evidence, confidence_of, describe, weighted_means
@@ -296,8 +295,7 @@ class Measured:
         for name, count in totals(first, scoring.options).items():
             self._wrong[name] += count.wrong
             self._counted[name] += count.passages
-        rows = (records.row_text(asked, self._dataset.matches, tag=scoring.tag) for asked in zip(*times, strict=True))
-        self._rows.writelines(json.dumps(row).encode("ascii") + b"\n" for row in rows)
+        self._rows.writelines(records.row_text(asked, tag=scoring.tag) for asked in zip(*times, strict=True))
 
     @property
     def name(self) -> str:
@@ -339,8 +337,7 @@ class Measured:
         """Write the dataset's files, now that it is known which metrics apply to the run."""
         with self._rows as file:
             file.seek(0)
-            rows = (records.RowText(row, Lines(*trec)) for row, trec in map(json.loads, file))
-            records.write_rows(self._place, rows, table, failed=failed)
+            records.write_rows(self._place, file, table, failed=failed)
         records.write_json(self._place / BREAKDOWN, records.breakdown(table))
         counts = {name: Mismatch(self._wrong[name], total) for name, total in self._counted.items()}
         means = records.with_drm_means(summarise(table), pooled(counts), table)
