@@ -8,7 +8,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -74,6 +74,14 @@ def _by_letters(data: bytes) -> Decoded | None:
         if best is None or likely > best[0]:
             best = likely, Decoded(text, encoding)
     return best[1] if best else None
+
+
+def decode_page(data: bytes, charset: str = "") -> str:
+    """Return a web page's text: by the charset it declares, else UTF-8, else Windows' Latin, as browsers take it."""
+    for encoding in (charset, "utf-8-sig"):
+        with suppress(LookupError, UnicodeDecodeError):
+            return data.decode(encoding)
+    return data.decode("cp1252", "replace")
 
 
 # ---------------------------------------------------------------- zip archives
