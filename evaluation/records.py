@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,8 +24,6 @@ PARAMETERS = "evaluate_parameters.json"
 _OURS = ("format", "version", "datasets", "measured", "target")
 _QUOTED = 10
 """Passages that are written with their words."""
-_MOST_VALUES = 60
-"""A label with more values than this says what a question is, not of what kind."""
 
 
 # ---------------------------------------------------------------- writing
@@ -176,15 +175,21 @@ def with_drm_means(means: Means, pooled: Mapping[str, float | None], table: Tabl
     }
 
 
+def kinds_of(labels: Sequence[Mapping[str, Any]], *, most: int = 60) -> list[str]:
+    """Return the labels that sort questions into kinds; one with more values says what a question is."""
+    values: dict[str, set[str]] = defaultdict(set)
+    for row in labels:
+        for name, value in row.items():
+            values[name] |= set() if value is None else {str(value)}
+    return [name for name, seen in values.items() if 1 < len(seen) <= min(most, max(2, len(labels) // 2))]
+
+
 def breakdown(table: Table) -> dict[str, dict[str, Any]]:
     """Return the means for each value of every label that sorts questions into kinds."""
-    names = dict.fromkeys(name for labels in table.labels for name in labels)
-    kinds: dict[str, dict[str, Any]] = {}
-    for name in names:
-        values = {str(labels[name]) for labels in table.labels if labels.get(name) is not None}
-        if name == table.groups or 1 < len(values) <= min(_MOST_VALUES, len(table.ids) // 2):
-            kinds[name] = {value: summary_json(means) for value, means in summarise_by(table, name).items()}
-    return kinds
+    grouped = [table.groups] if table.groups and any(table.groups in labels for labels in table.labels) else []
+    names = dict.fromkeys([*kinds_of(table.labels), *grouped])
+    by_label = {name: summarise_by(table, name) for name in names}
+    return {name: {value: summary_json(m) for value, m in means.items()} for name, means in by_label.items()}
 
 
 # ---------------------------------------------------------------- tables
