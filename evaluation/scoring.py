@@ -11,7 +11,6 @@ import tempfile
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -110,10 +109,10 @@ def ask(place: Path, dataset: Dataset, target: Target, number: int = 0) -> Round
         places[kept.id], failed[kept.id] = kept.at, kept.failed
     failed |= dict.fromkeys(dataset.refused, True)
     left = [case for case in left_to_ask(dataset, failed) if case.id not in dataset.refused]
-    with journal.appending() as add:
-        asked = track(target.ask(dataset, left), total=len(left), label=f"{dataset.name}: ask", unit="question")
-        for position, reply in asked:
-            places[left[position].id] = add(left[position], reply)
+    place.mkdir(parents=True, exist_ok=True)
+    asked = track(target.ask(dataset, left), total=len(left), label=f"{dataset.name}: ask", unit="question")
+    for position, reply in asked:
+        places[left[position].id] = journal.add(left[position], reply)
     return Round(dataset, journal, places, exact=target.exact)
 
 
@@ -133,13 +132,12 @@ class Round:
 
     def __iter__(self) -> Iterator[Case]:
         """Yield the cases with their replies, in order; one at a time is read."""
-        with self._journal.reading() as read:
-            for case, at in zip(self._dataset.cases, self._places, strict=True):
-                if at == _NOWHERE:
-                    yield replace(case, reply=Reply(error=self._dataset.refused[case.id]))
-                else:
-                    reply = read(at)
-                    yield replace(case, reply=reply if self._exact else self._placed(case, reply))
+        for case, at in zip(self._dataset.cases, self._places, strict=True):
+            if at == _NOWHERE:
+                yield replace(case, reply=Reply(error=self._dataset.refused[case.id]))
+            else:
+                reply = self._journal.read(at)
+                yield replace(case, reply=reply if self._exact else self._placed(case, reply))
 
     def _placed(self, case: Case, reply: Reply) -> Reply:
         """Return a reply whose passages have their place, as far as it can be told from their words."""
@@ -193,17 +191,12 @@ class Journal:
             raise BundleError(f"{self._path}: damaged: {error}; start a new run") from error
         return row
 
-    @contextmanager
-    def reading(self) -> Iterator[Callable[[int], Reply]]:
-        """Yield what returns the reply whose line begins at a place."""
+    def read(self, at: int) -> Reply:
+        """Return the reply whose line begins at a place."""
         with self._path.open("rb") as file:
-
-            def read(at: int) -> Reply:
-                file.seek(at)
-                reply = REPLY.validate_python(self._row(file.readline())["reply"])
-                return replace(reply, passages=tuple(map(self._with_text, reply.passages)))
-
-            yield read
+            file.seek(at)
+            reply = REPLY.validate_python(self._row(file.readline())["reply"])
+        return replace(reply, passages=tuple(map(self._with_text, reply.passages)))
 
     def _with_text(self, passage: Passage) -> Passage:
         if self._texts or passage.span is None or passage.text:
@@ -213,24 +206,17 @@ class Journal:
             raise BundleError(f"{self._path}: {passage.filename} is no longer in the corpus; start a new run")
         return replace(passage, text=whole[passage.span.start : passage.span.end])
 
-    @contextmanager
-    def appending(self) -> Iterator[Callable[[Case, Reply], int]]:
-        """Yield what adds a reply and returns where its line begins; it is on disk before the next is asked for."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+    def add(self, case: Case, reply: Reply) -> int:
+        """Add a reply, which is on disk before the next is asked for, and return where its line begins."""
+        if not self._texts:
+            reply = replace(reply, passages=tuple(replace(p, text="") if p.span else p for p in reply.passages))
+        told = {"error": reply.error, **REPLY.dump_python(reply, exclude_defaults=True)}
+        # ASCII: a lone surrogate from a damaged PDF cannot be written in UTF-8
+        row = json.dumps({"id": case.id, "question": case.question, "reply": told})
         with self._path.open("ab") as file:
-
-            def add(case: Case, reply: Reply) -> int:
-                at = file.tell()
-                if not self._texts:
-                    reply = replace(reply, passages=tuple(replace(p, text="") if p.span else p for p in reply.passages))
-                told = {"error": reply.error, **REPLY.dump_python(reply, exclude_defaults=True)}
-                # ASCII: a lone surrogate from a damaged PDF cannot be written in UTF-8
-                row = json.dumps({"id": case.id, "question": case.question, "reply": told})
-                file.write(row.encode("ascii") + b"\n")
-                file.flush()
-                return at
-
-            yield add
+            at = file.tell()
+            file.write(row.encode("ascii") + b"\n")
+        return at
 
 
 BATCH = 64

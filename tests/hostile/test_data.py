@@ -355,7 +355,7 @@ def test_a_results_folder_that_cannot_be_written_is_one_error(tmp_path, cache, c
     def full(*_, **__):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "results/r/journal.jsonl")
 
-    monkeypatch.setattr("exhibit.evaluation.scoring.Journal.appending", full)
+    monkeypatch.setattr("exhibit.evaluation.scoring.Journal.add", full)
     code, _ = evaluated(bundle, tmp_path)
     assert code == 1
     assert "error: results/r/journal.jsonl: No space left on device; make room" in capsys.readouterr().err
