@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
 import stat
@@ -23,6 +22,7 @@ from tqdm import tqdm
 from exhibit.converters._benchmark import DatasetInfo, Download
 from exhibit.evidence.files import check_sizes
 from exhibit.schemas.errors import DocumentError, ServiceError, SourceError
+from exhibit.schemas.validate import sha256_of
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.exchanges import HttpError, download_deadline
 from exhibit.storage.http import HttpClient
@@ -246,8 +246,7 @@ def _download(download: Download, partial: Path) -> None:
 
 
 def _verify(download: Download, partial: Path) -> None:
-    with partial.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    digest = sha256_of(partial)
     if digest == download.sha256:
         return
     size = partial.stat().st_size
