@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from exhibit.evaluation.cases import Case, Passage
-from exhibit.evaluation.ranking import Lines, trec_files, trec_lines
+from exhibit.evaluation.ranking import QRELS, RUN, trec_lines
 from exhibit.evaluation.statistics import Column, Table, macro, summarise_by
 from exhibit.evaluation.verdicts import cited, examine, notes_on
 from exhibit.law.citations import is_refusal
@@ -71,18 +72,18 @@ def write_rows(folder: Path, rows: Iterable[bytes], table: Table, *, failed: flo
     """
     every = max(1, len(table.repeats))
     with (
-        whole(folder / RESULTS) as results,
-        whole(folder / PREDICTIONS) as predictions,
-        trec_files(folder) as add_lines,
-        results.open("wb") as out,
-        predictions.open("w", encoding="utf-8") as predicted,
+        _whole(folder / RESULTS) as out,
+        _whole(folder / RUN) as run,
+        _whole(folder / QRELS) as qrels,
+        _whole(folder / PREDICTIONS) as predicted,
     ):
-        separator = "[\n"
+        separator = b"[\n"
         for number, text in enumerate(rows):
             bad = bool(table.failed) and table.failed[number] == every
             scores = {name: failed if bad else column[number] for name, column in table.values.items()}
             told = {**json.loads(text), "scores": scores}
-            add_lines(Lines(*told.pop("trec")))
+            for file, lines in zip((run, qrels), told.pop("trec"), strict=True):
+                file.write(lines.encode("utf-8", "replace"))
             for one, columns in zip(told.get("repeats", ()), table.repeats, strict=False):
                 one["scores"] = {name: column[number] for name, column in columns.items()}
             row = QUESTION.validate_json(json.dumps(told), strict=True)
@@ -90,9 +91,16 @@ def write_rows(folder: Path, rows: Iterable[bytes], table: Table, *, failed: flo
             if not row.reply.error:
                 passages = [passage.text or "" for passage in row.reply.passages[:_QUOTED]]
                 entry = {"query": row.question, "retrieved_passages": passages}
-                predicted.write(separator + json.dumps(entry, ensure_ascii=False))
-                separator = ",\n"
-        predicted.write("[]\n" if separator == "[\n" else "\n]\n")
+                predicted.write(separator + json.dumps(entry, ensure_ascii=False).encode())
+                separator = b",\n"
+        predicted.write(b"[]\n" if separator == b"[\n" else b"\n]\n")
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[IO[bytes]]:
+    """Yield a file that appears whole when the block ends."""
+    with whole(path) as partial, partial.open("wb") as file:
+        yield file
 
 
 def _reply(case: Case) -> dict[str, Any]:
