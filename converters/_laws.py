@@ -191,12 +191,12 @@ class Law:
         return " ".join(self.text[paragraph.body : paragraph.end].split())
 
 
-def read_law(markdown: str, system: System | None = None) -> Law:
-    """Return what a Markdown file says; the system is told by the file where it is not given."""
+def read_law(markdown: str) -> Law:
+    """Return what a Markdown file says."""
     header = _HEADER.match(markdown)
     fields: dict[str, str] = dict(_FIELD.findall(header[1])) if header else {}
     blocks = list(_blocks(markdown[header.end() :] if header else markdown))
-    system = system or _system(fields, blocks)
+    system = _system(fields, blocks)
     blocks = [(depth or _unmarked(text, system), text) for depth, text in blocks]
     reader = _Reader()
     for (depth, text), (after, _) in zip(blocks, [*blocks[1:], (0, "")], strict=True):

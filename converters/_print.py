@@ -29,6 +29,7 @@ from exhibit.converters._text_pdf import (
 )
 from exhibit.engine import Limits, OneWorker
 from exhibit.engine.limits import programs_unlimited, programs_watched
+from exhibit.evidence.files import decode_page
 from exhibit.evidence.markup import Printable
 from exhibit.evidence.read import has_page, read_document
 from exhibit.evidence.read import printable as page_of
@@ -329,11 +330,7 @@ _ENVELOPE = re.compile(r"\A\s*<DOCUMENT>.*?<TEXT>[ \r]*\n?|</TEXT>\s*</DOCUMENT>
 
 def filing(data: bytes) -> str:
     """Return a document filed with the SEC without its envelope."""
-    try:
-        page = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        page = data.decode("cp1252", errors="replace")  # what filers wrote with
-    return _ENVELOPE.sub("", page)
+    return _ENVELOPE.sub("", decode_page(data))
 
 
 def filed_text(page: str) -> tuple[Block, ...]:

@@ -196,32 +196,27 @@ def _drawable(text: str, font: str) -> str:
 
 def _lines(text: str, kind: _Type) -> Iterator[str]:
     """Yield a text's lines, those that are too long broken between words, or in a word that is longer than a line."""
-    scale = kind.size / 1000
-    space = _widths(kind.font)[" "] * scale
-    measured: dict[str, float] = {}
+    space = _advance(" ", kind.font) * (kind.size / 1000)
+    measured: dict[str, list[tuple[str, float]]] = {}
     for paragraph in text.replace("\t", _TAB).split("\n"):
         line: list[str] = []
         used = 0.0
         for spaces, word in _WORDS.findall(paragraph.rstrip()):
             if word not in measured:
-                measured[word] = _width(word, kind)
-            wide = measured[word]
-            if line and used + len(spaces) * space + wide > _WIDTH:
-                yield "".join(line)
-                line, used, spaces = [], 0.0, ""
-            for piece in _pieces(word, kind) if wide > _WIDTH else (word,):
-                if piece is not word and line:
+                measured[word] = [(piece, _width(piece, kind)) for piece in _pieces(word, kind)]
+            for piece, wide in measured[word]:
+                if line and (len(measured[word]) > 1 or used + len(spaces) * space + wide > _WIDTH):
                     yield "".join(line)
                     line, used, spaces = [], 0.0, ""
                 line += [spaces, piece]
-                used += len(spaces) * space + (wide if piece is word else _width(piece, kind))
+                used += len(spaces) * space + wide
         yield "".join(line)
 
 
 def _pieces(word: str, kind: _Type) -> Iterator[str]:
-    """Yield a word in parts of which each has room in a line."""
+    """Yield a word in parts of which each has room in a line, as a rule in one."""
     start, used = 0, 0.0
-    for at, character in enumerate(word):
+    for at, character in enumerate(word if _width(word, kind) > _WIDTH else ""):
         wide = _width(character, kind)
         if used + wide > _WIDTH and at > start:
             yield word[start:at]
@@ -234,26 +229,14 @@ _WORDS = re.compile(r"( *)([^ ]+)")
 
 
 def _width(text: str, kind: _Type) -> float:
-    widths = _widths(kind.font)
-    return sum(widths[character] for character in text) * kind.size / 1000
-
-
-class _Widths(dict[str, float]):
-    """The widths of characters in a font, or in the one that is taken for those it lacks."""
-
-    def __init__(self, font: str) -> None:
-        super().__init__()
-        self._faces = [_face(name) for name in (font, SIGNS)]
-
-    def __missing__(self, character: str) -> float:
-        code = ord(character)
-        self[character] = next(face.charWidths[code] for face in self._faces if code in face.charWidths)
-        return self[character]
+    return sum(_advance(character, kind.font) for character in text) * kind.size / 1000
 
 
 @cache
-def _widths(font: str) -> _Widths:
-    return _Widths(font)
+def _advance(character: str, font: str) -> float:
+    """Return the width of a character in a font, or in the one that is taken for those it lacks."""
+    faces = (_face(name).charWidths for name in (font, SIGNS))
+    return float(next(widths[ord(character)] for widths in faces if ord(character) in widths))
 
 
 @cache

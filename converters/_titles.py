@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from exhibit.engine import track
+from exhibit.engine import guarded, track
+from exhibit.engine.limits import reading
 from exhibit.evidence.fold import edit_distance
+from exhibit.evidence.readers import pdf
 from exhibit.law.names import file_key
 from exhibit.models.llms import LLM, Completion, Prompt
-from exhibit.schemas.errors import ServiceError
+from exhibit.schemas.errors import DocumentError, ServiceError, printable
 from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.cache import cache_folder
 
@@ -139,6 +141,23 @@ def unique_titles(candidates: Mapping[str, Sequence[str]]) -> dict[str, str]:
             level[name] += 1
     # stems can differ in the ending alone
     return {name: f"{title} ({name})" if name in clashing else title for name, title in chosen.items()}
+
+
+def own_title(path: Path) -> str:
+    """Return the title that a PDF gives itself; empty where it has none, is damaged, or takes too long to read."""
+    try:
+        return guarded(read_title, path)
+    except DocumentError:
+        return ""  # the conversion reads it next, and reports it
+
+
+def read_title(path: Path) -> str:
+    """Return the title that a PDF gives itself, empty where it is damaged. Called in a worker."""
+    try:
+        with reading(str(path), path.stat().st_size, pdf.MEMORY):
+            return printable(pdf.title(path)).replace("\0", "").strip()
+    except (OSError, ValueError):  # half a surrogate pair is no title
+        return ""
 
 
 # ---------------------------------------------------------------- by an LLM

@@ -6,7 +6,6 @@ python -m converters.contractnli --out datasets_out/contractnli
 from __future__ import annotations
 
 import hashlib
-import json
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from pydantic import BaseModel, Field, ValidationError
 from exhibit.converters._benchmark import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
 from exhibit.converters._cli import main
 from exhibit.converters._print import filed_text, filing
-from exhibit.converters._source import find_one
+from exhibit.converters._source import by_name, find_one, read_json
 from exhibit.converters._titles import join_names, unique_titles
 from exhibit.law.profile import date_of, kind_of, parties_of
 from exhibit.schemas.errors import SourceError
@@ -100,7 +99,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     titles = unique_titles({c.filename: list(_candidates(c)) for c in contracts})
     contracts = [c for c in contracts if c.split in chosen][: options.limit]
     sha256 = {f"{split}.json": hashlib.sha256(content).hexdigest() for split, content in data.items()}
-    files = _raw_files(root)
+    files = by_name(sorted(path for path in (root / "raw").rglob("*") if path.is_file()))
     if not files:
         tally.note("no raw/ folder in the source, so texts are printed", root.name)
     return Benchmark(
@@ -158,12 +157,7 @@ def _contracts(root: Path, data: dict[str, bytes], chosen: list[str], tally: Tal
 
 
 def _read_split(path: Path, data: bytes) -> list[object]:
-    try:
-        content = json.loads(data.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise SourceError(f"{path}: not JSON in UTF-8 ({error}); get it again from {INFO.url}") from error
-    if not isinstance(content, dict) or not isinstance(content.get("documents"), list):
-        raise SourceError(f"{path}: no list of 'documents' in it; is this ContractNLI?")
+    content = read_json(path, data, INFO, lists="documents")
     labels = content.get("labels")
     labels = list(labels) if isinstance(labels, dict) else []
     missing = [key for key in QUESTIONS if key not in labels]
@@ -180,14 +174,6 @@ def _read_split(path: Path, data: bytes) -> list[object]:
 def _corpus_name(file_name: str) -> str:
     name = PurePosixPath(file_name).name
     return name if name.lower().endswith(".pdf") else f"{name}.pdf"
-
-
-def _raw_files(root: Path) -> dict[str, Path]:
-    files: dict[str, Path] = {}
-    for path in sorted(p for p in (root / "raw").rglob("*") if p.is_file()):
-        if files.setdefault(path.name, path) != path:
-            raise SourceError(f"two files named {path.name!r}: {files[path.name]} and {path}; remove one")
-    return files
 
 
 def _document(

@@ -22,6 +22,7 @@ from exhibit.converters._cpr.names import Citation, citations
 from exhibit.converters._cpr.parsing import string
 from exhibit.converters._cpr.sources import Source, candidates, load
 from exhibit.converters._patches import SHIPPED
+from exhibit.converters._records import read_records
 from exhibit.converters._source import find_one, open_source
 from exhibit.converters._web.fetch import add_fetch_arguments as add_arguments
 from exhibit.converters._web.fetch import policy_from
@@ -44,6 +45,7 @@ class _Entry:
     """A line of the ground truth with what its citations mean."""
 
     id: int
+    item: Item
     question: str
     truth: str
     source_type: str
@@ -87,27 +89,16 @@ def _resolved(source: Path, options: Namespace, tally: Tally) -> tuple[list[Sour
 
 def _entries(path: Path, tally: Tally) -> Iterator[_Entry]:
     """Yield the questions; an id is the line's place, blank lines aside, so that a bad line never renumbers."""
-    try:
-        lines = [line for line in path.read_text(encoding="utf-8-sig").split("\n") if line.strip()]
-    except UnicodeDecodeError as error:
-        raise SourceError(f"{path}: not UTF-8 (byte {error.start}); save it as UTF-8") from error
-    for index, line in enumerate(lines):
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            reason = f"line is not JSON ({getattr(error, 'msg', 'nested too deep, or a number too long')})"
-            tally.fault(reason, f"{path.name}: row {index}", item=Item("rows", f"row {index}"))
-            continue
-        record = record if isinstance(record, dict) else {}
-        question, truth = string(record, "question"), string(record, "truth")
+    for record in read_records(path, path.read_bytes(), tally):
+        cells = record.cells
+        question, truth = string(cells, "question"), string(cells, "truth")
         if not question or not truth:
-            reason = "row without question or truth"
-            tally.fault(reason, f"{path.name}: row {index}", item=Item("rows", f"row {index}"))
+            tally.fault("row without question or truth", f"{path.name}: {record.place}", item=record.item)
             continue
-        tally.take([Item("rows", f"row {index}")])
-        others = sorted(record.keys() - {"question", "truth", "source_type"})
-        fields = tuple(filter(None, (string(record, name) for name in others)))
-        yield _Entry(index, question, truth, string(record, "source_type"), string(record, "category"), fields)
+        others = sorted(cells.keys() - {"question", "truth", "source_type"})
+        fields = tuple(filter(None, (string(cells, name) for name in others)))
+        kind, category = string(cells, "source_type"), string(cells, "category")
+        yield _Entry(record.index, record.item, question, truth, kind, category, fields)
 
 
 def _tied(entry: _Entry, corpus: Corpus, tally: Tally) -> _Entry:
@@ -137,8 +128,7 @@ def _row(entry: _Entry) -> RawRow:
         for citation, resolution in entry.cited
         if resolution.source is not None
     ]
-    items = (Item("rows", f"row {entry.id}"),)
-    return RawRow(entry.id, entry.question, entry.truth, quotes=tuple(quotes), labels=labels, items=items)
+    return RawRow(entry.id, entry.question, entry.truth, quotes=tuple(quotes), labels=labels, items=(entry.item,))
 
 
 def _quote(citation: Citation, source: Source, resolution: Resolution) -> Quote:

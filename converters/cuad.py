@@ -17,7 +17,7 @@ from pathlib import Path
 
 from exhibit.converters._benchmark import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
 from exhibit.converters._cli import main
-from exhibit.converters._source import find_one, read_csv
+from exhibit.converters._source import by_name, find_one, read_csv
 from exhibit.converters._titles import join_names, llm_titles, pair_files, unique_titles
 from exhibit.evidence.guard import read_within
 from exhibit.law.profile import tidy
@@ -81,11 +81,7 @@ def _pdfs(root: Path) -> list[Path]:
     paths = sorted(p for p in folder.rglob("*") if p.suffix.lower() == ".pdf" and p.is_file())
     if not paths:
         raise SourceError(f"{folder}: no PDF in it; expected {INFO.expects}, from {INFO.url}")
-    first: dict[str, Path] = {}
-    for path in paths:
-        if first.setdefault(path.name, path) != path:
-            raise SourceError(f"two PDFs named {path.name!r}: {first[path.name]} and {path}; remove one")
-    return paths
+    return list(by_name(paths).values())
 
 
 def _pair(records: list[dict[str, str]], pdfs: list[Path], tally: Tally) -> list[_Contract]:

@@ -6,7 +6,6 @@ python -m converters.legalbenchrag --source legalbenchrag/data --out datasets_ou
 from __future__ import annotations
 
 import hashlib
-import json
 import random
 import sys
 import unicodedata
@@ -18,7 +17,7 @@ from typing import Any, NamedTuple
 
 from exhibit.converters._benchmark import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
 from exhibit.converters._cli import main
-from exhibit.converters._source import find_one
+from exhibit.converters._source import find_one, read_json
 from exhibit.schemas.errors import SourceError
 
 INFO = read_info(__file__)
@@ -85,7 +84,7 @@ def _read_benchmarks(folder: Path, tally: Tally) -> tuple[list[_Test], dict[str,
     first = 0
     for path in sorted(folder.glob("*.json")):
         data = path.read_bytes()
-        records = _records(path, data)
+        records: list[Any] = read_json(path, data, INFO, lists="tests")["tests"]
         for index, record in enumerate(records):
             name = f"{path.stem} {index}"
             problem = _problem(record)
@@ -97,16 +96,6 @@ def _read_benchmarks(folder: Path, tally: Tally) -> tuple[list[_Test], dict[str,
         first += len(records)
         sha256[path.name] = hashlib.sha256(data).hexdigest()
     return tests, sha256
-
-
-def _records(path: Path, data: bytes) -> list[Any]:
-    try:
-        content = json.loads(data.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise SourceError(f"{path}: not JSON in UTF-8 ({error}); get it again from {INFO.url}") from error
-    if not isinstance(content, dict) or not isinstance(content.get("tests"), list):
-        raise SourceError(f'{path}: no list under "tests"; is this a LegalBench-RAG benchmark?')
-    return list(content["tests"])
 
 
 def _problem(record: Any) -> str:

@@ -15,16 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from exhibit.converters._benchmark import (
-    Benchmark,
-    Item,
-    Label,
-    Quote,
-    RawDocument,
-    RawRow,
-    Tally,
-    read_info,
-)
+from exhibit.converters._benchmark import Benchmark, Item, Label, Quote, RawDocument, RawRow, Tally, read_info
 from exhibit.converters._cli import main
 from exhibit.converters._source import find_one
 from exhibit.law.names import file_key

@@ -14,13 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-import pypdfium2 as pdfium
-
 from exhibit.converters._benchmark import BEYOND, Benchmark, Item, RawDocument, Tally, read_info
 from exhibit.converters._cli import main
 from exhibit.converters._records import Record, columns_of, decode_table, read_records
 from exhibit.converters._source import find_one
-from exhibit.converters._titles import unique_titles
+from exhibit.converters._titles import own_title, unique_titles
 from exhibit.converters._web import refresh
 from exhibit.converters._web.download import flaw_of
 from exhibit.converters._web.fetch import (
@@ -142,19 +140,11 @@ def _all_urls(cells: list[object]) -> bool:
 def _titles(one: Fetched) -> list[str]:
     """Return the title the document gives itself, then the same with the file's name."""
     stem = unquote(one.filename[:-4])
-    own = tidy(_MADE_BY.sub("", _own_title(one)))
+    own = tidy(_MADE_BY.sub("", own_title(one.path) if one.path else ""))
     # Chromium calls a page without a title by its address
     if not own or own.startswith(urlsplit(one.final_url).netloc) or own.lower() == "untitled":
         return [stem]
     return [own, f"{own} ({stem})"]
-
-
-def _own_title(one: Fetched) -> str:
-    try:
-        with pdfium.PdfDocument(one.path) as pdf:
-            return str(pdf.get_metadata_value("Title")).replace("\0", "").strip()
-    except (pdfium.PdfiumError, ValueError):
-        return ""  # damaged; whoever reads it next says so
 
 
 def _site(pages: Sequence[Fetched]) -> str:

@@ -57,17 +57,14 @@ class Engine(Protocol):
 
 def attempt(function: Callable[[In], Out], item: In) -> Outcome[Out]:
     """Apply the function once; again, a moment later, where a disk or a network failed it."""
-    for pause in _PAUSES:
+    for pause in (*_PAUSES, None):
         try:
             return Outcome(function(item))
         except (ToolkitError, OSError) as error:
-            if not _may_pass(error):
-                return _set_aside(error)
+            if pause is None or not _may_pass(error):
+                return _set_aside(error, item)
         time.sleep(pause)
-    try:
-        return Outcome(function(item))
-    except (ToolkitError, OSError) as error:
-        return _set_aside(error, item=item)
+    raise AssertionError("unreachable: the last try returns or raises")
 
 
 def attempt_within(limits: Limits, function: Callable[[In], Out], item: In) -> Outcome[Out]:
@@ -99,7 +96,7 @@ def _may_pass(error: Exception) -> bool:
     return isinstance(cause, OSError) and cause.errno in _PASSING
 
 
-def _set_aside(error: Exception, *, item: object = None) -> Outcome[Out]:
+def _set_aside(error: Exception, item: object) -> Outcome[Out]:
     """Return the outcome that carries an error; raise it where it is nobody's document that is at fault."""
     if isinstance(error, ToolkitError):
         return Outcome(None, error)

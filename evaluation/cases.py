@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from exhibit.evidence import Span
 from exhibit.law.citations import is_refusal
 from exhibit.schemas.errors import BundleError
+from exhibit.schemas.models import How
 
 Place = tuple[Span, ...]
 """Where a passage stands: several spans when it is interrupted."""
@@ -28,6 +29,8 @@ class GoldPassage:
     """The pages that it stands on, where the document has pages."""
     absent: bool = False
     """Whether its words were looked for in its document and are not there: no passage can be held against it."""
+    how: How | None = None
+    """How it was located; None where the source quotes no words."""
 
     @property
     def located(self) -> bool:

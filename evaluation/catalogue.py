@@ -10,13 +10,11 @@ Each is given as --set NAME=VALUE, or as a key of a --config file.
 from __future__ import annotations
 
 import difflib
-import types
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 
 from exhibit.evaluation.settings import TARGET, Settings
 from exhibit.evaluation.targets import target_settings
@@ -28,7 +26,13 @@ from exhibit.schemas.plugins import plugin_names
 RUN, PIPELINE = "run", "pipeline"
 _BESIDE = frozenset({"origins", "pipeline", "target_settings"})
 """Fields of a run's settings that are made, not given."""
-_BOUNDS = {"ge": "{} or more", "gt": "above {}", "le": "at most {}", "lt": "below {}"}
+_BOUNDS = {
+    "minimum": "{} or more",
+    "exclusiveMinimum": "above {}",
+    "maximum": "at most {}",
+    "exclusiveMaximum": "below {}",
+}
+_WORDS = {"boolean": "true|false", "integer": "a whole number", "number": "a number", "array": "JSON", "object": "JSON"}
 
 
 class Setting(NamedTuple):
@@ -50,10 +54,9 @@ class Setting(NamedTuple):
 @cache
 def catalogue() -> dict[str, Setting]:
     """Return every setting by its name, in the order in which help lists them."""
-    listed = [_setting(name, RUN, told) for name, told in Settings.model_fields.items() if name not in _BESIDE]
-    listed += [_setting(name, PIPELINE, told) for name, told in Config.model_fields.items() if name != "weights"]
-    listed += [_setting(WEIGHT + name, PIPELINE, told) for name, told in Weights.model_fields.items()]
-    listed += list(_of_targets())
+    listed = [one for one in _of(Settings, RUN) if one.name not in _BESIDE]
+    listed += [one for one in _of(Config, PIPELINE) if one.name != "weights"]
+    listed += [*_of(Weights, PIPELINE, WEIGHT), *_of_targets()]
     settings: dict[str, Setting] = {}
     for one in listed:
         settings.setdefault(one.name, one)  # a run's own comes before the pipeline's of the same name
@@ -61,50 +64,36 @@ def catalogue() -> dict[str, Setting]:
 
 
 def _of_targets() -> Iterator[Setting]:
-    fields: dict[str, FieldInfo] = {}
     owners: dict[str, list[str]] = {}
-    models: dict[str, type[BaseModel]] = target_settings()
-    for target, model in models.items():
-        for name, told in model.model_fields.items():
-            fields.setdefault(name, told)
-            owners.setdefault(name, []).append(target)
-    for name in sorted(fields, key=lambda name: owners[name]):
-        yield _setting(TARGET + name, f"target {', '.join(owners[name])}", fields[name])
+    known: dict[str, Setting] = {}
+    for target, model in target_settings().items():
+        for one in _of(model, "target", TARGET):
+            known.setdefault(one.name, one)
+            owners.setdefault(one.name, []).append(target)
+    for name in sorted(known, key=lambda name: owners[name]):
+        yield known[name]._replace(group=f"target {', '.join(owners[name])}")
 
 
-def _setting(name: str, group: str, told: FieldInfo) -> Setting:
-    default = told.get_default(call_default_factory=True)
-    plain = [kind for kind in _kinds(told.annotation) if kind is not type(None)]
-    listed = any(get_origin(kind) in (dict, list, tuple) for kind in plain)
-    meaning = told.description or ""
-    many = listed and (group == RUN or "repeat" in meaning)
-    shown = "none" if default in (None, "", (), [], {}) else str(default)
-    shown = str(default).lower() if plain == [bool] else shown
-    return Setting(name, group, shown, _values(name, told, plain, many), meaning, many, plain == [bool])
+def _of(model: type[BaseModel], group: str, prefix: str = "") -> Iterator[Setting]:
+    """Yield the settings of a model, as its JSON Schema has them."""
+    for name, told in model.model_json_schema()["properties"].items():
+        kinds = [kind for kind in told.get("anyOf", [told]) if kind.get("type") != "null"]
+        meaning, default = told.get("description", ""), told.get("default")
+        listed = any(kind.get("type") in ("array", "object") for kind in kinds)
+        many, switch = listed and (group == RUN or "repeat" in meaning), kinds[0].get("type") == "boolean"
+        shown = str(default).lower() if switch else "none" if default in (None, "", [], {}) else str(default)
+        values = (
+            "may be repeated" if many else ", ".join(dict.fromkeys(word for kind in kinds for word in _words(kind)))
+        )
+        if name in PLUGINS:
+            values = ", ".join(part.replace("_", "-") for part in plugin_names(PLUGINS[name]))
+        yield Setting(prefix + name, group, shown, values, meaning, many, switch)
 
 
-def _kinds(annotation: Any) -> tuple[Any, ...]:
-    return get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
-
-
-def _values(name: str, told: FieldInfo, kinds: Sequence[Any], many: bool) -> str:
-    if name in PLUGINS:
-        return ", ".join(part.replace("_", "-") for part in plugin_names(PLUGINS[name]))
-    metadata = [*told.metadata, *(one for kind in kinds for one in getattr(kind, "__metadata__", ()))]
-    bases = [get_args(kind)[0] if hasattr(kind, "__metadata__") else kind for kind in kinds]
-    words = ["may be repeated" if many else _word(base) for base in bases]
-    metadata = [inner for one in metadata for inner in (one, *getattr(one, "metadata", ()))]
-    for bound, text in _BOUNDS.items():
-        words += [text.format(f"{getattr(one, bound):g}") for one in metadata if getattr(one, bound, None) is not None]
-    return ", ".join(dict.fromkeys(filter(None, words)))
-
-
-def _word(kind: Any) -> str:
-    if get_origin(kind) is Literal:
-        return "|".join(str(one) for one in get_args(kind) if one != "")
-    if get_origin(kind) in (dict, list, tuple):
-        return "JSON"
-    return {bool: "true|false", int: "a whole number", float: "a number"}.get(kind, "text")
+def _words(kind: dict[str, Any]) -> Iterator[str]:
+    choices = kind.get("enum") or [kind["const"]] if "enum" in kind or "const" in kind else []
+    yield "|".join(str(one) for one in choices if one != "") or _WORDS.get(kind.get("type", ""), "text")
+    yield from (text.format(f"{kind[bound]:g}") for bound, text in _BOUNDS.items() if bound in kind)
 
 
 # ---------------------------------------------------------------- the command line

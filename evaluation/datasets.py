@@ -19,7 +19,7 @@ from exhibit.evaluation.documents import Documents
 from exhibit.evidence import Span, readable
 from exhibit.schemas.bundle import GOLD, INFO, Question
 from exhibit.schemas.errors import BundleError, ToolkitError
-from exhibit.schemas.models import Gold, How
+from exhibit.schemas.models import Gold
 from exhibit.storage.bundle import Bundle, mirrored, open_bundle
 from exhibit.storage.locations import Location, Remote, expand, list_file, origin_of, parse_location
 
@@ -45,15 +45,6 @@ class Selection:
     """Whether a dataset without any document is an error; a server may have them already."""
 
 
-@dataclass(frozen=True, slots=True)
-class GoldMatch:
-    """How a gold passage was found."""
-
-    how: How | None
-    """None where the source quotes no words."""
-    pages: tuple[int, ...] = ()
-
-
 @dataclass(frozen=True)
 class Dataset:
     """A bundle as it is tested: cases without replies, and the documents they are asked of."""
@@ -62,8 +53,6 @@ class Dataset:
     root: Path
     cases: tuple[Case, ...]
     files: Mapping[str, Location]
-    matches: Mapping[tuple[int | str, int], GoldMatch]
-    """For each case's id and gold passage: how it was found."""
     documents: Documents = field(compare=False)
     groups: str | None = None
     warnings: tuple[str, ...] = ()
@@ -238,7 +227,7 @@ def _dataset(
     documents = Documents(files.used, limits=limits)
     composed = {unicodedata.normalize("NFC", name): name for name in files.used}
     offers = offers_of(selection.label, bundle.labels, where=bundle.address) if selection.label else {}
-    cases, located = [], {}
+    cases = []
     for question in track(questions, total=len(questions), label=f"{name}: gold", unit="question"):
         golds = []
         for index, context in enumerate(question.contexts):
@@ -249,9 +238,8 @@ def _dataset(
             if filename and filename not in files.used:  # an exact name wins; else two ways to write é are one name
                 loose = None if known else documents.named(filename)
                 filename = composed.get(unicodedata.normalize("NFC", filename)) or loose or filename
-            gold, how = _placed(line) if line and known else _located(filename, context.text, documents)
-            golds.append(replace(gold, filename=filename or gold.filename, text=context.text, pages=how.pages))
-            located[question.id, index] = how
+            gold = _placed(line) if line and known else _located(filename, context.text, documents)
+            golds.append(replace(gold, filename=filename or gold.filename, text=context.text))
         case = _case(question, golds, lines.get((question.id, None)), bundle.labels, grades.get(question.id, {}))
         if offer := offers.get(question.id):
             asked = with_choices(case.question, offer.choices, offer.asked)
@@ -266,7 +254,6 @@ def _dataset(
         bundle.root,
         tuple(cases),
         files.used,
-        located,
         documents,
         bundle.info.groups if bundle.info else None,
         sound.warnings,
@@ -316,29 +303,27 @@ def read_history(told: Any) -> Iterator[Turn]:
             yield Turn("assistant" if number % 2 else "user", one)
 
 
-def _placed(line: Gold) -> tuple[GoldPassage, GoldMatch]:
+def _placed(line: Gold) -> GoldPassage:
     """Return a passage as gold.jsonl has it."""
     places = [line.spans, *line.alternatives] if line.spans else []
-    gold = GoldPassage(
-        line.filename, None, tuple(tuple(Span(*span) for span in place) for place in places), absent=not places
-    )
-    return gold, GoldMatch(line.how, tuple(line.pages))
+    spans = tuple(tuple(Span(*span) for span in place) for place in places)
+    return GoldPassage(line.filename, None, spans, tuple(line.pages), absent=not places, how=line.how)
 
 
-def _located(filename: str | None, text: str | None, documents: Documents) -> tuple[GoldPassage, GoldMatch]:
+def _located(filename: str | None, text: str | None, documents: Documents) -> GoldPassage:
     """Return a passage that no gold.jsonl tells of, looked for in its document, or in all when it names none.
 
     Words that several documents have are of none of them: they are known as words, without file and place.
     """
     if not text or not text.strip():
-        return GoldPassage(filename, None), GoldMatch(None)
+        return GoldPassage(filename, None)
     matches = documents.matches(text, filename)
     if not matches:
         searched = bool(documents.files) if filename is None else documents.get(filename) is not None
-        return GoldPassage(filename, None, absent=searched), GoldMatch("absent")
+        return GoldPassage(filename, None, absent=searched, how="absent")
     name, first = matches[0]
     if len({name for name, _ in matches}) > 1:
-        return GoldPassage(None, None), GoldMatch(first.how)
+        return GoldPassage(None, None, how=first.how)
     document = documents.get(name)
     pages = sorted({page for span in first.spans for page in document.pages_of(span)}) if document else []
-    return GoldPassage(name, None, tuple(match.spans for _, match in matches)), GoldMatch(first.how, tuple(pages))
+    return GoldPassage(name, None, tuple(match.spans for _, match in matches), tuple(pages), how=first.how)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
-from hashlib import blake2b
-from typing import Any
+from functools import cached_property, lru_cache
 
 from exhibit.engine import Limits
 from exhibit.evaluation.cases import GoldPassage, Passage
@@ -17,8 +15,8 @@ from exhibit.law.names import FileNames
 from exhibit.schemas.errors import DocumentError
 from exhibit.storage.locations import Location
 
-_REMEMBERED = 1 << 16
-"""Texts whose place is remembered, by a digest: 15 MB. Systems retrieve the same passages for many questions."""
+_REMEMBERED = 1 << 14
+"""Texts whose place is remembered, some 15 MB: systems retrieve the same passages for many questions."""
 _PLACES = 64
 """Places of a passage in one file that are compared with gold."""
 _PROBE = 32
@@ -34,7 +32,8 @@ class Documents:
         """Why a document could not be read, by its name."""
         self._limits = limits or Limits()
         self._read: dict[str, Document | None] = {}
-        self._located: dict[tuple[bytes, str | None], list[Any]] = {}
+        self._spans = lru_cache(_REMEMBERED)(self._find_spans)
+        self._holders = lru_cache(_REMEMBERED)(self._find_holders)
 
     def get(self, filename: str | None) -> Document | None:
         """Return a document, None when there is none of that name or it cannot be read."""
@@ -117,32 +116,16 @@ class Documents:
         there = document.text[span.start : span.end]
         return not passage.text.strip() or there == passage.text or fold(there) == fold(passage.text)
 
-    def _spans(self, words: str, filename: str | None) -> list[Span]:
+    def _find_spans(self, words: str, filename: str | None) -> list[Span]:
         """Return where words stand in a file, best first."""
         document = self.get(filename)
-        if document is None:
-            return []
-        return self._remembered(
-            words, filename, lambda: [match.span for match in worthy(locate(words, document))[:_PLACES]]
-        )
+        return [match.span for match in worthy(locate(words, document))[:_PLACES]] if document else []
 
-    def _holders(self, words: str) -> list[str]:
+    def _find_holders(self, words: str) -> list[str]:
         """Return the files that have the words as well as any file has them."""
-
-        def find() -> list[str]:
-            whole, part = self._likely(words)
-            names = [document.filename for document in whole] or [name for name, _ in _best(words, part)]
-            return list(dict.fromkeys(names))
-
-        return self._remembered(words, None, find)
-
-    def _remembered(self, words: str, filename: str | None, find: Callable[[], list[Any]]) -> list[Any]:
-        key = (blake2b(words.encode("utf-8", "surrogatepass"), digest_size=16).digest(), filename)
-        if key not in self._located:
-            while len(self._located) >= _REMEMBERED:  # the oldest goes first
-                del self._located[next(iter(self._located))]
-            self._located[key] = find()
-        return self._located[key]
+        whole, part = self._likely(words)
+        names = [document.filename for document in whole] or [name for name, _ in _best(words, part)]
+        return list(dict.fromkeys(names))
 
     def matches(self, words: str, filename: str | None = None) -> list[tuple[str, Match]]:
         """Return where words stand: in one file, or in every file that has them as well as any."""

@@ -307,7 +307,7 @@ def _dataset(folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, sa
     """Return a dataset asked and measured."""
     place = folder / dataset.name
     ingestion = plan.target.ingest(dataset)
-    write_json(place / INGESTION, ingestion.as_json())
+    write_json(place / INGESTION, ingestion.model_dump())
     for reason in ingestion.set_aside:
         say(f"{dataset.name}: set aside: {reason}")
     for note in ingestion.notes:

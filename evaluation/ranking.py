@@ -11,12 +11,10 @@ never units of one figure: gold that is a file without words is for the metrics 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import log2
-from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -24,7 +22,6 @@ from exhibit.evaluation.cases import Case, GoldPassage, Passage
 from exhibit.evaluation.metrics import Options, about, gold_texts, scoped
 from exhibit.evidence import Span, fold
 from exhibit.schemas.layout import quote_parts
-from exhibit.storage.place import whole
 
 GOLD_GRADE = 3
 """From this grade on a graded file is gold; grades are 0 to 4, one to five stars."""
@@ -266,23 +263,6 @@ def trec_lines(case: Case, *, tag: str) -> Lines:
     run = (f"{query} Q0 {_name(u)} {rank} {units - rank + 1} {name}\n" for rank, u in enumerate(ranking.order, 1))
     judged = (f"{query} 0 {_name(unit)} {grade}\n" for unit, grade in ranking.grades.items())
     return Lines("".join(run), "".join(judged))
-
-
-@contextmanager
-def trec_files(folder: Path) -> Iterator[Callable[[Lines], None]]:
-    """Yield what writes a question's lines to `run.trec` and `qrels.trec`; they appear whole when the block ends."""
-    with (
-        whole(folder / RUN) as first,
-        whole(folder / QRELS) as second,
-        first.open("wb") as run,
-        second.open("wb") as qrels,
-    ):
-
-        def add(lines: Lines) -> None:
-            run.write(lines.run.encode("utf-8", "replace"))
-            qrels.write(lines.qrels.encode("utf-8", "replace"))
-
-        yield add
 
 
 @lru_cache(maxsize=1 << 12)

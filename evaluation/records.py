@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any
 
 from exhibit.evaluation.cases import Case, Passage
-from exhibit.evaluation.datasets import GoldMatch
-from exhibit.evaluation.ranking import Lines, trec_files, trec_lines
+from exhibit.evaluation.ranking import QRELS, RUN, trec_lines
 from exhibit.evaluation.statistics import Column, Table, macro, summarise_by
 from exhibit.evaluation.verdicts import cited, examine, notes_on
 from exhibit.law.citations import is_refusal
-from exhibit.schemas.run import QUESTION, RESULTS, Means, RunPassage, RunQuestion
+from exhibit.schemas.run import QUESTION, RESULTS, Means, RunGold, RunPassage, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.place import whole, write_whole
 
@@ -24,8 +25,6 @@ PARAMETERS = "evaluate_parameters.json"
 _OURS = ("format", "version", "datasets", "measured", "target")
 _QUOTED = 10
 """Passages that are written with their words."""
-_MOST_VALUES = 60
-"""A label with more values than this says what a question is, not of what kind."""
 
 
 # ---------------------------------------------------------------- writing
@@ -36,26 +35,22 @@ def write_json(path: Path, content: Any) -> None:
     write_whole(path, json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
-class RowText(NamedTuple):
-    """A question's row as JSON, all but its scores: which metrics apply is known when the whole run is measured."""
+def row_text(times: Sequence[Case], *, tag: str) -> bytes:
+    """Return the row of a question that was asked once or several times: the reply is the first that is no error.
 
-    row: str
-    trec: Lines
-    """Its lines for other tools."""
-
-
-def row_text(times: Sequence[Case], located: Mapping[tuple[int | str, int], GoldMatch], *, tag: str) -> RowText:
-    """Return the row of a question that was asked once or several times: the reply is the first that is no error."""
+    It has no scores yet: which metrics apply is known when the whole run is measured.
+    """
     case = next((one for one in times if not one.reply.error), times[0])
     judgment = examine(case)
-    row = {
+    row: dict[str, Any] = {
+        "trec": trec_lines(times[0], tag=tag),
         "id": case.id,
         "question": case.question,
         "truth": case.truth,
         "is_impossible": case.is_impossible,
         "filename": case.filename,
         "labels": case.labels,
-        "gold": [_gold(case, index, located) for index in range(len(case.gold))],
+        "gold": [{name: getattr(gold, name) for name in RunGold.model_fields} for gold in case.gold],
         "reply": _reply(case),
         "scores": {},
         "verdict": judgment.verdict,
@@ -66,51 +61,46 @@ def row_text(times: Sequence[Case], located: Mapping[tuple[int | str, int], Gold
     if len(times) > 1:
         replies = (one.reply for one in times)
         row["repeats"] = [{"answer": one.answer, "seconds": one.seconds, "error": one.error} for one in replies]
-    text = json.dumps(row, ensure_ascii=False, allow_nan=False)
     # half a surrogate pair, which damaged PDFs hold, becomes a question mark
-    return RowText(text.encode("utf-8", "replace").decode("utf-8"), trec_lines(times[0], tag=tag))
+    return json.dumps(row, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace") + b"\n"
 
 
-def write_rows(folder: Path, rows: Iterable[RowText], table: Table, *, failed: float | None = None) -> None:
+def write_rows(folder: Path, rows: Iterable[bytes], table: Table, *, failed: float | None = None) -> None:
     """Write one object a question, and the lines for other tools; `failed` is the score of a question that failed.
 
     Where questions were asked several times the scores are their means, and `repeats` has each time's own.
     """
     every = max(1, len(table.repeats))
     with (
-        whole(folder / RESULTS) as results,
-        whole(folder / PREDICTIONS) as predictions,
-        trec_files(folder) as add_lines,
-        results.open("wb") as out,
-        predictions.open("w", encoding="utf-8") as predicted,
+        _whole(folder / RESULTS) as out,
+        _whole(folder / RUN) as run,
+        _whole(folder / QRELS) as qrels,
+        _whole(folder / PREDICTIONS) as predicted,
     ):
-        separator = "[\n"
+        separator = b"[\n"
         for number, text in enumerate(rows):
             bad = bool(table.failed) and table.failed[number] == every
             scores = {name: failed if bad else column[number] for name, column in table.values.items()}
-            row = QUESTION.validate_json(text.row, strict=True)
-            told: dict[str, Any] = {"scores": scores}
-            if row.repeats:
-                times = ({name: column[number] for name, column in one.items()} for one in table.repeats)
-                pairs = zip(row.repeats, times, strict=True)
-                told["repeats"] = [one.model_copy(update={"scores": own}) for one, own in pairs]
-            out.write(QUESTION.dump_json(row.model_copy(update=told), exclude_unset=True) + b"\n")
-            add_lines(text.trec)
+            told = {**json.loads(text), "scores": scores}
+            for file, lines in zip((run, qrels), told.pop("trec"), strict=True):
+                file.write(lines.encode("utf-8", "replace"))
+            for one, columns in zip(told.get("repeats", ()), table.repeats, strict=False):
+                one["scores"] = {name: column[number] for name, column in columns.items()}
+            row = QUESTION.validate_json(json.dumps(told), strict=True)
+            out.write(QUESTION.dump_json(row, exclude_unset=True) + b"\n")
             if not row.reply.error:
                 passages = [passage.text or "" for passage in row.reply.passages[:_QUOTED]]
                 entry = {"query": row.question, "retrieved_passages": passages}
-                predicted.write(separator + json.dumps(entry, ensure_ascii=False))
-                separator = ",\n"
-        predicted.write("[]\n" if separator == "[\n" else "\n]\n")
+                predicted.write(separator + json.dumps(entry, ensure_ascii=False).encode())
+                separator = b",\n"
+        predicted.write(b"[]\n" if separator == b"[\n" else b"\n]\n")
 
 
-def _gold(case: Case, index: int, located: Mapping[tuple[int | str, int], GoldMatch]) -> dict[str, Any]:
-    gold = case.gold[index]
-    match = located.get((case.id, index), GoldMatch(None))
-    return {
-        "filename": gold.filename, "text": gold.text, "places": gold.places, "pages": list(match.pages),
-        "how": match.how,
-    }  # fmt: skip
+@contextmanager
+def _whole(path: Path) -> Iterator[IO[bytes]]:
+    """Yield a file that appears whole when the block ends."""
+    with whole(path) as partial, partial.open("wb") as file:
+        yield file
 
 
 def _reply(case: Case) -> dict[str, Any]:
@@ -193,15 +183,21 @@ def with_drm_means(means: Means, pooled: Mapping[str, float | None], table: Tabl
     }
 
 
+def kinds_of(labels: Sequence[Mapping[str, Any]], *, most: int = 60) -> list[str]:
+    """Return the labels that sort questions into kinds; one with more values says what a question is."""
+    values: dict[str, set[str]] = defaultdict(set)
+    for row in labels:
+        for name, value in row.items():
+            values[name] |= set() if value is None else {str(value)}
+    return [name for name, seen in values.items() if 1 < len(seen) <= min(most, max(2, len(labels) // 2))]
+
+
 def breakdown(table: Table) -> dict[str, dict[str, Any]]:
     """Return the means for each value of every label that sorts questions into kinds."""
-    names = dict.fromkeys(name for labels in table.labels for name in labels)
-    kinds: dict[str, dict[str, Any]] = {}
-    for name in names:
-        values = {str(labels[name]) for labels in table.labels if labels.get(name) is not None}
-        if name == table.groups or 1 < len(values) <= min(_MOST_VALUES, len(table.ids) // 2):
-            kinds[name] = {value: summary_json(means) for value, means in summarise_by(table, name).items()}
-    return kinds
+    grouped = [table.groups] if table.groups and any(table.groups in labels for labels in table.labels) else []
+    names = dict.fromkeys([*kinds_of(table.labels), *grouped])
+    by_label = {name: summarise_by(table, name) for name in names}
+    return {name: {value: summary_json(m) for value, m in means.items()} for name, means in by_label.items()}
 
 
 # ---------------------------------------------------------------- tables

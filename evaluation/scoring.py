@@ -11,7 +11,6 @@ import tempfile
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -25,7 +24,6 @@ from exhibit.evaluation.cases import LABELS, Case, Chosen, Passage, Reply, choic
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.metrics import Options, measure, needing
 from exhibit.evaluation.metrics.drm import Mismatch, pooled, totals
-from exhibit.evaluation.ranking import Lines
 from exhibit.evaluation.statistics import Column, Table, summarise
 from exhibit.evaluation.targets import Target
 from exhibit.evaluation.verdicts import Evidence, confidence_of, describe, weighted_means
@@ -111,10 +109,10 @@ def ask(place: Path, dataset: Dataset, target: Target, number: int = 0) -> Round
         places[kept.id], failed[kept.id] = kept.at, kept.failed
     failed |= dict.fromkeys(dataset.refused, True)
     left = [case for case in left_to_ask(dataset, failed) if case.id not in dataset.refused]
-    with journal.appending() as add:
-        asked = track(target.ask(dataset, left), total=len(left), label=f"{dataset.name}: ask", unit="question")
-        for position, reply in asked:
-            places[left[position].id] = add(left[position], reply)
+    place.mkdir(parents=True, exist_ok=True)
+    asked = track(target.ask(dataset, left), total=len(left), label=f"{dataset.name}: ask", unit="question")
+    for position, reply in asked:
+        places[left[position].id] = journal.add(left[position], reply)
     return Round(dataset, journal, places, exact=target.exact)
 
 
@@ -134,13 +132,12 @@ class Round:
 
     def __iter__(self) -> Iterator[Case]:
         """Yield the cases with their replies, in order; one at a time is read."""
-        with self._journal.reading() as read:
-            for case, at in zip(self._dataset.cases, self._places, strict=True):
-                if at == _NOWHERE:
-                    yield replace(case, reply=Reply(error=self._dataset.refused[case.id]))
-                else:
-                    reply = read(at)
-                    yield replace(case, reply=reply if self._exact else self._placed(case, reply))
+        for case, at in zip(self._dataset.cases, self._places, strict=True):
+            if at == _NOWHERE:
+                yield replace(case, reply=Reply(error=self._dataset.refused[case.id]))
+            else:
+                reply = self._journal.read(at)
+                yield replace(case, reply=reply if self._exact else self._placed(case, reply))
 
     def _placed(self, case: Case, reply: Reply) -> Reply:
         """Return a reply whose passages have their place, as far as it can be told from their words."""
@@ -194,17 +191,12 @@ class Journal:
             raise BundleError(f"{self._path}: damaged: {error}; start a new run") from error
         return row
 
-    @contextmanager
-    def reading(self) -> Iterator[Callable[[int], Reply]]:
-        """Yield what returns the reply whose line begins at a place."""
+    def read(self, at: int) -> Reply:
+        """Return the reply whose line begins at a place."""
         with self._path.open("rb") as file:
-
-            def read(at: int) -> Reply:
-                file.seek(at)
-                reply = REPLY.validate_python(self._row(file.readline())["reply"])
-                return replace(reply, passages=tuple(map(self._with_text, reply.passages)))
-
-            yield read
+            file.seek(at)
+            reply = REPLY.validate_python(self._row(file.readline())["reply"])
+        return replace(reply, passages=tuple(map(self._with_text, reply.passages)))
 
     def _with_text(self, passage: Passage) -> Passage:
         if self._texts or passage.span is None or passage.text:
@@ -214,24 +206,17 @@ class Journal:
             raise BundleError(f"{self._path}: {passage.filename} is no longer in the corpus; start a new run")
         return replace(passage, text=whole[passage.span.start : passage.span.end])
 
-    @contextmanager
-    def appending(self) -> Iterator[Callable[[Case, Reply], int]]:
-        """Yield what adds a reply and returns where its line begins; it is on disk before the next is asked for."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+    def add(self, case: Case, reply: Reply) -> int:
+        """Add a reply, which is on disk before the next is asked for, and return where its line begins."""
+        if not self._texts:
+            reply = replace(reply, passages=tuple(replace(p, text="") if p.span else p for p in reply.passages))
+        told = {"error": reply.error, **REPLY.dump_python(reply, exclude_defaults=True)}
+        # ASCII: a lone surrogate from a damaged PDF cannot be written in UTF-8
+        row = json.dumps({"id": case.id, "question": case.question, "reply": told})
         with self._path.open("ab") as file:
-
-            def add(case: Case, reply: Reply) -> int:
-                at = file.tell()
-                if not self._texts:
-                    reply = replace(reply, passages=tuple(replace(p, text="") if p.span else p for p in reply.passages))
-                told = {"error": reply.error, **REPLY.dump_python(reply, exclude_defaults=True)}
-                # ASCII: a lone surrogate from a damaged PDF cannot be written in UTF-8
-                row = json.dumps({"id": case.id, "question": case.question, "reply": told})
-                file.write(row.encode("ascii") + b"\n")
-                file.flush()
-                return at
-
-            yield add
+            at = file.tell()
+            file.write(row.encode("ascii") + b"\n")
+        return at
 
 
 BATCH = 64
@@ -296,8 +281,7 @@ class Measured:
         for name, count in totals(first, scoring.options).items():
             self._wrong[name] += count.wrong
             self._counted[name] += count.passages
-        rows = (records.row_text(asked, self._dataset.matches, tag=scoring.tag) for asked in zip(*times, strict=True))
-        self._rows.writelines(json.dumps(row).encode("ascii") + b"\n" for row in rows)
+        self._rows.writelines(records.row_text(asked, tag=scoring.tag) for asked in zip(*times, strict=True))
 
     @property
     def name(self) -> str:
@@ -339,8 +323,7 @@ class Measured:
         """Write the dataset's files, now that it is known which metrics apply to the run."""
         with self._rows as file:
             file.seek(0)
-            rows = (records.RowText(row, Lines(*trec)) for row, trec in map(json.loads, file))
-            records.write_rows(self._place, rows, table, failed=failed)
+            records.write_rows(self._place, file, table, failed=failed)
         records.write_json(self._place / BREAKDOWN, records.breakdown(table))
         counts = {name: Mismatch(self._wrong[name], total) for name, total in self._counted.items()}
         means = records.with_drm_means(summarise(table), pooled(counts), table)

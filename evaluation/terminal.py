@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from exhibit.evaluation import statistics
 from exhibit.evaluation.metrics import about, named, shortened
-from exhibit.evaluation.records import read_tables
+from exhibit.evaluation.records import kinds_of, read_tables
 from exhibit.evaluation.statistics import mean
 from exhibit.schemas.bundle import read_text
 from exhibit.schemas.errors import ToolkitError
@@ -279,7 +279,7 @@ def analysis_lines(folder: Path, *, metrics: Sequence[str] = ()) -> list[str]:
     lines = [f"{folder.name}: {asked} questions of {_count(len(tables), 'dataset')}, {failed} failed"]
     lines += ["", "WHAT WAS ASKED", *distribution_lines([labels for table in tables for labels in table.labels])]
     lines += ["", "IN ALL", *table_of(columns, names).splitlines()]
-    for label in kinds_of([labels for table in tables for labels in table.labels]):
+    for label in question_kinds([labels for table in tables for labels in table.labels]):
         lines += ["", f"BY {label.upper()}", *comparison_lines(tables, label, metrics=metrics)]
     lines += ["", "WHAT BECAME OF THE QUESTIONS", *_verdicts(run)]
     lines += _flagged(tables)
@@ -289,7 +289,7 @@ def analysis_lines(folder: Path, *, metrics: Sequence[str] = ()) -> list[str]:
 def distribution_lines(labels: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return how many questions there are of each kind, label by label."""
     lines = [f"questions: {len(labels)}"]
-    for label in kinds_of(labels):
+    for label in question_kinds(labels):
         counts = Counter(_value(row, label) for row in labels)
         lines.append(f"{label}:")
         width = max(map(len, counts))
@@ -323,16 +323,9 @@ def comparison_lines(tables: Sequence[statistics.Table], label: str, *, metrics:
 _WITHOUT = "none"
 
 
-def kinds_of(labels: Sequence[Mapping[str, Any]]) -> list[str]:
+def question_kinds(labels: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the labels that sort questions into kinds, the source type first."""
-    values: dict[str, set[str]] = {}
-    for row in labels:
-        for name, value in row.items():
-            if value is not None:
-                values.setdefault(name, set()).add(str(value))
-    most = min(_MOST_KINDS, max(2, len(labels) // 2))
-    kinds = [name for name, seen in values.items() if 1 < len(seen) <= most]
-    return sorted(kinds, key=lambda name: name != SOURCE_TYPE)
+    return sorted(kinds_of(labels, most=_MOST_KINDS), key=lambda name: name != SOURCE_TYPE)
 
 
 def flag_lines(tables: Sequence[statistics.Table], below: float) -> list[str]:

@@ -307,14 +307,17 @@ def _invented(case: Case) -> list[str]:
     the expected answer was made up.
     """
     told = figures("\n".join(claim.text for claim in claims_of(case.reply.answer or "")))
-    large = {number for number in told.loose if not _counts(number)}
-    if (not large and not told.dates) or not any(passage.text.strip() for passage in case.reply.passages):
+    numbers, dates = {number for number in told.loose if not _counts(number)}, told.dates
+    if not any(passage.text.strip() for passage in case.reply.passages):
         return []
-    read = (part for passage in case.reply.passages for part in (passage.text, passage.filename or ""))
-    said = figures("\n\n".join([case.question, case.truth, *read]))
-    numbers = sorted(large - said.numbers)
-    dates = missing_figures(Figures(frozenset(), frozenset(), told.dates), said)
-    return [*numbers, *(["a date"] if dates else [])]
+    read = (f"{passage.text}\n\n{passage.filename or ''}" for passage in case.reply.passages)
+    for part in (case.question, case.truth, *read):
+        if not numbers and not dates:  # most stand in the first passage, and the others need not be read
+            break
+        said = figures(part)
+        numbers -= said.numbers
+        dates = tuple(one for one in dates if missing_figures(Figures(frozenset(), frozenset(), (one,)), said))
+    return [*sorted(numbers), *(["a date"] if dates else [])]
 
 
 def _counts(number: str) -> bool:

@@ -137,23 +137,13 @@ def _reorder_marks(folded: npt.NDArray[np.uint32], offsets: Ints) -> bool:
     if not len(marks):
         return False
     classes = np.zeros(len(folded), dtype=np.int16)
-    for position in marks:
-        classes[position] = unicodedata.combining(chr(folded[position]))
-    wrong = np.flatnonzero((classes[1:] > 0) & (classes[:-1] > classes[1:]))
-    done = -1
-    for position in wrong:
-        if position <= done:
-            continue
-        start = int(position)
-        while start > 0 and classes[start - 1] > 0:
-            start -= 1
-        end = int(position)
-        while end < len(classes) and classes[end] > 0:
-            end += 1
-        order = start + np.argsort(classes[start:end], kind="stable")
-        folded[start:end], offsets[start:end] = folded[order], offsets[order]
-        done = end
-    return bool(len(wrong))
+    classes[marks] = [unicodedata.combining(chr(point)) for point in folded[marks]]
+    if not ((classes[1:] > 0) & (classes[:-1] > classes[1:])).any():
+        return False
+    # what is no mark begins a group, and is the first of it
+    order = np.lexsort((classes, np.cumsum(classes == 0)))
+    folded[:], offsets[:] = folded[order], offsets[order]
+    return True
 
 
 def fold(text: str, *, loose: bool = False) -> str:

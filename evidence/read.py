@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from exhibit.engine.limits import PLAIN, reading
 from exhibit.evidence import readers
@@ -44,18 +45,19 @@ def _read_safely(path: Path) -> Document:
 
 def printable(path: Path) -> Printable | None:
     """Return the page that a file is printed from; None where its reader makes none (a PDF, a plain text)."""
-    reader = _reader(path)
-    page = getattr(reader, "page", None)
-    with _limited(reader, path):
-        return page(path) if page else None
+    page: Printable | None = _by_reader(path, "page")
+    return page
 
 
 def attachments(path: Path) -> list[Attachment]:
     """Return the files inside a file: a mail's attachments."""
+    return _by_reader(path, "attachments") or []
+
+
+def _by_reader(path: Path, name: str) -> Any:
     reader = _reader(path)
-    inside = getattr(reader, "attachments", None)
     with _limited(reader, path):
-        return inside(path) if inside else []
+        return getattr(reader, name)(path) if hasattr(reader, name) else None
 
 
 def has_attachments(path: Location) -> bool:

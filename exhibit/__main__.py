@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import difflib
-import json
 import logging
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
 
-from exhibit.commands import PROGRAM, VERBS, help_text, spellings
+from exhibit.commands import PROGRAM, VERBS, help_text, kept_help, spellings
 from exhibit.schemas import __version__
 from exhibit.schemas.command import USAGE, Manner, called, guarded, print_usage_error
-from exhibit.schemas.plugins import brought_names
 
 _OURS = ("--quiet", "--verbose")
 
@@ -37,7 +34,7 @@ def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
     if "--verbose" in own:
         logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(name)s: %(message)s")
     chosen = VERBS[verb]
-    if rest[-1:] in (["--help"], ["-h"]) and (text := _kept_help([verb, *rest[:-1]])):
+    if rest[-1:] in (["--help"], ["-h"]) and (text := kept_help([verb, *rest[:-1]])):
         sys.stdout.write(text.replace(f"{PROGRAM} {verb}", chosen.usual) if alone else text)
         return 0
     with called(Manner({} if alone else spellings(), quiet="--quiet" in own, verbose="--verbose" in own)):
@@ -49,17 +46,6 @@ def _without_ours(given: list[str]) -> tuple[list[str], set[str]]:
     """Return the words without the flags that every verb has, wherever they stand before a `--`, and those flags."""
     end = given.index("--") if "--" in given else len(given)
     return [word for word in given[:end] if word not in _OURS] + given[end:], set(given[:end]) & set(_OURS)
-
-
-def _kept_help(words: Sequence[str]) -> str:
-    """Return the help that is kept for a verb, with what other distributions bring; nothing where none is kept."""
-    try:
-        kept = json.loads((Path(__file__).parent / "help.json").read_text(encoding="utf-8"))
-    except OSError:
-        return ""
-    text: str = kept.get(" ".join(words), "")
-    brought = [f"  {kind}: {', '.join(names)}" for kind, names in brought_names().items()] if text else []
-    return text + ("\n".join(["\nfrom other distributions:", *brought, ""]) if brought else "")
 
 
 def _unknown(verb: str) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib import import_module
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from PIL import Image
 
 from exhibit.evidence.show import draw_row
+from exhibit.hub._tables import gold_records
 from exhibit.hub.pull import fetch, is_repository, parse_address
 from exhibit.schemas.command import print_note
 from exhibit.schemas.errors import ToolkitError
@@ -153,20 +153,14 @@ def _question(record: dict[str, Any]) -> dict[str, Any]:
 
 def _gold_records(bundle: Contents) -> tuple[list[str], Records]:
     """Return the columns and rows of the gold; a label with values of several types is text throughout."""
-    kinds: dict[str, set[type]] = defaultdict(set)
-    for line in bundle.gold:
-        for name, value in line.labels.items():
-            kinds[name] |= set() if value is None else {type(value)}
+    names = list(dict.fromkeys(name for line in bundle.gold for name in line.labels))
     records = []
-    for line in bundle.gold:
-        record = {name: value for name, value in line.model_dump().items() if name in _GOLD}
-        record["spans"] = [list(span) for span in line.spans]
-        record["alternatives"] = [[list(span) for span in place] for place in line.alternatives]
-        for name in kinds:
-            value = line.labels.get(name)
-            record[f"label_{name}"] = str(value) if value is not None and len(kinds[name]) > 1 else value
-        records.append(record)
-    return [*_GOLD, *(f"label_{name}" for name in kinds)], records
+    for line in gold_records(bundle.gold):
+        spans, places = [list(span) for span in line["spans"]], line["alternatives"]
+        told = {**line, "spans": spans, "alternatives": [[list(span) for span in place] for place in places]}
+        labels = {f"label_{name}": line["labels"].get(name) for name in names}
+        records.append({name: told[name] for name in _GOLD} | labels)
+    return [*_GOLD, *(f"label_{name}" for name in names)], records
 
 
 def _document_records(bundle: Contents) -> Records:

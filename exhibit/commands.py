@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from exhibit.schemas.parsing import read_beside
-from exhibit.schemas.plugins import plugin_names
+from exhibit.schemas.plugins import brought_names, plugin_names
 
 PROGRAM = "exhibit"
 
@@ -62,3 +64,14 @@ def help_text() -> str:
 def _listed(title: str, told: dict[str, str]) -> list[str]:
     width = max(map(len, told))
     return [f"{title}:", *(f"  {name:<{width}}  {text}" for name, text in told.items()), ""]
+
+
+def kept_help(words: Sequence[str]) -> str:
+    """Return the help that is kept for a verb, with what other distributions bring; nothing where none is kept."""
+    try:
+        kept = json.loads((Path(__file__).parent / "help.json").read_text(encoding="utf-8"))
+    except OSError:
+        return ""
+    text: str = kept.get(" ".join(words), "")
+    brought = [f"  {kind}: {', '.join(names)}" for kind, names in brought_names().items()] if text else []
+    return text + ("\n".join(["\nfrom other distributions:", *brought, ""]) if brought else "")

@@ -10,15 +10,13 @@ follows --set is asked for in the same way: exhibit completion settings
 
 from __future__ import annotations
 
-import contextlib
-import io
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 
-from exhibit.commands import FLAGS, PROGRAM, VERBS
+from exhibit.commands import FLAGS, PROGRAM, VERBS, kept_help
 from exhibit.schemas.command import documented, guarded
 from exhibit.schemas.plugins import plugin_names
 
@@ -67,12 +65,8 @@ def flags_of(words: Sequence[str]) -> list[str]:
     named = [word for word in words if word and not word.startswith("-")]
     if not named or named[0] not in VERBS:
         return list(FLAGS)
-    verb = VERBS[named[0]]
-    of = named[1:2] if named[0] == "convert" else []
-    told = io.StringIO()
-    with contextlib.redirect_stdout(told), contextlib.suppress(SystemExit):
-        getattr(import_module(verb.module), verb.attribute)([*verb.words, *of, "--help"])
-    listed = (match[1] for match in map(_LISTED.match, told.getvalue().splitlines()) if match)
+    help_lines = kept_help(named[:2] if named[0] == "convert" else named[:1]).splitlines()
+    listed = (match[1] for match in map(_LISTED.match, help_lines) if match)
     return sorted({flag for entry in listed for flag in _FLAG.findall(entry)} | set(FLAGS) - {"--version"})
 
 

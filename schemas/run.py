@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, FiniteFloat, TypeAdapter
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, TypeAdapter
 from pydantic.dataclasses import dataclass
 
 from exhibit.schemas.models import Natural, Positive
@@ -244,6 +244,8 @@ class Ingestion(_Part):
     seconds: FiniteFloat | None = None
     pages_per_second: FiniteFloat | None = None
     set_aside: list[str] = []
+    notes: Annotated[list[str], Field(exclude=True)] = []
+    """What is worth saying of the system now that it has the documents."""
 
 
 class Confidence(_Part):

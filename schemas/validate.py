@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import runpy
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from exhibit.schemas.bundle import CARD, CORPUS, GOLD, INFO, ORIGIN, TRAIN, read_lines, read_text
-from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import BundleInfo, Context, FileEntry, Gold, Row
 
 _ROWS = TypeAdapter(list[Row])
+Result = TypeVar("Result")
 
 
 class Problem(NamedTuple):
@@ -41,7 +43,7 @@ def validate(root: Path, *, elsewhere: Mapping[str, FileEntry] | None = None) ->
     gold = _check_gold(root, problems)
     if rows is not None and gold is not None:
         problems += _agreement(rows, gold)
-    info = _check_info(root, problems)
+    info = _read(root / INFO, lambda: BundleInfo.model_validate_json(read_text(root / INFO)), problems)
     if info is not None:
         problems += _checksums(root, elsewhere, info)
         if rows is not None:
@@ -71,17 +73,22 @@ def _check_corpus(root: Path, elsewhere: Mapping[str, FileEntry], problems: list
     return set(first)
 
 
-def _check_train(root: Path, names: set[str], problems: list[Problem]) -> list[Row] | None:
+def _read(path: Path, parse: Callable[[], Result], problems: list[Problem], row: str = "") -> Result | None:
+    """Return what a file, or a row of one, holds; None where it is broken, after every fault is listed."""
     try:
-        rows = _ROWS.validate_json(read_text(root / TRAIN))
+        return parse()
     except BundleError as error:
-        problems.append(Problem(TRAIN, "", "", _unprefixed(error, root / TRAIN)))
-        return None
+        problems.append(Problem(path.name, "", "", str(error).removeprefix(f"{path}: ")))
     except ValidationError as error:
-        problems += _from_pydantic(TRAIN, error)
-        return None
+        problems += _from_pydantic(path.name, error, row)
+    return None
+
+
+def _check_train(root: Path, names: set[str], problems: list[Problem]) -> list[Row] | None:
+    path = root / TRAIN
+    rows = _read(path, lambda: _ROWS.validate_json(read_text(path)), problems)
     seen: dict[int, int] = {}
-    for index, row in enumerate(rows):
+    for index, row in enumerate(rows or ()):
         if row.id in seen:
             message = f"{row.id} is also the id of row {seen[row.id]}"
             problems.append(Problem(TRAIN, f"row {index}", "id", message))
@@ -95,20 +102,16 @@ def _check_train(root: Path, names: set[str], problems: list[Problem]) -> list[R
 
 
 def _check_gold(root: Path, problems: list[Problem]) -> list[Gold] | None:
-    try:
-        lines = read_lines(root / GOLD)
-    except BundleError as error:
-        problems.append(Problem(GOLD, "", "", _unprefixed(error, root / GOLD)))
+    path = root / GOLD
+    lines = _read(path, lambda: read_lines(path), problems)
+    if lines is None:
         return None
-    gold = []
-    bad = False
-    for number, line in enumerate(lines, 1):
-        try:
-            gold.append(Gold.model_validate_json(line))
-        except ValidationError as error:
-            problems += _from_pydantic(GOLD, error, row=f"line {number}")
-            bad = True
-    return None if bad else gold
+    gold = [
+        _read(path, partial(Gold.model_validate_json, line), problems, f"line {number}")
+        for number, line in enumerate(lines, 1)
+    ]
+    sound = [line for line in gold if line is not None]
+    return sound if len(sound) == len(gold) else None
 
 
 def _agreement(rows: list[Row], gold: list[Gold]) -> Iterator[Problem]:
@@ -133,16 +136,6 @@ def _agreement(rows: list[Row], gold: list[Gold]) -> Iterator[Problem]:
             yield Problem(GOLD, f"line {number}", "spans", "located, though the row has no context")
     if len(expected) != len(gold):
         yield Problem(GOLD, "", "", f"{len(gold)} lines; train.json needs {len(expected)}")
-
-
-def _check_info(root: Path, problems: list[Problem]) -> BundleInfo | None:
-    try:
-        return BundleInfo.model_validate_json(read_text(root / INFO))
-    except BundleError as error:
-        problems.append(Problem(INFO, "", "", _unprefixed(error, root / INFO)))
-    except ValidationError as error:
-        problems += _from_pydantic(INFO, error)
-    return None
 
 
 def _checksums(root: Path, elsewhere: Mapping[str, FileEntry], info: BundleInfo) -> Iterator[Problem]:
@@ -185,10 +178,6 @@ def _from_pydantic(file: str, error: ValidationError, row: str = "") -> Iterator
             where = f"row {location.pop(0)}"
         message = item["msg"].removeprefix("Value error, ")
         yield Problem(file, where, ".".join(map(str, location)), message)
-
-
-def _unprefixed(error: ToolkitError, path: Path) -> str:
-    return str(error).removeprefix(f"{path}: ")
 
 
 def sha256_of(path: Path) -> str:

@@ -302,27 +302,25 @@ class _Layer:
 
     def feed(self, block: bytes) -> bytes:
         pieces = []
-        try:
-            piece = self._stream.decompress(block, _BLOCK)
-        except zlib.error as error:
-            if self._begun or not self._raw:
-                raise BodyError(f"the reply is packed, and damaged ({error})") from error
-            self._stream = zlib.decompressobj(-15)  # some servers call this deflate, without its head
-            piece = self._decompress(block)
-        self._begun = self._begun or bool(block)
-        while piece or self._stream.unconsumed_tail:
-            self._size += len(piece)
+        while block:
+            pieces.append(self._decompress(block))
+            self._size += len(pieces[-1])
             if self._size > self._most:
                 raise TooLargeError(self._most)
-            pieces.append(piece)
-            piece = self._decompress(self._stream.unconsumed_tail) if self._stream.unconsumed_tail else b""
+            block = self._stream.unconsumed_tail
         return b"".join(pieces)
 
     def _decompress(self, data: bytes) -> bytes:
         try:
-            return self._stream.decompress(data, _BLOCK)
+            piece = self._stream.decompress(data, _BLOCK)
         except zlib.error as error:
-            raise BodyError(f"the reply is packed, and damaged ({error})") from error
+            if not self._raw:
+                raise BodyError(f"the reply is packed, and damaged ({error})") from error
+            # some servers call this deflate, without its head
+            self._stream, self._raw = zlib.decompressobj(-15), False
+            return self._decompress(data)
+        self._raw, self._begun = False, True
+        return piece
 
 
 # ---------------------------------------------------------------- streams: server-sent events, or a line of JSON each

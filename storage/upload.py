@@ -10,11 +10,11 @@ import hashlib
 import json
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from exhibit.schemas.bundle import INFO, PARTIAL
 from exhibit.schemas.errors import BundleError
@@ -35,11 +35,8 @@ class Sent(NamedTuple):
     mark: str
 
 
-class Progress(Protocol):
-    """Shows how far a loop is, as `engine.track` does."""
-
-    def __call__(self, items: Iterable[Any], *, total: int | None, label: str, unit: str) -> Iterator[Any]:
-        """Yield the items."""
+Progress = Callable[..., Iterator[Any]]
+"""Shows how far a loop is, as `engine.track` does."""
 
 
 def send(path: Path, to: Remote, known: Sent | None = None) -> Sent:
@@ -128,7 +125,7 @@ def _check_there(out: Remote, there: dict[str, Listed], *, force: bool) -> None:
 
 
 @contextmanager
-def opened_out(out: Location, *, force: bool, progress: Progress | None = None) -> Iterator[Out]:
+def opened_out(out: Location, *, force: bool, progress: Progress = lambda items, **_: items) -> Iterator[Out]:
     """Yield where to write a bundle; when the block ends without error it is at `out`, whole."""
     if isinstance(out, Path):
         with placed(out, force=force) as folder:
@@ -145,14 +142,10 @@ def opened_out(out: Location, *, force: bool, progress: Progress | None = None) 
             target = Out(folder, out)
             token = _begin(target, out, force=force)
             yield target
-            _finish(target, out, token, progress or _unseen)
+            _finish(target, out, token, progress)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         shutil.rmtree(work, ignore_errors=True)
-
-
-def _unseen(items: Iterable[Any], *, total: int | None, label: str, unit: str) -> Iterator[Any]:  # noqa: ARG001
-    yield from items
 
 
 def _begin(out: Out, remote: Remote, *, force: bool) -> bytes:

@@ -159,27 +159,22 @@ def _gold(options: Any) -> int:
     for warning in warnings:
         print_note(warning)
     lines = [line for dataset in datasets for line in gold_lines(dataset, listed=options.list)]
-    hows = {one.name: Counter(match.how or "no words" for match in one.matches.values()) for one in datasets}
+    hows = {one.name: Counter(gold.how or "no words" for case in one.cases for gold in case.gold) for one in datasets}
     print_results(hows, "\n".join(lines), as_json=options.json)
     return 0
 
 
 def gold_lines(dataset: Dataset, *, listed: int) -> list[str]:
     """Return what share of a dataset's gold is located, by method, and the passages that are not."""
-    worded = [
-        (case, gold, dataset.matches[case.id, index].how)
-        for case in dataset.cases
-        for index, gold in enumerate(case.gold)
-        if gold.text and gold.text.strip()
-    ]
-    counts = Counter(how for _, _, how in worded)
+    worded = [(case, gold) for case in dataset.cases for gold in case.gold if gold.text and gold.text.strip()]
+    counts = Counter(gold.how for _, gold in worded)
     located = len(worded) - counts["absent"]
     share = f" ({100 * located / len(worded):.2f}%)" if worded else ""
     lines = [f"{dataset.name}: {located} of {len(worded)} gold passages located{share}"]
     lines += [f"  {how:<7} {counts[how]}" for how in HOWS if counts[how]]
     names = sum(len(case.gold) for case in dataset.cases) - len(worded)
     lines += [f"  {names} name a file and quote no words"] if names else []
-    absent = [(case, gold) for case, gold, how in worded if how == "absent"]
+    absent = [(case, gold) for case, gold in worded if gold.how == "absent"]
     for case, gold in absent[:listed]:
         words = " ".join((gold.text or "").split())
         lines.append(f"  not located: {case.id}, {gold.filename}: {words if len(words) <= 100 else words[:99] + '…'}")

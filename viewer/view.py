@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from pathlib import Path
@@ -54,7 +53,8 @@ class View:
         matching = Matching(runs)
         roots = dataset_roots(runs, say=notes.append) if self.datasets is None else self.datasets
         path.unlink(missing_ok=True)  # pieces of this page and a page of the last would not fit each other
-        with _pieces(path.with_name(f"{path.stem}_files"), single_file=self.single_file) as (pieces, finish):
+        out = path.with_name(f"{path.stem}_files")
+        with scratch_folder() if self.single_file else placed(out, force=True, kind=PIECES) as pieces:
             wanted = Wanted()
             meta = self._bind(matching, pieces, wanted)
 
@@ -65,12 +65,15 @@ class View:
                 images, most = pieces / IMAGES, self.pages
                 drawn = draw(wanted, roots, images, put, most=most, jobs=self.jobs, limits=self.limits)
             notes += [*drawn.faults, *_not_drawn(drawn)]
-            blocks = finish(meta, drawn)
+            meta |= {"documents": drawn.documents, "folder": None if self.single_file else out.name}
+            blocks = _single(meta, pieces) if self.single_file else _beside(meta, pieces)
             text = body(matching, meta, notes)
             frame = page(
                 title, text, scripts=_SCRIPTS, data=blocks, pieces=not self.single_file, language=self.language
             )
             write_whole(path, frame)
+        if self.single_file and PIECES.is_one(out):
+            shutil.rmtree(out)
         for note in notes:
             (self.say or (lambda _: None))(note)
         return path
@@ -95,35 +98,17 @@ class View:
         return writer.close() | told | {"language": self.language, "words": words(self.language)}
 
 
-@contextmanager
-def _pieces(out: Path, *, single_file: bool) -> Iterator[tuple[Path, Callable[[Record, Drawn], dict[str, str]]]]:
-    """Yield where pieces go, and a function that returns the blocks the page itself must hold once they are there."""
+def _single(meta: Record, pieces: Path) -> dict[str, str]:
+    """Return the blocks of a page that holds its pieces itself, as many as fit."""
+    inlined = Inlined(pieces, budget=SINGLE_BUDGET)
+    meta |= {"whole": min(meta["total"], inlined.cases * meta["cases"]), "pictures_left_out": inlined.pages_left_out}
+    return {"meta": as_json(meta), **inlined.blocks}
 
-    def told(meta: Record, drawn: Drawn, inlined: Inlined | None) -> dict[str, str]:
-        meta |= {"documents": drawn.documents, "folder": None if inlined else out.name}
-        kept = min(meta["total"], inlined.cases * meta["cases"]) if inlined else meta["total"]
-        meta |= {"whole": kept, "pictures_left_out": inlined.pages_left_out if inlined else 0}
-        return {"meta": as_json(meta)}
 
-    if single_file:
-        with scratch_folder() as folder:
-
-            def finish(meta: Record, drawn: Drawn) -> dict[str, str]:
-                inlined = Inlined(folder, budget=SINGLE_BUDGET)
-                return told(meta, drawn, inlined) | inlined.blocks
-
-            yield folder, finish
-        if PIECES.is_one(out):
-            shutil.rmtree(out)
-        return
-    with placed(out, force=True, kind=PIECES) as folder:
-
-        def finish(meta: Record, drawn: Drawn) -> dict[str, str]:
-            # the first lines are in the page: it is drawn before anything else is loaded
-            first = (folder / "i0.js").read_text(encoding="ascii").split('"')[-2]
-            return told(meta, drawn, None) | {"piece-i0": first}
-
-        yield folder, finish
+def _beside(meta: Record, pieces: Path) -> dict[str, str]:
+    """Return the blocks of a page that loads its pieces; the first lines are in it, and drawn before anything loads."""
+    meta |= {"whole": meta["total"], "pictures_left_out": 0}
+    return {"meta": as_json(meta), "piece-i0": (pieces / "i0.js").read_text(encoding="ascii").split('"')[-2]}
 
 
 def _not_drawn(drawn: Drawn) -> list[str]:

@@ -12,6 +12,7 @@ from exhibit.converters._benchmark import Item
 from exhibit.converters._text_pdf import Block, Style
 from exhibit.converters._text_pdf import printable as drawable
 from exhibit.engine.limits import reading
+from exhibit.evidence.files import decode_page
 from exhibit.evidence.markup import pieces
 from exhibit.law.names import file_key
 from exhibit.schemas.errors import DocumentError, printable
@@ -97,10 +98,7 @@ def read_page(path: Path) -> Page:
     """Return an HTML file cut into paragraphs and headings."""
     data = path.read_bytes()
     with reading(str(path), len(data)):
-        try:
-            markup = data.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            markup = data.decode("cp1252", "replace")  # what browsers take a page for that does not say
+        markup = decode_page(data)
         return Page(*_title_and_blocks(markup), markup)
 
 

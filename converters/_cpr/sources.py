@@ -24,16 +24,14 @@ from exhibit.converters._cpr.parsing import (
     string,
 )
 from exhibit.converters._text_pdf import Block
-from exhibit.converters._titles import unique_titles
+from exhibit.converters._titles import own_title, unique_titles
 from exhibit.converters._web.fetch import Policy, fetch_all, fetch_folder, report
 from exhibit.engine import guarded
-from exhibit.engine.limits import reading
 from exhibit.evidence import Document, read_document
 from exhibit.evidence.folder import Listed, list_folder, with_attachments
 from exhibit.evidence.read import has_page
-from exhibit.evidence.readers import pdf
 from exhibit.law.profile import tidy
-from exhibit.schemas.errors import DocumentError, LimitError, SourceError, printable
+from exhibit.schemas.errors import DocumentError, LimitError, SourceError
 from exhibit.storage.folders import left_out
 
 CPR, PD, GUIDE = "CPR", "PD", "Court Guide"
@@ -241,26 +239,10 @@ def _fetched(path: Path, policy: Policy, tally: Tally) -> tuple[list[Source], st
 
 
 def _pdf(path: Path) -> Source:
-    title = _pdf_title(path) or tidy(re.sub(r"[-_]+", " ", path.stem))
+    own = own_title(path)
+    title = tidy(re.sub(r"[-_]+", " ", path.stem) if own.startswith("Microsoft Word") or not tidy(own) else own)
     # its own text is what offsets count in: `text_path` says so to the conversion
     return _source(RawDocument(path.name, title, path, text_path=path), (title, path.stem, path.name), path.name)
-
-
-def _pdf_title(path: Path) -> str:
-    try:
-        title = guarded(read_title, path)
-    except DocumentError:
-        return ""  # a damaged file, or one that takes too long: the conversion reads it next, and reports it
-    return "" if title.startswith("Microsoft Word") else tidy(title)
-
-
-def read_title(path: Path) -> str:
-    """Return the title that a PDF gives itself, empty where it is damaged. Called in a worker."""
-    try:
-        with reading(str(path), path.stat().st_size, pdf.MEMORY):
-            return printable(pdf.title(path))
-    except (OSError, ValueError):  # half a surrogate pair is no title
-        return ""
 
 
 def _office(path: Path) -> Source:

@@ -22,6 +22,7 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
+from exhibit.evidence.files import decode_page
 from exhibit.evidence.read import has_page, suffix_of
 from exhibit.evidence.readers import picture
 from exhibit.schemas import __version__
@@ -187,12 +188,7 @@ class Reply:
     def text(self) -> str:
         """The body as text: by the declared charset, else UTF-8, else Windows' Latin."""
         declared = self.headers.get("content-type", "").partition("charset=")[2].partition(";")[0].strip(" \"'")
-        for charset in (declared, "utf-8-sig"):
-            try:
-                return self.data.decode(charset)
-            except (LookupError, UnicodeDecodeError):
-                continue
-        return self.data.decode("cp1252", errors="replace")
+        return decode_page(self.data, declared)
 
 
 class Host:

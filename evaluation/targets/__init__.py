@@ -25,7 +25,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, cast
@@ -43,6 +43,7 @@ from exhibit.rag.config import Config
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import faults_in
 from exhibit.schemas.plugins import load_plugin, plugin_names
+from exhibit.schemas.run import Ingestion as Ingestion
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.exchanges import Deadline, HttpError, Retries
 
@@ -78,25 +79,6 @@ class TargetOptions:
     """Parts used instead of those that the config names."""
     function: Callable[..., Any] | None = None
     """What the target `function` calls with each question."""
-
-
-@dataclass(frozen=True)
-class Ingestion:
-    """What became of a dataset's documents; None where the target does not tell."""
-
-    files: int
-    pages: int | None = None
-    pages_per_second: float | None = None
-    chunks: int | None = None
-    seconds: float | None = None
-    set_aside: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    """What is worth saying of the system now that it has the documents."""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as `ingestion.json` has it."""
-        told = {name: value for name, value in asdict(self).items() if name != "notes"}
-        return {**told, "set_aside": list(self.set_aside)}
 
 
 class Asked(NamedTuple):

@@ -227,12 +227,13 @@ class Collection:
                 bad.setdefault(name, "not among the system's documents")
             elif held[name].error or not held[name].ready:
                 bad[name] = held[name].error or "sent, and not ready in time (--target-ingest-timeout)"
-        aside = tuple(f"{name}: {bad[name]}" for name in names if name in bad)
+        aside = [f"{name}: {bad[name]}" for name in names if name in bad]
         if len(aside) == len(names):
             raise ToolkitError(f"{dataset.name}: the system has none of the {len(names)} files. The first: {aside[0]}")
         pages = count_only(dataset, self._options).pages
         speed = pages / seconds if pages and seconds and not aside else None
-        return Ingestion(len(names) - len(aside), pages, speed, seconds=seconds, set_aside=aside)
+        files = len(names) - len(aside)
+        return Ingestion(files=files, pages=pages, pages_per_second=speed, seconds=seconds, set_aside=aside)
 
 
 @contextmanager

@@ -9,7 +9,6 @@ import time
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -192,7 +191,8 @@ class Server:
         if not self._brings:
             return documents.compare(dataset)
         done = documents.bring_in(dataset, timeout=float(self.values.get("ingest_timeout") or 3600.0))
-        return replace(done, notes=tuple(Probe(self, dataset, collection, self._options).run(dataset.cases)))
+        notes = Probe(self, dataset, collection, self._options).run(dataset.cases)
+        return done.model_copy(update={"notes": notes})
 
     def forget(self, dataset: Dataset) -> None:
         """Delete what `ingest` gave the system."""

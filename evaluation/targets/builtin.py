@@ -121,8 +121,14 @@ class Builtin:
         paths = [path for _, path in sorted(dataset.files.items())]
         report = self._pipeline.index(paths, folder, force=True, sha256=self._sha256)
         speed = report.pages / report.seconds if report.seconds and report.pages else None
-        set_aside = tuple(_without_folders(reason, dataset) for reason in report.set_aside)
-        return Ingestion(len(paths), report.pages, speed, report.chunks, report.seconds, set_aside)
+        return Ingestion(
+            files=len(paths),
+            pages=report.pages,
+            pages_per_second=speed,
+            chunks=report.chunks,
+            seconds=report.seconds,
+            set_aside=[_without_folders(reason, dataset) for reason in report.set_aside],
+        )
 
     def _add(self, dataset: Dataset, folder: Path) -> Ingestion:
         """Add what an index lacks, as far as it can be used now."""
@@ -242,9 +248,9 @@ def renumber(text: str, ranks: dict[int, int]) -> str:
 def _told(folder: Path, dataset: Dataset, config: Config) -> Ingestion:
     """Return what an index that was built before tells of itself."""
     index = open_index(folder, config)
-    missing = tuple(f"{name}: not in the index" for name in sorted(dataset.files) if name not in index)
+    missing = [f"{name}: not in the index" for name in sorted(dataset.files) if name not in index]
     pages = sum(entry.pages or 0 for entry in index.documents)
-    return Ingestion(len(dataset.files), pages, chunks=len(index), set_aside=missing)
+    return Ingestion(files=len(dataset.files), pages=pages, chunks=len(index), set_aside=missing)
 
 
 def _without_folders(reason: str, dataset: Dataset) -> str:

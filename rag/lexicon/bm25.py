@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,19 +56,14 @@ class Counted(NamedTuple):
     counts: npt.NDArray[np.uint8]
 
 
-class _Digests(dict[str, int]):
-    """Words in lower case to the digest of what they are kept under, below 0 where they are not; each is made once."""
-
-    def __missing__(self, word: str) -> int:
-        if len(self) >= _REMEMBERED:
-            self.clear()
-        self[word] = number = digest(stem(word)) if is_content(word) else _EMPTY
-        return number
-
-
 _EMPTY = -1
 """Instead of the digest of a word that carries no meaning."""
-_digests = _Digests()
+
+
+@lru_cache(_REMEMBERED)
+def _digest_of(word: str) -> int:
+    """Return the digest of what a word in lower case is kept under."""
+    return digest(stem(word)) if is_content(word) else _EMPTY
 
 
 def count_terms(texts: Iterable[str], *, parts: bool = False) -> Counted:
@@ -76,7 +72,7 @@ def count_terms(texts: Iterable[str], *, parts: bool = False) -> Counted:
     written: list[int] = []
     for text in texts:
         before = len(digests)
-        digests += map(_digests.__getitem__, written_words(text))
+        digests += map(_digest_of, written_words(text))
         digests += map(digest, numbers(text))
         digests += map(digest, word_parts(text) if parts else ())
         written.append(len(digests) - before)
@@ -188,16 +184,10 @@ class Words:
         table = np.zeros((len(keys), len(asked)), np.float32)
         for column, term in enumerate(asked if len(keys) else ()):
             owners, counts = self._postings.find(term)
-            low, high = np.searchsorted(owners, [keys[0], keys[-1] + 1])
-            owners, counts = owners[low:high], counts[low:high]
-            if len(owners) > len(keys):  # the fewer are looked up in the more
+            if len(owners):
                 at = np.minimum(np.searchsorted(owners, keys), len(owners) - 1)
                 hits = owners[at] == keys
                 table[hits, column] = counts[at[hits]]
-            elif len(owners):
-                at = np.minimum(np.searchsorted(keys, owners), len(keys) - 1)
-                hits = keys[at] == owners
-                table[at[hits], column] = counts[hits]
         return table
 
     def evidence(self, asked: Sequence[str], keys: Keys) -> Counts:

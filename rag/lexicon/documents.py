@@ -321,10 +321,7 @@ class _Layout:
         """Return the rows whose file's name holds a word of four letters or more, wherever it begins."""
         if len(term) < _JOINED:
             return np.zeros(0, dtype=np.int64)
-        places, at = [], self._text.find(term)
-        while at >= 0:
-            places.append(at)
-            at = self._text.find(term, at + len(term))
+        places = [match.start() for match in re.finditer(re.escape(term), self._text)]
         rows: Keys = np.unique(np.searchsorted(self._starts, np.array(places, dtype=np.int64), side="right") - 1)
         return rows
 

@@ -25,9 +25,6 @@ from exhibit.rag.retrieval.extents import Extents
 from exhibit.rag.retrieval.stages import order_by
 
 Scores = npt.NDArray[np.float32]
-Compare = Callable[[Vectors, Keys], Scores | None]
-"""What a store may have beside `search`: the similarity of keys in their own order, not ranked first."""
-
 KEY, DOCUMENT, START, END, PAGE, SECTION = range(6)
 """The columns of a table of chunks."""
 DEFAULTS = Weights()
@@ -217,7 +214,7 @@ def score_rows(
     worded = standard(lexical, groups)
     own = np.where(missing, worded, standard(dense, groups)) + counts * worded
     if library.headings is not None and weights.heading:
-        sections, place = _distinct(_section_keys(table))
+        sections, place = np.unique(_section_keys(table), return_inverse=True)
         signals["heading"] = library.headings.scores(words, sections)[place]
         own = own + weights.heading * standard(signals["heading"], groups)
     for name, keys in (("summary", table[:, DOCUMENT]), ("gist", _section_keys(table))) if not within else ():
@@ -230,7 +227,7 @@ def score_rows(
 
 def _likeness(store: VectorStore, vector: Vectors, keys: Keys) -> Scores:
     """Return how near the summary under each key is to a question; the mean of the others where there is none."""
-    distinct, place = _distinct(keys)
+    distinct, place = np.unique(keys, return_inverse=True)
     scores, near = store.search(vector.reshape(1, -1), len(distinct), within=distinct)
     here = near[0] >= 0
     likeness = np.full(len(distinct), scores[0][here].mean() if here.any() else 0.0, np.float32)
@@ -266,7 +263,7 @@ def with_context(own: Scores, table: Keys, weights: Weights) -> Scores:
         smooth = ((own + weights.neighbours * mean) / (1 + weights.neighbours)).astype(np.float32)
     if not weights.section:
         return smooth
-    _, place = _distinct(_section_keys(table))
+    _, place = np.unique(_section_keys(table), return_inverse=True)
     best = np.full(place.max() + 1, -np.inf, np.float32)
     np.maximum.at(best, place, smooth)
     lifted: Scores = (smooth + weights.section * best[place]).astype(np.float32)
@@ -284,16 +281,6 @@ def standard(values: Scores, groups: Keys) -> Scores:
     return scores
 
 
-def _distinct(keys: Keys) -> tuple[Keys, Keys]:
-    """Return the different keys in order, and the place of each key among them; quickly, where they grow already."""
-    steps = np.diff(keys)
-    if len(keys) and (steps >= 0).all():
-        starts = np.concatenate([[True], steps > 0])
-        return keys[starts], np.cumsum(starts) - 1
-    distinct, place = np.unique(keys, return_inverse=True)
-    return distinct, place
-
-
 def _section_keys(table: Keys) -> Keys:
     return section_key(table[:, DOCUMENT], np.maximum(table[:, SECTION], 0))
 
@@ -303,10 +290,6 @@ def _dense(vectors: Vectors, keys: Keys, library: Library) -> tuple[Scores, npt.
 
     What an inexact store does not find is farthest. A chunk without a vector is as near as the others are on average.
     """
-    compare: Compare | None = getattr(library.store, "compare", None)
-    compared = compare(vectors, keys) if compare is not None and library.is_whole else None
-    if compared is not None:
-        return compared, np.zeros(len(keys), np.bool_)
     scores, near_keys = library.store.search(vectors, len(keys), within=keys)
     dense = np.zeros((len(vectors), len(keys)), np.float32)
     for row, near, here in zip(dense, scores, near_keys >= 0, strict=True):

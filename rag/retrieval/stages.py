@@ -211,13 +211,8 @@ def assemble(
     if not distinct:
         return Context("", (), 0, confidence)
     # all of them, as a rule: then nothing needs to be counted twice
-    fitting = _fitting(distinct, summaries, budget, tokens)
-    if fitting is None:
-        for count in range(1, len(distinct)):
-            more = _fitting(distinct[:count], summaries, budget, tokens)
-            if more is None:
-                break
-            fitting = more
+    parts = (_fitting(distinct[:count], summaries, budget, tokens) for count in range(len(distinct), 0, -1))
+    fitting = next(filter(None, parts), None)
     fitting = fitting or _cut_to_fit(question, distinct[0], summaries=summaries, budget=budget, tokens=tokens)
     return replace(fitting, confidence=confidence)
 

@@ -10,28 +10,15 @@ from exhibit.models.protocols import Vectors
 from exhibit.rag.protocols import Keys
 from exhibit.schemas.errors import ToolkitError
 
-_MANY = 8
-"""With more than eight times k scores, the k best are picked by partition before they are sorted."""
-
 
 def ranked(scores: Vectors, keys: Keys, k: int) -> tuple[Vectors, Keys]:
     """Return the k best of each row, equals in the order of their keys; -1 and -inf where there are fewer."""
     scores = np.where(keys < 0, np.float32(-np.inf), scores)
-    if scores.shape[1] > _MANY * k:  # sorting them all would take longer than comparing them
-        rows = [_best(row, row_keys, k) for row, row_keys in zip(scores, keys, strict=True)]
-        scores, keys = np.stack([row for row, _ in rows]), np.stack([row for _, row in rows])
     order = np.lexsort((keys, -scores), axis=1)[:, :k]
     best, best_keys = nothing(len(scores), k)
     best[:, : order.shape[1]] = np.take_along_axis(scores, order, axis=1)
     best_keys[:, : order.shape[1]] = np.take_along_axis(keys, order, axis=1)
     return best, best_keys
-
-
-def _best(scores: Vectors, keys: Keys, k: int) -> tuple[Vectors, Keys]:
-    least = np.partition(scores, -k)[-k]
-    better, equal = np.flatnonzero(scores > least), np.flatnonzero(scores == least)
-    chosen = np.concatenate([better, equal[np.argsort(keys[equal], kind="stable")][: k - len(better)]])
-    return scores[chosen], keys[chosen]
 
 
 def nothing(rows: int, k: int) -> tuple[Vectors, Keys]:

@@ -160,19 +160,6 @@ class Store:
             return ranked(*kinds.search_rows(self._index, queries, min(k, len(self)), rows), k)
         return self._through(queries, k, faiss.IDSelectorBatch(wanted), share=min(1.0, len(wanted) / len(self)))
 
-    def compare(self, queries: Vectors, keys: Keys) -> Vectors | None:
-        """Return how near each of the keys, which grow, is to each query, in their order, as `search` would score it.
-
-        None where only `search` can tell: the keys are many, or not all of them are here.
-        """
-        if not len(keys) or len(keys) > _FEW:
-            return None
-        present, rows = self._rows_of(keys)
-        if len(present) < len(keys):
-            return None
-        # looked at before anything can change the index, so that nothing need be copied
-        return _products(np.ascontiguousarray(queries, dtype=np.float32), kinds.vectors_of(self._index, rows))
-
     def vectors(self, keys: Sequence[int] | Keys) -> Vectors:
         """Return the rows under these keys, in their order; keys that are not there are left out."""
         _, rows = self._rows_of(np.asarray(keys, dtype=np.int64))

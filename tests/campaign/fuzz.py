@@ -28,8 +28,8 @@ from typing import Any
 from exhibit.converters._benchmark import Tally
 from exhibit.converters._cli import make_parser
 from exhibit.converters._cpr.layout import read_outline
-from exhibit.converters._cpr.sources import read_title
 from exhibit.converters._source import unpack
+from exhibit.converters._titles import read_title
 from exhibit.engine import Limits, open_engine
 from exhibit.evaluation.metrics._judge import read_mark
 from exhibit.evaluation.targets._fields import PassagesError, read_passages

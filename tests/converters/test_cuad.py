@@ -207,7 +207,7 @@ def test_two_pdfs_with_one_name_are_an_error(source, convert, capsys):
     pdf = next(source.rglob("TESSALINE*.pdf"))
     shutil.copy(pdf, pdf.parents[1] / pdf.name)
     convert("cuad", "--source", source, expect=1)
-    assert "two PDFs named" in capsys.readouterr().err
+    assert "two files named" in capsys.readouterr().err
 
 
 def test_a_link_becomes_a_file_and_one_to_elsewhere_no_document(source, convert, tmp_path):

@@ -10,7 +10,7 @@ import evaluate_rag
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.metrics import Options, about, flagged
 from exhibit.evaluation.targets._fields import read_confidence
-from exhibit.evaluation.terminal import kinds_of
+from exhibit.evaluation.terminal import question_kinds
 from tests.evaluation.loopback import imitating
 
 KINDS = ["CPR", "CPR", "PD", "PD", "Court Guide", "Court Guide"]
@@ -183,5 +183,8 @@ def test_what_is_no_run_is_an_error(tmp_path, capsys):
 
 def test_a_label_with_a_value_of_its_own_for_each_question_is_no_kind():
     rows = [{"id": str(n), "kind": "ab"[n % 2], "same": 1} for n in range(10)]
-    assert kinds_of(rows) == ["kind"]
-    assert kinds_of([{"kind": "a", "source_type": "x"}, {"kind": "b", "source_type": "y"}]) == ["source_type", "kind"]
+    assert question_kinds(rows) == ["kind"]
+    assert question_kinds([{"kind": "a", "source_type": "x"}, {"kind": "b", "source_type": "y"}]) == [
+        "source_type",
+        "kind",
+    ]

@@ -25,9 +25,9 @@ def test_rows_become_cases_with_their_gold_and_labels(tmp_path):
     [[span]] = gold.places
     text = (tmp_path / "leases" / "corpus" / "birch.txt").read_text()
     assert text[span.start : span.end] == gold.text == "This Agreement is governed by the law of Ohio."
-    assert law.labels == {"clause": "law", "party": "b"} and dataset.matches[3, 0].how == "exact"
+    assert law.labels == {"clause": "law", "party": "b"} and law.gold[0].how == "exact"
     impossible = dataset.cases[2]
-    assert impossible.is_impossible and impossible.filename == "alder.txt" and dataset.matches[2, 0].how is None
+    assert impossible.is_impossible and impossible.filename == "alder.txt" and impossible.gold[0].how is None
 
 
 def test_a_corpus_is_read_from_its_folders_too(tmp_path):
@@ -43,7 +43,7 @@ def test_without_gold_jsonl_the_quotes_are_located(tmp_path):
     with_lines, _ = one(write_bundle(tmp_path / "a"))
     without, _ = one(write_bundle(tmp_path / "b", gold=False))
     assert [case.gold for case in without.cases] == [case.gold for case in with_lines.cases]
-    assert without.matches[0, 0].how == "exact"
+    assert without.cases[0].gold[0].how == "exact"
 
 
 def test_gold_without_a_file_name_is_located_by_its_words(tmp_path):
@@ -51,8 +51,8 @@ def test_gold_without_a_file_name_is_located_by_its_words(tmp_path):
             row("q2", "Who?", "nobody", "Words that stand in no document at all, wherever one looks.")]  # fmt: skip
     dataset, _ = one(write_bundle(tmp_path / "own", rows=rows, gold=False))
     found, absent = dataset.cases
-    assert found.gold[0].filename == "cedar.txt" and found.gold[0].places and dataset.matches["q1", 0].how == "exact"
-    assert absent.gold[0].filename is None and not absent.gold[0].places and dataset.matches["q2", 0].how == "absent"
+    assert found.gold[0].filename == "cedar.txt" and found.gold[0].places and found.gold[0].how == "exact"
+    assert absent.gold[0].filename is None and not absent.gold[0].places and absent.gold[0].how == "absent"
 
 
 def test_where_needs_one_value_of_each_label(tmp_path):
@@ -120,7 +120,7 @@ def test_a_bundle_of_our_own_converters(converted):
     golds = [(case, index) for case in dataset.cases for index, gold in enumerate(case.gold) if gold.text]
     assert len(golds) > 100
     for case, index in golds:
-        assert case.gold[index].places and dataset.matches[case.id, index].pages
+        assert case.gold[index].places and case.gold[index].pages
 
 
 def test_a_dataset_without_such_files_is_set_aside_and_the_others_go_on(tmp_path):

@@ -109,24 +109,21 @@ def test_no_more_replies_are_in_memory_than_are_worked_on(oracle, tmp_path, monk
 def test_asking_keeps_no_reply(tmp_path):
     kept = []
     out = Journal(tmp_path / "j", str, texts=True)
-    with out.appending() as add:
-        for number in range(30):
-            reply = Reply(f"answer {number}", (Passage("words", "a.txt"),))
-            kept.append(weakref.ref(reply))
-            add(Case(number, "?", ""), reply)
+    for number in range(30):
+        reply = Reply(f"answer {number}", (Passage("words", "a.txt"),))
+        kept.append(weakref.ref(reply))
+        out.add(Case(number, "?", ""), reply)
     del reply
     assert not any(one() for one in kept)
     places = {one.id: one.at for one in out.scan(dict.fromkeys(range(30), "?"))}
-    with out.reading() as read:
-        assert [read(places[number]).answer for number in (29, 0, 7)] == ["answer 29", "answer 0", "answer 7"]
+    assert [out.read(places[number]).answer for number in (29, 0, 7)] == ["answer 29", "answer 0", "answer 7"]
 
 
 def test_a_journal_cut_anywhere_keeps_its_whole_lines(tmp_path):
     path = tmp_path / "j"
     whole = Journal(path, str, texts=True)
-    with whole.appending() as add:
-        for number in range(3):
-            add(Case(number, "?", ""), Reply("x", error="broken" if number == 1 else ""))
+    for number in range(3):
+        whole.add(Case(number, "?", ""), Reply("x", error="broken" if number == 1 else ""))
     lines = path.read_bytes()
     for cut in range(len(lines) + 1):
         path.write_bytes(lines[:cut])

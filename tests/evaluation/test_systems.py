@@ -263,7 +263,7 @@ def test_the_corpus_is_given_waited_for_and_checked(imitation, dataset, name):
         target = opened(name, system.url, told=TAKES[name], ingest="auto")
         assert target.probe(dataset, dataset.cases) == [] and not system.files
         told = target.ingest(dataset)
-        assert (told.files, told.set_aside) == (3, ()) and told.seconds > 0
+        assert (told.files, told.set_aside) == (3, []) and told.seconds > 0
         assert set(system.files.values()) == {"read"} and set(system.files) == set(dataset.files)
         forms = [asked.body for asked in system.asked if isinstance(asked.body, dict) and "fields" in asked.body]
         assert {form["name"]: form["text"] for form in forms} == {
@@ -307,10 +307,10 @@ def test_skipping_says_what_is_missing(imitation, dataset):
     with imitation("nvidia") as system:
         system.exists, system.files = True, {"alder.txt": "read"}
         told = opened("nvidia", system.url, ingest="never").ingest(dataset)
-        assert told.files == 1 and told.set_aside == (
+        assert told.files == 1 and told.set_aside == [
             "birch.txt: not among the system's documents",
             "cedar.txt: not among the system's documents",
-        )
+        ]
 
 
 def test_a_file_that_never_gets_ready_is_named_in_time(imitation, dataset, monkeypatch):
@@ -367,7 +367,7 @@ def test_what_the_probe_finds_after_ingestion_is_said(imitation, dataset):
         system.reply = without
         told = opened("nvidia", system.url, told={"depth": 0}, ingest="auto").ingest(dataset)
     [note] = told.notes
-    assert "a reply without passages" in note and "notes" not in told.as_json()
+    assert "a reply without passages" in note and "notes" not in told.model_dump()
 
 
 def test_what_a_target_must_be_told():

@@ -57,7 +57,7 @@ def builtin(tmp_path):
 def test_the_pipeline_answers_and_cites_passages_by_rank(builtin, dataset):
     target = builtin()
     ingestion = target.ingest(dataset)
-    assert (ingestion.files, ingestion.set_aside) == (3, ()) and ingestion.chunks > 6
+    assert (ingestion.files, ingestion.set_aside) == (3, []) and ingestion.chunks > 6
     reply = ask(target, dataset)[3]
     number = int(re.search(r"\[(\d+)\]", reply.answer)[1])
     assert reply.answer[:30] in reply.passages[number - 1].text and reply.seconds > 0

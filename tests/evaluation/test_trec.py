@@ -9,15 +9,15 @@ import pytest
 
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.metrics import measure
-from exhibit.evaluation.ranking import QRELS, RUN, trec_files, trec_lines
-from exhibit.evaluation.statistics import mean
+from exhibit.evaluation.ranking import QRELS, RUN
+from exhibit.evaluation.records import row_text, write_rows
+from exhibit.evaluation.statistics import Table, mean
 from tests.evaluation.metrics.build import at, case, gold, quote
 
 
 def written(folder: Path, cases: list[Case]) -> tuple[list[str], list[str]]:
-    with trec_files(folder) as files:
-        for one in cases:
-            files(trec_lines(one, tag="my run"))
+    rows = [row_text([one], tag="my run") for one in cases]
+    write_rows(folder, rows, Table.of(cases, {}))
     return (folder / RUN).read_text(encoding="utf-8").splitlines(), (folder / QRELS).read_text().splitlines()
 
 

@@ -163,8 +163,10 @@ def test_what_a_kill_left_among_temporary_files_is_removed_by_the_next_run(tmp_p
 
 def test_a_folder_for_a_while_is_held_before_another_process_can_see_it(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    hold, seen = place._hold, []
-    monkeypatch.setattr(place, "_hold", lambda folder: (seen.append(folder.exists()), hold(folder))[1])
+    locked, seen = place.locked, []
+    monkeypatch.setattr(
+        place, "locked", lambda folder, **told: (seen.append(folder.exists()), locked(folder, **told))[1]
+    )
     with scratch_folder() as folder:
         assert seen == [False] and folder.is_dir()
 
@@ -353,7 +355,7 @@ def test_a_results_folder_that_cannot_be_written_is_one_error(tmp_path, cache, c
     def full(*_, **__):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "results/r/journal.jsonl")
 
-    monkeypatch.setattr("exhibit.evaluation.scoring.Journal.appending", full)
+    monkeypatch.setattr("exhibit.evaluation.scoring.Journal.add", full)
     code, _ = evaluated(bundle, tmp_path)
     assert code == 1
     assert "error: results/r/journal.jsonl: No space left on device; make room" in capsys.readouterr().err

@@ -7,8 +7,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from exhibit.evidence import Span
 from exhibit.rag.config import Config, Weights
@@ -21,7 +19,6 @@ from exhibit.rag.retrieval.passages import (
     Library,
     SecondLook,
     _dense,
-    _distinct,
     _log_weights,
     _pool,
     _weigher,
@@ -287,13 +284,6 @@ def test_pieces_are_remembered_for_one_table_and_limit():
 
 
 # ---------------------------------------------------------------- evidence
-
-
-@given(st.lists(st.integers(-5, 5), max_size=30), st.booleans())
-def test_distinct_keys_are_those_of_numpy(values, ordered):
-    keys = np.array(sorted(values) if ordered else values, np.int64)
-    for ours, expected in zip(_distinct(keys), np.unique(keys, return_inverse=True), strict=True):
-        assert ours.tolist() == expected.tolist()
 
 
 class Scores:

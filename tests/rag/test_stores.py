@@ -157,21 +157,6 @@ def test_every_kind_gives_its_rows_back(built, cloud):
     assert built.vectors([]).shape == (0, 32)
 
 
-def test_every_kind_compares_keys_in_their_order_as_it_scores_them(built, cloud, monkeypatch):
-    queries = cloud[[5, 600]]
-    for keys in (np.arange(40, 90), np.array([3, 4, 977, 2999])):  # side by side, and not
-        compared = built.compare(queries, keys)
-        scores, found = built.search(queries, len(keys), within=keys[::-1])
-        for row, scored, order in zip(compared, scores, found, strict=True):
-            assert np.array_equal(row[np.searchsorted(keys, order)], scored)
-    built.remove([41])
-    assert built.compare(queries, np.array([40, 41])) is None and built.compare(queries, np.array([40, 42])) is not None
-    assert built.compare(queries, np.array([-1, 40])) is None and built.compare(queries, np.array([40, 3000])) is None
-    assert built.compare(queries, np.zeros(0, np.int64)) is None
-    monkeypatch.setattr(module, "_FEW", 2)
-    assert built.compare(queries, np.array([40, 42])) is not None and built.compare(queries, np.arange(50, 53)) is None
-
-
 def test_every_kind_takes_more_rows_later(built, cloud):
     more = mixture(500, 32, 9)
     built.remove([7])

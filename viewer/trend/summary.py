@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from exhibit.evaluation.metrics import about
+from exhibit.evaluation.records import kinds_of
 from exhibit.evaluation.statistics import EQUAL, Table
 from exhibit.evaluation.terminal import Bound, Scale
 from exhibit.schemas.errors import ToolkitError
@@ -134,33 +135,32 @@ def _question(values: tuple[float | None, float | None], before: RunQuestion | N
     return Fallen(after.id, after.question, after.file, *values, verdicts, after.reply.error)
 
 
+def _shares(table: Table, fallen: set[Id], names_of: Callable[[int], Iterable[str]]) -> list[Share]:
+    """Return how many questions fell and were asked under each of the names that rows have."""
+    fell: Counter[str] = Counter()
+    asked: Counter[str] = Counter()
+    for row, id in enumerate(table.ids):
+        names = list(names_of(row))
+        asked.update(names)
+        fell.update(names if id in fallen else ())
+    return [Share(name, fell[name], count) for name, count in asked.items()]
+
+
 def _documents(table: Table, fallen: set[Id]) -> list[Share]:
-    asked = Counter(table.documents)
-    fell = Counter(document for id, document in zip(table.ids, table.documents, strict=True) if id in fallen)
-    shares = [Share(name, count, asked[name]) for name, count in fell.items() if not name.startswith("\0")]
-    return sorted(shares, key=lambda share: (-share.fell, -share.fell / share.asked, share.name))
+    shares = _shares(table, fallen, lambda row: [table.documents[row]])
+    named = [share for share in shares if share.fell and not share.name.startswith("\0")]
+    return sorted(named, key=lambda share: (-share.fell, -share.fell / share.asked, share.name))
 
 
 def _labels(table: Table, fallen: set[Id]) -> list[Share]:
     """Return the labels' values with which more questions fell than with others, the largest excess first."""
     if not table.labels or not fallen:
         return []
-    overall = sum(id in fallen for id in table.ids) / len(table.ids)
-    counts: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
-    for id, labels in zip(table.ids, table.labels, strict=True):
-        for name, value in _plain_labels(labels):
-            counts[name][value][0] += id in fallen
-            counts[name][value][1] += 1
-    shares = []
-    for name, values in counts.items():
-        if 1 < len(values) <= len(table.ids) // 2:  # a label that every question has another of sorts nothing
-            shares += [Share(f"{name}: {value}", fell, asked) for value, (fell, asked) in values.items() if fell]
+    kinds, overall = kinds_of(table.labels), sum(id in fallen for id in table.ids) / len(table.ids)
+    told = [{name: str(labels[name]) for name in kinds if labels.get(name) is not None} for labels in table.labels]
+    shares = _shares(table, fallen, lambda row: [f"{name}: {value}" for name, value in told[row].items()])
     above = [share for share in shares if share.fell / share.asked > overall]
     return sorted(above, key=lambda share: (overall * share.asked - share.fell, share.name))
-
-
-def _plain_labels(labels: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    return ((name, str(value)) for name, value in labels.items() if value is not None and len(str(value)) <= 80)
 
 
 def markdown(
