@@ -135,7 +135,7 @@ class Builtin:
         index = open_index(folder, self._options.config)
         report = self._pipeline.add(*(path for name, path in sorted(dataset.files.items()) if name not in index))
         set_aside = tuple(_without_folders(reason, dataset) for reason in report.set_aside)
-        return replace(_told(folder, dataset, self._options.config), set_aside=set_aside)
+        return _told(folder, dataset, self._options.config).model_copy(update={"set_aside": set_aside})
 
     def text(self, filename: str) -> str | None:
         """Return a document's text from the index: no document is read a second time."""
