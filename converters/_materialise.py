@@ -73,6 +73,7 @@ class Done:
     """What a store has of it, where the corpus is not on this machine."""
 
 
+Spans = Sequence[tuple[int, int]]
 _TELLING = 5
 """Letters and digits of an answer that stands for a passage: a `yes` or a `2` stands anywhere."""
 NOWHERE = Place([], [], [], "absent", None)
@@ -190,8 +191,9 @@ class _Finder:
         if quote.spans and self.source is not None:
             known = self._carried(quote.spans)
             if known:
-                others = [self._carried(spans) for spans in quote.alternatives]
-                return self._known(known, [spans for spans in others if spans], quote.score)
+                others = filter(None, (self._carried(spans) for spans in quote.alternatives))
+                how: How = "parts" if len(known) > 1 else "exact" if self.source == self.document.text else "folded"
+                return _place(known, self.document, how if quote.score == 1.0 else "fuzzy", quote.score, others)
         if not quote.text:
             return NOWHERE
         matches = worthy(locate(quote.text, self.document))
@@ -215,22 +217,14 @@ class _Finder:
                 carried.append(Span(*document.span(first, last)))
         return carried
 
-    def _known(self, spans: list[Span], others: list[list[Span]], score: float) -> Place:
-        pages = sorted({number for span in spans for number in self.document.pages_of(span)})
-        how: How = "parts" if len(spans) > 1 else "exact" if self.source == self.document.text else "folded"
-        alternatives = [[(span.start, span.end) for span in other] for other in others]
-        how = how if score == 1.0 else "fuzzy"
-        return Place(pages, [(span.start, span.end) for span in spans], alternatives, how, score)
-
 
 def marked_place(quote: str, spans: Sequence[tuple[int, int]], document: Document) -> Place | None:
     """Return the place that a reviewer marked, where the document still has those words there."""
     words = " ".join(document.text[start:end] for start, end in spans if end <= len(document.text))
     if not spans or fold(words, loose=True) != fold(quote, loose=True):
         return None
-    pages = sorted({number for span in spans for number in document.pages_of(Span(*span))})
     how: How = "parts" if len(spans) > 1 else "exact" if words == quote else "folded"
-    return Place(pages, list(spans), [], how, 1.0)
+    return _place(spans, document, how, 1.0)
 
 
 def place_of(matches: list[Match], document: Document) -> Place:
@@ -239,9 +233,10 @@ def place_of(matches: list[Match], document: Document) -> Place:
     if not kept:
         return NOWHERE
     best = kept[0]
-    pages = sorted({number for span in best.spans for number in document.pages_of(span)})
-    return Place(pages, _offsets(best), [_offsets(match) for match in kept[1:]], best.how, best.score)
+    return _place(best.spans, document, best.how, best.score, (match.spans for match in kept[1:]))
 
 
-def _offsets(match: Match) -> list[tuple[int, int]]:
-    return [(span.start, span.end) for span in match.spans]
+def _place(spans: Spans, document: Document, how: How, score: float, alternatives: Iterable[Spans] = ()) -> Place:
+    pages = sorted({number for span in spans for number in document.pages_of(Span(*span))})
+    others = [[(start, end) for start, end in other] for other in alternatives]
+    return Place(pages, [(start, end) for start, end in spans], others, how, score)

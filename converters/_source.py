@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
 import stat
@@ -21,7 +20,9 @@ from urllib.parse import urlsplit
 from tqdm import tqdm
 
 from exhibit.converters._benchmark import DatasetInfo, Download
-from exhibit.schemas.errors import ServiceError, SourceError
+from exhibit.evidence.files import check_sizes
+from exhibit.schemas.errors import DocumentError, ServiceError, SourceError
+from exhibit.schemas.validate import sha256_of
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.exchanges import HttpError, download_deadline
 from exhibit.storage.http import HttpClient
@@ -29,9 +30,6 @@ from exhibit.storage.place import scratch_folder
 
 MAX_FILES = 100_000  # the largest benchmark has some thousand
 MAX_BYTES = 8 << 30  # unpacked: a benchmark of PDFs takes some hundred megabytes
-MAX_RATIO = 200
-"""Text packs 5 to 20 times; a file that packs 200 times is made to fill a disk."""
-_RATIO_FROM = 1 << 20  # bytes: what is smaller fills no disk, however it packs
 _LONGEST_CELL = 1 << 24  # characters: a covenant quoted in full is longer than the csv module allows by itself
 _LONGEST_NAME = 255
 """Bytes of a name that any file system takes."""
@@ -141,11 +139,10 @@ def unpack(archive: Path, folder: Path) -> None:
 
 
 def _check(archive: Path, entries: list[zipfile.ZipInfo]) -> None:
-    if len(entries) > MAX_FILES:
-        raise SourceError(f"{archive}: {len(entries)} files, more than the {MAX_FILES} allowed")
-    total = sum(entry.file_size for entry in entries)
-    if total > MAX_BYTES:
-        raise SourceError(f"{archive}: unpacks to {total >> 20} MiB, more than the {MAX_BYTES >> 20} allowed")
+    try:
+        check_sizes(archive, entries, most_bytes=MAX_BYTES, most_parts=MAX_FILES)
+    except DocumentError as error:
+        raise SourceError(str(error)) from None
     _check_twins(archive, [entry.filename for entry in entries if not entry.is_dir()])
     for entry in entries:
         name = entry.filename
@@ -160,9 +157,6 @@ def _check(archive: Path, entries: list[zipfile.ZipInfo]) -> None:
             raise SourceError(f"{archive}: {name[:80]!r}… is no name that a file system takes; do not trust this file")
         if stat.S_ISLNK(entry.external_attr >> 16):
             raise SourceError(f"{archive}: {name!r} is a symbolic link; do not trust this file")
-        if entry.file_size > _RATIO_FROM and entry.file_size > MAX_RATIO * max(entry.compress_size, 1):
-            ratio = entry.file_size // max(entry.compress_size, 1)
-            raise SourceError(f"{archive}: {name!r} unpacks to {ratio} times its size; do not trust this file")
 
 
 def _check_twins(archive: Path, names: list[str]) -> None:
@@ -252,8 +246,7 @@ def _download(download: Download, partial: Path) -> None:
 
 
 def _verify(download: Download, partial: Path) -> None:
-    with partial.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    digest = sha256_of(partial)
     if digest == download.sha256:
         return
     size = partial.stat().st_size

@@ -164,16 +164,21 @@ def _refuse_what_is_no_archive(path: Path, kind: str) -> None:
 
 
 def _check(path: Path, parts: list[zipfile.ZipInfo]) -> None:
+    check_sizes(path, parts, most_bytes=MAX_BYTES, most_parts=MAX_PARTS)
+    if any(part.flag_bits & 1 for part in parts):
+        raise DocumentError(f"{path}: encrypted; open it, remove the password and save it again")
+
+
+def check_sizes(path: Path, parts: list[zipfile.ZipInfo], *, most_bytes: int, most_parts: int) -> None:
+    """Raise DocumentError where an archive would unpack to more than is allowed, or a part of it was made to."""
     total = sum(part.file_size for part in parts)
-    if len(parts) > MAX_PARTS or total > MAX_BYTES:
-        limits = f"the limits are {MAX_BYTES >> 20} MiB and {MAX_PARTS} parts"
+    if len(parts) > most_parts or total > most_bytes:
+        limits = f"the limits are {most_bytes >> 20} MiB and {most_parts} parts"
         raise DocumentError(f"{path}: unpacks to {total >> 20} MiB in {len(parts)} parts; {limits}")
     for part in parts:
         if part.file_size > _RATIO_FROM and part.file_size > MAX_RATIO * max(part.compress_size, 1):
             times = part.file_size // max(part.compress_size, 1)
             raise DocumentError(f"{path}: {part.filename!r} unpacks to {times} times its size; do not trust this file")
-        if part.flag_bits & 1:
-            raise DocumentError(f"{path}: encrypted; open it, remove the password and save it again")
 
 
 # ---------------------------------------------------------------- XML

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import Any
 from exhibit.law.profile import Profile
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.plugins import load_plugin, plugin_names
+from exhibit.schemas.validate import sha256_of
 from exhibit.storage.cache import Cache, cache_folder, key_of
 from exhibit.storage.place import Kind
 
@@ -124,8 +124,7 @@ def digest(path: Path) -> str:
     with suppress(ToolkitError):
         if cache is not None and (known := cache.get([key]).get(key)):
             return known.decode()
-    with path.open("rb") as file:
-        result = hashlib.file_digest(file, "sha256").hexdigest()
+    result = sha256_of(path)
     with suppress(ToolkitError):
         # a file written just now may change within one tick
         if cache is not None and time.time() - stat.st_ctime > _SETTLED:

@@ -128,7 +128,7 @@ def test_a_large_file_is_read_once_and_again_when_it_changes(index, tmp_path, mo
     monkeypatch.setattr(index_files, "_SETTLED", -1.0)
     path = index / "chunk.faiss"
     content, before = path.read_bytes(), index_files.digest(path)
-    monkeypatch.setattr(index_files.hashlib, "file_digest", lambda *_: pytest.fail("read a second time"))
+    monkeypatch.setattr(index_files, "sha256_of", lambda _: pytest.fail("read a second time"))
     assert index_files.digest(path) == before
     monkeypatch.undo()
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "new"))
