@@ -196,32 +196,27 @@ def _drawable(text: str, font: str) -> str:
 
 def _lines(text: str, kind: _Type) -> Iterator[str]:
     """Yield a text's lines, those that are too long broken between words, or in a word that is longer than a line."""
-    scale = kind.size / 1000
-    space = _advance(" ", kind.font) * scale
-    measured: dict[str, float] = {}
+    space = _advance(" ", kind.font) * (kind.size / 1000)
+    measured: dict[str, list[tuple[str, float]]] = {}
     for paragraph in text.replace("\t", _TAB).split("\n"):
         line: list[str] = []
         used = 0.0
         for spaces, word in _WORDS.findall(paragraph.rstrip()):
             if word not in measured:
-                measured[word] = _width(word, kind)
-            wide = measured[word]
-            if line and used + len(spaces) * space + wide > _WIDTH:
-                yield "".join(line)
-                line, used, spaces = [], 0.0, ""
-            for piece in _pieces(word, kind) if wide > _WIDTH else (word,):
-                if piece is not word and line:
+                measured[word] = [(piece, _width(piece, kind)) for piece in _pieces(word, kind)]
+            for piece, wide in measured[word]:
+                if line and (len(measured[word]) > 1 or used + len(spaces) * space + wide > _WIDTH):
                     yield "".join(line)
                     line, used, spaces = [], 0.0, ""
                 line += [spaces, piece]
-                used += len(spaces) * space + (wide if piece is word else _width(piece, kind))
+                used += len(spaces) * space + wide
         yield "".join(line)
 
 
 def _pieces(word: str, kind: _Type) -> Iterator[str]:
-    """Yield a word in parts of which each has room in a line."""
+    """Yield a word in parts of which each has room in a line, as a rule in one."""
     start, used = 0, 0.0
-    for at, character in enumerate(word):
+    for at, character in enumerate(word if _width(word, kind) > _WIDTH else ""):
         wide = _width(character, kind)
         if used + wide > _WIDTH and at > start:
             yield word[start:at]

@@ -26,11 +26,9 @@ class Runner:
     def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Outcome[Out]]:
         """Yield one outcome per item; an item that takes too long is stopped where it runs Python code."""
         for item in items:
-            yield self._outcome(function, item)
-
-    def _outcome(self, function: Callable[[In], Out], item: In) -> Outcome[Out]:
-        try:
-            with time_limited(self._limits, named(item)):
-                return attempt_within(self._limits, function, item)
-        except LimitError as error:  # between two tries, where nobody else takes it
-            return Outcome(None, error)
+            try:
+                with time_limited(self._limits, named(item)):
+                    outcome = attempt_within(self._limits, function, item)
+            except LimitError as error:  # between two tries, where nobody else takes it
+                outcome = Outcome(None, error)
+            yield outcome
