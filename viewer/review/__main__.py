@@ -115,10 +115,7 @@ def _apply_reviews(options: Any) -> int:
     info, reopened = apply_reviews(reviews, drafted, options.out, force=options.force)
     if reopened:
         print_note(f"{reopened} questions wait again: the words that were judged are no longer what is proposed")
-    lines = []
-    for one in agreed:
-        kappa = "kappa cannot be told" if one.kappa is None else f"kappa {one.kappa:.2f}{_ends(one.ci95, '.2f')}"
-        lines.append(f"{one.first} and {one.second}: {kappa}, the same in {one.same} of {one.n}")
+    lines = list(map(_agreement, agreed))
     lines.append(f"{options.out}: {info.sure:,} questions, {info.told(info.sure)}; {info.unsure:,} wait for a person")
     record = {"bundle": options.out, "sure": info.sure, "unsure": info.unsure, "reopened": reopened}
     record |= {"agreement": [{"of": [one.first, one.second], "kappa": one.kappa, "n": one.n} for one in agreed]}
@@ -174,13 +171,16 @@ def _lines(agreed: Sequence[Agreement], shared: Sequence[Share], outcome: Outcom
         )
         what = "gold" if share.aspect == "gold" else "answers"
         lines.append(f"{share.reviewer}: {what} right in {share.right} of {share.judged}{unclear}{over}")
-    for one in agreed:
-        what = "on the gold" if one.aspect == "gold" else "on the answers"
-        kappa = "kappa cannot be told" if one.kappa is None else f"kappa {one.kappa:.2f}{_ends(one.ci95, '.2f')}"
-        lines.append(f"{one.first} and {one.second} {what}: {kappa}, the same in {one.same} of {one.n}")
+    lines += map(_agreement, agreed)
     lines.append(f"corrected: {len(outcome.corrected)} questions")
     lines += [f"left as it is: {reason}: {len(keys)}" for reason, keys in outcome.left.items()]
     return lines
+
+
+def _agreement(one: Agreement) -> str:
+    what = "on the gold" if one.aspect == "gold" else "on the answers"
+    kappa = "kappa cannot be told" if one.kappa is None else f"kappa {one.kappa:.2f}{_ends(one.ci95, '.2f')}"
+    return f"{one.first} and {one.second} {what}: {kappa}, the same in {one.same} of {one.n}"
 
 
 def _ends(ci95: Interval | None, form: str) -> str:
