@@ -84,10 +84,10 @@ def _fit(vectors: Tensor, kinds: Tensor, count: int) -> tuple[Tensor, Tensor]:
     def loss() -> Tensor:
         solver.zero_grad()
         wrong = f.cross_entropy(near @ weight.T + bias, kinds) + _DECAY * (weight**2).sum()
-        wrong.backward()  # type: ignore[no-untyped-call]
+        wrong.backward()
         return wrong
 
-    solver.step(loss)  # type: ignore[arg-type]
+    solver.step(loss)
     return weight.detach(), bias.detach()
 
 

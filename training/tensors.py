@@ -39,7 +39,7 @@ def read_tensors(path: Path) -> dict[str, Array]:
 
 def write_tensors(arrays: Mapping[str, Array], path: Path, *, about: Mapping[str, str], eight: bool = False) -> None:
     """Write arrays in half precision; with `eight` low-rank ones in 8 bits, each row with its own scale."""
-    kept = {}
+    kept: dict[str, Array] = {}
     for name, array in arrays.items():
         if eight and name.endswith((".up", ".down")):
             scale = np.maximum(np.abs(array).max(axis=1, keepdims=True) / 127, 1e-12).astype("<f4")
