@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from exhibit.converters._build import DRAFTS
 from exhibit.converters._patches import Changed, mended, row_of, write_changed
@@ -21,6 +24,8 @@ from exhibit.schemas.run import RunGold, RunQuestion, RunReply
 from exhibit.storage.bundle import Bundle, open_bundle
 from exhibit.viewer.review.source import JOINT, Judged, Key, Questions, ReviewedRun, by_question, placed_passage
 
+_ENOUGH = 20  # judged playbook drafts from which on their confidence is fitted anew: fewer say little
+_PRIOR = 5.0  # judgments that the confidence as it was stands for, so that a few do not turn it over
 _PER_STATUS = 0.3  # share of the sample that checks sure drafts: their error rate is told beside every figure
 
 
@@ -152,14 +157,15 @@ def apply_reviews(
     Who judged a row is in its labels.
     """
     said, reopened = _judged(reviews, drafted)
-    doubtful = _doubtful(said, drafted)
+    fitted = _fit(said, drafted)
     changed, waiting = Changed(), []
     counts: Counter[str] = Counter()
     for id, (row, gold) in drafted.rows.items():
         judged = said.get(id)
-        status = _status(gold)
+        status = gold[0].labels.get("draft") if gold else "sure"
         if judged is None:
-            if status != "unsure" and _drafted_by(gold) not in doubtful and id not in reopened:
+            sure = status != "unsure" if fitted is None else fitted.is_sure(gold)
+            if sure and id not in reopened:
                 changed.rows.append(row)
                 changed.gold += gold
             else:
@@ -241,24 +247,57 @@ def _right(judged: Judged) -> int:
     return sum(1 if case.gold == "right" else -1 for _, case in judged)
 
 
-_WRONG = 0.2  # share of a kind's judged sure drafts: above it the rest of the kind waits for a person
+@dataclass(frozen=True)
+class Fitted:
+    """The confidence of this folder's drafts, as judgments moved it: logistic in what the models said."""
+
+    slope: float
+    offset: float
+    level: float
+    """From which confidence on a draft counts as sure."""
+    doubtful: frozenset[str]
+    """Kinds of drafts by construction of which too many were wrong."""
+
+    def is_sure(self, gold: Sequence[Gold]) -> bool:
+        """Return whether an unjudged draft may be scored."""
+        labels = gold[0].labels if gold else {}
+        if labels.get("drafted") in self.doubtful:
+            return False
+        if labels.get("drafted") != "playbook":
+            return labels.get("draft") != "unsure"
+        odds = self.slope * _logit(_number(labels.get("confidence")) or 0.0) + self.offset
+        return 1 / (1 + math.exp(-odds)) >= self.level
+
+
+_WRONG = 0.2  # share of a kind's judged drafts: above it the rest of the kind waits for a person
 _FEW = 5  # judgments of a kind, below which its share says nothing
 
 
-def _doubtful(said: Mapping[int, Judged], drafted: DraftedBundle) -> set[str]:
-    """Return the kinds of drafts of whose sure ones too many were judged wrong."""
+def _fit(said: Mapping[int, Judged], drafted: DraftedBundle) -> Fitted | None:
+    """Return the confidence fitted to what was judged; None where too little was."""
+    judged = [(drafted.rows[id][1], _right(votes) > 0) for id, votes in said.items()]
     kinds: dict[str, list[bool]] = {}
-    for id, votes in said.items():
-        if _status(gold := drafted.rows[id][1]) != "unsure":
-            kinds.setdefault(_drafted_by(gold), []).append(_right(votes) > 0)
-    return {
-        kind for kind, rights in kinds.items() if len(rights) >= _FEW and rights.count(False) > _WRONG * len(rights)
-    }
+    for gold, right in judged:
+        kinds.setdefault(str(gold[0].labels.get("drafted")) if gold else "", []).append(right)
+    doubtful = frozenset(
+        kind for kind, rights in kinds.items()
+        if kind != "playbook" and len(rights) >= _FEW and rights.count(False) > _WRONG * len(rights)
+    )  # fmt: skip
+    asked = [(_number(gold[0].labels.get("confidence")) or 0.0, right) for gold, right in judged
+             if gold and gold[0].labels.get("drafted") == "playbook"]  # fmt: skip
+    level = float(drafted.info.options.get("sure") or 0.85)
+    if len(asked) < _ENOUGH:
+        return Fitted(1.0, 0.0, level, doubtful) if doubtful else None
+    x = np.array([_logit(confidence) for confidence, _ in asked])
+    y = np.array([right for _, right in asked], float)
+    slope, offset = 1.0, 0.0
+    for _ in range(200):  # gradient steps: two numbers from a few dozen points
+        p = 1 / (1 + np.exp(-(slope * x + offset)))
+        slope -= 0.05 * (float(np.mean((p - y) * x)) + _PRIOR / len(y) * (slope - 1.0))
+        offset -= 0.05 * (float(np.mean(p - y)) + _PRIOR / len(y) * offset)
+    return Fitted(slope, offset, level, doubtful)
 
 
-def _status(gold: Sequence[Gold]) -> str:
-    return str(gold[0].labels.get("draft")) if gold else "sure"
-
-
-def _drafted_by(gold: Sequence[Gold]) -> str:
-    return str(gold[0].labels.get("drafted")) if gold else ""
+def _logit(confidence: float) -> float:
+    p = min(max(confidence, 1e-3), 1 - 1e-3)
+    return float(np.log(p / (1 - p)))
