@@ -194,3 +194,20 @@ def test_every_text_of_a_language_is_one_of_the_page():
     for english, other in (pair for texts in (*files.values(), *words.values()) for pair in texts.items()):
         parts = [set(re.findall(r"\$?\{.*?\}|</?\w+>", re.sub(r"\{began.*?\}", "", text))) for text in (english, other)]
         assert parts[0] == parts[1], english
+
+
+@pytest.mark.parametrize(("gold", "stay"), [("right", True), ("wrong", False)])
+def test_what_was_judged_moves_the_confidence_of_this_folders_other_drafts(drafted, tmp_path, gold, stay):
+    out, _, lines, waiting = drafted
+    data = page_of(out, tmp_path, "--sample", "500")
+    unsure = {line["id"] for line in waiting if line["gold"][0]["labels"]["drafted"] == "playbook"}
+    sure = sorted({line["id"] for line in lines if line["labels"]["drafted"] == "playbook"} - unsure)
+    shown = {*sure[::2], *sorted(unsure)[:20]}
+    data["cases"] = [case for case in data["cases"] if case["id"] in shown]
+    final = tmp_path / "final"
+    reviewed = saved(tmp_path, data, lambda _: {"gold": gold})
+    assert review(["apply", str(reviewed), "--bundle", str(out), "--out", str(final)]) == 0
+    made = {row["id"] for row in json.loads((final / "train.json").read_text("utf-8"))}
+    others = set(sure[1::2])
+    assert len(data["cases"]) > 20 and others
+    assert others <= made if stay else not others & made
