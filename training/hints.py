@@ -32,7 +32,7 @@ LEAST = 0.4
 BETWEEN = 1064
 """What stands between a question and its hint: a vertical bar in BERT's vocabulary."""
 _FOLDS = 5
-"""Classifiers that each leave out another share of the wordings: four fifths tell the rest apart nearly as well as all."""
+"""Classifiers that each leave out another share of the wordings: four fifths tell the rest nearly as well as all."""
 _PRINTED: tuple[Role, ...] = ("train", "test", "asked")
 _DECAY = 3e-5
 """Of 1e-3 to 1e-5 the least that is as good on wordings for testing (0.85 of them are told apart)."""
