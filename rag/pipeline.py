@@ -20,7 +20,7 @@ from exhibit.rag.config import DEFAULT, Config
 from exhibit.rag.index import Index, open_index
 from exhibit.rag.index_files import RECORD, index_kind
 from exhibit.rag.ingest import Report, ingest
-from exhibit.rag.protocols import Answer, Context
+from exhibit.rag.protocols import Answer, Asked, Context
 from exhibit.rag.questions import understand
 from exhibit.rag.retrieval.routed import retrieve
 from exhibit.rag.retrieval.stages import Parts, Retrieved, assemble
@@ -209,18 +209,11 @@ class Pipeline:
         if not context.sources:
             return context
         best = self._opened.entry(context.sources[0].document)
-        hint = self._hint(retrieved.question)
-        return replace(context, kind=best.profile.kind, characters=best.characters, hint=hint)
-
-    def _hint(self, question: str) -> str:
-        """Return a question as its kind is asked; nothing without our reader, or our vectors, which tell the kind."""
+        context = replace(context, kind=best.profile.kind, characters=best.characters)
         if not self.config.reads:
-            return ""
-        from exhibit.models.reader import EMBEDDER, shared_kinds  # with onnxruntime, which others do without
-
-        if not self.embedder.name.startswith(EMBEDDER):
-            return ""
-        return shared_kinds().asks(self.embedder.embed([understand(question).asks], role="query")[0])
+            return context
+        [vector] = self.embedder.embed([understand(retrieved.question).asks], role="query")
+        return replace(context, asked=Asked(self.embedder.name, vector))
 
     def summaries(self, retrieved: Retrieved) -> dict[str, str]:
         """Return the summaries of the documents that a question's passages come from."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -129,6 +129,13 @@ class Source:
         return self.hit.chunk.page
 
 
+class Asked(NamedTuple):
+    """A question's vector, and the name of the embedder that made it."""
+
+    embedder: str
+    vector: Vectors
+
+
 @dataclass(frozen=True)
 class Context:
     """What an answerer is given: numbered sources in raw words, then what the documents are."""
@@ -142,8 +149,8 @@ class Context:
     """What kind of document the best source is from, where that is known: contract, rules, court guide …"""
     characters: int = 0
     """How long that document is; 0 where that is not known."""
-    hint: str = ""
-    """The question in words that our reader was trained on, where its kind is known."""
+    asked: Asked | None = field(default=None, compare=False)
+    """The question's vector, for an answerer that tells its kind from it."""
 
 
 @dataclass(frozen=True)

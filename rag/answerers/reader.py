@@ -11,7 +11,7 @@ from exhibit.evidence import Span
 from exhibit.law.citations import claims_of, verify
 from exhibit.law.language import language_of
 from exhibit.models.llms import LLM
-from exhibit.models.reader import Reader, Reading, shared_reader
+from exhibit.models.reader import EMBEDDER, Reader, Reading, shared_kinds, shared_reader
 from exhibit.rag.answerers.extractive import TITLE, Extractive, quotable
 from exhibit.rag.config import Config
 from exhibit.rag.protocols import Answer, Context, Source
@@ -111,7 +111,7 @@ class ReaderAnswerer:
             found=context.confidence,
             short=0 < context.characters <= self._most * _WIDEST and len(asks.split()) <= _PLAIN,
         )
-        read, sure = self._read((asks, context.hint), windows, judge, first=len(windows) if several else 1)
+        read, sure = self._read((asks, _hint(context)), windows, judge, first=len(windows) if several else 1)
         if sure < self._refuse_below:
             return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=sure)
         found = _choose(read, several=several)
@@ -143,6 +143,12 @@ class ReaderAnswerer:
             if len(windows) == len(read) or not HOPELESS <= sure < SURE:
                 break
         return read, sure
+
+
+def _hint(context: Context) -> str:
+    """Return the question as its kind's benchmark asks it, where our own vectors tell the kind."""
+    asked = context.asked
+    return shared_kinds().asks(asked.vector) if asked and asked.embedder.startswith(EMBEDDER) else ""
 
 
 def _windows(sources: Sequence[Source]) -> list[_Window]:

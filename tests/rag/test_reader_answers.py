@@ -9,13 +9,14 @@ import pytest
 
 from exhibit.evidence import Span
 from exhibit.law.citations import claims_of, without_places
+from exhibit.models.embedders import legal
 from exhibit.models.reader import Found, Reading
 from exhibit.models.token_counts import estimate
 from exhibit.rag.answerers import open_answerer
 from exhibit.rag.answerers._places import section_of, with_places
 from exhibit.rag.answerers.reader import ReaderAnswerer
 from exhibit.rag.config import Config
-from exhibit.rag.protocols import Chunk, Context, Hit
+from exhibit.rag.protocols import Asked, Chunk, Context, Hit
 from exhibit.rag.retrieval.stages import assemble
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 
@@ -81,9 +82,11 @@ def test_a_document_that_is_read_as_a_whole_is_answered_from_sooner(characters: 
 
 
 def test_the_question_in_its_kinds_own_words_is_handed_on() -> None:
-    model, reader = answerer("Delaware", 0.8)
-    model.answer("Whose rules?", replace(context_of(LAW), hint="which law governs it?"))
-    assert reader.hint == "which law governs it?"
+    [vector] = legal.open("int8").embed(["Whose courts and whose rules of law apply here?"], role="query")
+    for name, hint in (("legal-1", "which state's or country's law governs it?"), ("minilm", "")):
+        model, reader = answerer("Delaware", 0.8)
+        model.answer("Whose rules?", replace(context_of(LAW), asked=Asked(name, vector)))
+        assert reader.hint == hint
 
 
 def test_passages_that_follow_each_other_are_read_as_one_and_both_are_cited() -> None:
