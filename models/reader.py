@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,9 @@ LEAN = 1.0
 On CUAD's 20 documents for tuning, by weights that had not seen them, -1, 0, 1 and 2 give span F1 0.63, 0.70, 0.70 and
 0.70 in CUAD's words, and 0.49, 0.56, 0.59 and 0.57 in others; refusals aside.
 """
+
+
+Also = Literal["short", "policy"]
 
 
 class Found(NamedTuple):
@@ -112,14 +115,14 @@ class Reader(PairModel):
         with ThreadPoolExecutor(self._threads) as pool:
             return list(pool.map(self._read, pairs))
 
-    def confidence(self, scores: Sequence[float], found: float | None = None, *, short: bool = False) -> float:
+    def confidence(self, scores: Sequence[float], found: float | None = None, *, also: Sequence[Also] = ()) -> float:
         """Return how likely one of the passages with these scores answers: logistic in the best, as calibrated.
 
         `found` is what a reranker holds of the same question, where there is one: then the two decide together.
-        `short` says that the passages are the whole document: there the same score means more.
+        `also` says where the same score means more: the passages are the whole document, or of a privacy policy.
         """
         told = self._calibration["alone" if found is None else "together"]
-        odds = told["reader"] * max(scores) + told["offset"] + (self._calibration["short"]["offset"] if short else 0.0)
+        odds = told["reader"] * max(scores) + told["offset"] + sum(self._calibration[one]["offset"] for one in also)
         if found is not None:
             sure = min(max(found, 1e-6), 1 - 1e-6)
             odds += told["reranker"] * math.log(sure / (1 - sure))

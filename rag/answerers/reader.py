@@ -11,7 +11,7 @@ from exhibit.evidence import Span
 from exhibit.law.citations import claims_of, verify
 from exhibit.law.language import language_of
 from exhibit.models.llms import LLM
-from exhibit.models.reader import EMBEDDER, Reader, Reading, shared_kinds, shared_reader
+from exhibit.models.reader import EMBEDDER, Also, Reader, Reading, shared_kinds, shared_reader
 from exhibit.rag.answerers.extractive import TITLE, Extractive, quotable
 from exhibit.rag.config import Config
 from exhibit.rag.protocols import Answer, Context, Source
@@ -106,11 +106,9 @@ class ReaderAnswerer:
         if not windows:
             return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=context.confidence)
         asks = understand(question).asks
-        judge = partial(
-            self._opened.confidence,
-            found=context.confidence,
-            short=0 < context.characters <= self._most * _WIDEST and len(asks.split()) <= _PLAIN,
-        )
+        short = 0 < context.characters <= self._most * _WIDEST and len(asks.split()) <= _PLAIN
+        also: list[Also] = ["short"] * short + ["policy"] * (context.kind == "privacy policy")
+        judge = partial(self._opened.confidence, found=context.confidence, also=also)
         read, sure = self._read((asks, _hint(context)), windows, judge, first=len(windows) if several else 1)
         if sure < self._refuse_below:
             return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=sure)

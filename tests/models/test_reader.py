@@ -70,9 +70,10 @@ def test_the_reranker_has_its_say() -> None:
     assert all(0 < model.confidence([0.0], found) < 1 for found in (0.0, 1.0))
 
 
-def test_the_same_score_means_more_where_all_of_the_document_was_read() -> None:
+def test_the_same_score_means_more_where_all_of_the_document_was_read_and_in_a_policy() -> None:
     model = reader.shared_reader()
-    assert model.confidence([-2.0]) < 0.35 < model.confidence([-2.0], short=True)
+    assert model.confidence([-2.0]) < 0.35 < model.confidence([-2.0], also=["short"])
+    assert model.confidence([-2.0]) < 0.35 < model.confidence([-2.0], also=["policy"])
 
 
 def test_long_odd_and_empty_texts_are_read() -> None:

@@ -48,8 +48,8 @@ class Scripted:
         at = text.find(self.word)
         return Reading(score, (Found(at, at + len(self.word), 1.0),) if at >= 0 else ())
 
-    def confidence(self, scores: Sequence[float], found: float | None = None, *, short: bool = False) -> float:
-        return max(scores) * (1.0 if found is None else found) + 0.2 * short
+    def confidence(self, scores: Sequence[float], found: float | None = None, *, also: Sequence[str] = ()) -> float:
+        return max(scores) * (1.0 if found is None else found) + 0.2 * len(also)
 
 
 def answerer(word: str, *scores: float, most: int = 4) -> tuple[ReaderAnswerer, Scripted]:
@@ -79,6 +79,12 @@ def test_a_document_that_is_read_as_a_whole_is_answered_from_sooner(characters: 
     long = "Does the agreement let the receiving party keep a copy of what it was given?"
     model, _ = answerer("Delaware", 0.1)
     assert model.answer(long, replace(context_of(LAW), characters=characters)).refused
+
+
+def test_a_privacy_policy_is_answered_from_sooner() -> None:
+    for kind, refused in (("contract", True), ("privacy policy", False)):
+        model, _ = answerer("Delaware", 0.1)
+        assert model.answer("Which law governs?", replace(context_of(LAW), kind=kind)).refused is refused
 
 
 def test_the_question_in_its_kinds_own_words_is_handed_on() -> None:
