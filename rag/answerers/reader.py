@@ -107,7 +107,8 @@ class ReaderAnswerer:
             return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=context.confidence)
         asks = understand(question).asks
         short = 0 < context.characters <= self._most * _WIDEST and len(asks.split()) <= _PLAIN
-        also: list[Also] = ["short"] * short + ["policy"] * (context.kind == "privacy policy")
+        facts: dict[Also, bool] = {"short": short, "policy": context.kind == "privacy policy"}
+        also = [name for name, holds in facts.items() if holds]
         judge = partial(self._opened.confidence, found=context.confidence, also=also)
         read, sure = self._read((asks, _hint(context)), windows, judge, first=len(windows) if several else 1)
         if sure < self._refuse_below:
