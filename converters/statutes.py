@@ -20,7 +20,7 @@ from exhibit.converters._cli import main
 from exhibit.converters._law_questions import Asker, Edition
 from exhibit.converters._laws import Law, Version, read_law, read_versions, wrapped
 from exhibit.law.days import write_day
-from exhibit.law.editions import LawName
+from exhibit.law.editions import LawName, law_name
 from exhibit.law.language import system_for, systems
 from exhibit.schemas.errors import SourceError
 
@@ -118,6 +118,9 @@ def _title(law: Law) -> str:
 def _name(key: str, law: Law) -> LawName:
     """Return the names that references give a law: its number, its abbreviation, its title without its kind."""
     codes = [law.fields.get(name, "") for name in ("official_code", "jurabk", "abbreviation", "short_title")]
+    if not any(codes):  # nothing stands in front of its words: what its title says
+        told = law_name(law.title)
+        return LawName(key, told.codes[:1], told.title)
     named = law.title.partition(" (")[0] if law.fields.get("jurabk") else law.title
     title = " ".join(named.split()[1:]) if law.fields.get("official_code") else named
     return LawName(key, tuple(dict.fromkeys(filter(None, codes))), title)

@@ -149,6 +149,29 @@ def test_no_line_ends_in_a_hyphen():
     assert " ".join(lines) == ("Fracht-, Liefer- und Zustellkosten " * 12).strip()
 
 
+def test_a_law_without_fields_is_called_by_the_number_in_its_title(tmp_path: Path):
+    laws = {
+        "pujcovny": "Zákon č. 417/2014 Sb., o obecních půjčovnách nářadí",
+        "bazary": "Zákon č. 9/2016 Sb., o bazarech",
+    }
+    for law, title in laws.items():
+        (tmp_path / law).mkdir()
+        words = (
+            "Provozovatel vede seznam věcí podle § 2 zákona č. 417/2014 Sb."
+            if law == "bazary"
+            else "Obec vede seznam nářadí."
+        )
+        second = "### § 2 Seznam\n\nSeznam obsahuje název věci, její stav a cenu."
+        text = f"# {title}\n\n### § 1 Předmět\n\n{words}\n\n{second}\n"
+        (tmp_path / law / "2015-01-01.md").write_text(text, encoding="utf-8")
+    rows = read(tmp_path, questions=50).rows
+    assert not any("č. Zákon" in row.question for row in rows) and any(
+        "předpisu č. 417/2014 Sb." in row.question for row in rows
+    )
+    [leads] = [row for row in rows if row.labels["kind"] == "leads"]
+    assert [quote.filename for quote in leads.quotes] == ["pujcovny_2015-01-01.pdf"]
+
+
 def test_a_folder_without_laws_says_what_was_expected(tmp_path: Path):
     with pytest.raises(SourceError, match=r"no laws; expected LAW/DATE\.md"):
         read(tmp_path)
