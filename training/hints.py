@@ -23,7 +23,6 @@ from exhibit.schemas.command import guarded
 from training import _cli
 from training.network import Encoder, Texts, merge
 from training.pack import ROLES, Ints, Pack, Role
-from training.questions import read_wordings
 from training.tensors import Array, read_tensors
 from training.windows import Tokens
 
@@ -111,8 +110,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for role in _PRINTED:
         some = pack.queries[:, 2] == ROLES.index(role)
         right, any_ = taken[some] == pack.queries[some, 1], taken[some] >= 0
-        share, right = np.mean(any_), np.mean(right[any_])
+        share, right = np.mean(any_), np.sum(right[any_]) / max(1, np.sum(any_))
         print(f"{role}: {some.sum()} wordings, {share:.2f} taken for a kind, {right:.2f} of them rightly")
+    from training.questions import read_wordings  # needs the converters, which a machine for training may lack
+
     wordings = {source: read_wordings(source) for source in {kind.partition("/")[0] for kind in pack.kinds}}
     asks = [wordings[kind.partition("/")[0]][kind.partition("/")[2]].own for kind in pack.kinds]
     told = {"kinds": dict(zip(pack.kinds, asks, strict=True)), "adapter": _cli.digest(options.adapter), "least": LEAST}

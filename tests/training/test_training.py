@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import torch
 
+from exhibit.models.embedders._network import read_safetensors
 from exhibit.schemas.errors import ToolkitError
 from tests.training.material import tiny_weights, write_contracts, write_library
-from training import adapter, blend, calibrate, figures, reader, reading, reranker
+from training import adapter, blend, calibrate, figures, hints, reader, reading, reranker
 from training.adapter import Batch, contrast, train_adapter
 from training.exclusion import Excluded
 from training.gather import gather
@@ -415,5 +416,25 @@ def test_the_reader_is_trained_and_measured_by_commands(
     record = json.loads((tmp_path / "reader.json").read_text(encoding="utf-8"))
     assert set(record["documents"]) == {"cuad"} and record["recipe"]["spans"] == 3.0
     capsys.readouterr()
-    assert reading.main([*stack, "--reader", str(tmp_path / "reader.safetensors")]) == 0
+    assert reading.main([*stack, "--reader", str(tmp_path / "reader.safetensors"), "--hints"]) == 0
     assert "cuad: 9 questions, F1" in capsys.readouterr().out
+
+
+def test_kinds_are_told_apart_and_written_with_their_questions(
+    tmp_path: Path, common: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    adapter.main([*common, "--epochs", "1", "--rank", "4", "--out", str(tmp_path / "adapter")])
+    given = [*common, "--adapter", str(tmp_path / "adapter.safetensors"), "--out", str(tmp_path / "kinds")]
+    assert hints.main(given) == 0 and "taken for a kind" in capsys.readouterr().out
+    record = json.loads((tmp_path / "kinds.json").read_text(encoding="utf-8"))
+    assert record["kinds"]["cuad/Governing Law"] == "which state's or country's law governs it?"
+    assert read_tensors(tmp_path / "kinds.safetensors")["weight"].shape[0] == len(record["kinds"])
+
+
+def test_low_rank_weights_in_eight_bits_are_nearly_the_same(tmp_path: Path) -> None:
+    arrays = {"a.up": np.random.default_rng(1).normal(size=(9, 4)), "head.weight": np.ones((1, 3))}
+    write_tensors(arrays, tmp_path / "w.safetensors", about={}, eight=True)
+    read = read_tensors(tmp_path / "w.safetensors")
+    assert read.keys() == arrays.keys() == read_safetensors(tmp_path / "w.safetensors").keys()
+    assert np.abs(read["a.up"] - arrays["a.up"]).max() < 0.01 * np.abs(arrays["a.up"]).max()
+    assert np.array_equal(read["a.up"], read_safetensors(tmp_path / "w.safetensors")["a.up"])
