@@ -110,10 +110,11 @@ class ReaderAnswerer:
         facts: dict[Also, bool] = {"short": short, "policy": context.kind == "privacy policy"}
         also = [name for name, holds in facts.items() if holds]
         judge = partial(self._opened.confidence, found=context.confidence, also=also)
-        read, sure = self._read((asks, _hint(context)), windows, judge, first=len(windows) if several else 1)
+        meant = "" if several else windows[0].sources[0].document
+        read, sure = self._read((asks, _hint(context)), windows, judge, meant)
         if sure < self._refuse_below:
             return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=sure)
-        found = _choose(read, several=several)
+        found = _choose(read, meant)
         if not found:  # sure that it is there, not which words it is
             best = max(read, key=lambda one: one[1].score)[0]
             few = Context(context.text, best.sources, context.tokens)
@@ -131,14 +132,14 @@ class ReaderAnswerer:
         return self._reader or shared_reader()
 
     def _read(
-        self, asks: tuple[str, str], windows: Sequence[_Window], judge: Callable[[list[float]], float], *, first: int
+        self, asks: tuple[str, str], windows: Sequence[_Window], judge: Callable[[list[float]], float], meant: str
     ) -> tuple[list[tuple[_Window, Reading]], float]:
         """Return what was read, and how likely it answers: the first passages alone where they make it sure."""
         read: list[tuple[_Window, Reading]] = []
-        sure = 0.0
+        sure, first = 0.0, 1 if meant else len(windows)
         for few in (windows[:first], windows[first:]):
             read += zip(few, self._opened.read(asks[0], [window.text for window in few], asks[1]), strict=True)
-            sure = judge([reading.score for _, reading in read])
+            sure = judge([reading.score - _elsewhere(window, meant) for window, reading in read])
             if len(windows) == len(read) or not HOPELESS <= sure < SURE:
                 break
         return read, sure
@@ -170,19 +171,23 @@ def _follows(before: Sequence[Source], source: Source) -> bool:
     return near and span.end - first.start <= _WIDEST
 
 
-def _choose(read: Sequence[tuple[_Window, Reading]], *, several: bool) -> list[_Words]:
+def _choose(read: Sequence[tuple[_Window, Reading]], meant: str) -> list[_Words]:
     """Return the words of the best window and of those nearly as good, in the order of the sources."""
-    meant = "" if several else read[0][0].sources[0].document
+    behind = BEHIND if meant else 0.0
     found = [
-        _Words(reading.score - _behind(window, rank, meant), tuple(window.parts(span.start, span.end)), quotable(words))
+        _Words(
+            reading.score - behind * rank - _elsewhere(window, meant),
+            tuple(window.parts(span.start, span.end)),
+            quotable(words),
+        )
         for rank, (window, reading) in enumerate(read)
         for span in reading.spans
         if (words := window.text[span.start : span.end].strip())
     ]
     best = max((one.score for one in found), default=0.0)
-    least = best - (_FURTHER if several else NEXT_BEST)
+    least = best - (NEXT_BEST if meant else _FURTHER)
     near = sorted((one for one in found if one.score >= least), key=lambda one: -one.score)
-    if not several and near:  # a question on one document is not answered from two
+    if meant and near:  # a question on one document is not answered from two
         near = [one for one in near if one.parts[0][0].document == near[0].parts[0][0].document]
     distinct: dict[str, _Words] = {}
     for one in near[:MOST]:
@@ -190,6 +195,6 @@ def _choose(read: Sequence[tuple[_Window, Reading]], *, several: bool) -> list[_
     return sorted(distinct.values(), key=lambda one: (one.parts[0][0].number, one.parts[0][1].start))
 
 
-def _behind(window: _Window, rank: int, meant: str) -> float:
-    """Return what a window has to be better by; nothing where no single document is meant."""
-    return BEHIND * rank + (ELSEWHERE if window.sources[0].document != meant else 0.0) if meant else 0.0
+def _elsewhere(window: _Window, meant: str) -> float:
+    """Return what a window must be better by for its document; nothing where no single one is meant."""
+    return ELSEWHERE if meant and window.sources[0].document != meant else 0.0

@@ -102,6 +102,16 @@ def test_passages_that_follow_each_other_are_read_as_one_and_both_are_cited() ->
     assert answer.text == "Delaware. Rent is due … [1][2]"
 
 
+@pytest.mark.parametrize(
+    ("question", "refused"), [("Which law governs?", True), ("List every law that governs.", False)]
+)
+def test_another_documents_clause_is_no_reason_to_answer(question: str, refused: bool) -> None:
+    hits = [Hit(Chunk(name, Span(0, 60), "", 1), 0.9, text) for name, text in (("ours.pdf", RENT), ("theirs.pdf", LAW))]
+    model, reader = answerer("Delaware", 0.1, 0.9)
+    answer = model.answer(question, assemble("q", hits, summaries={}, tokens=estimate))
+    assert len(reader.read_texts) == 2 and answer.refused is refused
+
+
 @pytest.mark.parametrize(("scores", "read"), [((0.95, 0.1, 0.5), 1), ((0.5, 0.1, 0.5), 3), ((0.005, 0.9, 0.5), 1)])
 def test_no_more_is_read_than_is_needed_to_be_sure(scores: tuple[float, ...], read: int) -> None:
     model, reader = answerer("Delaware", *scores)
