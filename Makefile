@@ -21,7 +21,7 @@ demo: $(VENV)/ready       ## convert the samples, check them, test the pipeline 
 test test-all: export PYTHONDONTWRITEBYTECODE =
 
 test: $(VENV)/ready       ## the default suite: loopback only
-	$(PY) -m pytest -n $(JOBS) --dist worksteal -m "not slow and not extra and not server"
+	$(PY) -m pytest -n $(JOBS) --dist worksteal -m "not slow and not extra and not server and not data"
 
 test-all: $(VENV)/extras  ## the slow tests too, those of the extras, and those that measure on real data
 	$(PY) -m pytest -n $(JOBS) --dist worksteal -m "not server"
