@@ -70,8 +70,8 @@ bench: $(VENV)/ready      ## measured comparisons, as ratios in one run
 	$(PY) -m bench.report
 	$(PY) -m bench.ocr
 
-mutants: $(VENV)/ready    ## change the code in small places and list what no test notices: under 30 minutes
-	$(PY) -m bench.mutants --jobs $(JOBS)
+mutants: $(VENV)/ready    ## change the code in small places and list what no test notices: ROOM= one room, SAMPLE= changes
+	$(PY) -m bench.mutants --jobs $(JOBS) $(if $(ROOM),--room $(ROOM)) $(if $(SAMPLE),--sample $(SAMPLE))
 
 scale: $(VENV)/extras     ## measure cost as work grows and write bench/results/scale.md: twenty minutes on two free cores
 	$(PY) -m bench.scale

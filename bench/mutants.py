@@ -22,7 +22,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from bench._mutants.changes import Change, changes_of
-from bench._mutants.page import NOTICED, Rule, Trials, read_reasons, read_rules, reason_of, write_page
+from bench._mutants.page import NOTICED, Rule, Trials, read_first, read_reasons, read_rules, reason_of, write_page
 from bench._mutants.trial import Outcome, Reach, Workshop, clock
 from bench._table import ROOT
 from exhibit.engine import positive
@@ -100,7 +100,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 print(f"  {change.file}:{change.line}: {change.words}  [{reason_of(change, outcome, reasons)}]")
                 print(f"      {change.code}")
     if not options.file and not options.no_page:
-        write_page(PAGE, [trial for trial in trials if trial.outcomes], reasons, rules)
+        write_page(PAGE, [trial for trial in trials if trial.outcomes], reasons, rules, read_first(REASONS))
         print(f"page: {PAGE.relative_to(ROOT)}")
     return 0
 

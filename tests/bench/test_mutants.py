@@ -203,11 +203,13 @@ def test_the_page_keeps_the_rooms_that_were_not_tried_and_gives_reasons(tmp_path
     one, two = changes_of("rules.py", SOURCE)[:2]
     reasons = {("rules.py", "LIMIT = 10", "10 → 9"): "nobody asks for ten"}
     page = tmp_path / "mutants.md"
-    write_page(page, [Trials("law", 14, 1, {one: "noticed", two: "survived"})], reasons)
+    first = {"law": "1 of 4, seed 3", "rag": "none"}
+    write_page(page, [Trials("law", 14, 1, {one: "noticed", two: "survived"})], reasons, first=first)
     write_page(page, [Trials("evidence", 14, 1, {one: "too slow", two: "no test runs it"})], {})
     text = page.read_text(encoding="utf-8")
     assert text.index("## evidence") < text.index("## law")
     assert text.count("1 of 2 changes noticed (50%); 14 possible, seed 1.") == 2
+    assert "seed 1. When it was first measured: 1 of 4, seed 3.\n" in text and text.count("first measured") == 1
     assert "| rules.py:2 | 10 → 9 | nobody asks for ten |" in text
     assert "| rules.py:2 | 10 → 9 | no test runs this function |" in text
     assert reason_of(Change("x.py", 1, 0, "a", "b"), "survived", reasons) == "a test is missing"
