@@ -157,9 +157,9 @@ class Search(Settings):
     """a second look at the first passages: none, NAME or NAME:MODEL, as in http:URL"""
     rerank: Positive = 32
     """how many passages the reranker looks at"""
-    read: Positive = 3
+    read: Positive = 4
     """how many of an answer's passages the reader reads, at most; it stops when it is sure"""
-    refuse_below: Share | None = 0.35
+    refuse_below: Share | None = 0.3
     """where the reader or a reranker tells how likely an answer is: questions below are refused; none = none are"""
     imagine: Share = 0.0
     """with an LLM: how far the question's vector moves towards a passage that it imagines; 0 = not at all"""

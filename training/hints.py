@@ -71,6 +71,13 @@ def learn(pack: Pack, queries: Tensor) -> tuple[Kinds, Ints]:
     return Kinds(weight.numpy(), bias.numpy(), [own[kind] for kind in range(len(pack.kinds))]), taken
 
 
+def usual_of(pack: Pack) -> list[float]:
+    """Return the log-odds that a document to train on answers a question of each kind; one of each is added."""
+    rows = pack.rows[np.isin(pack.rows[:, 0], pack.documents_of("train"))]
+    answers = [rows[rows[:, 1] == kind, 3] == 0 for kind in range(len(pack.kinds))]
+    return [round(float(np.log((some.sum() + 1) / ((~some).sum() + 1))), 2) for some in answers]
+
+
 def _likely(vectors: Tensor, weight: Tensor, bias: Tensor) -> Ints:
     best = (f.normalize(vectors.float().cpu(), dim=1) @ weight.T + bias).softmax(1).max(1)
     return np.where(best.values.numpy() >= LEAST, best.indices.numpy(), -1)
@@ -116,7 +123,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     wordings = {source: read_wordings(source) for source in {kind.partition("/")[0] for kind in pack.kinds}}
     asks = [wordings[kind.partition("/")[0]][kind.partition("/")[2]].own for kind in pack.kinds]
-    told = {"kinds": dict(zip(pack.kinds, asks, strict=True)), "adapter": _cli.digest(options.adapter), "least": LEAST}
+    usual = dict(zip(pack.kinds, usual_of(pack), strict=True))
+    told = {"kinds": dict(zip(pack.kinds, asks, strict=True)), "usual": usual, "adapter": _cli.digest(options.adapter), "least": LEAST}
     _cli.write({"weight": kinds.weight, "bias": kinds.bias}, options.out, told)
     return 0
 

@@ -11,7 +11,7 @@ from exhibit.evidence import Span
 from exhibit.law.citations import claims_of, verify
 from exhibit.law.language import language_of
 from exhibit.models.llms import LLM
-from exhibit.models.reader import EMBEDDER, Also, Reader, Reading, shared_kinds, shared_reader
+from exhibit.models.reader import EMBEDDER, Also, Kind, Reader, Reading, shared_kinds, shared_reader
 from exhibit.rag.answerers.extractive import TITLE, Extractive, quotable
 from exhibit.rag.config import Config
 from exhibit.rag.protocols import Answer, Context, Source
@@ -21,9 +21,9 @@ from exhibit.schemas import IMPOSSIBLE_ANSWER
 SURE = 0.8
 """A confidence from which no further passage is read. On the documents for tuning 2.0 passages are read for a question
 with an answer where 0.9 after two read 2.7: span F1 (0.66), AUROC (0.935, 0.85 in free words) stay as they were."""
-HOPELESS = 0.01
-"""A confidence below which no further one is read, either. At 0.03, 1 to 3% of the answerable questions on the
-documents for tuning were given up after two passages; lowered when the demo's wrong refusals were seen."""
+HOPELESS = 0.002
+"""A confidence below which no further one is read, either. At ten times as much, 1 to 3% of the answerable questions on
+the documents for tuning were given up after two passages; lowered when the demo's wrong refusals were seen."""
 NEXT_BEST = 0.5
 """How far below the best score, in log-odds, the words of a further passage are still given: 0, 0.5, 1 and 2 give the
 same span F1 within 0.01 on the documents for tuning. Answers that stand in several places need it."""
@@ -38,9 +38,10 @@ UNREAD = frozenset({"rules", "practice direction", "court guide", "legislation",
 about court rules it refused 15 where those refused 1, and gave 0.30 of the references where they gave 0.38."""
 MOST = 5
 """Stretches of words in an answer."""
-_KIND = r"\b(agreement|contract|policy|nda|lease)\b"
+_NAMED = r"(?<!\bthe )(?<!\bthis )(?<!\bits )\b"
+_KIND = rf"{_NAMED}(agreement|contract|policy|nda|lease)\b"
 _SEVERAL = re.compile(
-    rf"^\W*(?:list|compare)\b|\b(?:both|respectively)\b|{_KIND}.{{1,200}}\b(?:and|or)\b.{{1,200}}\b\1\b",
+    rf"^\W*(?:list|compare)\b|\b(?:both|respectively)\b|{_KIND}.{{1,200}}\b(?:and|or)\b.{{1,200}}{_NAMED}\1\b",
     re.I | re.DOTALL,
 )
 """What a question says that is answered in several places, or by several documents."""
@@ -109,9 +110,10 @@ class ReaderAnswerer:
         short = 0 < context.characters <= self._most * _WIDEST and len(asks.split()) <= _PLAIN
         facts: dict[Also, bool] = {"short": short, "policy": context.kind == "privacy policy"}
         also = [name for name, holds in facts.items() if holds]
-        judge = partial(self._opened.confidence, found=context.confidence, also=also)
+        kind = _kind(context)
+        judge = partial(self._opened.confidence, found=context.confidence, usual=kind.usual, also=also)
         meant = "" if several else windows[0].sources[0].document
-        read, sure = self._read((asks, _hint(context)), windows, judge, meant)
+        read, sure = self._read((asks, kind.asks), windows, judge, meant)
         if sure < self._refuse_below:
             return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=sure)
         found = _choose(read, meant)
@@ -145,10 +147,10 @@ class ReaderAnswerer:
         return read, sure
 
 
-def _hint(context: Context) -> str:
-    """Return the question as its kind's benchmark asks it, where our own vectors tell the kind."""
+def _kind(context: Context) -> Kind:
+    """Return the question's kind, where our own vectors tell it."""
     asked = context.asked
-    return shared_kinds().asks(asked.vector) if asked and asked.embedder.startswith(EMBEDDER) else ""
+    return shared_kinds().of(asked.vector) if asked and asked.embedder.startswith(EMBEDDER) else Kind()
 
 
 def _windows(sources: Sequence[Source]) -> list[_Window]:

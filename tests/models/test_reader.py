@@ -57,7 +57,7 @@ def test_the_kind_of_a_question_is_told_from_its_vector_and_its_own_words_are_re
     embedder, kinds, model = legal.open("int8"), reader.shared_kinds(), reader.shared_reader()
     assert embedder.name.startswith(reader.EMBEDDER)
     asked = ["Whose courts and whose rules of law apply here?", "Which colour has the lid of the third box?"]
-    law, lid = (kinds.asks(vector) for vector in embedder.embed(asked, role="query"))
+    law, lid = (kinds.of(vector).asks for vector in embedder.embed(asked, role="query"))
     assert law == "which state's or country's law governs it?" and lid == ""
     vague = "What is said of that?"
     [alone], [beside] = model.read(vague, [LAW]), model.read(vague, [LAW], law)
@@ -109,3 +109,16 @@ def test_the_file_of_the_network_is_not_kept_in_memory() -> None:
     session = minilm.open_session(minilm.ready_graph("int8", reader.network()), None)
     kept = [name for name, value in vars(session).items() if isinstance(value, bytes) and len(value) > 1_000_000]
     assert not kept and session.get_outputs()
+
+
+def test_several_passages_that_may_answer_and_a_clause_that_is_usual_tell_more() -> None:
+    model = reader.shared_reader()
+    assert model.confidence([-1.0]) < model.confidence([-1.0, -1.0]) < model.confidence([1.0, -9.0])
+    assert model.confidence([-1.0], usual=-3.0) < model.confidence([-1.0]) < model.confidence([-1.0], usual=3.0)
+
+
+def test_what_is_usual_is_known_of_the_kinds() -> None:
+    asked = ["Who are the parties to the contract?", "Is there a promise to set the prices no higher than before?"]
+    parties, prices = (reader.shared_kinds().of(vector) for vector in legal.open("int8").embed(asked, role="query"))
+    assert (parties.asks, parties.usual > 3) == ("who are the parties to it?", True)
+    assert prices.usual < -2
