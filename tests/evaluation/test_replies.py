@@ -15,7 +15,6 @@ from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.documents import Documents
 from exhibit.evaluation.targets import TargetOptions, open_target, target_names
 from exhibit.evaluation.targets._fields import describe, read_passages, read_usage, recognise
-from exhibit.evaluation.targets._probing import advise
 from exhibit.evaluation.targets._server import hide, secrets_in
 from exhibit.evidence import Span, read_document
 from exhibit.evidence.readers.pdf import boxes
@@ -95,7 +94,7 @@ def test_secrets_are_known_by_where_they_stand():
 # ---------------------------------------------------------------- shapes
 
 
-def test_what_is_like_no_shape_is_described_and_paths_are_suggested():
+def test_what_is_like_no_shape_is_described():
     reply = {
         "a-b": {"said": "the law of Norway"},
         "n": 3,
@@ -104,7 +103,6 @@ def test_what_is_like_no_shape_is_described_and_paths_are_suggested():
     }
     assert recognise(reply) is None and recognise([1, 2]) is None and recognise("text") is None
     assert describe(reply) == "{a-b: {said: text}, n: number, hits: [2 × {w: text}], ok: true or false}"
-    assert advise(reply, lambda name: None) == ('"a-b".said', "hits[].{text: w}")
     assert (
         describe({"x": {"y": {"z": {"q": {"r": 1}}}}, "e": [], "z": None}) == "{x: {y: {z: {q: {…}}}}, e: [], z: null}"
     )
