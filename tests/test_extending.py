@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.rag.models import link_models
+
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"```(?:python|toml)\n# (\S+)\n(.*?)```", PAGE, re.DOTALL))
@@ -44,6 +46,7 @@ def installed(tmp_path_factory) -> Path:
         text=True,
     )
     assert done.returncode == 0, done.stderr
+    link_models(folder / "cache")
     return folder
 
 
