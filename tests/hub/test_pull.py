@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import evaluate_rag
 from exhibit.converters._cli import main as convert
 from exhibit.hub import publish, pull
-from exhibit.hub._checks import refused_by_clients
+from exhibit.hub.publish import refused_by_clients
 from exhibit.hub.pull import parse_address
 from exhibit.schemas.bundle import INFO, read_info, write_info
 from exhibit.schemas.errors import ToolkitError
@@ -72,8 +72,7 @@ def test_odd_names_survive(hub, waits, tmp_path, capsys):
     assert publish.main([str(folder), "--repo-id", "me/odd"]) == 0
     assert pull.main(["me/odd", "--out", str(tmp_path / "back")]) == 0
     assert files_of(tmp_path / "back") == files_of(folder)
-    err = capsys.readouterr().err
-    assert "'CON' is a device on Windows" in err and "Windows allows no | in a name" in err
+    assert capsys.readouterr().err.count("no name that Windows holds") >= 4
 
 
 @pytest.mark.parametrize("name", ["\\", "C:x", "a\\..\\b"])
@@ -232,16 +231,8 @@ def test_a_folder_that_is_there_is_replaced_only_when_told(hub, bundle, tmp_path
     out = write(tmp_path / "back", names=("other.txt",))
     before = len(hub.requests)
     assert "exists already; add --force" in refused(capsys, REPO, "--out", out)
-    asked = [request.path for request in hub.requests[before:] if "/resolve/" in request.path]
-    assert {path.rpartition("/")[2] for path in asked} == {"bundle.json"}  # said before anything large is downloaded
+    assert not [request for request in hub.requests[before:] if "/resolve/" in request.path], "nothing is downloaded"
     assert pull.main([REPO, "--out", str(out), "--force"]) == 0 and files_of(out) == files_of(bundle)
-
-
-def test_a_folder_that_holds_just_this_is_left_alone(hub, bundle, tmp_path, capsys):
-    assert pull.main([REPO, "--out", str(bundle)]) == 0
-    assert "byte for byte; nothing was changed" in capsys.readouterr().out
-    next(iter((bundle / "corpus").iterdir())).write_bytes(b"other")
-    assert "exists already; add --force" in refused(capsys, REPO, "--out", bundle)
 
 
 def test_a_copy_under_another_name_comes_back_as_well(hub, bundle, tmp_path):
