@@ -21,7 +21,7 @@ demo: $(VENV)/ready       ## convert the samples, check them, test the pipeline 
 test test-all: export PYTHONDONTWRITEBYTECODE =
 
 test: $(VENV)/ready       ## the default suite: loopback only
-	$(PY) -m pytest -n $(JOBS) --dist worksteal -m "not slow and not extra and not server"
+	$(PY) -m pytest -n $(JOBS) --dist worksteal -m "not slow and not extra and not server and not data"
 
 test-all: $(VENV)/extras  ## the slow tests too, those of the extras, and those that measure on real data
 	$(PY) -m pytest -n $(JOBS) --dist worksteal -m "not server"
@@ -70,8 +70,8 @@ bench: $(VENV)/ready      ## measured comparisons, as ratios in one run
 	$(PY) -m bench.report
 	$(PY) -m bench.ocr
 
-mutants: $(VENV)/ready    ## change the code in small places and list what no test notices: under 30 minutes
-	$(PY) -m bench.mutants --jobs $(JOBS)
+mutants: $(VENV)/ready    ## change the code in small places and list what no test notices: ROOM= one room, SAMPLE= changes
+	$(PY) -m bench.mutants --jobs $(JOBS) $(if $(ROOM),--room $(ROOM)) $(if $(SAMPLE),--sample $(SAMPLE))
 
 scale: $(VENV)/extras     ## measure cost as work grows and write bench/results/scale.md: twenty minutes on two free cores
 	$(PY) -m bench.scale

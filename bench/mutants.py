@@ -15,14 +15,14 @@ import argparse
 import random
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
 from bench._mutants.changes import Change, changes_of
-from bench._mutants.page import NOTICED, Rule, Trials, read_reasons, read_rules, reason_of, write_page
+from bench._mutants.page import NOTICED, Rule, Trials, read_first, read_reasons, read_rules, reason_of, write_page
 from bench._mutants.trial import Outcome, Reach, Workshop, clock
 from bench._table import ROOT
 from exhibit.engine import positive
@@ -41,18 +41,37 @@ class Room:
 
     code: tuple[str, ...]
     tests: tuple[str, ...]
+    without: tuple[str, ...] = ()
+    """Code below it that is another room's."""
 
+    def files(self) -> list[str]:
+        """Return the files of its code, in order."""
+        paths = [ROOT / place for place in self.code]
+        files = [file for path in paths for file in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]
+        names = [file.relative_to(ROOT).as_posix() for file in files]
+        return [name for name in names if not name.startswith(self.without)]
+
+
+_RETRIEVAL = ("rag/retrieval", "rag/lexicon", "rag/splitters", "rag/questions.py", "rag/database.py",
+              "rag/stores/__init__.py")  # fmt: skip
+_SCORES = ("evaluation/metrics", "evaluation/statistics.py")
+_WHOLE = ("tests/test_evaluate_rag.py", "tests/test_score.py", "tests/test_python_page.py")
+"""Tests of the commands and of the Python face, which pass through many rooms."""
 
 ROOMS = {
+    "converters": Room(("converters",), ("tests/converters",)),
+    "draft": Room(("draft",), ("tests/draft",)),
+    "engine": Room(("engine",), ("tests/engine", "tests/hostile/test_workers.py")),
+    "evaluation": Room(("evaluation",), ("tests/evaluation", *_WHOLE, "tests/test_systems.py"), without=_SCORES),
     "evidence": Room(("evidence",), ("tests/evidence",)),
+    "exhibit": Room(("exhibit",), ("tests/exhibit", *_WHOLE)),
+    "hub": Room(("hub",), ("tests/hub",)),
     "law": Room(("law",), ("tests/law", "tests/rag/test_question.py", "tests/evaluation/metrics/test_legal.py")),
-    "metrics": Room(
-        ("evaluation/metrics", "evaluation/statistics.py"),
-        ("tests/evaluation/metrics", "tests/evaluation/test_statistics.py"),
-    ),
+    "metrics": Room(_SCORES, ("tests/evaluation/metrics", "tests/evaluation/test_statistics.py")),
+    "models": Room(("models",), ("tests/models", "tests/rag/test_answerers.py", "tests/rag/test_vectors.py")),
+    "rag": Room(("rag",), ("tests/rag",), without=_RETRIEVAL),
     "retrieval": Room(
-        ("rag/retrieval", "rag/lexicon", "rag/questions.py", "rag/splitters", "rag/database.py",
-         "rag/stores/__init__.py"),
+        _RETRIEVAL,
         ("tests/rag/test_routed.py", "tests/rag/test_passages.py", "tests/rag/test_question.py",
          "tests/rag/test_words.py", "tests/rag/test_splitters.py", "tests/rag/test_pipeline.py",
          "tests/rag/test_naming.py", "tests/rag/test_extents.py", "tests/rag/test_likelihood.py",
@@ -60,6 +79,8 @@ ROOMS = {
          "tests/rag/test_references.py", "tests/evaluation/test_documents.py"),
     ),
     "schemas": Room(("schemas",), ("tests/schemas", "tests/storage")),
+    "storage": Room(("storage",), ("tests/storage", "tests/hub/test_stream.py", "tests/test_remote.py")),
+    "viewer": Room(("viewer",), ("tests/viewer",)),
 }  # fmt: skip
 
 
@@ -68,28 +89,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Try the changes of each room; print and write what survived."""
     options = _parser().parse_args(argv)
     reasons, rules = read_reasons(REASONS), read_rules(REASONS)
-    deadline = clock() + options.seconds
     trials = []
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         shops = [Workshop(ROOT, Path(folder) / str(number)) for number in range(options.jobs)]
         for name in options.room or ROOMS:
-            trial = _try_room(name, shops, rules, options, deadline)
+            trial = _try_room(name, shops, rules, options)
             trials.append(trial)
             print(f"{name}: {trial}")
             for change, outcome in trial.survivors:
                 print(f"  {change.file}:{change.line}: {change.words}  [{reason_of(change, outcome, reasons)}]")
                 print(f"      {change.code}")
     if not options.file and not options.no_page:
-        write_page(PAGE, [trial for trial in trials if trial.outcomes], reasons, rules)
+        write_page(PAGE, [trial for trial in trials if trial.outcomes], reasons, rules, read_first(REASONS))
         print(f"page: {PAGE.relative_to(ROOT)}")
     return 0
 
 
-def _try_room(
-    name: str, shops: Sequence[Workshop], rules: Sequence[Rule], options: argparse.Namespace, deadline: float
-) -> Trials:
-    room = ROOMS[name]
-    files = [file for file in _files(room) if not options.file or file in options.file]
+def _try_room(name: str, shops: Sequence[Workshop], rules: Sequence[Rule], options: argparse.Namespace) -> Trials:
+    room, deadline = ROOMS[name], clock() + options.seconds
+    files = [file for file in room.files() if not options.file or file in options.file]
     if not files:
         raise ToolkitError(f"--file: none of {', '.join(options.file)} is in the room {name} ({', '.join(room.code)})")
     changes = [change for file in files for change in changes_of(file, (ROOT / file).read_text(encoding="utf-8"))]
@@ -126,13 +144,6 @@ def _try(change: Change, known: Reach, free: SimpleQueue[Workshop], deadline: fl
         free.put(shop)
 
 
-def _files(room: Room) -> Iterator[str]:
-    for place in room.code:
-        path = ROOT / place
-        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
-            yield file.relative_to(ROOT).as_posix()
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.mutants", description=__doc__.partition("\n")[0])
     parser.add_argument("--room", action="append", choices=sorted(ROOMS), help="only this one (may be given again)")
@@ -140,7 +151,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--sample", type=positive, default=60, metavar="N", help="changes a room (default: 60)")
     parser.add_argument("--seed", type=int, default=SEED, metavar="S", help=f"of the sample (default: {SEED})")
     parser.add_argument(
-        "--seconds", type=positive, default=1600, metavar="N", help="begin no change after so long (default: 1600)"
+        "--seconds", type=positive, default=900, metavar="N", help="begin no change of a room later (default: 900)"
     )
     parser.add_argument("--jobs", type=positive, default=2, metavar="N", help="changes at a time (default: 2)")
     parser.add_argument("--no-page", action="store_true", help="leave bench/results/mutants.md as it is")

@@ -36,12 +36,17 @@ GOLDEN = Path(__file__).parent / "golden"
 Convert = Callable[..., Path]
 
 # a busy machine is no fault of the code: speed is measured in bench/, never by a test
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
+settings.register_profile("few", deadline=None, max_examples=25)
+settings.register_profile("many", deadline=None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew, then read the diff")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Try fewer examples of a property where slow tests are left out."""
+    settings.load_profile("few" if "not slow" in config.option.markexpr else "many")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

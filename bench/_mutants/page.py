@@ -23,7 +23,7 @@ tries more of one room. Reasons for changes that may stay are in `bench/mutants.
 Each share below was measured on a seed that no test had been written against. Tests for what survived are written
 afterwards (by now for seeds 1, 7, 8, 11, 12, 29, 31 to 33, 37, 41, 43, 51, 61, 71, 201 to 203, 303 and 404; of
 71 for evidence and schemas), so that a later run takes another seed. With sixty changes a room, a share may be off by
-eight points.
+eight points; with forty, by ten.
 """
 _RULES = "what is not tried"
 _ROOM = re.compile(r"^## (.+)$", re.MULTILINE)
@@ -77,6 +77,13 @@ def read_rules(path: Path) -> list[Rule]:
     return [Rule(**entry) for entry in tomllib.loads(path.read_text(encoding="utf-8")).get("untried", [])]
 
 
+def read_first(path: Path) -> dict[str, str]:
+    """Return what a room's first measurement found, before any test was written for what survived of it."""
+    return {
+        room: str(words) for room, words in tomllib.loads(path.read_text(encoding="utf-8")).get("first", {}).items()
+    }
+
+
 def reason_of(change: Change, outcome: Outcome, reasons: Mapping[tuple[str, str, str], str]) -> str:
     """Return why a change may stay, or what is known of it."""
     known = reasons.get((change.file, change.code, change.words))
@@ -84,12 +91,16 @@ def reason_of(change: Change, outcome: Outcome, reasons: Mapping[tuple[str, str,
 
 
 def write_page(
-    path: Path, trials: Sequence[Trials], reasons: Mapping[tuple[str, str, str], str], rules: Sequence[Rule] = ()
+    path: Path,
+    trials: Sequence[Trials],
+    reasons: Mapping[tuple[str, str, str], str],
+    rules: Sequence[Rule] = (),
+    first: Mapping[str, str] | None = None,
 ) -> None:
     """Write the rooms that were tried, and what never is; other rooms keep what an earlier run said of them."""
     before = _ROOM.split(path.read_text(encoding="utf-8"))[1:] if path.is_file() else []
     sections = {name: text.strip() for name, text in zip(before[::2], before[1::2], strict=True)}
-    sections |= {trial.room: _section(trial, reasons) for trial in trials}
+    sections |= {trial.room: _section(trial, reasons, (first or {}).get(trial.room)) for trial in trials}
     sections.pop(_RULES, None)
     rooms = [f"## {room}\n\n{sections[room]}\n" for room in sorted(sections)]
     rows = [f"| {rule.file} | `{_cell(rule.code)}` | {_cell(rule.reason)} |" for rule in rules]
@@ -99,14 +110,15 @@ def write_page(
     path.write_text("\n".join([HEAD, *rooms]), encoding="utf-8")
 
 
-def _section(trial: Trials, reasons: Mapping[tuple[str, str, str], str]) -> str:
+def _section(trial: Trials, reasons: Mapping[tuple[str, str, str], str], first: str | None) -> str:
+    share = f"{trial}." + (f" When it was first measured: {first}." if first else "")
     if not trial.survivors:
-        return f"{trial}."
+        return share
     rows = [
         f"| {change.file}:{change.line} | {_cell(change.words)} | {_cell(reason_of(change, outcome, reasons))} |"
         for change, outcome in trial.survivors
     ]
-    return "\n".join([f"{trial}.", "", "| where | change | why it is not noticed |", "|---|---|---|", *rows])
+    return "\n".join([share, "", "| where | change | why it is not noticed |", "|---|---|---|", *rows])
 
 
 def _cell(text: str) -> str:

@@ -18,6 +18,7 @@ def source(tmp_path):
     return folder
 
 
+@pytest.mark.slow
 def test_documents_are_indexed_by_the_code_of_a_checkout(source, tmp_path):
     preset = tmp_path / "hashed.toml"
     preset.write_text('embedder = "hashing"\n', encoding="utf-8")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 import gc
+import re
 import shutil
+from collections import Counter
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from importlib import import_module
 from pathlib import Path
 
@@ -200,19 +203,16 @@ def test_the_page_keeps_the_rooms_that_were_not_tried_and_gives_reasons(tmp_path
     one, two = changes_of("rules.py", SOURCE)[:2]
     reasons = {("rules.py", "LIMIT = 10", "10 → 9"): "nobody asks for ten"}
     page = tmp_path / "mutants.md"
-    write_page(page, [Trials("law", 14, 1, {one: "noticed", two: "survived"})], reasons)
+    first = {"law": "1 of 4, seed 3", "rag": "none"}
+    write_page(page, [Trials("law", 14, 1, {one: "noticed", two: "survived"})], reasons, first=first)
     write_page(page, [Trials("evidence", 14, 1, {one: "too slow", two: "no test runs it"})], {})
     text = page.read_text(encoding="utf-8")
     assert text.index("## evidence") < text.index("## law")
     assert text.count("1 of 2 changes noticed (50%); 14 possible, seed 1.") == 2
+    assert "seed 1. When it was first measured: 1 of 4, seed 3.\n" in text and text.count("first measured") == 1
     assert "| rules.py:2 | 10 → 9 | nobody asks for ten |" in text
     assert "| rules.py:2 | 10 → 9 | no test runs this function |" in text
     assert reason_of(Change("x.py", 1, 0, "a", "b"), "survived", reasons) == "a test is missing"
-
-
-def _python(root: Path, code: tuple[str, ...]) -> Iterator[Path]:
-    for place in code:
-        yield from (root / place).rglob("*.py") if (root / place).is_dir() else [root / place]
 
 
 def test_what_is_not_tried_is_told_on_the_page(tmp_path):
@@ -228,14 +228,29 @@ def test_what_is_not_tried_is_told_on_the_page(tmp_path):
 
 def test_every_reason_is_of_a_change_that_there_is():
     root = REASONS.parents[1]
-    places = {place.relative_to(root).as_posix() for room in ROOMS.values() for place in _python(root, room.code)}
-    changes = [change for place in places for change in changes_of(place, (root / place).read_text(encoding="utf-8"))]
-    for rule in read_rules(REASONS):
-        assert any(rule.covers(change) for change in changes), rule
-    for file, code, words in read_reasons(REASONS):
-        changes = changes_of(file, (root / file).read_text(encoding="utf-8"))
-        assert (code, words) in {(change.code, change.words) for change in changes}, (file, code, words)
-    assert all((root / place).exists() for room in ROOMS.values() for place in (*room.code, *room.tests))
+    files = [file for room in ROOMS.values() for file in room.files()]
+    rules, reasons = read_rules(REASONS), read_reasons(REASONS)
+    named = [file for file in files if any(fnmatch(file, rule.file) for rule in rules)]
+    named += [file for file, _, _ in reasons]
+    changes = {file: changes_of(file, (root / file).read_text(encoding="utf-8")) for file in named}
+    for rule in rules:
+        assert any(rule.covers(change) for of_file in changes.values() for change in of_file), rule
+    for file, code, words in reasons:
+        assert (code, words) in {(change.code, change.words) for change in changes[file]}, (file, code, words)
+
+
+def test_every_file_of_the_product_is_in_one_room():
+    root = REASONS.parents[1]
+    files = Counter(file for room in ROOMS.values() for file in room.files())
+    rooms = re.search("^ROOMS := (.*)$", (root / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert rooms
+    product = {
+        path.relative_to(root).as_posix()
+        for room in (*rooms[1].split(), "exhibit")
+        for path in (root / room).rglob("*.py")
+    }
+    assert set(files) == product and set(files.values()) == {1}
+    assert all((root / place).exists() for room in ROOMS.values() for place in (*room.code, *room.tests, *room.without))
 
 
 def test_a_file_that_is_not_of_the_room_is_an_error(capsys, monkeypatch):

@@ -277,11 +277,15 @@ def test_the_serial_share_is_amdahls(share, jobs):
     assert workers.serial_share(faster, jobs) == pytest.approx(share, abs=1e-9)
 
 
-def test_the_flatness_of_memory_is_that_of_an_index_with_words_and_vectors(monkeypatch):
+@pytest.mark.slow
+def test_the_flatness_of_memory_is_measured(monkeypatch):
     monkeypatch.setattr(memory, "FLAT_TIMES", (1,))
     found = memory.measure_flatness(None, quick=True)
     assert [(p["store"], p["documents"]) for p in found["points"]] == [("whole", 15)]
     assert all(p["chunks"] > p["documents"] and p["peak"] > 1e7 for p in found["points"])
+
+
+def test_the_flatness_of_memory_is_that_of_an_index_with_words_and_vectors(monkeypatch):
     kept = []
     monkeypatch.setattr(memory, "run_apart", lambda *given, **options: kept.append(options))
     with pytest.raises(AttributeError):  # nothing was measured

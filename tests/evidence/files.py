@@ -9,7 +9,7 @@ import json
 import stat
 import struct
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from PIL import Image, ImageDraw, ImageFont
@@ -338,10 +338,11 @@ def stand_in_office(folder: Path) -> Path:
     return command
 
 
-def write_all(folder: Path, sentence: Callable[[str], str]) -> None:
-    """Write a good and a broken file of each kind."""
+def write_all(folder: Path, sentence: Callable[[str], str], endings: Collection[str]) -> None:
+    """Write a good and a broken file of each of these kinds."""
     folder.mkdir(parents=True, exist_ok=True)
-    for ending, make in GOOD.items():
-        (folder / f"good{ending[1:]}{ending}").write_bytes(make(sentence(ending)))
-    for ending, data in BROKEN.items():
-        (folder / f"broken{ending[1:]}{ending}").write_bytes(data)
+    for ending in endings:
+        if ending in GOOD:
+            (folder / f"good{ending[1:]}{ending}").write_bytes(GOOD[ending](sentence(ending)))
+        if ending in BROKEN:
+            (folder / f"broken{ending[1:]}{ending}").write_bytes(BROKEN[ending])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from exhibit.evidence import Document, Page, Span, fold, locate
@@ -29,7 +29,6 @@ def words(match, doc) -> list[str]:
     return [doc.text[slice(*span)] for span in match.spans]
 
 
-@settings(deadline=None)
 @given(st.text(alphabet=st.sampled_from(ODD), min_size=1, max_size=60), st.data())
 def test_any_slice_of_a_document_is_found_at_that_slice(text, data):
     start = data.draw(st.integers(0, len(text) - 1))
@@ -40,7 +39,6 @@ def test_any_slice_of_a_document_is_found_at_that_slice(text, data):
         assert any(match.span == (start, end) for match in found), (quote, found)
 
 
-@settings(deadline=None)
 @given(st.text(alphabet=st.sampled_from(ODD), min_size=1, max_size=60), st.data())
 def test_a_located_span_folds_to_the_folded_quote(text, data):
     start = data.draw(st.integers(0, len(text) - 1))

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from huggingface_hub import DatasetCard, DatasetCardData
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -122,13 +122,11 @@ nested = st.recursive(
 )
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.dictionaries(st.text(), nested, max_size=4))
 def test_yaml_says_what_it_was_given(value):
     assert yaml.safe_load(dump(value)) == value
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.text(min_size=1), st.text())
 def test_no_title_or_tag_breaks_the_head(title, tag):
     data = DatasetCard(f"---\n{dump({'pretty_name': title, 'tags': [tag]})}---\n# x\n").data
@@ -188,7 +186,6 @@ def test_words_from_a_source_are_words(bundle):
     assert shown.count("```") == 0
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.text())
 def test_markup_is_shown_not_obeyed(words):
     shown = plain(words)

@@ -166,7 +166,7 @@ PART = st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]
 
 
 @given(st.lists(PART.filter(lambda part: part not in (".", "..", ".git")), min_size=1, max_size=3).map("/".join))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_name_survives(hub: LoopbackHub, name: str) -> None:
     hub.store.repos.clear()
     hub.create("me/x")

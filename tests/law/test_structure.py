@@ -333,13 +333,12 @@ PIECES = [
 ]  # fmt: skip
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.text(max_size=400))
 def test_leaves_tile_any_text(text):
     assert_tiles(text, tree(text))
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=settings.default.max_examples * 2)
 @given(st.lists(st.sampled_from(PIECES), max_size=60), st.integers(0, 40))
 def test_leaves_tile_any_legal_text_with_pages(pieces, at):
     text = "".join(pieces)

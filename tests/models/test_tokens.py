@@ -42,7 +42,7 @@ def test_odd_texts_have_the_ids_of_the_official_tokenizer(own, official):
     assert own(ODD) == official(ODD)  # and again, now that the words are remembered
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=settings.default.max_examples * 3 // 2)
 @given(st.text(max_size=60))
 def test_any_text_has_the_ids_of_the_official_tokenizer(own, official, text):
     assert own([text]) == official([text])

@@ -60,9 +60,8 @@ def test_a_category_is_the_court_of_a_guide_and_limits_the_search_itself(preset,
     assert json.loads(capsys.readouterr().out) == []
 
 
-def test_categories_are_those_of_a_bundles_labels(tmp_path, samples, capsys):
-    bundle = tmp_path / "bundle"
-    assert cpr(["--source", str(samples / "cpr"), "--out", str(bundle)]) == 0
+def test_categories_are_those_of_a_bundles_labels(tmp_path, converted, capsys):
+    bundle = converted("cpr")
     index = tmp_path / "index"
     Pipeline(Config.preset("rcts", embedder="hashing"), jobs=1, cache=tmp_path / "cache").index(
         bundle / "corpus", index

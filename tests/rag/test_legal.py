@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -52,11 +53,39 @@ def test_its_vectors_are_kept_apart_from_all_others():
         legal.open("int4")
 
 
+def graph_of(weights, *, precision, samples):
+    """Return a graph that takes no time to build, of the weights that it is given."""
+    assert precision == "int8" and len(samples) > 4
+    content = b"".join(hashlib.sha256(weights[name].tobytes()).digest() for name in sorted(weights))
+    return SimpleNamespace(SerializeToString=lambda: content)
+
+
+class Session:
+    """One that runs such a graph."""
+
+    def run(self, _, given):
+        return [np.ones((len(given["ids"]), 384), np.float32)]
+
+
 def test_prepare_builds_both_graphs(tmp_path, monkeypatch, capsys):
+    ran: list[bytes] = []
+    monkeypatch.setattr(minilm, "build_graph", graph_of)
+    monkeypatch.setattr(minilm, "open_session", lambda graph, _: ran.append(graph) or Session())
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path))
     assert legal.main(["--prepare"]) == 0
-    assert Path(capsys.readouterr().out.strip()) == minilm.graph_path("int8", legal.network())
-    assert len(list(tmp_path.rglob("*int8*.onnx"))) == 2
+    ours, official = (minilm.graph_path("int8", network) for network in (legal.network(), minilm.OFFICIAL))
+    assert Path(capsys.readouterr().out.strip()) == ours
+    assert sorted(tmp_path.rglob("*int8*.onnx")) == sorted([ours, official])
+    assert ours.read_bytes() != official.read_bytes() and ran == [ours.read_bytes()]
+
+
+@pytest.mark.slow
+def test_prepare_builds_graphs_that_run(tmp_path, monkeypatch):
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path))
+    assert legal.main(["--prepare"]) == 0
+    built = legal.open("int8").embed([CLAUSE], role="passage")
+    monkeypatch.undo()
+    assert np.array_equal(built, opened(legal, "int8").embed([CLAUSE], role="passage"))
 
 
 # ---------------------------------------------------------------- the reranker

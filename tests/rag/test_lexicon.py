@@ -8,7 +8,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from exhibit.law.profile import Profile
@@ -50,7 +50,6 @@ def test_postings_by_hand():
     st.integers(1, 5),
     st.integers(1, 9),
 )
-@settings(max_examples=40)
 def test_postings_find_what_was_added_however_much_is_put_aside(rows, pending, block):
     wanted = dict(rows)
     with pytest.MonkeyPatch.context() as patch:

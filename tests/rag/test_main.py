@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from exhibit.rag.__main__ import main
 from exhibit.rag.config import setting_help
 from exhibit.rag.inspect import Inspector
 from exhibit.schemas.errors import ToolkitError
+from tests.rag.models import link_models
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,7 +32,7 @@ def index(tmp_path_factory, samples):
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("EXHIBIT_CACHE", str(link_models(tmp_path / "cache")))
 
 
 def test_index_search_answer(index, capsys):
@@ -60,21 +59,15 @@ def test_errors_are_one_line(index, tmp_path, capsys):
     assert len(errors) == 3 and all(line.startswith("error: ") for line in errors) and "size" in errors[2]
 
 
-def test_the_example_of_the_documentation_runs(tmp_path):
+def test_the_example_of_the_documentation_runs(tmp_path, monkeypatch, capsys):
     text = (ROOT / "docs" / "rag.md").read_text(encoding="utf-8")
     code = re.search(r"```python\n(.*?)```", text, re.DOTALL).group(1)
     (tmp_path / "samples").symlink_to(ROOT / "samples")
     # the same lines, with the embedder that needs no model
     code = code.replace("size=400", 'size=400, embedder="hashing"')
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        env={"PYTHONPATH": str(ROOT), "EXHIBIT_CACHE": str(tmp_path / "cache"), "PATH": ""},
-    )
-    assert done.returncode == 0, done.stderr
-    assert "6 documents" in done.stdout
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "docs/rag.md", "exec"), {})
+    assert "6 documents" in capsys.readouterr().out
 
 
 QUESTION = "Under Harrowgate's distributor agreement with Pellworth, which law governs?"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from exhibit.evidence import Span
@@ -152,7 +152,6 @@ def test_the_trace_says_what_each_kind_of_evidence_gave():
     st.integers(0, 4),
     st.integers(1, 20),
 )
-@settings(max_examples=60, deadline=None)
 def test_passages_keep_to_the_limit_apart_and_within_their_document(texts, limit, overlap, depth):
     shelf = library(*texts, size=limit, overlap=overlap)
     for documents in (None, dict.fromkeys(range(len(texts)), 0.0)):

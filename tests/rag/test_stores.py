@@ -8,7 +8,7 @@ from __future__ import annotations
 import faiss
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.stores import mixture
@@ -59,7 +59,6 @@ def built(request, tmp_path, cloud) -> Store:
 # ---------------------------------------------------------------- exact
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.integers(1, 60), st.integers(1, 80), st.integers(0, 9), st.booleans())
 def test_search_is_a_sort_of_all_products(tmp_path_factory, rows, k, seed, filtered):
     store = Store(tmp_path_factory.mktemp("store") / "x.faiss", 8)
@@ -92,7 +91,6 @@ def test_equals_come_in_the_order_of_their_keys(store):
     assert store.search(unit(1, 1), 5, within=[9, 1, 9, 4])[1].tolist() == [[1, 4, 9, -1, -1]]
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=60), st.integers(1, 12))
 def test_ranking_is_a_sort_by_score_then_key(values, k):
     scores = np.array([values], dtype=np.float32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from exhibit.evidence import Document
@@ -90,7 +90,6 @@ def test_a_document_without_text_is_called_by_its_name():
     assert Extractive()(*read("", "scan-7.pdf")) == "scan-7"
 
 
-@settings(deadline=None, max_examples=80)
 @given(
     st.text(max_size=300),
     st.lists(st.text(min_size=1, max_size=60), max_size=6),

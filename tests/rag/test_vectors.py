@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from exhibit.rag import vectors as module
@@ -76,7 +76,6 @@ def test_only_what_is_new_is_embedded_and_twins_once(tmp_path):
 
 
 @given(st.lists(st.lists(st.text(max_size=3), max_size=8), max_size=8))
-@settings(max_examples=40, deadline=None)
 def test_the_cache_changes_nothing(tmp_path_factory, batches):
     inner, embedder = opened(tmp_path_factory.mktemp("cache"))
     for texts in batches:

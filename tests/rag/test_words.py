@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from exhibit.law.language import asked_terms, search_terms, word_parts
@@ -57,7 +57,6 @@ def test_terms_are_stems_and_numbers():
 
 
 @given(TEXTS, st.lists(st.sampled_from(["law", "notice", "term", "30", "absent"]), max_size=4, unique=True))
-@settings(max_examples=60)
 def test_scores_are_the_formulas(bags, asked):
     texts = [" ".join(bag) for bag in bags]
     asked = [term for word in asked for term in search_terms(word)]
@@ -82,7 +81,6 @@ def test_rare_words_weigh_more_and_repeats_saturate():
 
 
 @given(TEXTS, TEXTS, st.sets(st.integers(0, 15)))
-@settings(max_examples=40)
 def test_what_was_removed_or_added_late_leaves_no_trace(one, two, gone):
     texts = [" ".join(bag) for bag in one + two]
     words = made(texts[: len(one)])

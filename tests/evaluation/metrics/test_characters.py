@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from exhibit.evaluation.cases import GoldPassage, Passage
@@ -120,7 +120,6 @@ def by_sets(row, k):
     return (len(inside) / size if size else 0.0), credit / total
 
 
-@settings(max_examples=50)
 @given(st.lists(st.tuples(golds, rankings), max_size=4))
 def test_it_is_what_sets_of_characters_say(rows):
     rows = [case(*row) for row in rows]
@@ -131,7 +130,6 @@ def test_it_is_what_sets_of_characters_say(rows):
             assert found == pytest.approx(by_sets(row, k))
 
 
-@settings(max_examples=50)
 @given(golds, rankings)
 def test_shares_lie_between_0_and_1_and_recall_never_falls(golds, ranking):
     precision, recall = scores(case(golds, ranking), ks=KS)
@@ -139,7 +137,6 @@ def test_shares_lie_between_0_and_1_and_recall_never_falls(golds, ranking):
     assert recall == sorted(recall, key=lambda value: value or 0)
 
 
-@settings(max_examples=50)
 @given(golds, rankings, st.randoms())
 def test_the_order_of_the_golds_does_not_matter(golds, ranking, chance):
     mixed = chance.sample(golds, len(golds))
