@@ -29,8 +29,8 @@ from exhibit.law.structure import read_structure, section_path
 from exhibit.law.structure.tree import Section
 from exhibit.models.protocols import Embedder, Vectors
 from exhibit.rag.config import Config
-from exhibit.rag.database import Entry, Waiting
-from exhibit.rag.index import Index
+from exhibit.rag.database import Waiting
+from exhibit.rag.index import Entry, Index
 from exhibit.rag.lexicon import DocumentWords, read_words
 from exhibit.rag.protocols import section_keys
 from exhibit.rag.summaries import Summariser

@@ -16,8 +16,7 @@ from exhibit.models.protocols import Embedder
 from exhibit.models.rerankers import Reranker
 from exhibit.rag.answerers import Answerer, open_answerer
 from exhibit.rag.config import DEFAULT, Config
-from exhibit.rag.database import index_kind
-from exhibit.rag.index import Index, open_index
+from exhibit.rag.index import Index, index_kind, open_index
 from exhibit.rag.ingest import Report, ingest
 from exhibit.rag.protocols import Answer, Asked, Context
 from exhibit.rag.questions import understand

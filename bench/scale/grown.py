@@ -21,8 +21,7 @@ from bench.stores import unit
 from exhibit.engine import track
 from exhibit.models.protocols import Vectors
 from exhibit.rag.config import Config
-from exhibit.rag.database import Entry
-from exhibit.rag.index import Index, open_index
+from exhibit.rag.index import Entry, Index, open_index
 from exhibit.rag.lexicon import DocumentWords, read_words
 from exhibit.rag.lexicon.naming import name_terms
 from exhibit.rag.lexicon.postings import TermCounts, digest

@@ -17,8 +17,7 @@ from bench.scale.ingesting import EMBEDDER, QUESTIONS
 from bench.scale.process import resident, run_apart
 from exhibit.models.protocols import Embedder
 from exhibit.rag.config import Config
-from exhibit.rag.database import Entry
-from exhibit.rag.index import open_index
+from exhibit.rag.index import Entry, open_index
 from exhibit.rag.pipeline import Pipeline
 from exhibit.rag.questions import understand
 from exhibit.schemas.plugins import load_plugin

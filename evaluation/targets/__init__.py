@@ -21,7 +21,6 @@ has that at hand.
 from __future__ import annotations
 
 import queue
-import re
 import threading
 import time
 from collections import defaultdict
@@ -30,7 +29,6 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, cast
-from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import BaseModel, ValidationError
 
@@ -46,9 +44,8 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import faults_in
 from exhibit.schemas.plugins import load_plugin, plugin_names
 from exhibit.schemas.run import Ingestion as Ingestion
-from exhibit.schemas.secrets import HIDDEN, names_a_secret
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.exchanges import Deadline, HttpError, Retries, plain_address
+from exhibit.storage.exchanges import Deadline, HttpError, Retries
 
 
 @dataclass(frozen=True)
@@ -257,32 +254,3 @@ def _conversations(cases: Sequence[Case]) -> Iterable[Sequence[int]]:
     for position, case in enumerate(cases):
         sessions[f"\0{position}" if case.session is None else case.session].append(position)
     return list(sessions.values())
-
-
-# ---------------------------------------------------------------- secrets in settings
-
-
-def secrets_in(url: str, told: Any = None) -> list[str]:
-    """Return the secrets of an address (its password, its query) and of settings with names that say so."""
-    parts = urlsplit(url)
-    values = [value for _, value in parse_qsl(parts.query)]
-    return [part for part in (parts.username, parts.password) if part] + values + _hidden_values(told)
-
-
-def _hidden_values(told: Any) -> list[str]:
-    if isinstance(told, Mapping):
-        own = [v for k, v in told.items() if names_a_secret(str(k)) and isinstance(v, str)]
-        return own + [secret for v in told.values() for secret in _hidden_values(v)]
-    return [secret for one in told for secret in _hidden_values(one)] if isinstance(told, list) else []
-
-
-def hide(value: Any) -> Any:
-    """Return settings with secrets hidden by their names, and addresses without password and query."""
-    if isinstance(value, Mapping):
-        # a header is given by the name of the variable that holds its value
-        named = {"header": value["header"]} if "header" in value else {}
-        hidden = {k: HIDDEN if names_a_secret(str(k)) and isinstance(v, str) else hide(v) for k, v in value.items()}
-        return {**hidden, **named}
-    if isinstance(value, list | tuple):
-        return [hide(one) for one in value]
-    return plain_address(value) if isinstance(value, str) and re.match(r"https?://", value) else value

@@ -243,14 +243,3 @@ def _explained(dataset: Dataset) -> Iterator[None]:
         yield
     except HttpError as error:
         raise ToolkitError(f"{dataset.name}: its documents cannot be given to the system: {error}") from error
-
-
-def parse_url(address: str, example: str) -> httpx.URL:
-    """Return an address; raise one that is none."""
-    try:
-        url = httpx.URL(address)
-    except httpx.InvalidURL:
-        url = httpx.URL("")
-    if url.scheme not in ("http", "https") or not url.host:
-        raise ToolkitError(f"--target-url {address!r} is not an address; it looks like {example}")
-    return url

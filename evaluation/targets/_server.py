@@ -15,18 +15,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import httpx
 
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
-from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions, ask_all, count_only, secrets_in
+from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions, ask_all, count_only
 from exhibit.evaluation.targets._fields import Names, PassagesError, describe, read_confidence, read_passages
-from exhibit.evaluation.targets._ingestion import Collection, parse_url
+from exhibit.evaluation.targets._ingestion import Collection
 from exhibit.evaluation.targets._reading import NoAnswerError, Read, Reader, not_json
 from exhibit.evaluation.targets._system import ServerSettings, fill, fill_path, fitted, headers_of, uses_history
 from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.secrets import HIDDEN, names_a_secret
 from exhibit.storage.exchanges import Deadline, HttpError, Retries, Secrets, UnreachableError, plain_address
 from exhibit.storage.http import HttpClient, Response
 
@@ -393,6 +394,49 @@ def missing_fields(error: HttpError) -> list[str]:
     return [name for name in dict.fromkeys(names) if name]
 
 
+# ---------------------------------------------------------------- parts of it
+
+
 def _place(passage: Any) -> tuple[Any, Any]:
     fields = passage if isinstance(passage, Mapping) else {}
     return fields.get("document_name", fields.get("filename")), fields.get("text", fields.get("content", str(passage)))
+
+
+def parse_url(address: str, example: str) -> httpx.URL:
+    """Return an address; raise one that is none."""
+    try:
+        url = httpx.URL(address)
+    except httpx.InvalidURL:
+        url = httpx.URL("")
+    if url.scheme not in ("http", "https") or not url.host:
+        raise ToolkitError(f"--target-url {address!r} is not an address; it looks like {example}")
+    return url
+
+
+# ---------------------------------------------------------------- secrets in settings
+
+
+def secrets_in(url: str, told: Any = None) -> list[str]:
+    """Return the secrets of an address (its password, its query) and of settings with names that say so."""
+    parts = urlsplit(url)
+    values = [value for _, value in parse_qsl(parts.query)]
+    return [part for part in (parts.username, parts.password) if part] + values + _hidden_values(told)
+
+
+def _hidden_values(told: Any) -> list[str]:
+    if isinstance(told, Mapping):
+        own = [v for k, v in told.items() if names_a_secret(str(k)) and isinstance(v, str)]
+        return own + [secret for v in told.values() for secret in _hidden_values(v)]
+    return [secret for one in told for secret in _hidden_values(one)] if isinstance(told, list) else []
+
+
+def hide(value: Any) -> Any:
+    """Return settings with secrets hidden by their names, and addresses without password and query."""
+    if isinstance(value, Mapping):
+        # a header is given by the name of the variable that holds its value
+        named = {"header": value["header"]} if "header" in value else {}
+        hidden = {k: HIDDEN if names_a_secret(str(k)) and isinstance(v, str) else hide(v) for k, v in value.items()}
+        return {**hidden, **named}
+    if isinstance(value, list | tuple):
+        return [hide(one) for one in value]
+    return plain_address(value) if isinstance(value, str) and re.match(r"https?://", value) else value

@@ -22,7 +22,7 @@ from exhibit.law.sentences import sentences
 from exhibit.law.structure import read_structure
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.reader import Found, Reading
-from exhibit.rag.database import Entry
+from exhibit.rag.index import Entry
 from exhibit.rag.ingest import Prepared
 from exhibit.schemas.models import DraftInfo, wilson
 from exhibit.schemas.validate import validate
