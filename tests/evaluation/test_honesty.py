@@ -80,20 +80,20 @@ def test_a_server_that_cannot_be_asked_stops_the_run_in_one_line(start, server, 
     assert start("--target-url", server.url)[0] == 0, "the folder is not in the way of the next try"
 
 
-def test_paths_that_find_nothing_are_answered_with_the_reply_s_shape(start, server):
+def test_paths_that_find_nothing_are_answered_with_the_reply_s_shape_and_those_that_fit(start, server):
     server.reply = lambda question: {"out": {"said": "the law of Norway"}, "hits": [{"words": "by the law of Norway"}]}
     shape = "{out: {said: text}, hits: [1 × {words: text}]}"
-    flags_named = "--target-response-answer-jmespath and --target-response-context-jmespath"
+    fits = "--target-response-answer-jmespath 'out.said' --target-response-context-jmespath 'hits[].{text: words}'"
     for flags in ([], ["--target-response-answer-jmespath", "answer.text"]):
         code, out, err, _ = start("--target-url", server.url, *flags)
         assert code == 1 and out == "" and len(server.bodies) == 5
-        assert shape in err and flags_named in err
+        assert shape in err and fits in err
         server.bodies.clear()
     code, _, err, _ = start(
         "--target-url", server.url, "--target-response-answer-jmespath", "out.said",
         "--target-response-context-jmespath", "documents",
     )  # fmt: skip
-    assert code == 1 and f"no passages at documents of the reply: {shape}" in err
+    assert code == 1 and "no passages at documents of the reply" in err and "'hits[].{text: words}'" in err
 
 
 def test_an_answer_that_is_blank_for_one_question_stops_nothing(start, server, dataset):

@@ -16,7 +16,7 @@ from tests.evaluation.metrics.build import at, case, gold, quote
 
 
 def written(folder: Path, cases: list[Case]) -> tuple[list[str], list[str]]:
-    rows = [row_text(one, tag="my run") for one in cases]
+    rows = [row_text([one], tag="my run") for one in cases]
     write_rows(folder, rows, Table.of(cases, {}))
     return (folder / RUN).read_text(encoding="utf-8").splitlines(), (folder / QRELS).read_text().splitlines()
 
