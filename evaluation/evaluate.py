@@ -29,13 +29,13 @@ from exhibit.evaluation.scoring import (
     Scoring,
     ask,
     journal_of,
-    measure_cases,
+    measure_rounds,
     outcomes,
     text_of,
     to_probe,
 )
 from exhibit.evaluation.settings import Settings, same_replies
-from exhibit.evaluation.statistics import Estimate, Table, summarise, summarise_run
+from exhibit.evaluation.statistics import Estimate, Table, Values, summarise, summarise_run
 from exhibit.evaluation.targets import Target, TargetOptions, open_target
 from exhibit.law.references import Reference, ReferenceCorpus
 from exhibit.models.llms import LLM
@@ -97,7 +97,7 @@ def _evaluate(
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder, busy=f"{folder}: another run is writing it now; wait for it, or give --run-name"):
         config = _open_run(folder, settings, plan)
-        _probe(folder, plan, say)
+        _probe(folder, settings, plan, say)
         (folder / SUMMARY).unlink(missing_ok=True)  # a run with a summary is a run that ended
         write_json(folder / CONFIG, config)
         started = RunFolder(folder).provenance.started if (folder / PROVENANCE).is_file() else ""
@@ -292,13 +292,15 @@ def _config(settings: Settings, plan: _Plan) -> dict[str, Any]:
 # ---------------------------------------------------------------- one dataset
 
 
-def _probe(folder: Path, plan: _Plan, say: Warn) -> None:
+def _probe(folder: Path, settings: Settings, plan: _Plan, say: Warn) -> None:
     """Try the target on each dataset that has questions left to ask, before anything else is done."""
     for dataset in plan.datasets:
-        journal = journal_of(folder / dataset.name, dataset, plan.target)
-        cases = to_probe(dataset, outcomes(dataset, journal))
+        journals = [journal_of(folder / dataset.name, dataset, plan.target, n) for n in range(settings.repeat)]
+        cases = next((some for one in journals if (some := to_probe(dataset, outcomes(dataset, one)))), [])
         for note in plan.target.probe(dataset, cases) if cases else ():
             say(note)
+    if settings.repeat > 1 and plan.target.exact:
+        say("--repeat: the built-in pipeline answers alike each time, and replies of its model are cached: no spread")
 
 
 def _dataset(folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, say: Warn) -> Measured:
@@ -310,11 +312,11 @@ def _dataset(folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, sa
         say(f"{dataset.name}: set aside: {reason}")
     for note in ingestion.notes:
         say(note)
-    cases = ask(place, dataset, plan.target)
+    rounds = [ask(place, dataset, plan.target, number) for number in range(settings.repeat)]
     if settings.delete_collection:
         plan.target.forget(dataset)  # type: ignore[attr-defined]  # _prepare has seen that it can
     options = replace(plan.options, corpus=CitedLaw(dataset, plan.target))
-    return measure_cases(place, dataset, cases, Scoring(options, plan.names, folder.name))
+    return measure_rounds(place, dataset, rounds, Scoring(options, plan.names, folder.name))
 
 
 class CitedLaw:
@@ -339,9 +341,11 @@ def _without_empty(tables: Sequence[Table], settings: Settings) -> list[Table]:
     if settings.metrics:
         return list(tables)
     kept = {name for table in tables for name, column in table.values.items() if any(v is not None for v in column)}
-    return [
-        replace(table, values={name: table.values[name] for name in table.values if name in kept}) for table in tables
-    ]
+
+    def only(values: Mapping[str, Values]) -> Mapping[str, Values]:
+        return {name: column for name, column in values.items() if name in kept}
+
+    return [replace(t, values=only(t.values), repeats=[only(one) for one in t.repeats]) for t in tables]
 
 
 _INPUTS = "inputs"

@@ -35,11 +35,15 @@ def write_json(path: Path, content: Any) -> None:
     write_whole(path, json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
-def row_text(case: Case, *, tag: str) -> bytes:
-    """Return the row of a question, without scores yet: which metrics apply is known when the whole run is measured."""
+def row_text(times: Sequence[Case], *, tag: str) -> bytes:
+    """Return the row of a question that was asked once or several times: the reply is the first that is no error.
+
+    It has no scores yet: which metrics apply is known when the whole run is measured.
+    """
+    case = next((one for one in times if not one.reply.error), times[0])
     judgment = examine(case)
     row: dict[str, Any] = {
-        "trec": trec_lines(case, tag=tag),
+        "trec": trec_lines(times[0], tag=tag),
         "id": case.id,
         "question": case.question,
         "truth": case.truth,
@@ -54,12 +58,19 @@ def row_text(case: Case, *, tag: str) -> bytes:
         "evidence": judgment.evidence,
         "notes": notes_on(case),
     }
+    if len(times) > 1:
+        replies = (one.reply for one in times)
+        row["repeats"] = [{"answer": one.answer, "seconds": one.seconds, "error": one.error} for one in replies]
     # half a surrogate pair, which damaged PDFs hold, becomes a question mark
     return json.dumps(row, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace") + b"\n"
 
 
 def write_rows(folder: Path, rows: Iterable[bytes], table: Table, *, failed: float | None = None) -> None:
-    """Write one object a question, and the lines for other tools; `failed` is the score of a question that failed."""
+    """Write one object a question, and the lines for other tools; `failed` is the score of a question that failed.
+
+    Where questions were asked several times the scores are their means, and `repeats` has each time's own.
+    """
+    every = max(1, len(table.repeats))
     with (
         _whole(folder / RESULTS) as out,
         _whole(folder / RUN) as run,
@@ -68,11 +79,13 @@ def write_rows(folder: Path, rows: Iterable[bytes], table: Table, *, failed: flo
     ):
         separator = b"[\n"
         for number, text in enumerate(rows):
-            bad = bool(table.failed) and table.failed[number]
+            bad = bool(table.failed) and table.failed[number] == every
             scores = {name: failed if bad else column[number] for name, column in table.values.items()}
             told = {**json.loads(text), "scores": scores}
             for file, lines in zip((run, qrels), told.pop("trec"), strict=True):
                 file.write(lines.encode("utf-8", "replace"))
+            for one, columns in zip(told.get("repeats", ()), table.repeats, strict=False):
+                one["scores"] = {name: column[number] for name, column in columns.items()}
             row = QUESTION.validate_json(json.dumps(told), strict=True)
             out.write(QUESTION.dump_json(row, exclude_unset=True) + b"\n")
             if not row.reply.error:
@@ -208,20 +221,31 @@ class _Reading:
         self.labels: list[dict[str, Any]] = []
         self.failed: list[int] = []
         self.values: dict[str, Column] = {}
+        self.repeats: list[dict[str, Column]] | None = None
 
     def add(self, row: RunQuestion) -> None:
         before = len(self.ids)
+        bad, times = bool(row.reply.error), row.repeats
+        if self.repeats is None:
+            self.repeats = [{} for _ in times]
+        del self.repeats[len(times) :]
         # a failed question has no score, even where −1 was asked for
-        scores = dict.fromkeys(row.scores) if row.reply.error else row.scores
-        for name in scores:
-            if name not in self.values:
-                self.values[name] = Column([None] * before)
-        for name, column in self.values.items():
-            column.extend([scores.get(name)])
+        _append(self.values, dict.fromkeys(row.scores) if bad else row.scores, before)
+        for own, one in zip(self.repeats, times, strict=False):
+            _append(own, one.scores, before)
         self.ids.append(row.id)
         self.documents.append(row.document)
         self.labels.append(row.labels)
-        self.failed.append(int(bool(row.reply.error)))
+        self.failed.append(sum(bool(one.error) for one in times) if times else int(bad))
 
     def table(self, name: str, groups: str | None) -> Table:
-        return Table(name, self.ids, self.documents, self.values, self.failed, self.labels, groups)
+        repeats = self.repeats or ()
+        return Table(name, self.ids, self.documents, self.values, self.failed, self.labels, groups, repeats)
+
+
+def _append(columns: dict[str, Column], scores: Mapping[str, float | None], before: int) -> None:
+    for name in scores:
+        if name not in columns:
+            columns[name] = Column([None] * before)
+    for name, column in columns.items():
+        column.extend([scores.get(name)])

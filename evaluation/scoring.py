@@ -54,9 +54,10 @@ class Failures:
         return Failures(self.asked + other.asked, self.failed + other.failed, self.first or other.first)
 
 
-def journal_of(place: Path, dataset: Dataset, target: Target) -> Journal:
-    """Return the journal of the replies to a dataset's questions."""
-    return Journal(place / JOURNAL, text_of(dataset, target), texts=not target.exact)
+def journal_of(place: Path, dataset: Dataset, target: Target, number: int = 0) -> Journal:
+    """Return the journal of the first time that the questions are asked, or of a later one."""
+    name = JOURNAL if number == 0 else JOURNAL.replace(".", f"-{number + 1}.")
+    return Journal(place / name, text_of(dataset, target), texts=not target.exact)
 
 
 def text_of(dataset: Dataset, target: Target) -> TextOf:
@@ -98,9 +99,9 @@ def to_probe(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
     return good or left if left else []
 
 
-def ask(place: Path, dataset: Dataset, target: Target) -> Round:
+def ask(place: Path, dataset: Dataset, target: Target, number: int = 0) -> Round:
     """Ask what is not in the journal, or failed; return where the replies are."""
-    journal = journal_of(place, dataset, target)
+    journal = journal_of(place, dataset, target, number)
     questions = {case.id: case.question for case in dataset.cases}
     places: dict[Id, int] = {}
     failed: dict[Id, bool] = {}
@@ -119,7 +120,7 @@ def ask(place: Path, dataset: Dataset, target: Target) -> Round:
 
 
 class Round:
-    """The replies to all questions of a dataset: on disk, and read as often as they are wanted."""
+    """The replies to all questions of a dataset, asked once: on disk, and read as often as they are wanted."""
 
     def __init__(self, dataset: Dataset, journal: Journal, places: Mapping[Id, int], *, exact: bool) -> None:
         """Know where each reply is; passages of a target that is not exact are looked for in the documents."""
@@ -223,6 +224,9 @@ BATCH = 64
 JUDGED = 256
 """Cases at once where a model judges: it is asked about those together, and waits at the end of each batch."""
 
+Times = tuple[tuple[Case, ...], ...]
+"""The same cases once for each time that they were asked, each with its reply."""
+
 
 @dataclass(frozen=True)
 class Scoring:
@@ -234,17 +238,24 @@ class Scoring:
     """What the run is called in the files for other tools."""
 
 
+def batches_of(rounds: Sequence[Iterable[Case]], *, size: int) -> Iterator[Times]:
+    """Yield the cases of all rounds, so many of each at a time."""
+    together = zip(*rounds, strict=True)
+    while waiting := list(islice(together, size)):
+        yield tuple(zip(*waiting, strict=True))
+
+
 Say = Callable[[str], None]
 
 
 class Measured:
     """What is known of a dataset's replies when all are scored: 8 bytes a question and metric, and no reply."""
 
-    def __init__(self, place: Path, dataset: Dataset) -> None:
+    def __init__(self, place: Path, dataset: Dataset, times: int) -> None:
         self._place, self._dataset = place, dataset
-        self._values: dict[str, Column] = {}
-        self._failed = array("b")
-        self._first_error = ""
+        self._values: tuple[dict[str, Column], ...] = tuple({} for _ in range(times))
+        self._failed = tuple(array("b") for _ in range(times))
+        self._first_errors = [""] * times
         self._choices: list[Chosen] = []
         self.evidence = Evidence()
         """What is missing to judge the replies by."""
@@ -255,20 +266,22 @@ class Measured:
         # rows as text without a name, gone with the process: it lives through the measuring of all datasets
         self._rows: IO[bytes] = tempfile.TemporaryFile(dir=place)  # noqa: SIM115
 
-    def add(self, cases: Sequence[Case], scoring: Scoring) -> None:
+    def add(self, times: Times, scoring: Scoring) -> None:
         """Measure the next few cases."""
-        for name, column in measure(cases, scoring.options, names=scoring.names).items():
-            self._values.setdefault(name, Column()).extend(column)
-        errors = [case.reply.error for case in cases]
-        self._failed.extend(map(bool, errors))
-        self._first_error = self._first_error or next(filter(None, errors), "")
-        self.evidence.add(cases)
-        self._choices += choices_made(cases)
-        self._sure.extend(map(confidence_of, cases))
-        for name, count in totals(cases, scoring.options).items():
+        first = times[0]
+        for number, cases in enumerate(times):
+            for name, column in measure(cases, scoring.options, names=scoring.names).items():
+                self._values[number].setdefault(name, Column()).extend(column)
+            errors = [case.reply.error for case in cases]
+            self._failed[number].extend(map(bool, errors))
+            self._first_errors[number] = self._first_errors[number] or next(filter(None, errors), "")
+        self.evidence.add(first)
+        self._choices += choices_made(first)
+        self._sure.extend(map(confidence_of, first))
+        for name, count in totals(first, scoring.options).items():
             self._wrong[name] += count.wrong
             self._counted[name] += count.passages
-        self._rows.writelines(records.row_text(case, tag=scoring.tag) for case in cases)
+        self._rows.writelines(records.row_text(asked, tag=scoring.tag) for asked in zip(*times, strict=True))
 
     @property
     def name(self) -> str:
@@ -277,8 +290,9 @@ class Measured:
 
     @property
     def failures(self) -> Failures:
-        """How many replies are errors."""
-        return Failures(len(self._failed), sum(self._failed), self._first_error)
+        """How many replies are errors, of all times that the questions were asked."""
+        failed = sum(map(sum, self._failed))
+        return Failures(sum(map(len, self._failed)), failed, next(filter(None, self._first_errors), ""))
 
     def table(self, say: Say) -> Table:
         """Return the values, those of metrics that need passages as None where no reply has any.
@@ -288,17 +302,22 @@ class Measured:
         blind: set[str] = set()
         failures = self.failures
         if failures.failed < failures.asked and not self.evidence.passages:
-            blind = {*needing(self._values, "passages"), *needing(self._values, "passage files")}
+            names = self._values[0]
+            blind = {*needing(names, "passages"), *needing(names, "passage files")}
             if blind:
                 say(f"{self._dataset.name}: no reply has passages, so retrieval is not measured")
         nothing = Column([None] * len(self._dataset.cases)) if blind else Column()
-        return Table.of(
-            self._dataset.cases,
-            {name: nothing if name in blind else own for name, own in self._values.items()},
-            name=self._dataset.name,
-            groups=self._dataset.groups,
-            failed=self._failed,
-        )
+        tables = [
+            Table.of(
+                self._dataset.cases,
+                {name: nothing if name in blind else own for name, own in values.items()},
+                name=self._dataset.name,
+                groups=self._dataset.groups,
+                failed=failed,
+            )
+            for values, failed in zip(self._values, self._failed, strict=True)
+        ]
+        return Table.of_repeats(tables)
 
     def write(self, table: Table, *, failed: float | None) -> None:
         """Write the dataset's files, now that it is known which metrics apply to the run."""
@@ -319,11 +338,11 @@ class Measured:
         records.write_json(self._place / SUMMARY, records.summary_json(means))
 
 
-def measure_cases(place: Path, dataset: Dataset, cases: Iterable[Case], scoring: Scoring) -> Measured:
-    """Score the replies, some at a time."""
-    measured = Measured(place, dataset)
+def measure_rounds(place: Path, dataset: Dataset, rounds: Sequence[Iterable[Case]], scoring: Scoring) -> Measured:
+    """Score the replies."""
+    measured = Measured(place, dataset, len(rounds))
     size = BATCH if scoring.options.judge is None else JUDGED
-    asked = iter(track(cases, total=len(dataset.cases), label=f"{dataset.name}: score", unit="question"))
-    while batch := list(islice(asked, size)):
-        measured.add(batch, scoring)
+    total = -(-len(dataset.cases) // size)
+    for times in track(batches_of(rounds, size=size), total=total, label=f"{dataset.name}: score", unit="part"):
+        measured.add(times, scoring)
     return measured

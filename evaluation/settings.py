@@ -94,6 +94,8 @@ class Settings(BaseModel):
     """the model that marks groundedness, relevance and correctness, as NAME:MODEL"""
     judge_votes: Positive = 1
     """votes on the correctness of an answer"""
+    repeat: Positive = 1
+    """how often every question is asked, to see the spread of a system that samples"""
     legacy_minus_one: bool = False
     """write -1 for failures, as some tools expect"""
     flag_below: Annotated[float, Field(ge=0, le=1)] | None = None

@@ -13,7 +13,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, overload
+from statistics import stdev
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -66,10 +67,12 @@ class Table:
     """What each case is about: cases of the same document are drawn together."""
     values: Mapping[str, Values]
     failed: Sequence[int] = ()
-    """Whether each case got an error for a reply; empty when none did."""
+    """How often each case got an error for a reply: 0 or 1, up to the number of repeats; empty when none did."""
     labels: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
     groups: str | None = None
     """The label by which the mean is taken first, as `bundle.json` says."""
+    repeats: Sequence[Mapping[str, Values]] = field(default=(), repr=False)
+    """The values of each time that the questions were asked, where it was more than once; `values` are their means."""
 
     @classmethod
     def of(
@@ -92,6 +95,20 @@ class Table:
             groups=groups,
         )
 
+    @classmethod
+    def of_repeats(cls, tables: Sequence[Table]) -> Table:
+        """Return one table of the same questions asked several times: the mean over the replies to each."""
+        first = tables[0]
+        if len(tables) == 1:
+            return first
+        repeats = [table.values for table in tables]
+        means = {
+            name: Column(mean(column) for column in zip(*(values[name] for values in repeats), strict=True))
+            for name in first.values
+        }
+        failed = [sum(times) for times in zip(*(table.failed for table in tables), strict=True)]
+        return replace(first, values=means, failed=failed, repeats=repeats)
+
     @property
     def errors(self) -> int:
         """How many replies are errors."""
@@ -103,10 +120,15 @@ class Table:
             self,
             ids=[self.ids[row] for row in rows],
             documents=[self.documents[row] for row in rows],
-            values={name: Column(column[row] for row in rows) for name, column in self.values.items()},
+            values=_rows_of(self.values, rows),
             failed=[self.failed[row] for row in rows] if self.failed else (),
             labels=[self.labels[row] for row in rows] if self.labels else (),
+            repeats=[_rows_of(one, rows) for one in self.repeats],
         )
+
+
+def _rows_of(values: Mapping[str, Values], rows: Sequence[int]) -> dict[str, Column]:
+    return {name: Column(column[row] for row in rows) for name, column in values.items()}
 
 
 def document_of(case: Case) -> str:
@@ -144,6 +166,11 @@ def mean(values: Iterable[float | None]) -> float | None:
     return math.fsum(known) / len(known) if known else None
 
 
+def mean_of(table: Table, name: str) -> float | None:
+    """Return a metric's mean over a dataset, as `summarise` has it."""
+    return _mean(_strata([(table, table.values[name])]))
+
+
 def macro(values: Values, keys: Sequence[str]) -> float | None:
     """Return the mean of the means of each key: every document, or dataset, counts alike whatever its rows."""
     groups: dict[str, list[float | None]] = defaultdict(list)
@@ -157,8 +184,14 @@ def _estimate(tables: Sequence[Table], name: str) -> Estimate:
     values = [value for table in tables for value in table.values[name] if value is not None]
     errors = sum(table.errors for table in tables)
     datasets = sum(any(value is not None for value in table.values[name]) for table in tables)
+    repeats = min(len(table.repeats) for table in tables)
+    means = [_mean(_strata([(t, t.repeats[number][name]) for t in tables])) for number in range(repeats)]
+    known = [one for one in means if one is not None]
+    spread = stdev(known) if len(known) > 1 else None
     deviation = float(np.std(values, ddof=1)) if len(values) > 1 else None
-    return Estimate(_mean(strata), len(values), errors, _interval(strata), max(1, datasets), deviation)
+    return Estimate(
+        _mean(strata), len(values), errors, _interval(strata), max(1, datasets), max(1, repeats), spread, deviation
+    )
 
 
 # ---------------------------------------------------------------- two runs
@@ -221,11 +254,30 @@ def _difference(pairs: Sequence[tuple[Table, Table]], name: str) -> Difference:
     return Difference(_mean(before), _mean(after), sum(len(stratum.values) for stratum in change), _interval(change))
 
 
-def change_of(first: Table, second: Table, name: str) -> float:
-    """Return the change of a mean over the questions of both runs; 0 where no question has both values."""
+class Move(NamedTuple):
+    """By how much a metric's mean changed, that in its standard errors, and of how many documents more than one."""
+
+    mean: float
+    score: float
+    freedom: int
+
+
+def move(first: Table, second: Table, name: str) -> Move:
+    """Return the change of a mean over the questions of both, documents drawn together."""
     one, other = _pair(first, second)
     pairs = zip(one.values.get(name, ()), other.values.get(name, ()), strict=False)
-    return _mean(_strata([(one, [None if a is None or b is None else b - a for a, b in pairs])])) or 0.0
+    strata = _strata([(one, [None if a is None or b is None else b - a for a, b in pairs])])
+    change = _mean(strata) or 0.0
+    variance, freedom = 0.0, min((len(set(stratum.documents)) for stratum in strata), default=1) - 1
+    for stratum in strata if freedom else ():
+        sums, counts = _by_document(stratum)
+        spread = ((sums - stratum.mean * counts) ** 2).sum() / counts.sum() ** 2
+        variance += stratum.weight**2 * spread * len(counts) / (len(counts) - 1)
+    if not freedom or abs(change) <= EQUAL:
+        return Move(change, 0.0, max(1, freedom))
+    return Move(
+        change, change / math.sqrt(variance) if variance > EQUAL**2 else math.copysign(math.inf, change), freedom
+    )
 
 
 # ---------------------------------------------------------------- the bootstrap

@@ -71,9 +71,10 @@ def cell(name: str, estimate: statistics.Estimate | None, bands: Bands | None = 
     mean = told.figure(estimate.mean)
     ends = f" [{', '.join(map(told.figure, estimate.ci95))}]" if estimate.ci95 else ""
     over = f"{estimate.datasets} datasets" if estimate.datasets > 1 else f"n {estimate.n}"
+    spread = f" ±{told.figure(estimate.spread)} over {estimate.repeats} runs" if estimate.spread is not None else ""
     std = f" SD {told.figure(estimate.std)}" if estimate.std is not None and estimate.datasets == 1 else ""
     band = f" {bands.band(estimate.mean).lower()}" if bands else ""
-    return f"{mean}{ends}{std} ({over}{failed}){band}"
+    return f"{mean}{ends}{std}{spread} ({over}{failed}){band}"
 
 
 def _head(name: str, means: Mapping[str, statistics.Estimate]) -> str:

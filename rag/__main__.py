@@ -17,11 +17,11 @@ from typing import Any
 
 from exhibit.engine import add_engine_arguments, check_engine, limits_from
 from exhibit.rag.config import ASKED, DEFAULT, Config, Ingest, add_setting_flags, given_settings, preset_names
-from exhibit.rag.index import open_index
 from exhibit.rag.ingest import Report
 from exhibit.rag.pipeline import Answered, Pipeline
 from exhibit.rag.retrieval.stages import Retrieved
-from exhibit.schemas.command import Parser, add_json, guarded, print_results, spelled
+from exhibit.rag.unfinished import open_for_questions
+from exhibit.schemas.command import Parser, add_json, guarded, print_note, print_results, spelled
 from exhibit.storage.locations import parse_location
 
 _WIDTH = 100  # of a line on a terminal
@@ -50,6 +50,10 @@ def _parser() -> argparse.ArgumentParser:
         action.add_argument("index", type=Path, help="an index's folder")
         action.add_argument("questions", nargs="+", metavar="QUESTION")
         add_json(action)
+        if name != "search":
+            action.add_argument(
+                "--stream", action="store_true", help="show the words of --llm on stderr as they come, not checked yet"
+            )
         group = action.add_argument_group("settings, which overrule those that the index was built with")
         add_setting_flags(group, but=frozenset(Ingest.model_fields) - frozenset(ASKED))
     return parser
@@ -66,8 +70,15 @@ def main(argv: list[str] | None = None) -> int:
         report = pipeline.index(options.source, options.out, force=options.force)
         print_results(asdict(report), "\n".join(_told(options.out, report)), as_json=options.json)
         return 0
-    opened = open_index(options.index, own=given_settings(vars(options)))
-    pipeline = Pipeline(opened.config).open(options.index)
+    opened = open_for_questions(options.index, own=given_settings(vars(options)))
+    if opened.finished is not None:
+        have, all_of_them = len(opened) - opened.missing, len(opened)
+        print_note(
+            f"{options.index}: still being built, or stopped: {have:,} of {all_of_them:,} chunks have vectors; "
+            "answers come from words and from those"
+        )
+    pipeline = Pipeline(opened.config, heard=_say if getattr(options, "stream", False) else None)
+    pipeline.open(options.index, unfinished=True)
     if options.action == "search":
         _show([_passages(retrieved) for retrieved in pipeline.search(options.questions)], options.json)
     else:
@@ -83,6 +94,12 @@ def _told(out: Path, report: Report) -> Iterator[str]:
         yield f"files given: {given} = {report.documents} indexed + {len(report.set_aside)} set aside"
     yield from (f"set aside: {reason}" for reason in report.set_aside)
     yield from (f"note: {note}" for note in report.notes)
+
+
+def _say(words: str) -> None:
+    """Show words of a language model as they come; stdout carries the answer, with its citations checked."""
+    sys.stderr.write(words)
+    sys.stderr.flush()
 
 
 def _passages(retrieved: Retrieved) -> dict[str, Any]:

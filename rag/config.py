@@ -161,6 +161,8 @@ class Search(Settings):
     """how many of an answer's passages the reader reads, at most; it stops when it is sure"""
     refuse_below: Share | None = 0.35
     """where the reader or a reranker tells how likely an answer is: questions below are refused; none = none are"""
+    imagine: Share = 0.0
+    """with an LLM: how far the question's vector moves towards a passage that it imagines; 0 = not at all"""
     llm: str = "none"
     """who writes answers, as NAME:MODEL; none = sentences of the documents"""
     answerer: str = "auto"

@@ -34,6 +34,7 @@ from exhibit.rag.index import Entry, Index
 from exhibit.rag.lexicon import DocumentWords, read_words
 from exhibit.rag.protocols import section_keys
 from exhibit.rag.summaries import Summariser
+from exhibit.rag.unfinished import Building
 from exhibit.schemas.errors import BundleError, DocumentError, ServiceError, printable
 from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.bundle import sha256_of
@@ -183,12 +184,14 @@ def ingest(
     engine: Engine,
     embedder: Embedder,
     summarise: Summariser,
+    askable: bool = False,
     sha256: Mapping[Location, str] | None = None,
 ) -> Report:
     """Add documents to an index; one that cannot be used is set aside and named, and the rest goes on.
 
-    Where `sha256` has another checksum of a file than the one that was read, nothing is indexed: what was meant is no
-    longer there.
+    Their words are there before the first vector is made. With `askable` they are written then, so that an index that
+    is built from nothing can be asked while its vectors are on their way. Where `sha256` has another checksum of a file
+    than the one that was read, nothing is indexed: what was meant is no longer there.
     """
     started = time.monotonic()
     set_aside: list[str] = []
@@ -216,7 +219,7 @@ def ingest(
         pages += prepared.entry.pages or 0
     if len(vectors) >= _MANY:
         dismiss()
-    vectors.make()
+    vectors.make(Building(index) if askable and len(index) else None)
     return Report(documents, pages, len(index), time.monotonic() - started, tuple(set_aside), tuple(notes))
 
 
@@ -264,9 +267,10 @@ class _Vectors:
             told = zip(summary.sections if summary else (), entry.sections, strict=True)
             self._waiting["section"].add(sections, [words or path or " " for words, (path, _, _) in told])
 
-    def make(self) -> None:
-        """Embed all that waits."""
+    def make(self, building: Building | None) -> None:
+        """Embed all that waits, and say after each batch how far it is, where somebody may be asking."""
         for layer, waiting in self._waiting.items():
+            done = 0
             batches = track(
                 waiting.batches(self._batch),
                 total=-(-len(waiting) // self._batch),
@@ -276,6 +280,9 @@ class _Vectors:
             for keys, texts in batches:
                 vectors: Vectors = self._embedder.embed(texts, role="passage")
                 self._index.store(layer).add(keys, vectors)
+                done += len(keys)
+                if building is not None:
+                    building.tell(layer, done)
             waiting.close()
 
 

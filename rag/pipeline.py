@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,9 +14,11 @@ from exhibit.evidence.folder import Listed, list_folder, with_attachments
 from exhibit.models.llms import LLM
 from exhibit.models.protocols import Embedder
 from exhibit.models.rerankers import Reranker
+from exhibit.models.token_counts import counter_for
 from exhibit.rag.answerers import Answerer, open_answerer
 from exhibit.rag.config import DEFAULT, Config
-from exhibit.rag.index import Index, index_kind, open_index
+from exhibit.rag.index import Index, open_index
+from exhibit.rag.index_files import RECORD, index_kind
 from exhibit.rag.ingest import Report, ingest
 from exhibit.rag.protocols import Answer, Asked, Context
 from exhibit.rag.questions import understand
@@ -24,6 +26,7 @@ from exhibit.rag.retrieval.routed import retrieve
 from exhibit.rag.retrieval.stages import Parts, Retrieved, assemble
 from exhibit.rag.retrieval.statutes import with_version
 from exhibit.rag.summaries import Summariser, open_summariser
+from exhibit.rag.unfinished import open_for_questions
 from exhibit.rag.vectors import CachedEmbedder, VectorCache
 from exhibit.schemas.errors import BundleError, ToolkitError, printable
 from exhibit.schemas.plugins import load_plugin
@@ -60,10 +63,12 @@ class Pipeline:
         limits: Limits | None = None,
         embedder: Embedder | None = None,
         llm: LLM | None = None,
+        heard: Callable[[str], object] | None = None,
     ) -> None:
         """Make a pipeline; parts given here are used instead of those that the config names.
 
-        `limits` is what one document may take: two minutes and 2 GiB unless told.
+        `limits` is what one document may take: two minutes and 2 GiB unless told. `heard` is given the words of the
+        language model as they come.
         """
         self.config = config or Config.preset(DEFAULT)
         self._cache = cache or cache_folder()
@@ -73,6 +78,7 @@ class Pipeline:
         """The index that was built here: it is opened when it is asked, not to hold it for who builds it alone."""
         self._given_embedder = embedder
         self._given_llm = llm
+        self._heard = heard
 
     # ---------------------------------------------------------------- the index
 
@@ -87,7 +93,8 @@ class Pipeline:
         """Build an index of a folder, of one file, or of some files, here or at a URL; whole or not at all.
 
         A file that is not what `sha256` says of it is no document that can be set aside: nothing is built then.
-        What was embedded before is not embedded again, so a run that was stopped goes on where it was.
+        What was embedded before is not embedded again, so a run that was stopped goes on where it was. While vectors
+        are made it can be asked by others (`open` with `unfinished`).
         """
         paths = find_files(source) if isinstance(source, Path | Remote) else list(source)
         if not paths:
@@ -100,19 +107,20 @@ class Pipeline:
             placed(folder, force=force, kind=index_kind(self.config.store)) as partial,
             closing(Index(partial, self.config, embedder=name, dimensions=dimensions)) as index,
         ):
-            report = self._ingest(paths, index, sha256=sha256)
+            report = self._ingest(paths, index, askable=True, sha256=sha256)
             if isinstance(source, Path) and source.is_dir():
                 left = tuple(f"{path}: a {why}" for path, why in left_out(source))
                 report = replace(report, set_aside=(*report.set_aside, *map(printable, left)))
             if not len(index):
                 raise BundleError(f"{source}: nothing to index: {'; '.join(report.set_aside[:3]) or 'no text'}")
             index.save()
+            (partial / RECORD).unlink()
         self._built = folder
         return report
 
-    def open(self, folder: Path) -> Pipeline:
-        """Use an index that was built before; return self."""
-        index = open_index(folder, self.config)
+    def open(self, folder: Path, *, unfinished: bool = False) -> Pipeline:
+        """Use an index that was built before, or with `unfinished` one that is still being built; return self."""
+        index = open_for_questions(folder, self.config) if unfinished else open_index(folder, self.config)
         if index.embedder != self.embedder.name:
             raise BundleError(
                 f"{folder}: embedded by {index.embedder}, not {self.embedder.name}; "
@@ -140,7 +148,12 @@ class Pipeline:
         return self._index
 
     def _ingest(
-        self, paths: Collection[Location], index: Index, *, sha256: Mapping[Location, str] | None = None
+        self,
+        paths: Collection[Location],
+        index: Index,
+        *,
+        askable: bool = False,
+        sha256: Mapping[Location, str] | None = None,
     ) -> Report:
         engine = open_engine(self._engine, jobs=self._jobs, items=len(paths), limits=self._limits)
         return ingest(
@@ -150,6 +163,7 @@ class Pipeline:
             engine=engine,
             embedder=self.embedder,
             summarise=self._summarise,
+            askable=askable,
             sha256=sha256 or {},
         )
 
@@ -168,7 +182,10 @@ class Pipeline:
         return self.config if depth is None else self.config.model_copy(update={"depth": depth})
 
     def _parts(self, config: Config) -> Parts:
-        return Parts(self._opened, self.embedder, config, self.reranker)
+        llm = self.llm if config.imagine else None
+        if config.imagine and llm is None:
+            raise ToolkitError("--imagine needs a language model: give --llm openai:MODEL as well")
+        return Parts(self._opened, self.embedder, config, self._tokens, self.reranker, llm)
 
     def answer(self, questions: Sequence[str]) -> list[Answered]:
         """Return an answer to each question, with citations that were checked."""
@@ -186,6 +203,7 @@ class Pipeline:
             retrieved.selected,
             summaries=self.summaries(retrieved),
             budget=self.config.budget,
+            tokens=self._tokens,
             confidence=retrieved.confidence,
         )
         if not context.sources:
@@ -222,16 +240,16 @@ class Pipeline:
         """The language model, if there is one."""
         if self._given_llm is not None or self.config.llm == "none":
             return self._given_llm
-        return self._open_llm(self.config.llm)
+        return self._open_llm(self.config.llm, {"heard": self._heard} if self._heard else {})
 
     @cached_property
     def summary_llm(self) -> LLM | None:
         """The language model that summarises, with a budget of its own where it is another one."""
-        return self.llm if self.config.summary_llm == "same" else self._open_llm(self.config.summary_llm)
+        return self.llm if self.config.summary_llm == "same" else self._open_llm(self.config.summary_llm, {})
 
-    def _open_llm(self, name: str) -> LLM:
+    def _open_llm(self, name: str, options: Mapping[str, object]) -> LLM:
         module, argument = load_plugin("exhibit.models.llms", name)
-        llm: LLM = module.open(argument, {"cache": self._cache / "llm", **self._caps(argument)})
+        llm: LLM = module.open(argument, {"cache": self._cache / "llm", **options, **self._caps(argument)})
         return llm
 
     def _caps(self, model: str | None) -> dict[str, object]:
@@ -260,6 +278,11 @@ class Pipeline:
     @cached_property
     def _answerer(self) -> Answerer:
         return open_answerer(self.config, llm=self.llm)
+
+    @cached_property
+    def _tokens(self) -> Callable[[str], int]:
+        model = self.config.llm.partition(":")[2] or None
+        return counter_for(model)
 
 
 def find_files(source: Location, *, suffixes: Sequence[str] = ()) -> list[Location]:

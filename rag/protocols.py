@@ -66,7 +66,8 @@ class Hit:
 class VectorStore(Protocol):
     """Vectors with integer keys, 0 and up. A module in `rag/stores/` has `open(folder, argument, *, name, dimensions)`.
 
-    One that keeps vectors outside the folder leaves `store/NAME.json` there, and has `drop(folder, named)`.
+    One that keeps vectors outside the folder leaves `store/NAME.json` there, and has `drop(folder, named)`. One
+    that a second process can search while rows are added has `peek(folder, argument, *, name, dimensions, keys)`.
     """
 
     def add(self, keys: Sequence[int] | Keys, vectors: Vectors) -> None:

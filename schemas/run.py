@@ -47,6 +47,10 @@ class Estimate:
     """None where fewer than two documents tell nothing of a third."""
     datasets: int = 1
     """Of how many datasets' means it is the mean; n and errors are then sums over them."""
+    repeats: int = 1
+    """How often every question was asked; a question's value is then the mean over its repeats."""
+    spread: FiniteFloat | None = None
+    """The standard deviation of the repeats' means: how much the figure moves when nothing but chance does."""
     std: FiniteFloat | None = None
     """The standard deviation of the questions' values."""
     pooled: FiniteFloat | None = None
@@ -59,6 +63,7 @@ class Estimate:
         ci95 = [None, None] if self.ci95 is None else list(self.ci95)
         told = {"mean": self.mean, "n": self.n, "errors": self.errors, "ci95": ci95}
         told |= {"datasets": self.datasets} if self.datasets > 1 else {}
+        told |= {"repeats": self.repeats, "spread": self.spread} if self.repeats > 1 else {}
         other = {"std": self.std, "pooled": self.pooled, "macro": self.macro}
         return told | {name: value for name, value in other.items() if value is not None}
 
@@ -118,6 +123,15 @@ class RunReply(_Part):
     confidence: FiniteFloat | None = None
 
 
+class RunRepeat(_Part):
+    """One of several times that a question was asked."""
+
+    answer: str | None = None
+    seconds: FiniteFloat | None = None
+    error: str
+    scores: dict[str, Score] = {}
+
+
 class RunQuestion(_Part):
     """A question as a run leaves it: gold, reply, scores and verdict."""
 
@@ -136,6 +150,7 @@ class RunQuestion(_Part):
     evidence: str = ""
     notes: list[str] = []
     """What is missing to judge it by."""
+    repeats: list[RunRepeat] = []
 
     @property
     def file(self) -> str:

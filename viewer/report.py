@@ -130,6 +130,7 @@ def cell(metric: str, one: Estimate | None, scale: Scale, dataset: str = "") -> 
     told = about(metric)
     details = [f"{told.in_words(one.ci95[0])}–{told.in_words(one.ci95[1])}"] if one.ci95 else []
     details += [f"SD {told.in_words(one.std)}"] if one.std is not None and one.datasets == 1 else []
+    details += [f"±{told.in_words(one.spread)} over {one.repeats} runs"] if one.spread is not None else []
     details += [f"mean of {one.datasets} benchmarks" if one.datasets > 1 else f"n {one.n:,}"]
     share = min(1.0, max(0.0, one.mean)) if told.unit == "share" else None
     bands = scale.of(dataset, metric)

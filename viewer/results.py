@@ -18,7 +18,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from itertools import count
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +198,7 @@ def _page_limit(text: str) -> int | str:
     return text if text in ("all", "none") else positive(text)
 
 
+_BATCH = 2000  # rows written at a time: a matter of memory
 _FORMULA = tuple("=+-@\t\r")
 
 
@@ -225,6 +226,7 @@ def only(rows: Iterable[Record], wanted: Mapping[str, str]) -> Iterator[Record]:
 def write_table(rows: Iterable[Record], path: Path) -> int:
     """Write records in the format that the file's ending names, and return how many there are."""
     writers: dict[str, Callable[[Iterable[Record], Path], None]] = {".csv": _csv, ".jsonl": _jsonl}
+    writers |= {".parquet": _parquet}
     writer = writers.get(path.suffix.lower())
     if writer is None:
         raise ToolkitError(f"{path}: no such format; end its name in {', '.join(writers)}")
@@ -254,6 +256,27 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False)
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def _parquet(rows: Iterable[Record], path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    given = iter(rows)
+    first = list(islice(given, 1))
+    kinds = [(name, pa.float64() if name.startswith("found") else pa.string()) for row in first for name in row]
+    given = chain(first, given)
+    with pq.ParquetWriter(path, pa.schema(kinds)) as writer:
+        while batch := list(islice(given, _BATCH)):
+            columns = {name: [_cell(name, row[name]) for row in batch] for name, _ in kinds}
+            writer.write_table(pa.table(columns, schema=pa.schema(kinds)))
+
+
+def _cell(name: str, value: Any) -> Any:
+    if name.startswith("found"):
+        return value
+    text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import json
 import os
 import threading
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from urllib.parse import quote
 import httpx
 
 from exhibit.schemas.errors import ServiceError
-from exhibit.storage.exchanges import Deadline, HttpError, Secrets
+from exhibit.storage.exchanges import STREAMED, Deadline, HttpError, Secrets, read_events
 from exhibit.storage.http import HttpClient
 
 _OPENAI = "https://api.openai.com/v1"
@@ -53,6 +53,28 @@ class Endpoint:
                 what = "nothing" if not data.strip() else "something that is not JSON"
                 raise HttpError(f"the server sent {what}; is OPENAI_BASE_URL right?", transient=True)
             return reply
+
+    def stream(self, body: Mapping[str, object], heard: Callable[[str], object]) -> dict[str, Any]:
+        """Ask for a chat completion in pieces, hand on each as it comes, and return the whole as `post` does."""
+        text, reason, usage = "", None, None
+        with self._explained():
+            asked, deadline = {**body, "stream": True}, Deadline(self._timeout)
+            with self._client.send("POST", self._url("chat/completions", body), asked, deadline=deadline) as response:
+                response.check()
+                if response.kind not in STREAMED:
+                    raise HttpError(f"no stream: {self._client.secrets.words(response.read())}", transient=True)
+                for event in read_events(response.lines()):
+                    choice = _choice(event.data)
+                    usage = event.data.get("usage") or usage if isinstance(event.data, dict) else usage
+                    reason = choice.get("finish_reason") or reason
+                    delta = choice.get("delta")
+                    piece = delta.get("content") if isinstance(delta, dict) else None
+                    if isinstance(piece, str):
+                        text += piece
+                        heard(self.scrub(piece))
+            if reason is None:
+                raise HttpError(f"no reply: it broke off after {len(text)} characters", transient=True)
+        return {"choices": [{"message": {"content": text}, "finish_reason": reason}], "usage": usage}
 
     def scrub(self, text: str) -> str:
         """Return a text that came from outside without the key, whole or half hidden by asterisks."""
@@ -92,6 +114,15 @@ class Endpoint:
 def refused_parameter(error: HttpError) -> str:
     """Return the parameter that a server says it does not take; empty where it says nothing of the kind."""
     return str(_error_in(error.body).get("param") or "") if error.status == 400 else ""
+
+
+def _choice(event: Any) -> dict[str, Any]:
+    """Return the first choice of a piece of a stream; empty where there is none."""
+    if event is not None and not isinstance(event, dict):
+        raise HttpError("an event of the stream is not an object")
+    choices = event.get("choices") if event else None
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return first if isinstance(first, dict) else {}
 
 
 def _error_in(data: bytes) -> dict[str, Any]:

@@ -18,14 +18,14 @@ from typing import Any
 from exhibit.engine import track
 from exhibit.models.llms import Completion, Prompt
 from exhibit.models.llms._endpoint import Budget, CapError, Endpoint, Prices, refused_parameter
-from exhibit.models.token_counts import estimate
+from exhibit.models.token_counts import counter_for
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.cache import Cache, key_of
 from exhibit.storage.exchanges import LONGEST_WAIT, HttpError, Retries
 
 _THOUGHTS = ("<think>", "</think>")
 """What reasoning models put before their reply stands between these."""
-_RENAMED = {"max_tokens": "max_completion_tokens", "temperature": "", "response_format": ""}
+_RENAMED = {"max_tokens": "max_completion_tokens", "temperature": "", "response_format": "", "stream_options": ""}
 """Parameters that some models or servers do not take, and what they take instead."""
 
 
@@ -48,6 +48,8 @@ class Options:
     max_cost: float | None = None
     prices: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Model to the price of a million tokens in and out."""
+    heard: Callable[[str], object] | None = None
+    """Is given the words of a reply as they come; replies are then read as streams."""
 
 
 def open(argument: str | None, options: Mapping[str, object]) -> OpenAI:
@@ -91,6 +93,7 @@ class OpenAI:
         prices = Prices(*options.prices.get(model, (0.0, 0.0)))
         self.budget = Budget(max_requests=options.max_requests, max_cost=options.max_cost, prices=prices)
         self._cache = Cache(Path(options.cache) / "replies.sqlite") if options.cache else None
+        self._count = counter_for(model)
         self._not_taken: set[str] = set()
 
     def complete(self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float) -> list[Completion]:
@@ -139,6 +142,8 @@ class OpenAI:
         kept = self._cache.get([key]).get(key) if self._cache is not None else None
         if kept is not None:
             text, tokens_in, tokens_out = json.loads(kept)
+            if self._options.heard:
+                self._options.heard(text)
             return Completion(text, tokens_in=tokens_in, tokens_out=tokens_out, cached=True)
         started = time.monotonic()
         # spread by the prompt's hash: threads that failed together do not come back together
@@ -168,17 +173,18 @@ class OpenAI:
 
     def _once(self, call: _Call) -> Completion:
         prompt = call.prompt
-        tokens_in = estimate(prompt.system) + estimate(prompt.user)
+        tokens_in = self._count(prompt.system) + self._count(prompt.user)
         with self.budget.request(tokens_in=tokens_in, tokens_out=call.max_tokens) as receipt:
             try:
-                data = self._endpoint.post("chat/completions", self._body(call))
+                body, heard = self._body(call), self._options.heard
+                data = self._endpoint.stream(body, heard) if heard else self._endpoint.post("chat/completions", body)
             except HttpError as fault:
                 if fault.status:  # a refusal costs nothing; what became of a lost reply nobody knows
                     receipt.cost = 0.0
                 raise
             usage = data.get("usage")
             text = self._endpoint.scrub(_text_of(data))
-            used = _used(usage, "prompt_tokens", tokens_in), _used(usage, "completion_tokens", estimate(text))
+            used = _used(usage, "prompt_tokens", tokens_in), _used(usage, "completion_tokens", self._count(text))
             receipt.cost = self.budget.prices.cost(*used)
         if not text:
             why = " ".join(self._endpoint.scrub(_why_empty(data)).split())  # one line, whatever the server wrote
@@ -193,6 +199,8 @@ class OpenAI:
         if prompt.schema:
             shape = {"name": "reply", "schema": json.loads(prompt.schema), "strict": True}
             wanted["response_format"] = {"type": "json_schema", "json_schema": shape}
+        if self._options.heard:
+            wanted["stream_options"] = {"include_usage": True}
         body: dict[str, object] = {"model": self._model, "messages": messages, **self._sampling}
         for name, value in wanted.items():
             known = _RENAMED[name] if name in self._not_taken else name

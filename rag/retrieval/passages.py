@@ -50,6 +50,8 @@ class Library:
     """The vectors of documents' summaries, under their numbers."""
     gists: VectorStore | None = None
     """The vectors of sections' summaries, under `section_key`."""
+    is_whole: bool = True
+    """Whether every chunk has a vector; while an index is being built some have none yet."""
     tiles: dict[int, list[Span]] = field(default_factory=dict)
     """The pieces that passages are made of, as far as they were needed, by row; those of one limit."""
 
@@ -166,7 +168,7 @@ def _follow_first(rows: Keys, order: Keys, own: Scores, library: Library, weight
     models = library.store.vectors(table[order[:_MODELS], KEY])
     if not len(models):
         return order
-    near = _dense(models, table[:, KEY], library).max(axis=0)
+    near = _dense(models, table[:, KEY], library)[0].max(axis=0)
     alike = own + weights.likeness * standard(near, np.zeros(1, np.int64))
     behind = np.argsort(-with_context(alike, table, weights), kind="stable")
     settled = order[:_SETTLED]
@@ -197,18 +199,20 @@ def score_rows(
     """Return each kind of evidence by row, and their sum as `own`, in standard deviations within the row's group.
 
     `groups` has where each group of rows begins: a document. Words count as they are rare within it: in an agreement
-    on confidential information those two words tell no chunk from another. `rarity` has a row a group.
+    on confidential information those two words tell no chunk from another. `rarity` has a row a group. Where a chunk
+    has no vector yet, words stand in for it.
     """
     table = library.table[rows]  # `take` would copy the whole of a table that lies column by column
     sizes = np.diff(groups, append=len(rows))
-    [dense] = _dense(vector.reshape(1, -1), table[:, KEY], library)
+    [dense], missing = _dense(vector.reshape(1, -1), table[:, KEY], library)
     matched = library.words.evidence(words, table[:, KEY])
     rare = rarity(np.add.reduceat(matched > 0, groups, axis=0, dtype=np.int64), sizes[:, None]) * shares(words)
     lexical = (matched * np.repeat(rare, sizes, axis=0)).sum(axis=1)
     signals = {"dense": dense, "lexical": lexical, "rarity": rare}
     share = np.repeat(_covered(matched, rare, groups, sizes), sizes) if within else 1.0
     counts = weights.lexical * share
-    own = standard(dense, groups) + counts * standard(lexical, groups)
+    worded = standard(lexical, groups)
+    own = np.where(missing, worded, standard(dense, groups)) + counts * worded
     if library.headings is not None and weights.heading:
         sections, place = np.unique(_section_keys(table), return_inverse=True)
         signals["heading"] = library.headings.scores(words, sections)[place]
@@ -281,16 +285,20 @@ def _section_keys(table: Keys) -> Keys:
     return section_key(table[:, DOCUMENT], np.maximum(table[:, SECTION], 0))
 
 
-def _dense(vectors: Vectors, keys: Keys, library: Library) -> Scores:
-    """Return the similarity of each key (in order) to each vector; what an inexact store does not find is farthest."""
+def _dense(vectors: Vectors, keys: Keys, library: Library) -> tuple[Scores, npt.NDArray[np.bool_]]:
+    """Return the similarity of each key (in order) to each vector, and which keys have no vector yet.
+
+    What an inexact store does not find is farthest. A chunk without a vector is as near as the others are on average.
+    """
     scores, near_keys = library.store.search(vectors, len(keys), within=keys)
     dense = np.zeros((len(vectors), len(keys)), np.float32)
     for row, near, here in zip(dense, scores, near_keys >= 0, strict=True):
         if here.any():
-            row[:] = near[here].min()
+            row[:] = near[here].min() if library.is_whole else near[here].mean()
     owners, _ = np.nonzero(near_keys >= 0)
     dense[owners, np.searchsorted(keys, near_keys[near_keys >= 0])] = scores[near_keys >= 0]
-    return dense
+    missing = np.zeros(len(keys), np.bool_) if library.is_whole else ~np.isin(keys, near_keys)
+    return dense, missing
 
 
 def _pool(words: Sequence[str], vector: Vectors, library: Library, size: int) -> Keys:

@@ -14,7 +14,8 @@ import numpy as np
 
 from exhibit.evidence import Span
 from exhibit.law.language import asked_terms, language_of
-from exhibit.models.protocols import Vectors
+from exhibit.models.llms import LLM, Prompt
+from exhibit.models.protocols import Embedder, Vectors
 from exhibit.models.rerankers import retrieval_weight
 from exhibit.rag.config import Config
 from exhibit.rag.index import Index
@@ -24,6 +25,37 @@ from exhibit.rag.questions import Query, understand
 from exhibit.rag.retrieval.passages import DOCUMENT, PAGE, START, Library, RankedPassage, SecondLook, rank_passages
 from exhibit.rag.retrieval.stages import Parts, Retrieved, State, choose_documents, finish
 from exhibit.rag.retrieval.statutes import Route, route
+
+_SYSTEM = (
+    "You draft legal texts. Write one short passage, as it would stand in the document itself, that would answer the "
+    "question. Invent no names and no figures; write only the passage."
+)
+_MOST_TOKENS = 160
+"""A passage of 500 characters, and room to end its sentence."""
+
+
+def embed_imagined(
+    questions: Sequence[str], vectors: Vectors, llm: LLM, embedder: Embedder, *, share: float
+) -> tuple[Vectors, list[str]]:
+    """Return the questions' vectors moved towards passages that a model imagines, and these passages.
+
+    A question whose passage fails keeps its own vector, and has no passage: a model that is down makes retrieval
+    no worse than it is without.
+    """
+    replies = llm.complete(
+        [Prompt(question, _SYSTEM) for question in questions], max_tokens=_MOST_TOKENS, temperature=0.0
+    )
+    imagined = ["" if reply.error else reply.text.strip() for reply in replies]
+    rows = [row for row, passage in enumerate(imagined) if passage]
+    moved = vectors.copy()
+    if rows:
+        passages = embedder.embed([imagined[row] for row in rows], role="passage")
+        mixed = (1 - share) * vectors[rows] + share * passages
+        length = np.linalg.norm(mixed, axis=1, keepdims=True)
+        # two opposite vectors have no middle: such a question keeps its own
+        moved[rows] = np.where(length > 1e-6, mixed / np.maximum(length, 1e-6), vectors[rows])
+    return moved, imagined
+
 
 _HELD = 0.5
 """The documents that are looked into must hold this share of the likelihood: one of them is likelier meant than not.
@@ -47,11 +79,17 @@ def retrieve_routed(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
     """Return what is found for each question, in order."""
     carried = partial(parts.index.lexicon.documents.carried, filenames=parts.config.filenames)
     queries = [understand(question, carried) for question in questions]
-    vectors = parts.embedder.embed([query.asks for query in queries], role="query")
+    asks = [query.asks for query in queries]
+    vectors = parts.embedder.embed(asks, role="query")
+    imagined = [""] * len(queries)
+    if parts.config.imagine and parts.llm is not None:
+        vectors, imagined = embed_imagined(asks, vectors, parts.llm, parts.embedder, share=parts.config.imagine)
     results = []
     library = library_of(parts.index, parts.config.passage_size)
-    for query, vector in zip(queries, vectors, strict=True):
+    for query, vector, passage in zip(queries, vectors, imagined, strict=True):
         trace: dict[str, Any] = {"query": {"names": query.names, "asks": query.asks, "kind": query.kind}}
+        if passage:
+            trace["imagined"] = passage
         law = route(query.question, parts.index)
         hits, confidence = _rank(query, vector, library, parts, trace, law)
         # what the question names by its number is first: nobody looks at it a second time
@@ -130,6 +168,7 @@ def library_of(index: Index, limit: int) -> Library:
         headings=index.lexicon.headings,
         summaries=index.store("document") if "document" in index.layers else None,
         gists=index.store("section") if "section" in index.layers else None,
+        is_whole=not index.missing,
         tiles=known[2],
     )
 

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from exhibit.evidence import Span, fold
 from exhibit.law.language import content_words
+from exhibit.models.llms import LLM
 from exhibit.models.protocols import Embedder
 from exhibit.models.rerankers import Reranker, retrieval_weight
-from exhibit.models.token_counts import estimate
 from exhibit.rag.config import Config
 from exhibit.rag.index import Index
 from exhibit.rag.protocols import Context, Hit, Source
@@ -24,8 +24,9 @@ from exhibit.schemas.errors import ToolkitError
 
 Keys = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float32]
+
+
 Tokens = Callable[[str], int]
-"""How many tokens a text has."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,10 @@ class Parts:
     index: Index
     embedder: Embedder
     config: Config
+    tokens: Tokens
+    """How many tokens a text has."""
     reranker: Reranker | None = None
+    llm: LLM | None = None
     only: tuple[int, ...] | None = None
     """The numbers of the documents that are searched; None = all."""
 
@@ -147,7 +151,7 @@ def finish(
         hits = rerank(question, hits, parts.reranker, first=config.rerank)
         trace["reranked"] = {"by": parts.reranker.name, "passages": min(config.rerank, len(hits))}
     near = near_the_best(hits[: config.candidates * config.k], config)
-    fitting = within_budget(near, config)
+    fitting = within_budget(near, config, parts.tokens)
     selected = fitting[: config.k]
     unlikely = confidence is not None and confidence < (config.refuse_below or 0.0)
     if unlikely and not config.reads:
@@ -164,12 +168,12 @@ def near_the_best(hits: list[Hit], config: Config) -> list[Hit]:
     return [hit for place, hit in enumerate(hits) if hit.score >= least or place < config.min_chunks]
 
 
-def within_budget(hits: list[Hit], config: Config) -> list[Hit]:
+def within_budget(hits: list[Hit], config: Config, tokens: Tokens) -> list[Hit]:
     """Keep passages from the front while they fit; the first one always does."""
     kept: list[Hit] = []
     spent = 0
     for hit in hits:
-        spent += estimate(hit.text)
+        spent += tokens(hit.text)
         if kept and spent > config.budget:
             break
         kept.append(hit)
@@ -193,7 +197,7 @@ def assemble(
     *,
     summaries: Mapping[str, str],
     budget: int = 2500,
-    tokens: Tokens = estimate,
+    tokens: Callable[[str], int],
     confidence: float | None = None,
 ) -> Context:
     """Return the best hits that fit the budget as numbered sources, then what their documents are.
@@ -213,7 +217,9 @@ def assemble(
     return replace(fitting, confidence=confidence)
 
 
-def _fitting(hits: Sequence[Hit], summaries: Mapping[str, str], budget: int, tokens: Tokens) -> Context | None:
+def _fitting(
+    hits: Sequence[Hit], summaries: Mapping[str, str], budget: int, tokens: Callable[[str], int]
+) -> Context | None:
     """Return the context of these hits; None where it passes the budget."""
     text = _render(hits, summaries)
     size = tokens(text)
@@ -278,7 +284,9 @@ def _line(text: str) -> str:
 # ---------------------------------------------------------------- a source longer than the budget
 
 
-def _cut_to_fit(question: str, hit: Hit, *, summaries: Mapping[str, str], budget: int, tokens: Tokens) -> Context:
+def _cut_to_fit(
+    question: str, hit: Hit, *, summaries: Mapping[str, str], budget: int, tokens: Callable[[str], int]
+) -> Context:
     """Return a context with the largest part of one hit that fits; never less than a word."""
 
     def text_of(part: Hit, about: Mapping[str, str]) -> str:

@@ -40,6 +40,14 @@ def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> S
     return Store(folder / f"{name}.faiss", dimensions, kinds.Kind.parse(argument))
 
 
+def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys: Keys) -> Store:
+    """Open a layer's vectors that another process is writing: those of the first keys, which are there already."""
+    path = folder / f"{name}.faiss"
+    if path.is_file():  # the last one was written
+        return Store(path, dimensions, kinds.Kind.parse(argument))
+    return Store.holding(keys, np.memmap(rows_path(path), "<f4", "r", shape=(len(keys), dimensions)))
+
+
 class Store:
     """One layer's vectors under integer keys, 0 and up."""
 
@@ -61,6 +69,13 @@ class Store:
             self._opened = self._open()
         else:
             self._rows = Rows(rows_path(path), dimensions)
+
+    @classmethod
+    def holding(cls, keys: Keys, vectors: Vectors) -> Store:
+        """Return a store of rows in memory, which no file has."""
+        store = cls(Path("memory"), vectors.shape[1])
+        store._opened, store._rows = kinds.build(kinds.Kind(), keys, vectors), None
+        return store
 
     @property
     def _index(self) -> faiss.IndexIDMap2:

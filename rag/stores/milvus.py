@@ -74,6 +74,19 @@ def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> S
     return Store(address, f"{wanted['name']}_{name}", dimensions, building=True)
 
 
+def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys: Keys) -> Store | None:
+    """Open a layer's collection that another process is writing, up to the last key; None where one file has it.
+
+    A file is its writer's alone.
+    """
+    address, record = Address.parse(argument, own=folder / _PLACE / _FILE), folder / _PLACE / _RECORD
+    if not address.is_server or not record.is_file():
+        return None
+    store = Store(address, f"{_read(record)['name']}_{name}", dimensions, building=False)
+    store.fence(int(keys[-1]))
+    return store
+
+
 def drop(folder: Path, named: str | None = None) -> None:
     """Drop the collections of the index in a folder, and forget them.
 

@@ -6,10 +6,12 @@ import json
 import os
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from exhibit.evaluation.records import read_tables
 from exhibit.evaluation.scoring import Journal
 from exhibit.evaluation.settings import parse_settings, read_config_file
 from exhibit.evaluation.statistics import summarise_run
+from exhibit.evaluation.terminal import cell
 from exhibit.evaluation.verdicts import VERDICTS, examine, judge
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.llms import Completion
@@ -540,3 +543,49 @@ def test_a_verdict_says_where_the_failure_lies_and_why(stage, evidence, told):
 
 def test_gold_that_nobody_looked_for_is_held_against_passages_by_its_words():
     assert judge(case([GoldPassage("lease.pdf", "rent")], ["the rent is due"], answer="Rent [1].")) == "answered"
+
+
+# ---------------------------------------------------------------- asked several times
+
+
+def test_questions_asked_several_times_have_a_spread(run, server):
+    asked: Counter[str] = Counter()
+    lengths = {1: 10, 2: 20, 3: 30, 4: 60}  # the first is the probe's
+
+    def reply(question):
+        asked[question] += 1
+        turn = asked[question] + (question != "Which law governs the agreement of Alder Ltd?")
+        return chat("x" * lengths[turn], ["words"])
+
+    server.reply = reply
+    done = run(target_url=server.url, metrics="answer_length", repeat=3)
+    found = done.summary["answer_length"]
+    # 20, 30 and 60 characters: their mean, and the standard deviation of the three runs' means
+    assert (found.mean, found.n, found.repeats) == (pytest.approx(110 / 3), 9, 3)
+    assert found.spread == pytest.approx(statistics.stdev([20, 30, 60]))
+    rows = rows_of(done.folder / "leases" / "eval_results.jsonl")
+    assert [one["scores"]["answer_length"] for one in rows[0]["repeats"]] == [20, 30, 60]
+    assert rows[0]["scores"]["answer_length"] == pytest.approx(110 / 3) and len(rows) == 9
+    written = json.loads((done.folder / "summary.json").read_text())["answer_length"]
+    assert written["repeats"] == 3 and written["spread"] == found.spread
+    assert summarise_run(read_tables(done.folder)) == done.summary
+    assert "±21 over 3 runs (n 9)" in cell("answer_length", found)
+    assert "±21 over 3 runs" in done.report.read_text(encoding="utf-8")
+    again = run(target_url=server.url, metrics="answer_length", repeat=3, resume=True)
+    assert again.summary == done.summary and sum(asked.values()) == 1 + 27
+
+
+def test_a_question_that_fails_once_in_three_times_is_a_failure_and_keeps_its_mean(run, server):
+    bad = "Which law governs the agreement of Birch Inc.?"
+    seen: list[str] = []
+
+    def reply(question):
+        seen.append(question)
+        return 500 if question == bad and seen.count(bad) == 2 else chat("four", ["words"])
+
+    server.reply = reply
+    done = run(target_url=server.url, metrics="answer_length", repeat=3, retries=0)
+    found = done.summary["answer_length"]
+    assert (found.mean, found.n, found.errors) == (4.0, 9, 1)
+    assert (done.failures.asked, done.failures.failed) == (27, 1)
+    assert summarise_run(read_tables(done.folder)) == done.summary

@@ -239,10 +239,23 @@ def test_an_interval_is_the_same_on_every_machine():
     assert wide.ci95 == (pytest.approx(0.4127896341463415), pytest.approx(0.5908689024390245))
 
 
-def test_a_run_counts_its_datasets():
+def test_repeats_are_averaged_question_by_question_and_their_means_spread():
+    first, second, third = (table(values) for values in ([1.0, None], [0.0, 1.0], [0.5, None]))
+    assert Table.of_repeats([first]) is first
+    joined = Table.of_repeats([first, second, third])
+    assert joined.values == {"recall@10": [0.5, 1.0]} and len(joined.repeats) == 3
+    found = estimate(joined)
+    assert (found.mean, found.repeats, found.n) == (0.75, 3, 2)
+    assert found.spread == pytest.approx(0.28867513459481287), "of 1, 0.5 and 0.5"
+    assert found.as_json()["repeats"] == 3 and "repeats" not in estimate(first).as_json()
+    assert estimate(Table.of_repeats([first, table([None, None])])).spread is None, "one mean has no spread"
+    assert joined.only([1]).repeats[1] == {"recall@10": [1.0]}
+
+
+def test_a_run_counts_its_datasets_and_no_table_is_no_repeat():
     one, other = table([1.0], name="a"), table([None], name="b", failed=[True])
     found = estimate(one, other)
-    assert (found.mean, found.datasets, found.errors) == (1.0, 1, 1)
+    assert (found.mean, found.datasets, found.repeats, found.errors) == (1.0, 1, 1, 1)
     assert estimate(one, table([0.0], name="c")).as_json()["datasets"] == 2
 
 
@@ -267,16 +280,26 @@ def test_a_difference_needs_both_means():
     assert Difference(0.5, 0.75, 2).beyond_chance is False
 
 
-def test_what_is_not_told_is_no_error_and_no_other_question():
-    assert Estimate(0.5, 3) == Estimate(0.5, 3, 0, None, 1, None)
+def test_what_is_not_told_is_no_error_no_repeat_and_no_other_question():
+    assert Estimate(0.5, 3) == Estimate(0.5, 3, 0, None, 1, 1, None)
     assert Estimate(0.5, 3).as_json() == {"mean": 0.5, "n": 3, "errors": 0, "ci95": [None, None]}
     assert Overlap(3, 1, 0, 2) == Overlap(3, 1, 0, 2, 0, 0)
     assert table([1.0]).errors == 0 and table([1.0]).only([0]).failed == ()
 
 
-def test_a_table_is_shown_without_its_labels():
-    shown = repr(table([1.0], labels=[{"court": "TCC"}]))
-    assert "labels" not in shown and "recall@10" in shown
+def test_a_table_is_shown_without_its_labels_and_repeats():
+    shown = repr(Table.of_repeats([table([1.0], labels=[{"court": "TCC"}])] * 2))
+    assert "labels" not in shown and "repeats" not in shown and "recall@10" in shown
+
+
+def test_two_repeats_have_a_spread_and_add_up_their_errors():
+    first, second = table([1.0, None], failed=[0, 1]), table([None, 0.0], failed=[1, 1])
+    joined = Table.of_repeats([first, second])
+    assert (joined.failed, joined.errors) == ([1, 2], 3)
+    told = estimate(joined).as_json()
+    assert (told["errors"], told["repeats"], told["spread"]) == (3, 2, pytest.approx(0.5**0.5))
+    once = estimate(joined, table([1.0], name="asked once"))
+    assert (once.repeats, once.spread) == (1, None), "a run was repeated as often as each of its datasets"
 
 
 def test_datasets_and_groups_count_alike_whatever_their_rows():

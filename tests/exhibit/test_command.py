@@ -239,7 +239,7 @@ def test_the_flags_of_a_verb_are_those_of_its_help(verb, capsys):
     assert main(["completion", "flags", verb]) == 0
     flags = capsys.readouterr().out.split()
     assert {"--help", "--quiet"} < set(flags) and all(flag.startswith("--") for flag in flags)
-    wanted = {"evaluate": "--dataset-paths", "index": "--preset", "ask": "--llm", "publish": "--repo-id"}
+    wanted = {"evaluate": "--dataset-paths", "index": "--preset", "ask": "--stream", "publish": "--repo-id"}
     assert wanted.get(verb, "--help") in flags
 
 

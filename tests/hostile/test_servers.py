@@ -100,11 +100,13 @@ def test_a_system_under_test_that_does_so_gives_no_reply(what):
     assert len(str(caught.value).splitlines()) == 1
 
 
+@pytest.mark.parametrize("heard", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("what", SERVERS)
-def test_a_language_model_that_does_so_gives_an_error_of_one_line(what, monkeypatch):
+def test_a_language_model_that_does_so_gives_an_error_of_one_line(what, heard, monkeypatch):
+    pieces: list[str] = []
     with server(SERVERS[what]) as url:
         monkeypatch.setenv("OPENAI_BASE_URL", url)
-        options = Options(timeout=patience(what), retries=0)
+        options = Options(timeout=patience(what), retries=0, heard=pieces.append if heard else None)
         (reply,) = OpenAI("tiny", options).complete([Prompt("q")], max_tokens=5, temperature=0.0)
     assert reply.error and len(reply.error.splitlines()) == 1
     assert not reply.text

@@ -69,7 +69,7 @@ def test_a_device_is_given_as_many_texts_at_once_as_it_likes(tmp_path):
     vectors = _Vectors(SimpleNamespace(layers=("chunk",), folder=tmp_path, store=lambda layer: store), cached)
     for start in range(0, 4500, 500):
         vectors._waiting["chunk"].add(range(start, start + 500), [f"clause {n}" for n in range(start, start + 500)])
-    vectors.make()
+    vectors.make(None)
     assert many.given == [3000, 1500] and stored == [(3000, (3000, 4)), (1500, (1500, 4))]
 
 

@@ -137,6 +137,31 @@ def test_a_schema_is_part_of_what_was_asked(llm, server, tmp_path):
     assert len(server.asked) == 2
 
 
+def test_words_are_heard_as_they_come(llm, server, tmp_path):
+    heard: list[str] = []
+    model = llm(heard=heard.append, cache=tmp_path)
+    (reply,) = ask(model, "Who pays the rent?")
+    assert heard == ["echo:", " Who", " pays", " the", " rent?"]
+    assert (reply.text, reply.tokens_in, reply.tokens_out) == ("echo: Who pays the rent?", 100, 10)
+    assert server.asked[0]["stream"] is True and server.asked[0]["stream_options"] == {"include_usage": True}
+    (again,) = ask(model, "Who pays the rent?")
+    assert again.cached and heard[5:] == ["echo: Who pays the rent?"] and len(server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"), [("cut", "broke off after 5 characters"), (500, "HTTP 500"), ("hang", "no reply within")]
+)
+def test_a_stream_that_fails_is_an_error(llm, server, fault, message):
+    server.faults = {"q": [fault]}
+    (reply,) = ask(llm(heard=str, retries=0, timeout=30 if fault != "hang" else 0.15), "q")
+    assert message in reply.error and reply.text == ""
+
+
+def test_a_stream_that_drips_for_ever_is_given_up(llm, server):
+    server.faults = {"q": ["drip"]}
+    assert "no reply within 0.15 s" in ask(llm(heard=str, retries=0, timeout=0.15), "q")[0].error
+
+
 def test_the_server_learns_nothing_of_this_machine(llm, server):
     ask(llm(), "q")
     assert not [name for name in server.headers[0] if name.startswith("X-Stainless")]

@@ -16,11 +16,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exhibit.evidence import Span
+from exhibit.models.embedders.hashing import Hashing
+from exhibit.models.llms import openai
 from exhibit.models.rerankers import http, words
 from exhibit.rag.protocols import Chunk, Hit
+from exhibit.rag.retrieval.routed import embed_imagined
 from exhibit.rag.retrieval.stages import rerank
 from exhibit.schemas.errors import ServiceError, ToolkitError
 from exhibit.schemas.plugins import load_plugin
+from tests.models.openai_server import serve_openai
 
 TEXTS = ["Rent is due each quarter.", "The laws of Ruritania govern this Lease.", "The roof is in good repair."]
 HITS = [Hit(Chunk("lease.txt", Span(at, at + 9)), 3.0 - at, text) for at, text in enumerate(TEXTS)]
@@ -162,6 +166,26 @@ def test_an_address_that_is_none_is_refused(argument):
     with pytest.raises(ToolkitError, match="which server") as error:
         http.open(argument)
     assert "secret" not in str(error.value)
+
+
+# ---------------------------------------------------------------- imagined passages
+
+
+def test_a_question_moves_towards_the_passage_that_a_model_imagines(monkeypatch):
+    embedder = Hashing(64)
+    vectors = embedder.embed(["Which law?", "Which roof?"], role="query")
+    target = embedder.embed([TEXTS[1]], role="passage")[0]
+    with serve_openai() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
+        server.reply = lambda prompt: TEXTS[1]
+        server.faults = {"roof": [400] * 9}
+        llm = openai.open("m", {})
+        moved, imagined = embed_imagined(["Which law?", "Which roof?"], vectors, llm, embedder, share=0.5)
+    assert imagined == [TEXTS[1], ""]
+    assert moved[0] @ target > vectors[0] @ target
+    assert np.linalg.norm(moved, axis=1) == pytest.approx([1, 1])
+    assert moved[1].tolist() == vectors[1].tolist()  # its passage failed: as if there were no model
 
 
 # ---------------------------------------------------------------- a cross-encoder

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import sys
+from types import ModuleType, SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from exhibit.evidence import Span
-from exhibit.models.token_counts import estimate
+from exhibit.models import token_counts as tokens_module
+from exhibit.models.token_counts import counter_for, estimate
 from exhibit.rag.protocols import Chunk, Hit
 from exhibit.rag.retrieval.stages import assemble
 from exhibit.schemas.errors import ToolkitError
@@ -201,3 +206,58 @@ def test_nothing_takes_no_tokens():
 @given(st.text(max_size=50), st.text(max_size=50))
 def test_more_text_never_takes_fewer_tokens(left, right):
     assert estimate(f"{left}\n{right}") >= max(estimate(left), estimate(right)) - 1
+
+
+@pytest.fixture
+def fake_tiktoken(monkeypatch, tmp_path):
+    """A tiktoken that counts characters and would be caught downloading."""
+
+    class Encoding:
+        def encode(self, text: str, *, disallowed_special: tuple[str, ...]) -> list[int]:
+            assert disallowed_special == ()
+            return [0] * len(text)
+
+    def encoding_name_for_model(model: str) -> str:
+        return {"gpt-4o-mini": "o200k_base", "davinci": "p50k_base"}[model]
+
+    loaded: list[str] = []
+
+    def get_encoding(name: str) -> Encoding:
+        loaded.append(name)
+        return Encoding()
+
+    module = ModuleType("tiktoken")
+    module.__spec__ = SimpleNamespace()  # type: ignore[assignment]
+    module.get_encoding = get_encoding  # type: ignore[attr-defined]
+    model = ModuleType("tiktoken.model")
+    model.encoding_name_for_model = encoding_name_for_model  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "tiktoken", module)
+    monkeypatch.setitem(sys.modules, "tiktoken.model", model)
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    return SimpleNamespace(loaded=loaded, cache=tmp_path)
+
+
+def plant(cache, monkeypatch, data: bytes) -> None:
+    url = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
+    (cache / hashlib.sha1(url.encode()).hexdigest()).write_bytes(data)
+
+
+def test_a_model_s_own_tokenizer_counts_when_its_vocabulary_is_here(fake_tiktoken, monkeypatch):
+    monkeypatch.setitem(tokens_module._VOCABULARIES, "o200k_base", hashlib.sha256(b"vocabulary").hexdigest())
+    plant(fake_tiktoken.cache, monkeypatch, b"vocabulary")
+    assert counter_for("gpt-4o-mini")("a <|endoftext|>") == 15
+    assert fake_tiktoken.loaded == ["o200k_base"]
+
+
+def test_nothing_is_ever_downloaded(fake_tiktoken, monkeypatch):
+    assert counter_for("gpt-4o-mini") is estimate  # no file
+    plant(fake_tiktoken.cache, monkeypatch, b"half a vocabu")
+    assert counter_for("gpt-4o-mini") is estimate  # tiktoken would fetch a damaged file anew
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
+    assert [counter_for(model) for model in ("gpt-4o-mini", "davinci", "mistral", None)] == [estimate] * 4
+    assert fake_tiktoken.loaded == []
+
+
+def test_without_tiktoken_there_is_the_estimate(monkeypatch):
+    monkeypatch.setattr(tokens_module, "find_spec", lambda name: None)
+    assert counter_for("gpt-4o-mini") is estimate

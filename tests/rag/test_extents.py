@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from exhibit.evidence import Span
+from exhibit.models.llms import Completion
 from exhibit.rag.config import Config
 from exhibit.rag.protocols import Chunk, Hit
 from exhibit.rag.retrieval.extents import Extents
 from exhibit.rag.retrieval.passages import RankedPassage
-from exhibit.rag.retrieval.routed import _hits
+from exhibit.rag.retrieval.routed import _hits, embed_imagined
 from exhibit.rag.retrieval.stages import (
     Parts,
     State,
@@ -129,9 +130,9 @@ def test_what_is_far_below_the_best_is_dropped(threshold, kept):
 
 
 def test_passages_fit_a_budget_and_the_first_always_does():
-    hits = [hit(1.0, "a a a a"), hit(0.9, "b b b"), hit(0.8, "c")]  # a short word is a token
+    hits = [hit(1.0, "aaaa"), hit(0.9, "bbb"), hit(0.8, "c")]
     for budget, kept in ((8, 3), (7, 2), (4, 1), (1, 1)):
-        assert len(within_budget(hits, Config.preset("naive", budget=budget))) == kept
+        assert len(within_budget(hits, Config.preset("naive", budget=budget), len)) == kept
 
 
 class Store:
@@ -193,7 +194,7 @@ def test_a_second_look_at_the_first_passages():
 )
 def test_the_end_of_the_line(settings, reranker, sure, ranked, selected):
     hits = [hit(1.0 - at / 8, "x") for at in range(6)]
-    parts = Parts(None, None, Config.preset("naive", **settings), reranker)  # type: ignore[arg-type]
+    parts = Parts(None, None, Config.preset("naive", **settings), len, reranker)  # type: ignore[arg-type]
     found = finish("q", hits, parts, {}, confidence=sure)
     assert (len(found.ranked), len(found.selected), found.confidence) == (ranked, selected, sure)
     assert found.trace["selected"]["k"] == selected
@@ -203,3 +204,23 @@ def test_a_passage_has_five_hundred_characters_at_most_unless_told_otherwise():
     assert Extents(np.zeros((0, 6), np.int64), lambda _: "", {}).limit == 500
     made = Extents(np.array([(0, 0, 0, 600, 1, 0)], np.int64), lambda _: "x" * 600, {}, tight=False)
     assert [span for _, span, _ in made.form([(0, 1.0)], depth=9, weigh=lambda _: 0.0)] == [(0, 500), (500, 600)]
+
+
+def test_a_question_moves_towards_the_passage_that_is_imagined_by_its_share():
+    class Model:
+        def complete(self, prompts, *, max_tokens, temperature):
+            assert (max_tokens, temperature) == (160, 0.0)
+            return [Completion(" passage "), Completion("", error="down"), Completion("opposite")]
+
+    class Embedder:
+        def embed(self, texts, *, role):
+            assert (texts, role) == (["passage", "opposite"], "passage")
+            return np.array([[0.0, 1.0], [-1.0, 0.0]])
+
+    asked = np.array([[1.0, 0.0]] * 3)
+    moved, imagined = embed_imagined(["a", "b", "c"], asked, Model(), Embedder(), share=0.25)  # type: ignore[arg-type]
+    assert imagined == ["passage", "", "opposite"]
+    assert moved[0].tolist() == pytest.approx([0.75 / 0.625**0.5, 0.25 / 0.625**0.5])
+    assert moved[1:].tolist() == [[1.0, 0.0], [1.0, 0.0]]
+    halves, _ = embed_imagined(["a", "b", "c"], asked, Model(), Embedder(), share=0.5)  # type: ignore[arg-type]
+    assert halves[2].tolist() == [1.0, 0.0], "two opposite vectors have no middle"

@@ -71,18 +71,12 @@ def test_layers_that_are_not_there_cannot_be_searched():
             Config.preset("routed", **settings)
 
 
-def holding(folder, name, keys, vectors):
-    store = Store(folder / f"{name}.faiss", 2)
-    store.add(keys, np.array(vectors, np.float32))
-    return store
-
-
-def test_the_likeness_of_summaries_counts_where_any_document_may_answer(tmp_path):
+def test_the_likeness_of_summaries_counts_where_any_document_may_answer():
     table = np.array([(key, key // 2, 0, 9, 0, key % 2) for key in range(4)], np.int64)
-    words, chunks = Words(), holding(tmp_path, "chunk", np.arange(4), np.ones((4, 2)))
+    words, chunks = Words(), Store.holding(np.arange(4), np.ones((4, 2), np.float32))
     words.add(range(4), ["oak"] * 4)
-    summaries = holding(tmp_path, "document", np.array([0, 1]), [[0, 1], [1, 0]])
-    gists = holding(tmp_path, "section", section_key(table[:, 1], table[:, 5])[:3], [[1, 0], [0, 1], [0, 1]])
+    summaries = Store.holding(np.array([0, 1]), np.array([[0, 1], [1, 0]], np.float32))
+    gists = Store.holding(section_key(table[:, 1], table[:, 5])[:3], np.array([[1, 0], [0, 1], [0, 1]], np.float32))
     library = Library(table, chunks, words, lambda _: "", summaries=summaries, gists=gists)
     vector, rows, group = np.array([1, 0], np.float32), np.arange(4), np.zeros(1, np.int64)
     weights = Weights(summary=2.0)

@@ -13,6 +13,7 @@ from exhibit.rag.__main__ import main
 from exhibit.rag.config import setting_help
 from exhibit.rag.inspect import Inspector
 from exhibit.schemas.errors import ToolkitError
+from tests.models.openai_server import serve_openai
 from tests.rag.models import link_models
 
 ROOT = Path(__file__).parents[2]
@@ -44,6 +45,16 @@ def test_index_search_answer(index, capsys):
     assert main(["answer", index, question, "another question?"]) == 0
     out = capsys.readouterr().out
     assert question in out and "another question?" in out and "[1]" in out
+
+
+def test_a_model_is_heard_while_it_answers(index, capsys, monkeypatch):
+    with serve_openai() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        server.reply = lambda prompt: "The laws of Ohio [1]."
+        asked = ["answer", index, "Which law governs?", "--llm", "openai:tiny", "--stream"]
+        assert main(asked) == 0 and all(body["stream"] for body in server.asked)
+    shown = capsys.readouterr()
+    assert shown.err.startswith("The laws of Ohio [1].") and "The laws of Ohio" in shown.out
 
 
 def test_a_setting_overrules_the_preset(index):

@@ -13,8 +13,11 @@ import numpy as np
 import pytest
 
 from bench.stores import mixture
+from exhibit.models.embedders.hashing import Hashing
+from exhibit.rag import Config, Pipeline
 from exhibit.rag.index import open_index
 from exhibit.rag.stores.faiss import open as open_faiss
+from exhibit.rag.unfinished import open_for_questions
 from exhibit.schemas.errors import BundleError, ServiceError
 from exhibit.schemas.plugins import load_plugin
 from tests.rag.milvus_cases import BUILDER, CONTRACT, ROOT, WRITER, collections, corpus, opened, pipeline, run_until
@@ -134,6 +137,28 @@ def test_a_server_needs_no_milvus_lite(tmp_path, server):
     done = ran(code, tmp_path, server)
     assert done.stdout.splitlines()[0] == "[[7]]", done.stderr
     assert "milvus-lite is not installed" in done.stdout and "a server" in done.stdout
+
+
+def test_an_index_is_asked_while_its_vectors_go_to_the_server(tmp_path, corpus, server, monkeypatch):
+    monkeypatch.setattr("exhibit.rag.ingest._BATCH", 8)
+    seen = []
+
+    class Asking(Hashing):
+        def embed(self, texts, *, role):
+            if role == "passage":
+                index = open_for_questions(tmp_path / "index")
+                found = Pipeline(index.config, cache=tmp_path / "asked").open(tmp_path / "index", unfinished=True)
+                keys = index.store("chunk").search(super().embed(["notice"], role="query"), 100)[1]
+                hits = found.search(["Which law governs the notice of Birch?"])[0].ranked
+                seen.append((len(index) - index.missing, int((keys >= 0).sum()), hits[0].chunk.document))
+                index.close()
+            return super().embed(texts, role=role)
+
+    config = Config.preset("routed", store=f"milvus:{server}", size=120, embedder="hashing:64")
+    made = Pipeline(config, cache=tmp_path / "cache", jobs=1, embedder=Asking(64))
+    made.index(corpus, tmp_path / "index")
+    assert [have for have, _, _ in seen] == list(range(0, len(open_index(tmp_path / "index")), 8)) and len(seen) > 2
+    assert [(found, document) for _, found, document in seen] == [(have, "birch.txt") for have, _, _ in seen]
 
 
 # ---------------------------------------------------------------- tokens

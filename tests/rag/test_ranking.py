@@ -114,7 +114,7 @@ def test_thirty_two_are_looked_at_unless_told_otherwise():
 
 def test_the_second_look_is_taken_once_and_told():
     hits = [hit(0.9, "x"), hit(0.8, "xxx"), hit(0.7, "xx")]
-    parts = Parts(None, None, Config.preset("naive", rerank=2, k=2), Longest())  # type: ignore[arg-type]
+    parts = Parts(None, None, Config.preset("naive", rerank=2, k=2), len, Longest())  # type: ignore[arg-type]
     found = finish("?", hits, parts, {"before": 1})
     assert [one.text for one in found.ranked] == ["xxx", "x", "xx"]
     assert found.trace["reranked"] == {"by": "longest", "passages": 2} and found.trace["before"] == 1
@@ -127,7 +127,7 @@ def test_the_second_look_is_taken_once_and_told():
 
 def test_what_is_near_and_fits_the_budget_is_counted():
     hits = [hit(1.0 - at / 10) for at in range(8)]
-    parts = Parts(None, None, Config.preset("naive", k=2, candidates=3, threshold=0.45, budget=4))  # type: ignore[arg-type]
+    parts = Parts(None, None, Config.preset("naive", k=2, candidates=3, threshold=0.45, budget=4), len)  # type: ignore[arg-type]
     found = finish("?", hits, parts, {})
     assert found.trace["selected"] == {"near": 5, "within budget": 4, "k": 2}
     assert [one.score for one in found.selected] == [1.0, 0.9]
@@ -135,7 +135,7 @@ def test_what_is_near_and_fits_the_budget_is_counted():
 
 def test_a_reranker_with_a_weight_reads_chunks_and_others_read_passages():
     def look(reranker):
-        return _second_look(Parts(None, None, Config.preset("routed", rerank=7), reranker))  # type: ignore[arg-type]
+        return _second_look(Parts(None, None, Config.preset("routed", rerank=7), len, reranker))  # type: ignore[arg-type]
 
     assert look(None) is None and look(Longest()) is None
     second = look(Joined())
@@ -191,7 +191,7 @@ def test_a_dense_search_is_as_deep_as_metrics_or_candidates_need():
     chunks = [Chunk("a.txt", Span(0, 5)), Chunk("b.txt", Span(5, 9))]
     index = SimpleNamespace(store=lambda layer: Store(), chunk=lambda key: chunks[key], text=lambda c: c.document)
     for settings, depth in (({"depth": 3, "candidates": 2, "k": 1}, 3), ({"depth": 3, "candidates": 2, "k": 4}, 8)):
-        parts = Parts(index, Embedder(), Config.preset("naive", **settings))  # type: ignore[arg-type]
+        parts = Parts(index, Embedder(), Config.preset("naive", **settings), len)  # type: ignore[arg-type]
         one, two = retrieve_dense(["first?", "second?"], parts)
         assert asked.pop() == depth
         assert one.trace["search"] == {"layer": "chunk", "depth": depth, "found": 2}
@@ -211,17 +211,17 @@ def test_questions_are_searched_in_batches_and_blank_ones_not_at_all(monkeypatch
 
     monkeypatch.setattr(retrieve_module, "retrieve_dense", way)
     monkeypatch.setattr(retrieve_module, "retrieve_routed", lambda questions, parts: ["routed"] * len(questions))
-    parts = Parts([1], None, Config.preset("naive"))  # type: ignore[arg-type]
+    parts = Parts([1], None, Config.preset("naive"), len)  # type: ignore[arg-type]
     questions = [f"q{number}" for number in range(257)]
     questions[3:3] = [" \n"]
     found = retrieve(questions, parts)
     assert [len(batch) for batch in batches] == [256, 1]
     assert found[2] == "found q2" and found[4] == "found q3" and found[-1] == "found q256"
     assert (found[3].question, found[3].ranked, found[3].trace) == (" \n", (), {"search": "blank question"})
-    routed = Parts([1], None, Config.preset("routed"))  # type: ignore[arg-type]
+    routed = Parts([1], None, Config.preset("routed"), len)  # type: ignore[arg-type]
     assert retrieve(["q"], routed) == ["routed"]
     batches.clear()
-    [empty] = retrieve(["q"], Parts([], None, Config.preset("naive")))  # type: ignore[arg-type]
+    [empty] = retrieve(["q"], Parts([], None, Config.preset("naive"), len))  # type: ignore[arg-type]
     assert empty.trace == {"search": "blank question"} and not batches
 
 
@@ -305,8 +305,10 @@ VECTOR = np.zeros(2, np.float32)
 
 def test_what_a_store_does_not_find_is_as_far_as_the_farthest():
     def near(keys: list[int], store: Scores) -> list[float]:
-        library = SimpleNamespace(store=store)
-        return _dense(VECTOR.reshape(1, -1), np.array(keys), library)[0].tolist()  # type: ignore[arg-type]
+        library = SimpleNamespace(store=store, is_whole=True)
+        dense, missing = _dense(VECTOR.reshape(1, -1), np.array(keys), library)  # type: ignore[arg-type]
+        assert not missing.any()
+        return dense[0].tolist()
 
     assert near([3, 5, 9], Scores(k3=0.5, k9=0.25)) == [0.5, 0.25, 0.25]
     assert near([3, 5, 9], Scores(k3=0.1, k5=0.2, k9=0.3)) == pytest.approx([0.1, 0.2, 0.3])

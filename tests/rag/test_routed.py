@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from exhibit.models.embedders.hashing import Hashing
+from exhibit.models.llms import Completion
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.config import DEFAULT, Weights
 from exhibit.rag.index import open_index
@@ -197,6 +198,24 @@ def test_a_question_below_the_confidence_that_is_asked_for_is_refused(make, sure
     never = make(reranker="words", refuse_below=None, answerer="extractive")
     never.__dict__["reranker"] = Telling()
     assert not never.answer([asked])[0].answer.refused
+
+
+class Imagining:
+    """A language model that always imagines the same passage."""
+
+    name = "imagining"
+
+    def complete(self, prompts, *, max_tokens, temperature):
+        return [Completion("Either party gives ninety days' notice of termination in writing.") for _ in prompts]
+
+
+def test_an_imagined_passage_moves_the_question(make):
+    asked = "Consider the Supply Agreement of Birch Ltd; how does one get out?"
+    settings = {"weight_lexical": 0.0, "weight_heading": 0.0, "weight_section": 0.0, "weight_neighbours": 0.0}
+    [found] = make(llm=Imagining(), imagine=1.0, **settings).search([asked])
+    assert found.trace["imagined"].startswith("Either party") and "ninety days' notice" in found.ranked[0].text
+    with pytest.raises(ToolkitError, match="--imagine needs a language model"):
+        make(imagine=0.5).search([asked])
 
 
 def test_the_defaults_are_the_default_preset_and_a_flag_names_a_single_weight():

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import Page
 
@@ -247,19 +248,28 @@ def test_nothing_runs_over_the_edge(page, width):
 # ---------------------------------------------------------------- files
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 def test_the_command_writes_what_is_asked_for(runs, expected, tmp_path, kind, capsys):
     path = tmp_path / f"lost.{kind}"
     assert main(["compare", *map(str, runs), "--export", str(path), "--only", "change=lost"]) == 0
     lost = [key for key, change in expected.items() if change == "lost"]
-    held = path.read_text(encoding="utf-8-sig")
-    assert held.count("\nlost," if kind == "csv" else '"change": "lost"') == len(lost)
+    if kind == "parquet":
+        table = pq.read_table(path)
+        assert table.num_rows == len(lost) and set(table["change"].to_pylist()) == {"lost"}
+        assert {f"{d}/{i}" for d, i in zip(*(table[n].to_pylist() for n in ("dataset", "id")), strict=True)} == set(
+            lost
+        )
+        assert all(isinstance(value, float) for value in table["found: before"].to_pylist() if value is not None)
+    else:
+        assert path.read_text(encoding="utf-8-sig").count("\nlost," if kind == "csv" else '"change": "lost"') == len(
+            lost
+        )
     assert f"{len(lost)} questions" in capsys.readouterr().err
 
 
 def test_other_formats_and_filters_are_refused(runs, tmp_path, capsys):
     assert main(["compare", *map(str, runs), "--export", str(tmp_path / "lost.xlsx")]) == 1
-    assert "end its name in .csv, .jsonl" in capsys.readouterr().err
+    assert "end its name in .csv, .jsonl, .parquet" in capsys.readouterr().err
     assert main(["report", str(runs[0]), "--export", str(tmp_path / "x.csv"), "--only", "failed"]) == 1
     assert "is not NAME=VALUE" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

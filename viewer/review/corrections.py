@@ -165,7 +165,7 @@ def _with(
             None if judged and id in stale else scores[id][name] if name in scores.get(id, {}) else value
             for id, value in zip(table.ids, column, strict=True)
         ]
-    return replace(table, values=columns)
+    return replace(table, values=columns, repeats=())
 
 
 def _case(run: ReviewedRun, key: Key, fix: review.Correction) -> Case:
