@@ -42,14 +42,26 @@ def run(options: argparse.Namespace) -> Path:
     if revision and options.revision:
         raise ToolkitError(f"two revisions: {revision} and {options.revision}; give one")
     out = options.out or Path("datasets_out") / repo_id.rpartition("/")[2]
+    wanted = revision or options.revision
+    if (there := _bundle_in(out)) and there == peek(repo_id, revision=wanted, say=print_note) and not validate(out):
+        print(f"{out}: holds exactly what {repo_id} does, byte for byte; nothing was changed")
+        return out
     check_free(out, force=options.force)
-    fetched = fetch(repo_id, revision=revision or options.revision, say=print_note)
+    fetched = fetch(repo_id, revision=wanted, say=print_note)
     with placed(out, force=options.force) as folder:
         copy(fetched, folder)
     counts = fetched.info.counts
     print(f"{out}: {counts.questions:,} questions, {counts.documents:,} documents; every checksum is as recorded")
     print(f"from {fetched.address}")
     return out
+
+
+def _bundle_in(folder: Path) -> BundleInfo | None:
+    """Return what bundle.json of a folder says; None where there is none, or none that can be read."""
+    try:
+        return read_info(folder / INFO)
+    except (BundleError, OSError):
+        return None
 
 
 def copy(fetched: Fetched, folder: Path) -> None:
@@ -124,6 +136,12 @@ def fetch(repo_id: str, *, revision: str | None = None, say: Say) -> Fetched:
         if folder.name == commit:
             return Fetched(folder, hub.repo_id, commit, info, _verify(hub, folder, info))
     raise HubError(f"{hub.repo_id}: the branch keeps moving while it is downloaded; give --revision with a commit")
+
+
+def peek(repo_id: str, *, revision: str | None = None, say: Say) -> BundleInfo:
+    """Return what a published bundle says of itself; nothing but bundle.json is downloaded."""
+    hub = Hub(repo_id, say=say)
+    return _read_info(hub, _commit(hub, revision))
 
 
 def _commit(hub: Hub, revision: str | None) -> str:

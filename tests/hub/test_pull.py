@@ -231,8 +231,16 @@ def test_a_folder_that_is_there_is_replaced_only_when_told(hub, bundle, tmp_path
     out = write(tmp_path / "back", names=("other.txt",))
     before = len(hub.requests)
     assert "exists already; add --force" in refused(capsys, REPO, "--out", out)
-    assert not [request for request in hub.requests[before:] if "/resolve/" in request.path], "nothing is downloaded"
+    asked = [request.path for request in hub.requests[before:] if "/resolve/" in request.path]
+    assert {path.rpartition("/")[2] for path in asked} == {"bundle.json"}  # said before anything large is downloaded
     assert pull.main([REPO, "--out", str(out), "--force"]) == 0 and files_of(out) == files_of(bundle)
+
+
+def test_a_folder_that_holds_just_this_is_left_alone(hub, bundle, tmp_path, capsys):
+    assert pull.main([REPO, "--out", str(bundle)]) == 0
+    assert "byte for byte; nothing was changed" in capsys.readouterr().out
+    next(iter((bundle / "corpus").iterdir())).write_bytes(b"other")
+    assert "exists already; add --force" in refused(capsys, REPO, "--out", bundle)
 
 
 def test_a_copy_under_another_name_comes_back_as_well(hub, bundle, tmp_path):
