@@ -17,8 +17,8 @@ from exhibit.models.rerankers import Reranker
 from exhibit.models.token_counts import counter_for
 from exhibit.rag.answerers import Answerer, open_answerer
 from exhibit.rag.config import DEFAULT, Config
+from exhibit.rag.database import RECORD, index_kind
 from exhibit.rag.index import Index, open_index
-from exhibit.rag.index_files import RECORD, index_kind
 from exhibit.rag.ingest import Report, ingest
 from exhibit.rag.protocols import Answer, Asked, Context
 from exhibit.rag.questions import understand
