@@ -21,6 +21,7 @@ from exhibit.evidence.scan import Ocr
 from exhibit.schemas.errors import DocumentError, LimitError, ToolkitError
 from tests.campaign.elsewhere import recording_server
 from tests.evidence.files import scan
+from tests.hostile.work import read_page
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="stand-ins are shell scripts, and limits are Linux's")
 _LANGUAGES = 'case "$*" in *--list-langs*) printf "List (1):\\neng\\n"; exit 0;; esac\n'
@@ -47,11 +48,6 @@ def stand_in(tmp_path, monkeypatch):
     yield write
     tesseract._installed.cache_clear()
     tesseract.open.cache_clear()
-
-
-def read_page(size: int) -> int:
-    """Run in a worker: read an empty page."""
-    return len(tesseract.open("en")(Image.new("L", (size, size), "white")))
 
 
 @pytest.mark.parametrize(
