@@ -8,6 +8,7 @@ import shutil
 import sys
 import time
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -72,11 +73,19 @@ def read_page(size: int) -> int:
 )  # fmt: skip
 def test_a_page_that_an_ocr_program_does_not_read_is_set_aside_by_name(stand_in, script, limits, error, why):
     stand_in("tesseract", _LANGUAGES + script)
+    # a limit is the worker's; what needs none is read here, where no worker has to be started
+    read = partial(guarded, read_page, limits=limits) if limits != Limits() else read_page
     if error is None:
-        assert guarded(read_page, 40, limits=limits) == 0
+        assert read(40) == 0
         return
     with pytest.raises(error, match=why):
-        guarded(read_page, 40, limits=limits)
+        read(40)
+
+
+def test_what_an_ocr_program_says_in_a_worker_is_told_here(stand_in):
+    stand_in("tesseract", f"{_LANGUAGES}echo gone wrong >&2; exit 1")
+    with pytest.raises(ToolkitError, match="Tesseract failed: gone wrong"):
+        guarded(read_page, 40)
 
 
 def test_a_program_that_hangs_over_its_languages_reads_none(stand_in, monkeypatch):
