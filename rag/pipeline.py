@@ -11,6 +11,7 @@ from pathlib import Path
 
 from exhibit.engine import Limits, open_engine
 from exhibit.evidence.folder import Listed, list_folder, with_attachments
+from exhibit.models.embedders import CachedEmbedder, VectorCache
 from exhibit.models.llms import LLM
 from exhibit.models.protocols import Embedder
 from exhibit.models.rerankers import Reranker
@@ -27,7 +28,6 @@ from exhibit.rag.retrieval.stages import Parts, Retrieved, assemble
 from exhibit.rag.retrieval.statutes import with_version
 from exhibit.rag.summaries import Summariser, open_summariser
 from exhibit.rag.unfinished import open_for_questions
-from exhibit.rag.vectors import CachedEmbedder, VectorCache
 from exhibit.schemas.errors import BundleError, ToolkitError, printable
 from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.cache import cache_folder
