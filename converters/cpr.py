@@ -102,7 +102,7 @@ def _entries(path: Path, tally: Tally) -> Iterator[_Entry]:
 
 def _tied(entry: _Entry, corpus: Corpus, tally: Tally) -> _Entry:
     row = Row(entry.source_type, entry.fields, f"{entry.question}\n{_BRACKETS.sub(' ', entry.truth)}")
-    cited = [(citation, corpus.resolve(citation, row)) for citation in citations(entry.truth)]
+    cited = [pair for citation in citations(entry.truth) for pair in corpus.resolve_all(citation, row)]
     for citation, resolution in cited:
         place = f"row {entry.id}: [{citation.text}]"
         if resolution.source is None:

@@ -53,6 +53,7 @@ class Heading:
     page: int = 0
     until: int = 0
     """Where its section ends."""
+    last_page: int = 0
 
 
 _LONGEST = 150  # characters: what is longer is a sentence
@@ -161,7 +162,7 @@ def _heading(text: str, section: Section, lines: Sequence[SourceLine], starts: S
     last = lines[max(bisect_left(starts, section.span.end) - 1, 0)]
     titled = section.heading != section.label or section.kind != "section"
     name = read_name(FOOTNOTE.sub("", " ".join(text[start:end].split())) if titled else section.label, loose=False)
-    return Heading(start, end, name, section.level, titled, first.page, max(end, last.end))
+    return Heading(start, end, name, section.level, titled, first.page, max(end, last.end), max(first.page, last.page))
 
 
 @dataclass(frozen=True)
@@ -263,7 +264,7 @@ class Layout:
         after = (h.start for h in self.headings if h.start >= heading.end and h.titled and h.level <= level + 1)
         end = next(after, self.lines[-1].end + 1)
         last = [line for line in self.lines if heading.start <= line.start < end][-1]
-        return replace(heading, until=max(heading.end, last.end))
+        return replace(heading, until=max(heading.end, last.end), last_page=max(heading.page, last.page))
 
     @cached_property
     def _letters(self) -> tuple[str, dict[int, int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -117,6 +117,8 @@ def _titles(cited: Name, heading: Name, agreed: bool) -> float:
     missing, extra = _unmatched(mine, theirs), _unmatched(theirs, mine)
     if not missing and not extra:
         return 0.97
+    if agreed and len(missing) == len(extra) == 1 and _slipped(missing[0], extra[0]):
+        return 0.93
     if missing and (extra or cited.cut):
         return 0.0
     short, long = (mine, theirs) if extra else (theirs, mine)
@@ -128,6 +130,11 @@ def _titles(cited: Name, heading: Name, agreed: bool) -> float:
 
 def _unmatched(words: tuple[str, ...], others: tuple[str, ...]) -> list[str]:
     return [word for word in words if word not in others and not any(_same(word, other) for other in others)]
+
+
+def _slipped(one: str, other: str) -> bool:
+    """Whether one letter is wrong in a word too short to tell, where a number agrees already."""
+    return min(len(one), len(other)) > 3 and not one.isdigit() and edit_distance(one, other) == 1
 
 
 def _same(one: str, other: str) -> bool:
@@ -159,6 +166,20 @@ _LONGEST = 500
 """Characters of a citation: the longest of the real question file has 117."""
 _DIGITS = 10
 """No page has a number of ten digits, and Python reads none of 5,000."""
+_LAW = re.compile(
+    r"\b(?:part|practice direction|pd|cpr|rules?|guide|annexe?|appendix|section|chapter|schedule|act|protocol|"
+    r"regulations?|order \d+)\b",
+    re.IGNORECASE,
+)
+_ENDED = re.compile(r"(?:[.!?:;][\"'”’)]*|\])\s*$")
+_FOLLOWED = re.compile(r"\s*(?:$|[.;:,)\[]|\n)")
+_FILLED = re.compile(
+    r"(?:insert|name|date|address|time|number|amount|sum|sic|emphasis|omitted|redacted|party|parties|the|and|or|a|an|"
+    r"his|her|its|their|if|state|set out|specify|delete|claimant|defendant|applicant|respondent|judge|master|month|year"
+    r"|day|court|deliberately|intentionally|n|x+|y+)\b[^a-z]*",
+    re.IGNORECASE,
+)
+"""How a form asks to be filled in, or an editor mends a quotation."""
 
 
 @dataclass(frozen=True)
@@ -178,15 +199,14 @@ class Citation:
 
 
 def citations(truth: str) -> list[Citation]:
-    """Return what an answer cites, each citation once; brackets in small letters are an editor's."""
+    """Return what an answer cites, each citation once; an editor's brackets are none."""
     by_name: dict[str, Citation] = {}
     for match in BRACKETED.finditer(truth):
         text = _SPACES.sub(" ", match.group(1)).strip()
         if (
             0 < len(text) <= _LONGEST
             and not _NUMBERS.fullmatch(text)
-            and re.search(r"[A-Za-z]{2}", text)
-            and (not text[0].islower() or _PAGES.search(text) or read_name(text).number)
+            and not _is_editorial(text, truth[: match.start()], truth[match.end() :])
         ):
             by_name.setdefault(plain(text), read_citation(text))
     return list(by_name.values())
@@ -203,6 +223,29 @@ def read_citation(text: str) -> Citation:
         if pages:
             page = pages.group(1).strip(" ,–-")
     return Citation(text, _PAGES.sub("", document).strip(), _PAGES.sub("", section).strip(), page)
+
+
+def _is_editorial(text: str, before: str, after: str) -> bool:
+    """Whether a bracket mends a quotation or leaves a gap to be filled; what looks like a citation never does."""
+    if not re.search(r"[A-Za-z]{2}", text):
+        return True
+    if "#page=" in text or _PAGES.search(text) or read_name(text).number or (_LAW.search(text) and not text.islower()):
+        return False
+    at_end = bool(_FOLLOWED.match(after)) and bool(_ENDED.search(before) or not after.strip())
+    if _quoted(before):
+        return True
+    words = text.split()
+    titled = text[0].isupper() and (len(words) > 2 or (len(words) == 2 and words[1][0].isupper()))
+    if _FILLED.match(text) and not (at_end and titled):
+        return True
+    # a citation ends a sentence or follows one; in the middle of one, small letters and single words are an editor's
+    return not at_end and (text[0].islower() or (" " not in text and not _FOLLOWED.match(after)))
+
+
+def _quoted(before: str) -> bool:
+    """Whether a quotation is open in the same paragraph."""
+    paragraph = before.rpartition("\n")[2]
+    return paragraph.count("“") > paragraph.count("”") or paragraph.count('"') % 2 == 1
 
 
 _NEUTRAL = frozenset(
@@ -229,17 +272,22 @@ def courts_in(text: str, *, guides_only: bool = False) -> dict[str, str]:
     return {court: words for court, words in named.items() if court}
 
 
-def guide_courts(names: Iterable[str]) -> frozenset[str]:
-    """Return the courts whose guide a document is; a guide may incorporate another."""
-    return frozenset(court for name in names for court in courts_in(name, guides_only=True))
+def guide_courts(names: Iterable[str]) -> dict[str, set[str]]:
+    """Return the courts whose guide a document is, each with its initials; a guide may incorporate another."""
+    courts: dict[str, set[str]] = {}
+    for name in names:
+        for court, words in courts_in(name, guides_only=True).items():
+            courts.setdefault(court, set()).update(_initials(words.removesuffix(" Guide")))
+    return courts
 
 
-def names_court(text: str, courts: Collection[str]) -> bool:
-    """Return whether a text names one of these courts."""
-    return not set(courts).isdisjoint(courts_in(text))
+def names_court(text: str, courts: Mapping[str, Collection[str]]) -> bool:
+    """Return whether a text names one of these courts, in full or by its initials."""
+    short = {initials.upper() for known in courts.values() for initials in known}
+    return not courts.keys().isdisjoint(courts_in(text)) or not short.isdisjoint(re.findall(r"\b[A-Z]{2,}\b", text))
 
 
-def strange_courts(text: str, known: Collection[str], *, guides_only: bool) -> list[str]:
+def strange_courts(text: str, known: Mapping[str, Collection[str]], *, guides_only: bool) -> list[str]:
     """Return the courts that a text names, or the guides, which are none of these."""
     return [words for words in courts_in(text, guides_only=guides_only).values() if not names_court(words, known)]
 
@@ -249,3 +297,12 @@ def _telling(name: str) -> str:
     own = re.split(r"\b[Tt]he\b|\b[A-Z]{2}\b", name)[-1]
     words = (_SYNONYMS.get(word, word) for word in plain(own).split())
     return " ".join(word for word in words if word not in _NEUTRAL and not word[0].isdigit())
+
+
+def _initials(name: str) -> set[str]:
+    """Return `tcc` of the Technology and Construction Court, `kb` and `kbd` of the King's Bench (Division)."""
+    own = re.split(r"\b[Tt]he\b|\b[A-Z]{2}\b", name)[-1]
+    short = "".join(word[0] for word in plain(own).split() if word not in {"and", "of"})
+    if len(short) < 2 or own.endswith(" Court"):
+        return {short} if len(short) > 1 else set()
+    return {short, short[:-1]} - {short[:1]} if own.endswith(" Division") else {short, f"{short}d"}

@@ -272,8 +272,8 @@ def guides() -> Corpus:
         ("J.5 Reading lists, authorities …", (), 0, "J.5 Reading", "agreed."),
         ("J.5 Readng lists, authorites and timetable", (), 0, "J.5 Reading", "agreed."),
         ("J.5 Reading", ("Patents Court",), 1, "J.5 Reading", "agreed."),
-        ("J.5 Reading", ("Court Guide", "Technology and Construction Court"), 2, "J.5 Reading", "agreed."),
-        ("K. After trial", ("Technology and Construction Court",), 2, "K. After trial", "automatic."),
+        ("J.5 Reading", ("Court Guide", "TCC"), 2, "J.5 Reading", "agreed."),
+        ("K. After trial", ("TCC",), 2, "K. After trial", "automatic."),
         ("Commercial Court Guide, J.4.1", (), 0, "J.4.1 The parties", "bundle."),
         ("The Patents Court Guide#page=Appendix B: Contact details", (), 1, "Appendix B: Contact", "claimant."),
         ("Appendix B – Form of Order", (), 0, "Appendix B", "claimant."),
@@ -328,6 +328,13 @@ def test_an_export_is_also_called_what_its_text_begins_with(tmp_path):
     assert resolved(index, "Crown Claims").source is None
 
 
+def test_the_answer_tells_documents_of_one_name_apart():
+    index = corpus(*RULES)
+    assert resolved(index, "Offers to Settle", prose="Practice Direction 36 says").source.kind == "PD"
+    assert resolved(index, "Offers to Settle", prose="Part 36 says").source.kind == "CPR"
+    assert resolved(index, "Offers to Settle", prose="Rule 36.2 and Part 36A say").source is None
+
+
 def test_a_long_document_that_is_cited_as_a_whole_is_named_and_no_place():
     text = "Word. " * (LONGEST_WHOLE // 6 + 1)
     index = corpus("Part 1 – Purpose", texts={"Part 1 – Purpose": f"1.1 Short.\n\n{text}"})
@@ -346,27 +353,31 @@ def test_a_title_that_stands_in_every_chapter_is_no_place():
     assert resolved(index, "Chapter 2 Costs, General").place.text == "General\n\n2.1 B."
 
 
-def test_a_heading_may_have_a_semicolon():
+def test_several_citations_in_one_bracket_and_a_heading_with_a_semicolon():
     index = corpus(
         *RULES, texts={"The Circuit Commercial Court Guide": "---\n\nB.1 Listing; reading; costs\n\nB.1.1 X."}
     )
+    (citation,) = citations("So. [Part 36; PD 34A; Part 99]")
+    pairs = index.resolve_all(citation, Row())
+    assert [part.text for part, _ in pairs] == ["Part 36", "PD 34A", "Part 99"]
+    assert [bool(found.source) for _, found in pairs] == [True, True, False]
     (citation,) = citations("So. [B.1 Listing; reading; costs]")
-    place = index.resolve(citation, Row()).place
-    assert place is not None and place.heading == "B.1 Listing; reading; costs"
+    assert [found.place.heading for _, found in index.resolve_all(citation, Row())] == ["B.1 Listing; reading; costs"]
 
 
 @pytest.mark.parametrize(
     ("truth", "count"),
     [
         ('The order reads "the Defence [and Counterclaim] is struck out".', 0),
-        ("On [date] the claimant must pay [sic] the sum [emphasis added].", 0),
+        ("On [date] the [Claimant] must pay [sic] the sum [emphasis added].", 0),
         ("He said that [the defendant] was late … [the order] stands.", 0),
         ("It is dated [insert date] and sealed.", 0),
         ("“Service [of the Claim Form] is” done.", 0),
         ("It ends there. [General Rules about Costs]", 1),
+        ("It ends there. [general rules about costs]", 1),
         ("As [Part 36] and [J.5 Reading lists (p. 3)] say, it does. [Chancery Guide]", 3),
         ("It ends there. [The Multi-track]", 1),
-        ("As [Default Judgment] says, the [registrar] decides.", 1),
+        ("As [Default Judgment] says, the [Registrar] decides.", 1),
         ("See [2024] EWCA Civ 1 [1][2, 3].", 0),
     ],
 )

@@ -49,7 +49,7 @@ def test_contents_and_running_heads_are_no_text_and_pages_have_their_printed_num
 
 
 def test_each_heading_has_the_section_under_it(guide):
-    found = {h.name.text: (guide.text[h.start : h.until], h.page) for h in headings_of(guide)}
+    found = {h.name.text: (guide.text[h.start : h.until], h.page, h.last_page) for h in headings_of(guide)}
     assert list(found) == [
         "Section 1. Moorings",
         "1.1 Who may ask",
@@ -62,7 +62,7 @@ def test_each_heading_has_the_section_under_it(guide):
     ]
     text, *pages = found["Section 1. Moorings"]
     assert text.endswith("given within a week.")
-    assert pages == [3]
+    assert pages == [3, 4]
     assert found["1.1 Who may ask"][0].endswith("So may a master.")
     assert found["1.2 What a harbour master must say in reply"][0].count("\n") == 4
     assert found["Waiting times"][1:] == (4, 4)
@@ -116,10 +116,11 @@ def test_a_heading_is_alike_or_it_is_another(cited, heading, alike):
     assert (likeness(read_name(cited), read_name(heading, loose=False)) > 0) == alike
 
 
-def test_a_court_is_known_by_its_name_and_not_by_a_part_of_another():
+def test_a_court_is_known_by_its_name_its_initials_and_not_by_a_part_of_another():
     works = guide_courts(["The-Works-and-Water-Court-Guide"])
-    assert works == {"works water"}
+    assert works == {"works water": {"wwc"}}
     assert names_court("Works & Water Court", works)
+    assert names_court("WWC Guide, section 4", works)
     assert not names_court("Water Court", works)
     harbour = guide_courts(["14.1_JO_Harbour_Court_Guide_FINAL"])
     assert names_court("In the Harbour Court, a claim", harbour)
