@@ -79,7 +79,12 @@ ROOMS = {
          "tests/rag/test_references.py", "tests/evaluation/test_documents.py"),
     ),
     "schemas": Room(("schemas",), ("tests/schemas", "tests/storage")),
-    "storage": Room(("storage",), ("tests/storage", "tests/hub/test_stream.py", "tests/test_remote.py")),
+    "storage": Room(
+        ("storage",),
+        ("tests/storage", "tests/hub/test_stream.py", "tests/test_remote.py", "tests/hostile/test_wire.py",
+         "tests/hostile/test_servers.py", "tests/evaluation/test_register_client.py",
+         "tests/evaluation/test_targets.py"),
+    ),
     "viewer": Room(("viewer",), ("tests/viewer",)),
 }  # fmt: skip
 

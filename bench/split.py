@@ -17,7 +17,7 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from bench._table import corpus_folder, print_table, read_texts
 from exhibit.evidence import Span
-from exhibit.rag.splitters import rcts
+from exhibit.rag.splitters import rcts, sections
 from exhibit.schemas.command import guarded
 
 _SIZE = 500
@@ -76,8 +76,8 @@ def main() -> int:
     options = parser.parse_args()
     texts = read_texts(corpus_folder(options.source))
     rows = [
-        compare("LegalBench-RAG's", texts, rcts.SEPARATORS, options.rounds),
-        compare("sentences", texts, rcts.SENTENCES, options.rounds),
+        compare("LegalBench-RAG's", texts, sections.SEPARATORS, options.rounds),
+        compare("sentences", texts, sections.SENTENCES, options.rounds),
     ]
     characters = sum(map(len, texts))
     print_table(

@@ -32,7 +32,7 @@ import numpy as np
 
 from bench._table import print_table
 from exhibit.models.protocols import Vectors
-from exhibit.rag.index_files import let_go
+from exhibit.rag.database import let_go
 from exhibit.rag.protocols import Keys, VectorStore
 from exhibit.schemas.command import guarded
 from exhibit.schemas.plugins import load_plugin

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from statistics import stdev
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -166,11 +166,6 @@ def mean(values: Iterable[float | None]) -> float | None:
     return math.fsum(known) / len(known) if known else None
 
 
-def mean_of(table: Table, name: str) -> float | None:
-    """Return a metric's mean over a dataset, as `summarise` has it."""
-    return _mean(_strata([(table, table.values[name])]))
-
-
 def macro(values: Values, keys: Sequence[str]) -> float | None:
     """Return the mean of the means of each key: every document, or dataset, counts alike whatever its rows."""
     groups: dict[str, list[float | None]] = defaultdict(list)
@@ -254,30 +249,11 @@ def _difference(pairs: Sequence[tuple[Table, Table]], name: str) -> Difference:
     return Difference(_mean(before), _mean(after), sum(len(stratum.values) for stratum in change), _interval(change))
 
 
-class Move(NamedTuple):
-    """By how much a metric's mean changed, that in its standard errors, and of how many documents more than one."""
-
-    mean: float
-    score: float
-    freedom: int
-
-
-def move(first: Table, second: Table, name: str) -> Move:
-    """Return the change of a mean over the questions of both, documents drawn together."""
+def change_of(first: Table, second: Table, name: str) -> float:
+    """Return the change of a mean over the questions of both runs; 0 where no question has both values."""
     one, other = _pair(first, second)
     pairs = zip(one.values.get(name, ()), other.values.get(name, ()), strict=False)
-    strata = _strata([(one, [None if a is None or b is None else b - a for a, b in pairs])])
-    change = _mean(strata) or 0.0
-    variance, freedom = 0.0, min((len(set(stratum.documents)) for stratum in strata), default=1) - 1
-    for stratum in strata if freedom else ():
-        sums, counts = _by_document(stratum)
-        spread = ((sums - stratum.mean * counts) ** 2).sum() / counts.sum() ** 2
-        variance += stratum.weight**2 * spread * len(counts) / (len(counts) - 1)
-    if not freedom or abs(change) <= EQUAL:
-        return Move(change, 0.0, max(1, freedom))
-    return Move(
-        change, change / math.sqrt(variance) if variance > EQUAL**2 else math.copysign(math.inf, change), freedom
-    )
+    return _mean(_strata([(one, [None if a is None or b is None else b - a for a, b in pairs])])) or 0.0
 
 
 # ---------------------------------------------------------------- the bootstrap

@@ -14,22 +14,17 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import re
 import sys
+import unicodedata
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import NamedTuple
+from pathlib import Path, PureWindowsPath
+from typing import Any, NamedTuple
 
 from huggingface_hub.errors import EntryNotFoundError
+from huggingface_hub.utils import get_session, hf_raise_for_status  # type: ignore[attr-defined]
 
-from exhibit.hub._checks import (
-    check_bundle,
-    check_card,
-    check_licence,
-    check_reviewed,
-    check_visibility,
-    refused_by_clients,
-    warnings_for,
-)
 from exhibit.hub._commit import (
     CommitRequest,
     Plan,
@@ -45,13 +40,19 @@ from exhibit.hub._commit import (
     set_tag,
 )
 from exhibit.hub._remote import KIND, Hub, HubError, State, is_unreachable
-from exhibit.schemas.bundle import CARD, CORPUS, INFO, read_info
+from exhibit.schemas.bundle import CARD, CORPUS, INFO, TRAIN, read_info, read_questions
 from exhibit.schemas.command import add_json, documented, guarded, print_note, print_results
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import BundleInfo
+from exhibit.schemas.validate import validate
 
 MAIN = "main"
-_NAMES_SHOWN = 10  # a screen has no room for more
+_SHOWN = 10  # a screen has no room for more
+_NOT_ON_WINDOWS = re.compile(
+    r'[<>:"\\|?*\x00-\x1f]|[. ](?=/|$)|(?:^|/)(?:con|prn|aux|nul|(?:com|lpt)[1-9])(?=[ ./]|$)', re.IGNORECASE
+)
+_LONGEST_PATH = 200
+"""Windows stops at 260 with the folder in front, which is seldom shorter than 60."""
 _NEVER_OURS = (".git", f"{CORPUS}/")
 """Files that need no look at the bundle on the Hub: git's own are never ours, and the corpus always is."""
 
@@ -153,6 +154,74 @@ def _recorded(hub: Hub, state: State | None, sent: set[str]) -> frozenset[str]:
         return frozenset()  # not one of our bundles: nothing in it is ours
 
 
+def check_bundle(root: Path) -> BundleInfo:
+    """Return bundle.json of a sound bundle; refuse a broken one and name its first faults."""
+    problems = validate(root)
+    if not problems:
+        return read_info(root / INFO)
+    listed = [f"  {problem}" for problem in problems[:_SHOWN]]
+    if len(problems) > _SHOWN:
+        listed.append(f"  … and {len(problems) - _SHOWN} more: python -m schemas.validate {root}")
+    raise BundleError("\n".join([f"{root}: not published, as it breaks {len(problems)} promises:", *listed]))
+
+
+def check_licence(info: BundleInfo, root: Path, *, rights: bool, corpus: bool) -> None:
+    """Refuse to pass on what the source's terms do not let anybody pass on, unless the user has the right to."""
+    licence = info.licence
+    if licence.redistributable or rights:
+        return
+    reason = licence.note or "its terms do not say that the documents may be passed on"
+    quoted = [len(c.text) for question in read_questions(root / TRAIN) for c in question.contexts if c.text]
+    without = (
+        "" if corpus else
+        f"\n--no-corpus does not help: train.json itself quotes {len(quoted):,} passages ({sum(quoted):,} characters) "
+        "of the documents, under the same terms"
+    )  # fmt: skip
+    raise ToolkitError(
+        f"{root}: not published: {info.source.name} is under {licence.name}. {reason}{without}\n"
+        "if you have the right to publish it all the same, add --i-have-the-rights"
+    )
+
+
+def check_reviewed(info: BundleInfo, root: Path, *, as_drafted: bool) -> None:
+    """Refuse to pass drafted questions off as a benchmark before a person has judged them."""
+    if info.draft is None or as_drafted or info.draft.reviewed:
+        return
+    raise ToolkitError(
+        f"{root}: not published: its questions are {info.draft.told(info.counts.questions)}\n"
+        "have some judged with exhibit review, or add --as-drafted to publish them as what they are"
+    )
+
+
+def check_card(hub: Hub, card: bytes) -> None:
+    """Let the Hub check the card before anything is created or uploaded."""
+
+    def ask() -> dict[str, Any]:
+        # not DatasetCard.validate: its older versions ask huggingface.co whatever HF_ENDPOINT says
+        body = {"content": card.decode("utf-8"), "repoType": KIND}
+        reply = get_session().post(f"{hub.api.endpoint}/api/validate-yaml", json=body)
+        if reply.status_code != 400:
+            hf_raise_for_status(reply)
+        told = reply.json()
+        return told if isinstance(told, dict) else {}
+
+    told = hub.ask(ask, doing="checking the card")
+    errors = [str(one.get("message")) for one in told.get("errors") or []]
+    if errors:
+        raise BundleError(f"{CARD}: the Hub does not take this card: {'; '.join(errors)}")
+    for one in told.get("warnings") or []:
+        hub.say(f"{CARD}: {one.get('message')}")
+
+
+def check_visibility(hub: Hub, state: State | None, *, private: bool) -> None:
+    """Refuse to put what is meant to be private where everybody can see it."""
+    if state is not None and private and state.private is False:
+        raise ToolkitError(
+            f"{hub.repo_id} is public, so nothing was sent: make it private on {hub.url}/settings, choose another "
+            "--repo-id, or leave out --private"
+        )
+
+
 def _check_names(names: Iterable[str]) -> None:
     names = list(names)
     refused = refused_by_clients(names)
@@ -160,10 +229,32 @@ def _check_names(names: Iterable[str]) -> None:
         more = f" and {len(refused) - 1} more" if len(refused) > 1 else ""
         raise ToolkitError(f"{refused[0]}{more}: reads as a way out of its folder; no client downloads it: rename it")
     warnings = warnings_for(names)
-    for line in warnings[:_NAMES_SHOWN]:
+    for line in warnings[:_SHOWN]:
         print_note(line)
-    if len(warnings) > _NAMES_SHOWN:
-        print_note(f"… and {len(warnings) - _NAMES_SHOWN} more names that not every system can hold")
+    if len(warnings) > _SHOWN:
+        print_note(f"… and {len(warnings) - _SHOWN} more names that not every system can hold")
+
+
+def warnings_for(paths: Iterable[str]) -> list[str]:
+    """Return which paths Windows cannot hold, and which are one where upper and lower case are."""
+    listed = sorted(paths)
+    odd = [path for path in listed if _NOT_ON_WINDOWS.search(path) or len(path) > _LONGEST_PATH]
+    alike: dict[str, list[str]] = defaultdict(list)
+    for path in listed:
+        alike[unicodedata.normalize("NFC", path).casefold()].append(path)
+    twins = [" and ".join(same) for same in alike.values() if len(same) > 1]
+    one_file = "one file where upper and lower case are not told apart"
+    return [*(f"{path}: no name that Windows holds" for path in odd), *(f"{same}: {one_file}" for same in twins)]
+
+
+def refused_by_clients(paths: Iterable[str]) -> list[str]:
+    """Return the paths that the Hub's clients do not download, on any system: they could lead out of a folder."""
+    return sorted(path for path in paths if _leads_out(path))
+
+
+def _leads_out(path: str) -> bool:
+    parts = [PureWindowsPath(part) for part in path.split("/")]
+    return ".." in path.replace("\\", "/").split("/") or any(part.drive or part.root for part in parts)
 
 
 # ---------------------------------------------------------------- sending

@@ -21,10 +21,11 @@ import numpy as np
 
 from exhibit.evidence import Span
 from exhibit.rag.config import Config
-from exhibit.rag.database import FILE, Database
-from exhibit.rag.index_files import (
+from exhibit.rag.database import (
+    FILE,
     FORMAT,
     MANIFEST,
+    Database,
     Entry,
     check_files,
     checksums,

@@ -11,14 +11,15 @@ from pathlib import Path
 
 from exhibit.engine import Limits, open_engine
 from exhibit.evidence.folder import Listed, list_folder, with_attachments
+from exhibit.models.embedders import CachedEmbedder, VectorCache
 from exhibit.models.llms import LLM
 from exhibit.models.protocols import Embedder
 from exhibit.models.rerankers import Reranker
 from exhibit.models.token_counts import counter_for
 from exhibit.rag.answerers import Answerer, open_answerer
 from exhibit.rag.config import DEFAULT, Config
+from exhibit.rag.database import RECORD, index_kind
 from exhibit.rag.index import Index, open_index
-from exhibit.rag.index_files import RECORD, index_kind
 from exhibit.rag.ingest import Report, ingest
 from exhibit.rag.protocols import Answer, Asked, Context
 from exhibit.rag.questions import understand
@@ -27,7 +28,6 @@ from exhibit.rag.retrieval.stages import Parts, Retrieved, assemble
 from exhibit.rag.retrieval.statutes import with_version
 from exhibit.rag.summaries import Summariser, open_summariser
 from exhibit.rag.unfinished import open_for_questions
-from exhibit.rag.vectors import CachedEmbedder, VectorCache
 from exhibit.schemas.errors import BundleError, ToolkitError, printable
 from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.cache import cache_folder

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from exhibit.rag.config import Config
+from exhibit.rag.database import MANIFEST, RECORD, check_files, parse_manifest
 from exhibit.rag.index import Index, load_index, open_index
-from exhibit.rag.index_files import MANIFEST, RECORD, check_files, parse_manifest
 from exhibit.rag.protocols import Keys, Layer, VectorStore
 from exhibit.rag.stores.faiss import Store
 from exhibit.schemas.errors import BundleError

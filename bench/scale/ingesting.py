@@ -14,6 +14,7 @@ import numpy as np
 import exhibit.rag.ingest
 from bench.scale.process import Clock
 from exhibit.engine import Engine, Outcome, open_engine
+from exhibit.models.embedders import CachedEmbedder, VectorCache
 from exhibit.models.protocols import Embedder, Role, Vectors
 from exhibit.rag.config import Config, preset_names
 from exhibit.rag.index import Index, open_index
@@ -21,7 +22,6 @@ from exhibit.rag.lexicon import Lexicon
 from exhibit.rag.pipeline import Pipeline, find_files
 from exhibit.rag.protocols import Keys, Layer, VectorStore
 from exhibit.rag.summaries import Summariser, open_summariser
-from exhibit.rag.vectors import CachedEmbedder, VectorCache
 from exhibit.schemas.plugins import load_plugin
 
 In = TypeVar("In")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any, Protocol
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+from urllib.parse import urlsplit
 
-from exhibit.evaluation.cases import Case
+from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import TargetOptions
-from exhibit.evaluation.targets._fields import PassagesError, describe, read_passages
+from exhibit.evaluation.targets._fields import NAMES, Names, PassagesError, describe, first_words, read_passages, search
 from exhibit.evaluation.targets._reading import NoAnswerError, Read, Reader
 from exhibit.evaluation.targets._system import System, uses_history
 from exhibit.schemas.errors import ToolkitError
@@ -26,12 +28,15 @@ class Probed(Protocol):
     """A server as far as the probe needs it."""
 
     name: str
+    url: str
     system: System
     values: dict[str, Any]
     template: Any
     reader: Reader
 
     def exchange(self, case: Case, deadline: Deadline, collection: str = "") -> Read: ...
+
+    def fetch(self, path: str, body: Any = None, *, deadline: Deadline, method: str = "POST", **given: Any) -> Any: ...
 
 
 class Probe:
@@ -40,38 +45,56 @@ class Probe:
     def __init__(self, server: Probed, dataset: Dataset, collection: str, options: TargetOptions) -> None:
         self._server, self._collection, self._options = server, collection, options
         self._names = dataset.documents.named
-        flags = "--target-response-answer-jmespath and --target-response-context-jmespath"
-        settable = "response_context_jmespath" in server.values
-        self._advice = f"Say where they are with {flags}" if settable else "Is it the right kind of server?"
+        self._paths = "response_context_jmespath" in server.values
+        """Whether the paths to answer and passages can be given as flags."""
 
     def run(self, cases: Sequence[Case]) -> list[str]:
         """Return notes on how the server replies; raise one error that says what is wrong where it does not."""
-        name, reply = self._server.name, self._server.system.reply
         notes = self._conversation_note(cases)
         errors: list[HttpError] = []
         reads: list[Read] = []
         for case in spread(cases):
             try:
-                reads.append(self._ask(case, first=not errors))
+                reads.append(self._ask(case, notes, first=not errors))
             except UnreachableError as error:
                 raise ToolkitError(f"{error}. Is the server running, and is --target-url right?") from error
             except HttpError as error:
                 errors.append(error)
                 continue
-            if reads[-1].passages or reply.passages == ("",) or len(reads) > 1:
+            if reads[-1].passages or self._server.system.reply.passages == ("",) or len(reads) > 1:
                 break
         if not reads:
             raise ToolkitError(self._why(errors, len(spread(cases)))) from errors[0]
         best = next((read for read in reads if read.passages), reads[-1])
-        notes += [] if reply.passages == ("",) else self._passages_notes(best)
+        notes += self._passages_notes(best)
         if best.shape:
-            notes.append(f"{name}: the reply is read as that of {best.shape}")
-        if best.answer is None:
-            notes.append(f"{name}: the reply has passages and no answer: only retrieval is measured")
+            notes.append(f"{self._server.name}: the reply is read as that of {best.shape}")
+        if best.answer is None and self._server.system.reply.answer is None:
+            notes.append(f"{self._server.name}: the reply has passages and no answer: only retrieval is measured")
+        elif best.answer is None:
+            notes.append(f"{self._server.name}: only retrieval is measured")
         self._server.reader.answers = best.answer is not None
         return notes
 
-    def _ask(self, case: Case, *, first: bool) -> Read:
+    def _ask(self, case: Case, notes: list[str], *, first: bool) -> Read:
+        """Return a reply; a request that does not fit is made anew from what the server says of itself."""
+        try:
+            return self._patiently(case, first=first)
+        except HttpError as error:
+            made = made_request(self._server) if error.status in _UNFIT else None
+            if made is None:
+                raise
+            where, before = made.where, self._server.template
+            self._server.template = made.template
+            try:
+                read = self._patiently(case, first=first)
+            except HttpError:
+                self._server.template = before
+                raise error from None
+            notes.append(f"{self._server.name}: asked as its {where} says: {json.dumps(made.template)[:300]}")
+            return read
+
+    def _patiently(self, case: Case, *, first: bool) -> Read:
         """Return a reply, asked for again while that may help; nobody is waited for who is not there."""
         deadline = Deadline(self._options.timeout, flag="--timeout")
 
@@ -86,6 +109,8 @@ class Probe:
         retries = Retries(self._options.retries if first else 0, self._options.backoff)
         return retries(once, deadline=deadline)
 
+    # ---------------------------------------------------------------- what went wrong
+
     def _why(self, errors: list[HttpError], asked: int) -> str:
         """Return what is wrong with a server that answered none of the questions."""
         name, error = self._server.name, errors[0]
@@ -93,33 +118,61 @@ class Probe:
             flags = "--target-key VARIABLE, or --target-header Authorization=VARIABLE"
             return f"{name}: the server refuses the key: {error}. Give one with {flags}"
         if error.status in _NOT_THERE:
-            return f"{name}: nothing takes questions at this address: {error}. Check --target-url"
+            served = served_paths(self._server)
+            others = f"; it has {', '.join(served)}" if served else ""
+            return f"{name}: nothing takes questions at this address: {error}{others}. Check --target-url"
         if error.status in _UNFIT and (missing := missing_fields(error)):
-            flag = next((name for name in ("request", "input") if name in self._server.values), "parameters")
-            return f"{name}: {error}. It wants {', '.join(missing)}: give them with --target-{flag}"
+            return f"{name}: {error}. {self._supply(missing)}"
         odd = next((one for one in errors if isinstance(one, NoAnswerError) and not one.blank), None)
         if odd is not None:
-            return f"{name}: {odd}. {self._advice}"
+            return f"{name}: {odd}{self._fitting(odd.reply)}"
         return f"{name}: none of {asked} questions, spread over the set, was answered. The first error: {error}"
+
+    def _supply(self, missing: list[str]) -> str:
+        """Return which flag gives a server the fields that it misses."""
+        wanted = ", ".join(missing)
+        if "request" in self._server.values or "input" in self._server.values:
+            flag = "request" if "request" in self._server.values else "input"
+            body = {field: "{question}" if number == 0 else "…" for number, field in enumerate(missing)}
+            return f"It wants {wanted}: give --target-{flag} '{json.dumps(body, ensure_ascii=False)}'"
+        body = dict.fromkeys(missing, "…")
+        return f"It wants {wanted}: give --target-parameters '{json.dumps(body, ensure_ascii=False)}'"
+
+    def _fitting(self, reply: Any) -> str:
+        """Return the paths that were tried on this reply and fit it."""
+        if not self._paths:
+            return ". Is it the right kind of server?"
+        advice = advise(reply, self._names)
+        return f". These would fit: {advice.flags}" if advice.flags else ". No text in it looks like an answer"
+
+    # ---------------------------------------------------------------- what is odd about a reply
 
     def _passages_notes(self, read: Read) -> list[str]:
         """Return what is to be said of a reply's passages; raise where they have no words that could be judged."""
         name, given = self._server.name, self._server.system.reply.passages
+        if given == ("",):
+            return []
+        advice = advise(read.raw, self._names) if self._paths else Advice()
+        flag = f"--target-response-context-jmespath '{advice.passages}'" if advice.passages else ""
         if not read.passages:
-            if "response_context_jmespath" in self._server.values and given and read.passages is None:
-                raise ToolkitError(f"{name}: no passages at {given[0]} of the reply: {describe(read.raw)}")
-            return [f"{name}: a reply without passages ({describe(read.raw)}): what needs them cannot be measured"]
+            if self._paths and given and read.passages is None:
+                told = f"no passages at {given[0]} of the reply: {describe(read.raw)}"
+                raise ToolkitError(f"{name}: {told}" + (f". This would fit: {flag}" if flag else ""))
+            hint = f"; is it {flag}?" if flag else ""
+            return [
+                f"{name}: a reply without passages ({describe(read.raw)}): what needs them cannot be measured{hint}"
+            ]
         try:
-            passages = read_passages(read.passages, names=self._names, pages_from=read.pages_from)
+            wordless, known = without_words(read.passages, self._names, read.pages_from)
         except PassagesError:
             return []  # each question says so itself
-        if any(one.text.strip() or one.span for one in passages):
+        if not wordless:
             return []
         keys = describe(read.passages[0] if isinstance(read.passages, list) else read.passages)
-        if any(one.filename and self._names(one.filename) for one in passages):
-            return [f"{name}: the passages have names and no text ({keys}): only documents are measured"]
-        fits = "Say in a target file (docs/targets.md) which fields they are"
-        raise ToolkitError(f"{name}: the passages of the reply have no text: {keys}. {fits}")
+        if flag or not known:
+            fits = f"This would fit: {flag}" if flag else "Say in a target file (docs/targets.md) which fields they are"
+            raise ToolkitError(f"{name}: the passages of the reply have no text: {keys}. {fits}")
+        return [f"{name}: the passages have names and no text ({keys}): only documents are measured"]
 
     def _conversation_note(self, cases: Sequence[Case]) -> list[str]:
         part = sum(bool(case.history) or case.session is not None for case in cases)
@@ -137,6 +190,103 @@ def spread(cases: Sequence[Case]) -> list[Case]:
     return [cases[place] for place in sorted(places)]
 
 
+_NAMING = re.compile(r"file|doc|title|name|source|url|path", re.IGNORECASE)
+_DEEPEST_REPLY = 6
+"""Levels of a reply that are looked at: the deepest known one has its passages at the fourth."""
+_SENTENCE = 3
+"""Words from which a text may be a passage or an answer."""
+
+
+class Advice(NamedTuple):
+    """Paths that fit a reply; empty where none was found."""
+
+    answer: str = ""
+    passages: str = ""
+
+    @property
+    def flags(self) -> str:
+        """The paths as a user gives them."""
+        answer = f"--target-response-answer-jmespath '{self.answer}'" if self.answer else ""
+        passages = f"--target-response-context-jmespath '{self.passages}'" if self.passages else ""
+        return " ".join(filter(None, (answer, passages)))
+
+
+def advise(reply: Any, names: Names) -> Advice:
+    """Return where a reply has its answer and its passages; each path was tried on it."""
+    lists = [(path, value) for path, value in _walk(reply) if isinstance(value, list) and value and path]
+    passages = next((fit for path, value in lists if (fit := _fitting(reply, path, value, names))), "")
+    inside = passages.partition("[")[0] if passages else None
+    texts = [(path, value) for path, value in _walk(reply) if isinstance(value, str) and " " in value.strip()]
+    texts = [(path, value) for path, value in texts if not inside or not path.startswith(f"{inside}[")]
+    answer = max(texts, key=lambda pair: len(pair[1]), default=("", ""))[0]
+    return Advice(answer if answer and first_words([answer], reply) else "", passages)
+
+
+def _fitting(reply: Any, path: str, items: list[Any], names: Names) -> str:
+    """Return the path to passages with words and, where they have any, names; empty where these are no passages."""
+    first = items[0]
+    if isinstance(first, str):
+        return path if len(first.split()) >= _SENTENCE else ""
+    if not isinstance(first, Mapping):
+        return ""
+    texts = [(key, value) for key, value in _walk(first) if isinstance(value, str)]
+    long = [(key, value) for key, value in texts if len(value.split()) >= _SENTENCE and not names(value)]
+    if not long:
+        return ""
+    text = max(long, key=lambda pair: len(pair[1]))[0]
+    known = [key for key, value in texts if names(value)] + [
+        key for key, _ in texts if key != text and _NAMING.search(key.rpartition(".")[2])
+    ]
+    fields = f"text: {text}" + (f", filename: {known[0]}" if known else "")
+    for fit in (path, f"{path}[].{{{fields}}}"):
+        if _good(search(fit, reply), names, first, text, named=bool(known)):
+            return fit
+    return ""
+
+
+def _good(given: Any, names: Names, first: Mapping[str, Any], text: str, *, named: bool) -> bool:
+    try:
+        read = read_passages(given, names=names)
+    except PassagesError:
+        return False
+    return bool(read) and read[0].text == search(text, first) and (not named or read[0].filename is not None)
+
+
+def without_words(given: Any, names: Names, pages_from: int) -> tuple[bool, bool]:
+    """Return whether no passage has a text, and whether any has the name of a known document."""
+    read: tuple[Passage, ...] = read_passages(given, names=names, pages_from=pages_from)
+    wordless = bool(read) and not any(one.text.strip() or one.span for one in read)
+    return wordless, any(one.filename and names(one.filename) for one in read)
+
+
+def _walk(value: Any, path: str = "", depth: int = _DEEPEST_REPLY) -> Iterator[tuple[str, Any]]:
+    """Yield every value of a reply with its path; of a list, the first two."""
+    if path:
+        yield path, value
+    if not depth:
+        return
+    if isinstance(value, Mapping):
+        for key, held in value.items():
+            name = str(key) if re.fullmatch(r"[A-Za-z_]\w*", str(key), re.ASCII) else '"' + str(key) + '"'
+            yield from _walk(held, f"{path}.{name}" if path else name, depth - 1)
+    elif isinstance(value, list):
+        for index, held in enumerate(value[:2]):
+            yield from _walk(held, f"{path}[{index}]", depth - 1)
+
+
+_SECONDS = 10.0
+"""For one description: a server that is slow to give it is asked without."""
+_DEEPEST = 8
+"""References within references that are followed: a description may refer to itself."""
+
+
+class Made(NamedTuple):
+    """A request, and where it was read how it must look."""
+
+    template: Any
+    where: str
+
+
 def missing_fields(error: HttpError) -> list[str]:
     """Return the fields that a server says it misses: `loc` of FastAPI's and pydantic's errors."""
     try:
@@ -146,3 +296,102 @@ def missing_fields(error: HttpError) -> list[str]:
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return []
     return [name for name in dict.fromkeys(names) if name]
+
+
+def served_paths(server: Probed) -> list[str]:
+    """Return the paths that a server says it takes requests at; none where it says nothing."""
+    paths = _asked(server, "/openapi.json", origin=True).get("paths")
+    paths = paths if isinstance(paths, Mapping) else {}
+    return [str(path) for path, methods in paths.items() if isinstance(methods, Mapping) and "post" in methods][:10]
+
+
+def made_request(server: Probed) -> Made | None:
+    """Return a request as the server's description has it; None where there is none, or a user has said how to ask."""
+    told = server.system.ask.described
+    if told:
+        schema = _asked(server, told["path"])
+        inner = _template(schema, schema)
+        own = server.values[told["setting"]] == server.system.settings[told["setting"]].default
+        body = server.system.ask.body
+        setting = f"{{{told['setting']}}}"
+        filled = {key: inner if value == setting else value for key, value in body.items()}
+        return Made({**filled, "config": {}}, told["path"]) if inner is not None and own else None
+    if "request" not in server.values or server.values["request"]:
+        return None
+    for where, origin in (("/openapi.json", True), ("/input_schema", False), ("/schema", False), ("/schema", True)):
+        schema = _asked(server, where, origin=origin)
+        wanted = _of_path(schema, urlsplit(server.url).path) if "paths" in schema else schema
+        template = _template(wanted, schema) if wanted else None
+        if isinstance(template, Mapping):
+            return Made({"input": template} if where == "/input_schema" else template, where)
+    return None
+
+
+def _asked(server: Probed, path: str, *, origin: bool = False) -> Mapping[str, Any]:
+    """Return a description; empty where the server has none."""
+    parts = urlsplit(server.url)
+    base = f"{parts.scheme}://{parts.netloc}" if origin else server.url.removesuffix("/invoke")
+    try:
+        reply = server.fetch(path, deadline=Deadline(_SECONDS), method="GET", url=base)
+    except HttpError:
+        return {}
+    return reply if isinstance(reply, Mapping) else {}
+
+
+def _of_path(openapi: Mapping[str, Any], path: str) -> Any:
+    """Return the schema of the JSON that a path takes."""
+    paths = openapi.get("paths")
+    held: Any = paths.get(path) or paths.get(path.rstrip("/")) if isinstance(paths, Mapping) else None
+    for key in ("post", "requestBody", "content", "application/json", "schema"):
+        held = held.get(key) if isinstance(held, Mapping) else None
+    return held
+
+
+def _template(schema: Any, root: Mapping[str, Any], depth: int = _DEEPEST) -> Any:
+    """Return a request that a schema allows, with a place for the question; None where there is no such place."""
+    schema = _resolved(schema, root, depth)
+    fields = schema.get("properties")
+    if not isinstance(fields, Mapping) or not depth:
+        return "{question}" if schema.get("type") == "string" else None
+    template: dict[str, Any] = {}
+    asked = False
+    names = NAMES["asked"]
+    for name in sorted(fields, key=lambda name: names.index(name) if name in names else len(names)):
+        one = _resolved(fields[name], root, depth)
+        if name in NAMES["history"] and one.get("type") == "array":
+            turn = [{"role": "user", "content": "{question}"}] if name == "messages" and not asked else []
+            template[name] = ["{history}", *turn]
+            asked = asked or bool(turn)
+        elif name in names and not asked and (inner := _template(one, root, depth - 1)) is not None:
+            template[name], asked = inner, True
+        elif name in (schema.get("required") or ()):
+            template[name] = _usual(one)
+    return template if asked and None not in template.values() else None
+
+
+def _usual(schema: Mapping[str, Any]) -> Any:
+    """Return a value that a schema gives itself; None where it gives none."""
+    listed = [*(schema.get("enum") or ()), *(schema.get("examples") or ())]
+    choices = [schema.get("default"), schema.get("const"), *listed, schema.get("example")]
+    empty: dict[Any, Any] = {"array": [], "object": {}, "boolean": False}
+    given = next((value for value in choices if value is not None), None)
+    return empty.get(schema.get("type")) if given is None else given
+
+
+def _resolved(schema: Any, root: Mapping[str, Any], depth: int) -> Mapping[str, Any]:
+    """Return a schema with its reference followed, and the first of several that is not null."""
+    for _ in range(depth):
+        if not isinstance(schema, Mapping):
+            return {}
+        several = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf")
+        if isinstance(schema.get("$ref"), str):
+            held: Any = root
+            for part in schema["$ref"].removeprefix("#/").split("/"):
+                held = held.get(part) if isinstance(held, Mapping) else None
+            schema = held
+        elif isinstance(several, list) and several:
+            chosen = [one for one in several if not (isinstance(one, Mapping) and one.get("type") == "null")]
+            schema = chosen[0] if chosen else {}
+        else:
+            return schema
+    return {}

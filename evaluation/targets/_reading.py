@@ -26,8 +26,9 @@ _KEPT = 3
 class NoAnswerError(HttpError):
     """A reply without an answer where one was looked for."""
 
-    def __init__(self, message: str, *, blank: bool) -> None:
+    def __init__(self, message: str, reply: Any, *, blank: bool) -> None:
         super().__init__(message)
+        self.reply = reply
         self.blank = blank
         """Whether there is a place for it, with no words in it."""
 
@@ -202,7 +203,7 @@ class Reader:
                 path = self._reply.answer[0] if self._reply.answer and not ended else ""
                 where = read.raw[0] if ended is not None and read.raw else read.raw
                 asked = f"at {path} of the reply" if len(self._reply.answer or ()) == 1 and path else "in the reply"
-                raise NoAnswerError(f"no answer {asked}: {_fields.describe(where)}", blank=read.blank)
+                raise NoAnswerError(f"no answer {asked}: {_fields.describe(where)}", where, blank=read.blank)
             return read
         if self._reply.failed and self._reply.failed in read.answer:
             raise self._reported(read.answer[:200], transient=True)

@@ -101,6 +101,8 @@ class Ask(_Part):
     body: Any = None
     history: dict[str, Any] = {}
     """How a turn is written, by role; default: `{"role", "content"}`."""
+    described: dict[str, str] = {}
+    """Where the server says what one setting of ours must look like: `path`, `setting`."""
 
 
 class ReplyPart(_Part):

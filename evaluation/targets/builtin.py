@@ -18,8 +18,8 @@ from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions
 from exhibit.law.citations import find_citations
 from exhibit.rag.answerers import open_answerer
 from exhibit.rag.config import PLUGINS, Config
+from exhibit.rag.database import FORMAT, MANIFEST
 from exhibit.rag.index import open_index
-from exhibit.rag.index_files import FORMAT, MANIFEST
 from exhibit.rag.pipeline import Pipeline
 from exhibit.rag.protocols import Answer, Context, Hit, Source
 from exhibit.rag.retrieval.stages import Retrieved

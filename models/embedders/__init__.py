@@ -1,14 +1,20 @@
-"""Texts to unit vectors: one file per embedder, named by `--embedder`."""
+"""Texts to unit vectors: one file per embedder, named by `--embedder`; what was embedded once is kept between runs."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from exhibit.models.protocols import Vectors
+from exhibit.models.protocols import Embedder, Role, Vectors
 from exhibit.schemas.errors import ServiceError
+from exhibit.storage.cache import Cache, key_of
+
+_SLAB = 1024
+"""Texts that are embedded before they are written: what a kill can cost."""
 
 
 def to_unit(vectors: npt.ArrayLike, texts: Sequence[str], *, name: str, dimensions: int | None = None) -> Vectors:
@@ -34,3 +40,60 @@ def to_unit(vectors: npt.ArrayLike, texts: Sequence[str], *, name: str, dimensio
 def _quote(text: str) -> str:
     words = " ".join(text.split())
     return f"the text of {len(text)} characters {words[:60]!r}" + (" …" if len(words) > 60 else "")
+
+
+# ---------------------------------------------------------------- kept between runs
+
+
+class VectorCache:
+    """One model's vectors at full precision, so that a second run gives the same numbers."""
+
+    def __init__(self, folder: Path, embedder: Embedder) -> None:
+        self._dimensions = embedder.dimensions
+        readable = re.sub(r"[^\w.-]+", "-", embedder.name)[:60]
+        stem = f"{readable}-{key_of(embedder.name).hex()[:8]}-{self._dimensions}"
+        self._kept = Cache(folder / f"{stem}.sqlite")
+
+    def __len__(self) -> int:
+        """Return how many vectors there are."""
+        return len(self._kept)
+
+    def get(self, texts: Sequence[str], *, role: Role) -> tuple[npt.NDArray[np.bool_], Vectors]:
+        """Return which texts are known, and a row for each text: its vector, or zeros."""
+        keys = [key_of(role, text) for text in texts]
+        kept = self._kept.get(keys)
+        known = np.array([len(kept.get(key, b"")) == 4 * self._dimensions for key in keys], np.bool_)
+        vectors = np.zeros((len(texts), self._dimensions), np.float32)
+        for row in np.flatnonzero(known).tolist():
+            vectors[row] = np.frombuffer(kept[keys[row]], "<f4")
+        return known, vectors
+
+    def put(self, texts: Sequence[str], vectors: Vectors, *, role: Role) -> None:
+        """Add vectors."""
+        rows = np.ascontiguousarray(vectors, "<f4")
+        self._kept.put({key_of(role, text): row.tobytes() for text, row in zip(texts, rows, strict=True)})
+
+
+class CachedEmbedder:
+    """An embedder that asks another one only for what the cache does not hold, and for each text once."""
+
+    def __init__(self, embedder: Embedder, cache: VectorCache) -> None:
+        self.name, self.dimensions = embedder.name, embedder.dimensions
+        self.many: int = getattr(embedder, "many", 0)
+        self._embedder, self._cache = embedder, cache
+
+    def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:
+        """Return one normalised row per text, in order."""
+        known, vectors = self._cache.get(texts, role=role)
+        places: dict[str, list[int]] = {}
+        for row in map(int, np.flatnonzero(~known)):
+            places.setdefault(texts[row], []).append(row)
+        missing = list(places)
+        slabs = max(_SLAB, self.many)
+        for start in range(0, len(missing), slabs):
+            slab = missing[start : start + slabs]
+            fresh = to_unit(self._embedder.embed(slab, role=role), slab, name=self.name, dimensions=self.dimensions)
+            self._cache.put(slab, fresh, role=role)
+            for text, vector in zip(slab, fresh, strict=True):
+                vectors[places[text]] = vector
+        return vectors

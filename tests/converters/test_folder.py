@@ -162,3 +162,4 @@ def test_without_ocr_a_scan_is_named_and_its_question_is_counted(convert, tmp_pa
         "question about a document that cannot be read": ["line 1: scan.pdf"],
     }
     assert info["account"]["rows"]["kept"] == info["account"]["files"]["kept"] == 1
+    assert [path.name for path in (bundle / "corpus").iterdir()] == ["lease.pdf"], "nothing is left of the other"

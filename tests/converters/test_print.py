@@ -268,6 +268,7 @@ def test_the_machine_s_fonts_do_not_change_a_byte(printer, tmp_path, monkeypatch
     assert _bytes_under(fonts(tmp_path), tmp_path / "there", monkeypatch) == here
 
 
+@pytest.mark.slow  # that the test above could fail
 def test_the_misleading_configuration_does_mislead_a_browser_that_heeds_it(tmp_path, monkeypatch):
     monkeypatch.setenv("FONTCONFIG_FILE", str(misleading_fonts(tmp_path)))
 

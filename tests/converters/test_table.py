@@ -371,7 +371,7 @@ def test_squad_s_answers_are_read(folder):
     assert read(write(folder / "t.parquet", row)).rows[0].answer == "The tenant; Tenant"
 
 
-@pytest.mark.parametrize("mebibytes", [576, 2048])
+@pytest.mark.parametrize("mebibytes", [576, pytest.param(2048, marks=pytest.mark.slow)])
 def test_a_small_parquet_file_is_read_in_little_memory(folder, mebibytes):
     """It may take a sixteenth: threads that read ahead would each want a stack of their own, and be waited for."""
     path = write(folder / "t.parquet", QUESTION)

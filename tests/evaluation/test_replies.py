@@ -15,6 +15,7 @@ from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.documents import Documents
 from exhibit.evaluation.targets import TargetOptions, open_target, target_names
 from exhibit.evaluation.targets._fields import describe, read_passages, read_usage, recognise
+from exhibit.evaluation.targets._probing import advise
 from exhibit.evaluation.targets._server import hide, secrets_in
 from exhibit.evidence import Span, read_document
 from exhibit.evidence.readers.pdf import boxes
@@ -94,7 +95,7 @@ def test_secrets_are_known_by_where_they_stand():
 # ---------------------------------------------------------------- shapes
 
 
-def test_what_is_like_no_shape_is_described():
+def test_what_is_like_no_shape_is_described_and_paths_are_suggested():
     reply = {
         "a-b": {"said": "the law of Norway"},
         "n": 3,
@@ -103,6 +104,7 @@ def test_what_is_like_no_shape_is_described():
     }
     assert recognise(reply) is None and recognise([1, 2]) is None and recognise("text") is None
     assert describe(reply) == "{a-b: {said: text}, n: number, hits: [2 × {w: text}], ok: true or false}"
+    assert advise(reply, lambda name: None) == ('"a-b".said', "hits[].{text: w}")
     assert (
         describe({"x": {"y": {"z": {"q": {"r": 1}}}}, "e": [], "z": None}) == "{x: {y: {z: {q: {…}}}}, e: [], z: null}"
     )

@@ -95,6 +95,7 @@ def test_no_more_replies_are_in_memory_than_are_worked_on(oracle, tmp_path, monk
                     "target": "oracle",
                     "engine": "serial",
                     "report_cases": 0,
+                    "metrics": "document_hit@1,char_recall@8",
                     "repeat": repeat,
                 }
             )

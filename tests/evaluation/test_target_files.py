@@ -188,7 +188,7 @@ shelf = {{ default = "http://127.0.0.2:9" }}
             assert named.ingest(dataset).files == 3 and system.asked[0].path == "/add"
 
 
-# ---------------------------------------------------------------- the probe
+# ---------------------------------------------------------------- advice that was tried
 
 
 def probe(system, dataset, **settings):
@@ -196,7 +196,7 @@ def probe(system, dataset, **settings):
     return target, target.probe(dataset, dataset.cases)
 
 
-def test_a_reply_of_another_shape_is_shown_by_its_fields(dataset, tmp_path):
+def test_advice_goes_to_the_fields_inside_a_passage_and_was_tried(dataset, tmp_path):
     def odd(system, asked):
         case = system.case(asked.body["messages"][-1]["content"])
         evidence = [{"snip": text, "doc_title": file, "n": 1} for file, text in quotes(case)]
@@ -206,13 +206,13 @@ def test_a_reply_of_another_shape_is_shown_by_its_fields(dataset, tmp_path):
         with pytest.raises(ToolkitError) as caught:
             probe(system, dataset)
         answer, passages = "data.say", "data.ev[].{text: snip, filename: doc_title}"
-        fields = "no answer in the reply: {data: {say: text, ev: [1 × {snip: text, doc_title: text, n: number}]}}. "
-        assert f"{fields}Say where they are with --target-response-answer-jmespath" in str(caught.value)
+        assert f"-answer-jmespath '{answer}'" in str(caught.value) and f"'{passages}'" in str(caught.value)
         target, notes = probe(system, dataset, response_answer_jmespath=answer, response_context_jmespath=passages)
         cases = list(ask(tmp_path / "run", dataset, target))
         assert notes == []
-        with pytest.raises(ToolkitError, match=r"have no text: \{snip: text, doc_title: text, n: number\}"):
+        with pytest.raises(ToolkitError, match=r"have no text: \{snip: text, doc_title: text, n: number\}") as caught:
             probe(system, dataset, response_answer_jmespath=answer, response_context_jmespath="data.ev")
+        assert f"This would fit: --target-response-context-jmespath '{passages}'" in str(caught.value)
     values = measure(cases, Options(), names=["char_recall@8"])["char_recall@8"]
     assert {value for value in values if value is not None} == {1.0}
 
@@ -231,11 +231,82 @@ def test_a_field_that_is_missing_is_named_with_the_flag_that_supplies_it(dataset
     missing = [{"type": "missing", "loc": ["body", "query"], "msg": "Field required"},
                {"type": "missing", "loc": ["body", "user", "name"], "msg": "Field required"}]  # fmt: skip
     with imitating(lambda system, asked: (422, {"detail": missing}), dataset.cases) as system:
-        with pytest.raises(ToolkitError, match="HTTP 422.*It wants query, user.name: give them with --target-request"):
+        with pytest.raises(ToolkitError, match="HTTP 422.*It wants query, user.name: give --target-request") as caught:
             probe(system, dataset)
+        assert '\'{"query": "{question}", "user.name": "…"}\'' in str(caught.value)
         target = open_target("azure", TargetOptions(), {"url": system.url})
-        with pytest.raises(ToolkitError, match="It wants query, user.name: give them with --target-parameters"):
+        with pytest.raises(ToolkitError, match="It wants query, user.name: give --target-parameters"):
             target.probe(dataset, dataset.cases)
+
+
+OPENAPI = {
+    "paths": {"/v1/rag": {"post": {"requestBody": {"content": {"application/json": {"schema": {
+        "$ref": "#/components/schemas/Ask"}}}}}}, "/health": {"get": {}}},
+    "components": {"schemas": {"Ask": {
+        "type": "object", "required": ["query", "mode", "top_k"],
+        "properties": {"query": {"type": "string"}, "mode": {"enum": ["fast", "slow"]},
+                       "top_k": {"type": "integer", "default": 4}, "history": {"type": "array"},
+                       "note": {"type": "string"}}}}},
+}  # fmt: skip
+
+
+def strict(system, asked):
+    """A server that takes one kind of request, and says so in its description."""
+    if asked.path == "/openapi.json":
+        return OPENAPI
+    if asked.method == "GET" or asked.path != "/v1/rag":
+        return 404
+    if set(asked.body) != {"query", "mode", "top_k", "history"}:
+        return 422, {"detail": [{"type": "missing", "loc": ["body", "query"], "msg": "Field required"}]}
+    case = system.case(asked.body["query"])
+    return {"answer": case.truth, "passages": [{"filename": file, "text": text} for file, text in quotes(case)]}
+
+
+def test_the_request_is_made_from_what_the_server_says_of_itself(dataset, tmp_path):
+    with imitating(strict, dataset.cases) as system:
+        target = open_target("http", TargetOptions(), {"url": f"{system.url}/v1/rag"})
+        notes = target.probe(dataset, dataset.cases)
+        assert any("asked as its /openapi.json says" in note and '"mode": "fast"' in note for note in notes), notes
+        cases = list(ask(tmp_path / "run", dataset, target))
+        assert not [case for case in cases if case.reply.error]
+        sent = system.asked[-1].body
+        assert (sent["mode"], sent["top_k"], sent["history"]) == ("fast", 4, []) and "note" not in sent
+        with pytest.raises(ToolkitError, match=r"nothing takes questions at this address: HTTP 404 .*; it has /v1/rag"):
+            probe(system, dataset)
+        own = {"url": f"{system.url}/v1/rag", "request": {"q": "{question}"}}
+        with pytest.raises(ToolkitError, match="It wants query: give --target-request"):
+            open_target("http", TargetOptions(), own).probe(dataset, dataset.cases)
+
+
+@pytest.mark.parametrize("path", ["/rag/input_schema", "/schema"])
+def test_other_descriptions_are_read_as_well(dataset, path):
+    schema = {"type": "object", "required": ["question"], "properties": {"question": {"type": "string"}}}
+
+    def described(system, asked):
+        if asked.method == "GET":
+            return schema if asked.path == path else 404
+        held = asked.body.get("input", asked.body)
+        if set(held) != {"question"}:
+            return 422, {"detail": "another shape, please"}
+        return {"answer": system.case(held["question"]).truth, "passages": ["The price is due within thirty days"]}
+
+    with imitating(described, dataset.cases) as system:
+        target = open_target("http", TargetOptions(), {"url": f"{system.url}/rag"})
+        assert any("asked as its" in note for note in target.probe(dataset, dataset.cases))
+        if "input" in path:
+            chain = open_target("langserve", TargetOptions(), {"url": f"{system.url}/rag"})
+            assert any("asked as its /input_schema says" in note for note in chain.probe(dataset, dataset.cases))
+
+
+@pytest.mark.parametrize(
+    "odd", [{"$ref": "#/a/b"}, {"$ref": "#"}, {"anyOf": 7}, {"properties": 3}, {"properties": {"question": []}}, 7, []]
+)
+def test_a_description_that_is_odd_is_passed_over(dataset, odd):
+    def described(system, asked):
+        return odd if asked.method == "GET" else (422, {"detail": [7]})
+
+    with imitating(described, dataset.cases) as system, pytest.raises(ToolkitError, match="none of 5 questions"):
+        probe(system, dataset)
 
 
 # ---------------------------------------------------------------- one odd reply blocks nothing

@@ -98,7 +98,7 @@ def test_how_a_name_is_spelt_changes_no_figure_on_fifteen_templates(dataset, spe
     assert figures(dataset, passages_of, SPELLINGS[spelling])[0] == plain
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=settings.default.max_examples // 4)
 @given(st.lists(st.sampled_from(sorted(SPELLINGS)), min_size=1, max_size=3), st.randoms(use_true_random=False))
 def test_any_mixture_of_spellings_changes_no_figure_and_no_name_changes_none_to_zero(dataset, spellings, chance):
     pool = [passage for case in dataset.cases for passage in passages_of(case)]

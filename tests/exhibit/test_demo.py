@@ -18,7 +18,14 @@ def test_without_a_browser_one_sample_is_left_out_and_named(monkeypatch, capsys)
     assert demo.chosen_samples(None) == list(demo.SAMPLES)
 
 
-@pytest.mark.parametrize("name", [name for name in demo.SAMPLES if name != "contractnli"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name == "privacyqa" else pytest.param(name, marks=pytest.mark.slow)
+        for name in demo.SAMPLES
+        if name != "contractnli"
+    ],
+)
 def test_the_other_samples_are_converted_without_one(name, samples, convert, monkeypatch, tmp_path):
     monkeypatch.setenv("EXHIBIT_BROWSER", str(tmp_path / "no-browser-here"))
     bundle = convert(name, "--source", samples / name)

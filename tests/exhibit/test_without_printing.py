@@ -28,7 +28,7 @@ def exhibit(tmp_path) -> Callable[..., subprocess.CompletedProcess[str]]:
     return run
 
 
-@pytest.mark.parametrize("name", ["cuad", "maud"])
+@pytest.mark.parametrize("name", [pytest.param("cuad", marks=pytest.mark.slow), "maud"])
 def test_a_benchmark_of_pdfs_or_of_text_is_converted(exhibit, samples, tmp_path, name):
     out = tmp_path / name
     done = exhibit("convert", name, "--source", samples / name, "--out", out, "--limit", "1", "--jobs", "1")

@@ -9,15 +9,14 @@ import time
 import pytest
 
 from exhibit.engine import Limits, guarded, open_engine
-from exhibit.evidence import Document
 from exhibit.evidence.guard import render_within
 from exhibit.evidence.readers.html import html_text
-from exhibit.law.structure import read_structure
 from exhibit.rag.__main__ import main as rag_main
 from exhibit.rag.config import Config
 from exhibit.rag.ingest import Preparation
 from exhibit.schemas.errors import DocumentError, LimitError
 from tests.hostile.files import FILES
+from tests.hostile.work import needs, sections_of
 from tests.rag.bundles import PARTIES, contract
 
 QUICK = [one for one in FILES if not one.slow]
@@ -123,19 +122,11 @@ def steps(markup: str) -> int:
     return count
 
 
-def needs(size: int) -> int:
-    return len(bytearray(size))
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory")
 def test_a_worker_that_was_refused_memory_works_on():
     with pytest.raises(LimitError, match="needs more than 256 MiB of memory"):
         guarded(needs, 1 << 30, limits=Limits(memory=256 << 20))
     assert guarded(needs, 1 << 20) == 1 << 20
-
-
-def sections_of(text: str) -> int:
-    return len(list(read_structure(Document("a.txt", text)).walk()))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory")

@@ -21,6 +21,7 @@ from exhibit.rag.config import Config
 from exhibit.schemas.bundle import read_gold
 from exhibit.schemas.errors import LimitError, SourceError, ToolkitError
 from exhibit.storage.folders import files_below, left_out
+from tests.hostile.work import take_all
 
 GOOD = json.dumps({"question": "When is the rent due?", "document": "a.txt"})
 LONG = 3_000_000  # characters, of which nothing ends
@@ -71,10 +72,6 @@ def test_folders_that_lead_into_themselves_are_walked_once(tmp_path):
     assert [path.name for path in files_below(folder)] == ["lease.txt"]
     assert [listed.name for listed in list_folder(folder)] == ["lease.txt"]
     assert {path.name for path, _ in left_out(folder)} >= {"one", "other"}
-
-
-def take_all(item: str) -> int:
-    return len([bytearray(1 << 20) for _ in range(4096)])
 
 
 def test_memory_that_a_worker_is_refused_is_told_with_the_item_and_the_limit():

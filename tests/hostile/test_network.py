@@ -69,14 +69,17 @@ def through(monkeypatch: pytest.MonkeyPatch, port: int, *, sealed: bool) -> None
     monkeypatch.setattr(_browser, "launch_options", options)
 
 
-def test_a_document_asks_for_nothing_in_any_of_eighty_ways_and_is_printed(tmp_path, monkeypatch):
+@pytest.mark.parametrize("words", [("passive0", "leading1"), pytest.param((), marks=pytest.mark.slow, id="all")])
+def test_a_document_asks_for_nothing_in_any_of_eighty_ways_and_is_printed(tmp_path, monkeypatch, words):
     secret = tmp_path / "secret.txt"
     secret.write_text("the secret of this machine", encoding="utf-8")
     assert len({*PASSIVE, *LEADING}) >= 70
     with recorder() as (port, heard):
         through(monkeypatch, port, sealed=True)
         with Printer() as printer:
-            for word, page in documents([f"http://127.0.0.1:{port}", "https://elsewhere.example"], str(secret)).items():
+            pages = documents([f"http://127.0.0.1:{port}", "https://elsewhere.example"], str(secret))
+            for word in words or pages:
+                page = pages[word]
                 printer.print_html(page, tmp_path / f"{word}.pdf")
                 text = read_document(tmp_path / f"{word}.pdf").text
                 assert text.startswith(word) and "secret of" not in text and "elsewhere" not in text
@@ -87,6 +90,7 @@ def test_a_document_asks_for_nothing_in_any_of_eighty_ways_and_is_printed(tmp_pa
     assert heard == []
 
 
+@pytest.mark.slow  # that the test above could fail
 def test_the_same_references_are_heard_from_a_browser_that_is_not_sealed(tmp_path, monkeypatch):
     async def hand_over(html: bytes, route: Route) -> None:
         if route.request.url == _print._ADDRESS:
@@ -135,7 +139,7 @@ def test_a_page_is_given_what_it_asks_for_by_our_client_and_the_browser_itself_a
     assert heard == []
 
 
-@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("times", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_a_page_that_ends_the_browser_takes_no_neighbour_along(times):
     """`times`: once as when a neighbour ended it; twice when the page itself does."""
 

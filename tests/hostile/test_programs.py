@@ -8,6 +8,7 @@ import shutil
 import sys
 import time
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from exhibit.evidence.scan import Ocr
 from exhibit.schemas.errors import DocumentError, LimitError, ToolkitError
 from tests.campaign.elsewhere import recording_server
 from tests.evidence.files import scan
+from tests.hostile.work import read_page
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="stand-ins are shell scripts, and limits are Linux's")
 _LANGUAGES = 'case "$*" in *--list-langs*) printf "List (1):\\neng\\n"; exit 0;; esac\n'
@@ -48,11 +50,6 @@ def stand_in(tmp_path, monkeypatch):
     tesseract.open.cache_clear()
 
 
-def read_page(size: int) -> int:
-    """Run in a worker: read an empty page."""
-    return len(tesseract.open("en")(Image.new("L", (size, size), "white")))
-
-
 @pytest.mark.parametrize(
     ("script", "limits", "error", "why"),
     [
@@ -72,11 +69,19 @@ def read_page(size: int) -> int:
 )  # fmt: skip
 def test_a_page_that_an_ocr_program_does_not_read_is_set_aside_by_name(stand_in, script, limits, error, why):
     stand_in("tesseract", _LANGUAGES + script)
+    # a limit is the worker's; what needs none is read here, where no worker has to be started
+    read = partial(guarded, read_page, limits=limits) if limits != Limits() else read_page
     if error is None:
-        assert guarded(read_page, 40, limits=limits) == 0
+        assert read(40) == 0
         return
     with pytest.raises(error, match=why):
-        guarded(read_page, 40, limits=limits)
+        read(40)
+
+
+def test_what_an_ocr_program_says_in_a_worker_is_told_here(stand_in):
+    stand_in("tesseract", f"{_LANGUAGES}echo gone wrong >&2; exit 1")
+    with pytest.raises(ToolkitError, match="Tesseract failed: gone wrong"):
+        guarded(read_page, 40)
 
 
 def test_a_program_that_hangs_over_its_languages_reads_none(stand_in, monkeypatch):

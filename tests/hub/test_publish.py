@@ -10,9 +10,9 @@ import pytest
 
 from exhibit.converters import acord, contractnli, cpr, cuad, maud, privacyqa
 from exhibit.hub import publish
-from exhibit.hub._checks import warnings_for
 from exhibit.hub._commit import addressed, unaddressed
 from exhibit.hub._remote import TRANSPORT, HubError
+from exhibit.hub.publish import warnings_for
 from exhibit.schemas.models import Licence
 from exhibit.schemas.secrets import scrubbed
 from exhibit.storage.bundle import sha256_of
@@ -451,14 +451,14 @@ WINDOWS = {
     "A%20B%2FC.pdf": None,
     "É – ü 条約.pdf": None,
     "a#b&c.pdf": None,
-    "a||b.pdf": "Windows allows no |",
-    "a:b.pdf": "Windows allows no :",
-    "what?.pdf": "Windows allows no ?",
-    "CON.pdf": "'CON' is a device on Windows",
-    "com1": "'com1' is a device",
+    "a||b.pdf": "no name that Windows holds",
+    "a:b.pdf": "no name that Windows holds",
+    "what?.pdf": "no name that Windows holds",
+    "CON.pdf": "no name that Windows holds",
+    "com1": "no name that Windows holds",
     "COMMON.pdf": None,
-    "ends with a dot.": "drops the dot",
-    "n" * 230 + ".pdf": "more than the 260",
+    "ends with a dot.": "no name that Windows holds",
+    "n" * 230 + ".pdf": "no name that Windows holds",
 }
 
 
@@ -474,7 +474,7 @@ def test_names_that_differ_in_case_alone_are_told(hub, waits, tmp_path, capsys):
     assert run(folder, "--dry-run") == 0
     err = capsys.readouterr().err
     assert "note: corpus/Aurora.txt and corpus/aurora.txt: one file where upper and lower case" in err
-    assert "note: corpus/a|b.txt: Windows allows no |" in err
+    assert "note: corpus/a|b.txt: no name that Windows holds" in err
 
 
 def test_a_cards_name_for_the_repository_can_be_undone(tmp_path):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import evaluate_rag
 from exhibit.converters._cli import main as convert
 from exhibit.hub import publish, pull
-from exhibit.hub._checks import refused_by_clients
+from exhibit.hub.publish import refused_by_clients
 from exhibit.hub.pull import parse_address
 from exhibit.schemas.bundle import INFO, read_info, write_info
 from exhibit.schemas.errors import ToolkitError
@@ -72,8 +72,7 @@ def test_odd_names_survive(hub, waits, tmp_path, capsys):
     assert publish.main([str(folder), "--repo-id", "me/odd"]) == 0
     assert pull.main(["me/odd", "--out", str(tmp_path / "back")]) == 0
     assert files_of(tmp_path / "back") == files_of(folder)
-    err = capsys.readouterr().err
-    assert "'CON' is a device on Windows" in err and "Windows allows no | in a name" in err
+    assert capsys.readouterr().err.count("no name that Windows holds") >= 4
 
 
 @pytest.mark.parametrize("name", ["\\", "C:x", "a\\..\\b"])

@@ -8,10 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from exhibit.models.embedders import legal, minilm
+from exhibit.models.embedders import CachedEmbedder, VectorCache, legal, minilm
 from exhibit.models.embedders._network import legal as network
 from exhibit.rag.ingest import _Vectors
-from exhibit.rag.vectors import CachedEmbedder, VectorCache
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import load_plugin
 

@@ -250,7 +250,7 @@ def test_what_is_no_vector_is_refused(rows, message):
 
 
 def test_the_pipeline_imports_no_embedder():
-    code = "import sys; from exhibit.rag import protocols, vectors; from exhibit.rag.splitters import rcts; "
+    code = "import sys; from exhibit.rag import protocols; from exhibit.rag.splitters import rcts; "
     code += "from exhibit.schemas import plugins; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"torch", "onnx", "onnxruntime", "tokenizers", "faiss", "openai"} & set(loaded)

@@ -383,7 +383,7 @@ def test_importing_rag_is_light():
 
 
 def test_two_ingests_at_once_are_refused(make, corpus, tmp_path):
-    from exhibit.rag.index_files import index_kind
+    from exhibit.rag.database import index_kind
     from exhibit.storage.place import placed
 
     with (

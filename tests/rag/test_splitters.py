@@ -16,7 +16,7 @@ from exhibit.schemas.plugins import load_plugin, plugin_names
 
 TEXTS = st.text(alphabet="ab .,;\n", max_size=200)
 SIZES = st.integers(1, 40)
-SEPARATORS = st.sampled_from([rcts.SEPARATORS, rcts.SENTENCES, ("\n\n\n", " "), (". ",), ("",), ()])
+SEPARATORS = st.sampled_from([sections.SEPARATORS, sections.SENTENCES, ("\n\n\n", " "), (". ",), ("",), ()])
 CLAUSE = (
     "9.1 Either party may terminate this Agreement upon thirty (30) days' written notice; provided, however, that "
     "Harrow Mill Ltd. may not terminate before 1 March 2027.\n\n9.2 Sections 4.2(a) and 7 survive termination."
@@ -46,9 +46,9 @@ def by_the_book(text: str, size: int, separators: tuple[str, ...], keep: str) ->
 
 
 @given(TEXTS, SIZES, SEPARATORS, st.sampled_from(["start", "end"]))
-@example("\n\n\n\n\nab", 2, rcts.SEPARATORS, "start")
-@example("\n\n\nab\n\n\n", 3, rcts.SEPARATORS, "end")
-@example(".. a.. b", 3, rcts.SENTENCES, "start")
+@example("\n\n\n\n\nab", 2, sections.SEPARATORS, "start")
+@example("\n\n\nab\n\n\n", 3, sections.SEPARATORS, "end")
+@example(".. a.. b", 3, sections.SENTENCES, "start")
 def test_the_chunks_are_those_of_the_definition(text, size, separators, keep):
     spans = rcts.split(text, size=size, separators=separators, keep=keep)
     assert [text[start:end] for start, end in spans] == by_the_book(text, size, separators, keep)

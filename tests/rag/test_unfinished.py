@@ -14,9 +14,8 @@ from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.__main__ import main
 from exhibit.rag.config import Weights
-from exhibit.rag.database import Waiting
+from exhibit.rag.database import RECORD, Waiting
 from exhibit.rag.index import open_index
-from exhibit.rag.index_files import RECORD
 from exhibit.rag.lexicon.bm25 import Words
 from exhibit.rag.retrieval.passages import Library, score_rows, standard
 from exhibit.rag.stores.faiss import Store

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exhibit.rag import vectors as module
-from exhibit.rag.vectors import CachedEmbedder, VectorCache
+from exhibit.models import embedders as module
+from exhibit.models.embedders import CachedEmbedder, VectorCache
 from exhibit.schemas.errors import ServiceError, ToolkitError
 from exhibit.storage.cache import key_of
 

@@ -153,8 +153,15 @@ def test_a_full_disk_is_a_clear_error_and_leaves_nothing(tmp_path, convert, samp
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
-def test_a_stopped_run_leaves_the_old_bundle_or_the_new(tmp_path, samples, convert, how):
+@pytest.mark.parametrize(
+    ("how", "moments"),
+    [
+        (signal.SIGKILL, ["gold.jsonl"]),
+        pytest.param(signal.SIGKILL, ["", "README.md"], marks=pytest.mark.slow),
+        pytest.param(signal.SIGINT, ["", "gold.jsonl", "README.md"], marks=pytest.mark.slow),
+    ],
+)
+def test_a_stopped_run_leaves_the_old_bundle_or_the_new(tmp_path, samples, convert, how, moments):
     out = convert("cuad", "--source", samples / "cuad", "--limit", "1", out="out")
     command = [
         sys.executable,
@@ -169,9 +176,9 @@ def test_a_stopped_run_leaves_the_old_bundle_or_the_new(tmp_path, samples, conve
         "2",
     ]
     partial = tmp_path / "out.partial"
-    for moment in (partial, partial / "gold.jsonl", partial / "README.md"):
+    for moment in moments:
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        while process.poll() is None and not moment.exists():
+        while process.poll() is None and not (partial / moment).exists():
             time.sleep(0.01)
         process.send_signal(how)
         error = process.communicate()[1]

@@ -6,7 +6,7 @@ import json
 
 from exhibit.evaluation.verdicts import describe
 from exhibit.schemas.run_folder import RunFolder
-from exhibit.viewer.plots import confidence_plots
+from exhibit.viewer.plots import confidence_plots, latency
 
 
 def run_with(folder, **confidences) -> RunFolder:
@@ -34,3 +34,10 @@ def test_the_report_draws_what_the_confidence_is_worth(tmp_path):
 def test_where_there_is_nothing_to_tell_apart_nothing_is_drawn(tmp_path):
     assert confidence_plots(run_with(tmp_path / "one", maud=[(0.5, True), (0.9, True)])) == []
     assert confidence_plots(run_with(tmp_path / "none", leases=None)) == []
+
+
+def test_the_time_to_reply_is_told_by_its_middle_and_by_what_nineteen_in_twenty_take():
+    told = latency([number / 10 for number in range(40, 0, -1)])
+    assert told is not None and told.note == "median 2.0 s, 95% under 3.8 s"
+    assert [tick.label for tick in told.ticks] == ["0 ms", "2.0 s", "4.0 s"]
+    assert latency([1.0]) is None

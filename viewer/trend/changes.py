@@ -1,38 +1,22 @@
-"""Which run made a metric worse: each run against the one before it, and against the level of the runs before it.
+"""Which run made a metric worse: each run against the one before it, and the newest against the first.
 
-A step is one paired comparison, as `diff` makes it: worse when the 95% interval of the change leaves out 0. Over many
-runs and metrics chance alone gives such steps, so with enough runs a step must also be larger than the series' usual
-step. A level is the mean, question by question, of the runs since the last change; a run that leaves it begins a new
-one, so that a decline too slow for any single step is found too; its bar rises with the number of runs and metrics.
+Each is one paired comparison, as `diff` makes it: worse when the 95% interval of the change leaves out 0. Over many
+runs and metrics chance alone gives such changes, so with enough runs a change must also be larger than the series'
+usual step.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
-
-import numpy as np
 
 from exhibit.engine import track
 from exhibit.evaluation.metrics import about, shortened
 from exhibit.evaluation.records import read_tables
-from exhibit.evaluation.statistics import (
-    EQUAL,
-    Difference,
-    Move,
-    Table,
-    compare,
-    mean,
-    mean_of,
-    move,
-    overlap,
-    summarise,
-)
+from exhibit.evaluation.statistics import EQUAL, Difference, Table, change_of, compare, overlap, summarise
 from exhibit.evaluation.terminal import is_regression
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import CONFIG, SUMMARY, Estimate, Means
@@ -155,16 +139,10 @@ def _wanted(run: TrendRun, where: Mapping[str, Sequence[str]]) -> bool:
     return all((told.get(name) or told.get(f"config.{name}")) in values for name, values in where.items())
 
 
-_LEVEL = 0.05
-"""How often a series in which nothing changed may be said to have changed, over all its runs and metrics."""
 _OTHERS = 3
 """Other steps that a series must have for its usual step to be known: of two, the larger may be the odd one."""
-_DEVIATION = 1.4826  # standard deviations of a normal variable in the median of its sizes
-_OUTSTANDING = 0.99865
-"""A step must be larger than this share of usual ones, three standard deviations, with Student's t for few steps."""
-_LIKELY = 1.0  # standard errors below which no interval leaves out 0, so that none is drawn
-_STEPS = 20_001
-"""Of the integral for Student's t: within 0.01% of scipy's values, which would add 143 MB to the installation."""
+_LARGE = 4.5
+"""Usual steps that a change must be larger than: of a normal variable three standard deviations."""
 
 
 @dataclass(frozen=True)
@@ -174,13 +152,8 @@ class Fall:
     metric: str
     step: Difference
     """Against the run before."""
-    by_step: bool
-    by_level: bool
-    """Whether it is also, or only, seen against the level of the runs before."""
     usual: float | None
     """The median size of the other steps of the series; None where there are too few to tell."""
-    level: tuple[float, float] | None = None
-    """The level before, and from this run on."""
 
 
 @dataclass(frozen=True)
@@ -220,57 +193,57 @@ def watched_metrics(series: Series, asked: Sequence[str] = (), *, every: bool = 
 
 
 def find_regressions(series: Series, metrics: Sequence[str]) -> list[Regression]:
-    """Return the runs that made a metric worse, or failed more questions, oldest first."""
+    """Return the runs that made a metric worse, or failed more questions, oldest first.
+
+    A decline too slow for any step is one of the newest run against the first.
+    """
     tables = [_only(table, metrics) for table in series.tables]
+    last = len(tables) - 1
     priors = {at: prior for at in range(1, len(tables)) if (prior := _prior(tables, at)) is not None}
-    moves = {
-        at: {name: move(tables[prior], tables[at], name) for name in metrics if name in tables[at].values}
-        for at, prior in priors.items()
-    }
-    leaps = {metric: {leap.at: leap for leap in find_leaps(tables, metric, of=len(metrics))} for metric in metrics}
-    regressions = []
-    for at, prior in priors.items():
+    steps = {at: {name: change_of(tables[prior], tables[at], name) for name in metrics} for at, prior in priors.items()}
+
+    def regression(at: int, prior: int) -> Regression | None:
         shared = overlap([tables[prior]], [tables[at]])
         more = max(0, shared.failed_after - shared.failed_before)
-        pair = tables[prior], tables[at]
-        falls = [fall for metric in moves[at] if (fall := _fall(metric, at, pair, moves, leaps[metric].get(at)))]
-        if falls or more:
-            # of changes that are the same in every document the larger is the surer
-            sure = {name: min(1e6, abs(one.score)) + abs(one.mean) for name, one in moves[at].items()}
-            falls.sort(key=lambda fall: (fall.by_step, sure[fall.metric]), reverse=True)
-            stands = at == len(tables) - 1 or _stands(tables[prior], tables[-1], falls, more)
-            regressions.append(Regression(series, at, prior, tuple(falls), more, stands))
-    return regressions
+        others = [one for place, one in steps.items() if place != at]
+        falls = [fall for name in metrics if (fall := _fall(name, tables[prior], tables[at], others))]
+        if not falls and not more:
+            return None
+        falls.sort(key=_sureness, reverse=True)
+        stands = at == last or _stands(tables[prior], tables[-1], falls, more)
+        return Regression(series, at, prior, tuple(falls), more, stands)
+
+    found = [one for at, prior in priors.items() if (one := regression(at, prior))]
+    slow = len(priors) > 1 and priors.get(last) != 0 and not any(one.stands for one in found)
+    newest = regression(last, 0) if slow and _alike(tables[0], tables[last]) else None
+    return [*found, newest] if newest else found
 
 
-def _fall(
-    metric: str, at: int, pair: tuple[Table, Table], moves: Mapping[int, Mapping[str, Move]], leap: Leap | None
-) -> Fall | None:
-    """Return how a metric got worse at a run; None where it did not, or no more than it usually does."""
-    step_by = moves[at][metric]
-    others = [abs(told[metric].mean) for place, told in moves.items() if place != at and metric in told]
-    usual = median(others) if len(others) >= _OTHERS else None
-    most = student(_OUTSTANDING, len(others)) * _DEVIATION * usual if usual is not None else 0.0
-    large = abs(step_by.score) > _LIKELY and abs(step_by.mean) > max(EQUAL, most)
-    by_step = large and about(metric).improves(step_by.mean) is False
-    by_level = leap is not None and about(metric).improves(leap.after - leap.before) is False
-    if not by_step and not by_level:
+def _fall(metric: str, before: Table, after: Table, others: Sequence[Mapping[str, float]]) -> Fall | None:
+    """Return how a metric got worse; None where it did not, or no more than it usually does."""
+    change = change_of(before, after, metric)
+    usual = median(abs(one[metric]) for one in others) if len(others) >= _OTHERS else None
+    if abs(change) <= max(EQUAL, _LARGE * (usual or 0.0)) or about(metric).improves(change) is not False:
         return None
-    step = compare(*([_only(table, [metric])] for table in pair))[metric]
-    by_step = by_step and is_regression(metric, step, [metric])
-    if not by_step and not by_level:
-        return None
-    return Fall(metric, step, by_step, by_level, usual, (leap.before, leap.after) if leap and by_level else None)
+    step = compare([_only(before, [metric])], [after]).get(metric)
+    return Fall(metric, step, usual) if step and is_regression(metric, step, [metric]) else None
+
+
+def _sureness(fall: Fall) -> tuple[float, float]:
+    """Return the change in widths of its interval; of changes that are the same in every document the larger counts."""
+    change, (low, high) = abs(fall.step.mean or 0.0), fall.step.ci95 or (0.0, 0.0)
+    return min(1e6, change / (high - low)) if high > low else 1e6, change
+
+
+def _alike(one: Table, other: Table) -> bool:
+    """Return whether two runs share at least half of the questions of the smaller of the two."""
+    asked, before = set(one.ids), set(other.ids)
+    return 2 * len(asked & before) >= min(len(asked), len(before)) > 0
 
 
 def _prior(tables: Sequence[Table], at: int) -> int | None:
-    """Return the last run before that shares at least half of the questions of the smaller of the two."""
-    asked = set(tables[at].ids)
-    for place in reversed(range(at)):
-        other = set(tables[place].ids)
-        if 2 * len(asked & other) >= min(len(asked), len(other)) > 0:
-            return place
-    return None
+    """Return the last run before that was asked the same questions."""
+    return next((place for place in reversed(range(at)) if _alike(tables[place], tables[at])), None)
 
 
 def _stands(before: Table, newest: Table, falls: Sequence[Fall], more: int) -> bool:
@@ -284,53 +257,3 @@ def _stands(before: Table, newest: Table, falls: Sequence[Fall], more: int) -> b
 
 def _only(table: Table, metrics: Sequence[str]) -> Table:
     return replace(table, values={name: table.values[name] for name in metrics if name in table.values}, repeats=())
-
-
-# ---------------------------------------------------------------- levels
-
-
-class Leap(NamedTuple):
-    """A run from which on a metric is at another level."""
-
-    at: int
-    before: float
-    after: float
-
-
-def find_leaps(tables: Sequence[Table], metric: str, *, of: int = 1) -> list[Leap]:
-    """Return the runs at which the level of a metric, one `of` several that are looked at, changes.
-
-    Each run is held against the mean of the runs since the last change. Where it is beyond chance, the change is said
-    to begin at whichever run since then parts the two levels best, by least squares.
-    """
-    share = 1 - _LEVEL / 2 / (max(1, len(tables) - 1) * of)
-    leaps, start = [], 0
-    for at in range(1, len(tables)):
-        change = move(_level(tables[start:at], metric), tables[at], metric)
-        if abs(change.score) <= student(share, change.freedom):
-            continue
-        parts = {split: _parted(tables[start : at + 1], split - start, metric) for split in range(start + 1, at + 1)}
-        start = max(parts, key=lambda split: parts[split][0])
-        leaps.append(Leap(start, *parts[start][1:]))
-    return leaps
-
-
-def _parted(tables: Sequence[Table], split: int, metric: str) -> tuple[float, float, float]:
-    """Return how much of the runs' variance a split between two levels explains, and the levels."""
-    before, after = (mean_of(_level(some, metric), metric) or 0.0 for some in (tables[:split], tables[split:]))
-    return split * (len(tables) - split) / len(tables) * (before - after) ** 2, before, after
-
-
-def _level(tables: Sequence[Table], metric: str) -> Table:
-    """Return each question's mean over some runs."""
-    own = [dict(zip(table.ids, table.values.get(metric, ()), strict=False)) for table in tables]
-    first = max(tables, key=lambda table: len(table.ids))
-    return replace(first, values={metric: [mean(values.get(id) for values in own) for id in first.ids]}, repeats=())
-
-
-def student(share: float, freedom: int) -> float:
-    """Return the quantile of Student's t: with t = √ν tan θ its density in θ is cosine to the power of ν − 1."""
-    angles = np.linspace(-math.pi / 2, math.pi / 2, _STEPS)
-    parts = np.cos((angles[1:] + angles[:-1]) / 2) ** (freedom - 1)
-    below = np.concatenate([[0.0], np.cumsum(parts)]) / parts.sum()
-    return math.sqrt(freedom) * math.tan(float(np.interp(share, below, angles)))

@@ -230,12 +230,9 @@ def headline(explanation: Explanation) -> str:
 
 
 def fall_in_words(fall: Fall) -> str:
-    """Return how a metric changed at the run, and its level where only that shows it."""
+    """Return how a metric changed at the run."""
     step = fall.step
-    way = "fell" if (step.mean or 0) < 0 or (fall.level and fall.level[1] < fall.level[0]) else "rose"
-    if not fall.by_step and fall.level:
-        old, new = (value(fall.metric, side) for side in fall.level)
-        return f"{metric_title(fall.metric)} {way} slowly, from a level of {old} to one of {new} from this run on"
+    way = "fell" if (step.mean or 0) < 0 else "rose"
     old, new = value(fall.metric, step.first), value(fall.metric, step.second)
     change = about(fall.metric).change_in_words
     ends = f", 95% interval {' to '.join(map(change, step.ci95))}" if step.ci95 else ""
