@@ -19,7 +19,8 @@ from exhibit.converters._benchmark import Benchmark, Item, Label, Quote, RawRow,
 from exhibit.converters._cli import add_own_flags, main
 from exhibit.converters._cpr.corpus import METHODS, Corpus, Resolution, Row
 from exhibit.converters._cpr.names import Citation, citations
-from exhibit.converters._cpr.sources import Source, candidates, load, string
+from exhibit.converters._cpr.parsing import string
+from exhibit.converters._cpr.sources import Source, candidates, load
 from exhibit.converters._patches import SHIPPED
 from exhibit.converters._records import read_records
 from exhibit.converters._source import find_one, open_source

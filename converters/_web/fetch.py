@@ -24,32 +24,26 @@ from argparse import ArgumentParser, Namespace
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, replace
-from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
-from urllib.parse import urldefrag, urljoin, urlparse, urlsplit
+from typing import Literal
+from urllib.parse import urldefrag, urlparse, urlsplit
 
 from tqdm import tqdm
 
 from exhibit.converters._benchmark import Item, Tally
-from exhibit.converters._browser import browser_error, running_browser
-from exhibit.converters._print import fix_dates, html_from_text, in_order, office_page, pdf_options
+from exhibit.converters._print import office_page
 from exhibit.converters._text_pdf import Block, needs_browser, pdf_of, printer_name
-from exhibit.converters._web.download import USER_AGENT, Downloader, FetchError, Policy, Reply, Resource, flaw_of
+from exhibit.converters._web.download import Downloader, FetchError, Policy, Reply, flaw_of
+from exhibit.converters._web.page import PagePrinter
 from exhibit.engine import guarded, track
 from exhibit.schemas.command import add_arguments
 from exhibit.schemas.errors import DocumentError, SourceError
 from exhibit.schemas.parsing import read_beside
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.exchanges import HttpError
-from exhibit.storage.http import REDIRECTS
 from exhibit.storage.place import scratch_folder, write_whole
-
-if TYPE_CHECKING:
-    from playwright.async_api import Browser, Page, Route
 
 _LONGEST = 255
 """Bytes of a file name that every common file system can hold."""
@@ -318,165 +312,3 @@ def _failed(url: str, name: str, error: FetchError) -> Fetched:
 def _shown(url: str) -> str:
     """Return an address without the password that may stand in it."""
     return re.sub(r"//[^/@]*@", "//…@", url)
-
-
-# ---------------------------------------------------------------- web pages printed: one browser without a network
-# What a page asks for is fetched by our own client, from checked addresses, and handed to the browser.
-
-UNFINISHED = "printed before everything on the page had loaded"
-_NOWHERE = "leads to an address that cannot be reached"
-_KEPT_HEADERS = ("content-language", "content-security-policy", "referrer-policy")
-"""Of the server's headers those that change how a page looks; Content-Disposition would make it a download."""
-_IDLE_SECONDS = 10.0  # to wait for quiet on the line: pages that poll are never quiet
-_CLOSE_SECONDS = 10.0  # a browser that hangs is ended
-_REVEAL = Path(__file__).with_name("reveal.js").read_text(encoding="utf-8")
-
-
-class PagePrinter:
-    """Prints pages that were downloaded already; only what they refer to is fetched by the browser."""
-
-    def __init__(self, downloader: Downloader, *, timeout: float, pages: int) -> None:
-        self._downloader = downloader
-        self._timeout = timeout
-        self._places = asyncio.Semaphore(pages)
-        self._launching = asyncio.Lock()
-        self._browser: Browser | None = None
-        self._stack = AsyncExitStack()
-
-    @property
-    def browser(self) -> str:
-        """The version of the browser that printed the last page."""
-        return self._browser.version if self._browser else ""
-
-    async def aclose(self) -> None:
-        """Close the browser."""
-        await self._stack.aclose()
-
-    async def print(self, reply: Reply, url: str) -> tuple[bytes, str, str]:
-        """Return a page's PDF, the address it ended at, and a remark; or raise FetchError."""
-        async with self._places:
-            browser = await self._running()
-            with suppress(_GoneError):
-                return await self._attempt(browser, reply, url)
-            # its neighbour may have ended the browser, or it did so itself: it is tried again with one of its own
-            async with running_browser(tell=True) as browser:
-                with suppress(_GoneError):
-                    return await self._attempt(browser, reply, url)
-            raise FetchError("failed", "the browser cannot print it", "it ends the browser", url=url)
-
-    async def _attempt(self, browser: Browser, reply: Reply, url: str) -> tuple[bytes, str, str]:
-        context = None
-        try:
-            async with asyncio.timeout(2 * self._timeout):
-                context = await browser.new_context(
-                    user_agent=f"Mozilla/5.0 (compatible; {USER_AGENT})",
-                    locale="en-GB",
-                    timezone_id="UTC",
-                    service_workers="block",
-                    accept_downloads=False,
-                )
-                return await self._printed(await context.new_page(), reply, url)
-        except (TimeoutError, browser_error(late=True)):
-            detail = f"in the browser, after {self._timeout:g} s"
-            raise FetchError("failed", "timed out", detail, url=url, status=reply.status) from None
-        except browser_error() as error:
-            if not browser.is_connected() or re.search(r"has been closed|crashed|ERR_ABORTED", error.message):
-                raise _GoneError from error
-            detail = error.message.splitlines()[0]
-            raise FetchError("failed", "the browser cannot print it", detail, url=url) from error
-        finally:
-            if context is not None:
-                # a page that is caught in a loop may not answer; its process ends with the browser
-                with suppress(browser_error(), TimeoutError):
-                    await asyncio.wait_for(context.close(), _CLOSE_SECONDS)
-
-    async def _printed(self, page: Page, reply: Reply, url: str) -> tuple[bytes, str, str]:
-        async def hand_over(route: Route) -> None:
-            await route.fulfill(status=200, headers=_headers(reply), body=_body(reply))
-
-        visit = _Visit(page, self._downloader)
-        await page.context.route("**/*", visit.answer)
-        # only the page itself is handed over; whatever it asks for afterwards is fetched
-        await page.route("**/*", hand_over, times=1)
-        await page.goto(url, wait_until="domcontentloaded", timeout=1000 * self._timeout)
-        note = "" if await self._settled(page) else UNFINISHED
-        if visit.astray is not None:
-            raise visit.astray
-        if not page.url.startswith(("http://", "https://")):
-            raise FetchError("refused", _NOWHERE, page.url, url=page.url, status=reply.status)
-        data = await page.pdf(**pdf_options(margins="15mm"))
-        return in_order(fix_dates(data), await page.content()), page.url, note
-
-    async def _settled(self, page: Page) -> bool:
-        """Wait for load, for pictures below the fold, and for the network to rest; False when one does not come."""
-        idle = min(_IDLE_SECONDS, self._timeout / 2)
-        try:
-            async with asyncio.timeout(self._timeout / 2 + idle):
-                await page.wait_for_load_state("load", timeout=500 * self._timeout)
-                with suppress(browser_error()):  # the page moved on: the load of the other is awaited below
-                    await asyncio.wait_for(page.evaluate(_REVEAL), idle)
-                await page.wait_for_load_state("load", timeout=1000 * idle)
-                await page.wait_for_load_state("networkidle", timeout=1000 * idle)
-        except (TimeoutError, browser_error(late=True)):
-            return False
-        return True
-
-    async def _running(self) -> Browser:
-        """Return the browser, started when first needed and again should it have crashed."""
-        async with self._launching:
-            if self._browser is None or not self._browser.is_connected():
-                self._browser = await self._stack.enter_async_context(running_browser(tell=True))
-            return self._browser
-
-
-class _GoneError(Exception):
-    """The browser, or the page's process in it, ended while it printed."""
-
-
-class _Visit:
-    """A page in the browser, and what it is given of what it asks for."""
-
-    def __init__(self, page: Page, downloader: Downloader) -> None:
-        self._page, self._downloader = page, downloader
-        self.astray: FetchError | None = None
-        """Set when a script or a refresh leads the page to where nothing can be printed."""
-
-    async def answer(self, route: Route) -> None:
-        """Fetch what is asked for."""
-        request = route.request
-        moves = request.is_navigation_request()
-        asked = Resource(request.method, request.url, request.headers, request.post_data_buffer, moves)
-        leads = moves and request.frame == self._page.main_frame
-        with suppress(browser_error()):  # the page is gone
-            try:
-                status, headers, body = await asyncio.to_thread(self._downloader.resource, asked)
-            except HttpError as error:
-                if leads:
-                    self.astray = FetchError("refused", _NOWHERE, str(error), url=request.url)
-                await route.abort()
-                return
-            target = headers.get("location", "") if moves and status in REDIRECTS else ""
-            if leads and not target:
-                wrong = f"leads to a page with HTTP {status}"
-                self.astray = (
-                    FetchError("failed", wrong, request.url, url=request.url, status=status) if status >= 400 else None
-                )
-            if target:  # the browser follows no redirect that it is handed; this it does
-                page = f'<meta http-equiv="refresh" content="0;url={escape(urljoin(request.url, target))}">'
-                await route.fulfill(status=200, content_type="text/html", body=page)
-            else:
-                await route.fulfill(status=status, headers=headers, body=body)
-
-
-def _headers(reply: Reply) -> dict[str, str]:
-    headers = {name: reply.headers[name] for name in _KEPT_HEADERS if name in reply.headers}
-    declared = reply.headers.get("content-type", "")
-    if reply.kind == "text":
-        declared = "text/html; charset=utf-8"
-    elif "html" not in declared.lower():
-        declared = "text/html"  # a page behind a wrong type would be downloaded instead of shown
-    return {**headers, "content-type": declared}
-
-
-def _body(reply: Reply) -> bytes:
-    return html_from_text(reply.text).encode("utf-8") if reply.kind == "text" else reply.data

@@ -17,7 +17,8 @@ from exhibit.converters._benchmark import RawDocument, Tally, choose
 from exhibit.converters._cli import add_own_flags
 from exhibit.converters._cpr.corpus import LONGEST_WHOLE, Corpus, Row
 from exhibit.converters._cpr.names import Citation, citations
-from exhibit.converters._cpr.sources import NO_DOCUMENT, Source, blocks_of, full_name, kind_of, load, reference_of
+from exhibit.converters._cpr.parsing import blocks_of
+from exhibit.converters._cpr.sources import NO_DOCUMENT, Source, full_name, kind_of, load, reference_of
 from exhibit.converters._text_pdf import Block
 from exhibit.converters._web.download import flaw_of
 from exhibit.converters._web.fetch import Policy, corpus_names

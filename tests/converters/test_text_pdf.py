@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exhibit.converters._cpr.sources import blocks_of
+from exhibit.converters._cpr.parsing import blocks_of
 from exhibit.converters._print import filed_text, filing
 from exhibit.converters._text_pdf import Block, joined, needs_browser, pdf_of, print_blocks
 from exhibit.evidence import fold, read_document

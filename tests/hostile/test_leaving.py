@@ -9,7 +9,7 @@ import pytest
 
 from exhibit.converters import _browser
 from exhibit.converters._web.download import Downloader, Policy
-from exhibit.converters._web.fetch import PagePrinter
+from exhibit.converters._web.page import PagePrinter
 from exhibit.storage.exchanges import Deadline, HttpError
 from exhibit.storage.http import HttpClient
 from tests.hostile.test_security import server

@@ -18,7 +18,7 @@ from playwright.sync_api import Route
 from exhibit.converters import _browser, _print
 from exhibit.converters._print import Printer
 from exhibit.converters._web.download import Downloader, Policy, Reply
-from exhibit.converters._web.fetch import PagePrinter
+from exhibit.converters._web.page import PagePrinter
 from exhibit.evidence import read_document
 from exhibit.storage.exchanges import HttpError
 from tests.hostile.references import LEADING, PASSIVE, documents

@@ -1,0 +1,207 @@
+"""Exports and pages of a CPR corpus, parsed in a worker: a hostile one is stopped there, and the others go on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from exhibit.converters._benchmark import Item
+from exhibit.converters._text_pdf import Block, Style
+from exhibit.converters._text_pdf import printable as drawable
+from exhibit.engine.limits import reading
+from exhibit.evidence.files import decode_page
+from exhibit.evidence.markup import pieces
+from exhibit.law.names import file_key
+from exhibit.schemas.errors import DocumentError, printable
+from exhibit.schemas.parsing import parse_json
+
+Record = Mapping[str, object]
+
+_CHUNK_ID = re.compile(r"_chunk_(\d+)$")
+_MOST_DIGITS = 9
+"""Of a chunk's number: no document has a billion chunks, and Python reads no number of 5,000 digits."""
+# "Document: …", sometimes "Section: …" over several lines, "Part 1 of 2", a rule: the exporter's, not the rulebook's
+_CHUNK_HEAD = re.compile(r"\ADocument: .*?\nPart \d+ of \d+\n=+\n", re.DOTALL)
+
+
+@dataclass
+class Export:
+    """A document as a search index gave it back: in one piece, or in numbered chunks."""
+
+    key: str
+    """What the chunks of one document share; empty where records do not say."""
+    pieces: list[tuple[int, str]] = field(default_factory=list)
+    sourcefile: str = ""
+    sections: dict[str, None] = field(default_factory=dict)
+    url: str = ""
+    records: int = 0
+    origin: str = ""
+    """The file that it was read from."""
+    items: list[Item] = field(default_factory=list)
+    """The files that hold it, for the account."""
+
+    @property
+    def text(self) -> str:
+        """Its pieces in their order, each once."""
+        ordered = dict.fromkeys(sorted(self.pieces, key=lambda piece: piece[0]))
+        return "\n\n".join(text for _, text in ordered)
+
+    def add(self, record: Record) -> None:
+        """Add what a record of it says."""
+        # JSON can say half a surrogate pair, which no file can hold
+        self.sourcefile = self.sourcefile or printable(string(record, "sourcefile", "document"))
+        self.url = self.url or printable(string(record, "storageUrl", "url"))
+        if section := printable(string(record, "sourcepage")):
+            self.sections.setdefault(section)
+        self.records += 1
+        chunks, first = record.get("chunks"), len(self.pieces)
+        # a record with chunks repeats the first of them as its content
+        parts = [c for c in chunks if isinstance(c, dict)] if isinstance(chunks, list) and chunks else [record]
+        for place, part in enumerate(parts, first):
+            number = _CHUNK_ID.search(string(part, "id"))
+            if words := printable(body(string(part, "content"))):
+                self.pieces.append((int(number[1]) if number and len(number[1]) <= _MOST_DIGITS else place, words))
+
+
+class Page(NamedTuple):
+    """An HTML file: what it is titled, its paragraphs and headings, and all of it as it will be printed."""
+
+    title: str
+    blocks: tuple[Block, ...]
+    markup: str
+
+
+def read_export(path: Path) -> list[Export]:
+    """Return the documents of a JSON file, none where it is no export of any; raise DocumentError."""
+    data = load_json(path)
+    exports: dict[str, Export] = {}
+    # what a search found is parts of documents, for --from-search
+    for record in () if isinstance(data, dict) and "query" in data else records(data):
+        key = printable(document_key(record))
+        exports.setdefault(key, Export(key)).add(record)
+    return list(exports.values())
+
+
+def load_json(path: Path) -> object:
+    """Return what a JSON file holds; raise DocumentError where it cannot be read."""
+    try:
+        with reading(str(path), path.stat().st_size):
+            return parse_json(path.read_bytes().removeprefix(b"\xef\xbb\xbf"), where=path.name, error=DocumentError)
+    except OSError as error:
+        raise DocumentError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def read_page(path: Path) -> Page:
+    """Return an HTML file cut into paragraphs and headings."""
+    data = path.read_bytes()
+    with reading(str(path), len(data)):
+        markup = decode_page(data)
+        return Page(*_title_and_blocks(markup), markup)
+
+
+# ---------------------------------------------------------------- exports
+
+
+def records(data: object) -> Iterator[Record]:
+    """Yield the records of an export: one, a list of them, or a search reply's list under a name."""
+    if isinstance(data, list):
+        for item in data:
+            yield from records(item)
+    elif isinstance(data, dict):
+        if "content" in data or "chunks" in data:
+            yield data
+        for name in ("value", "results", "documents"):
+            if isinstance(data.get(name), list):
+                yield from records(data[name])
+
+
+def string(record: Record, *names: str) -> str:
+    """Return the first of these fields that holds words."""
+    values = (record.get(name) for name in names)
+    return next((value.strip() for value in values if isinstance(value, str) and value.strip()), "")
+
+
+def document_key(record: Record) -> str:
+    """Return what the chunks of one document share; `sourcefile` comes last, as twelve directions are "51Z" in it."""
+    return _CHUNK_ID.sub("", string(record, "parent_id", "id")) or string(record, "sourcefile", "document")
+
+
+def body(content: str) -> str:
+    """Return a chunk's own words, without the lines that the exporter set above them."""
+    return _CHUNK_HEAD.sub("", content).strip()
+
+
+# ---------------------------------------------------------------- pages
+
+
+_EDGES = frozenset("p div li ul ol table tr section article blockquote pre br dt dd h1 h2 h3 h4 h5 h6".split())
+"""Tags that begin or end a paragraph."""
+_HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
+
+
+def _title_and_blocks(markup: str) -> tuple[str, tuple[Block, ...]]:
+    """Return what a page is titled, and its paragraphs and headings."""
+    title, inside = "", ""
+    tag: Style = "p"
+    blocks: list[Block] = []
+    words: list[str] = []
+
+    def end_block() -> None:
+        line = " ".join(" ".join(words).split())
+        words.clear()
+        if line:
+            blocks.append(Block(tag, line))
+
+    for kind, value in pieces(markup):
+        if kind == "text":
+            if inside == "title":
+                title = title or value
+            elif inside not in ("script", "style"):
+                words.append(value)
+            continue
+        if value in _EDGES:
+            end_block()
+            tag = "h2" if kind == "start" and value in _HEADINGS else "p"
+        inside = value if kind == "start" else ""
+    end_block()
+    return title, tuple(blocks)
+
+
+_SEPARATOR = "---"
+"""The export's own mark before each heading."""
+_LONGEST_HEADING = 150  # characters: what is longer is a sentence
+_OPEN_END = re.compile(r"[.;:,–-]$|\b(and|or)$")
+
+
+def blocks_of(title: str, text: str) -> list[Block]:
+    """Return a document's name and its text, paragraph by paragraph, as they are printed."""
+    paragraphs = [part.strip() for part in re.split(r"\n\s*\n", drawable(text)) if part.strip()]
+    blocks = [Block("h1", title)]
+    if paragraphs and file_key(heading_of(text)).startswith(file_key(title)):
+        # the text brings its own title; printing both would repeat it
+        blocks = [Block("h1", paragraphs.pop(0))]
+    after_separator = False
+    for paragraph in paragraphs:
+        if paragraph == _SEPARATOR:
+            after_separator = True
+            continue
+        blocks.append(Block("h2" if _is_heading(paragraph, after_separator) else "p", paragraph))
+        after_separator = False
+    return blocks
+
+
+def heading_of(text: str) -> str:
+    """Return a text's first line when it is short enough to be its title, else nothing."""
+    first = re.split(r"\n\s*\n", text.strip(), maxsplit=1)[0].strip()
+    return first if len(first) <= 2 * _LONGEST_HEADING and "\n" not in first else ""
+
+
+def _is_heading(paragraph: str, after_separator: bool) -> bool:
+    if len(paragraph) > _LONGEST_HEADING or "\n" in paragraph or _OPEN_END.search(paragraph):
+        return False
+    # chunked exports have lost the separators; a line in capitals is still a heading there
+    shouted = paragraph.isupper() and len(paragraph) > 8
+    return shouted or (after_separator and not re.match(r"[\d(•£]", paragraph))
