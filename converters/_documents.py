@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from exhibit.converters._benchmark import BEYOND, Item, RawDocument, Tally
+from exhibit.converters._titles import pair_files
 from exhibit.converters._web.fetch import Policy, fetch_all, fetch_folder, report
 from exhibit.engine import track
 from exhibit.evidence.fold import fold
 from exhibit.evidence.folder import Listed, list_folder
 from exhibit.evidence.guard import read_within
 from exhibit.evidence.read import readable
-from exhibit.law.names import FileNames
+from exhibit.law.names import FileNames, file_key
 from exhibit.schemas.errors import DocumentError, SourceError, printable
 from exhibit.storage.folders import left_out
 
@@ -60,7 +61,7 @@ class Shelf:
             tally.leave_out(why, path.relative_to(self.folder or path).as_posix())
         urls = [name for name in names if is_url(name)]
         wanted = [name for name in names if not is_url(name)]
-        paired = self._in_folder(wanted) if self.folder else self._beside(wanted, tally)
+        paired = self._in_folder(wanted, tally) if self.folder else self._beside(wanted, tally)
         documents = {}
         for name, file in paired.items():
             if not readable(file.path) and not _looks_like_pdf(file.path):
@@ -115,8 +116,10 @@ class Shelf:
 
     # ------------------------------------------------------------ files
 
-    def _in_folder(self, names: Sequence[str]) -> dict[str, Listed]:
-        """Tie each name to a file of the folder: by its path there or by its name."""
+    def _in_folder(self, names: Sequence[str], tally: Tally) -> dict[str, Listed]:
+        """Tie each name to a file of the folder: by its path there, by its name, then by what is left of both."""
+        if not names:
+            return {}
         by_name = {file.name: file for file in self.files}
         files: dict[str, Listed] = {}
         for name in names:
@@ -125,9 +128,26 @@ class Shelf:
                 files[name] = by_name[same[0]]
             elif same:
                 self.lost[name] = "several files have the document's name", ", ".join(same)
-            else:
-                self.lost[name] = "document is not in the folder", ""
-        return files
+        rest = [name for name in names if name not in files and name not in self.lost]
+        return files | self._alike(rest, files.values(), tally)
+
+    def _alike(self, names: Sequence[str], taken: Iterable[Listed], tally: Tally) -> dict[str, Listed]:
+        """Pair the names that no file has exactly; two spellings of one name are one file."""
+        files = {file.path: file for file in self.files}
+        used = {file_key(file.path.name): file for file in taken}
+        pairs_by_name = {name: used[file_key(_last(name))] for name in names if file_key(_last(name)) in used}
+        rest = [name for name in names if name not in pairs_by_name]
+        free = [path for path, file in files.items() if file not in used.values()]
+        pairs = pair_files([_last(name) for name in rest], free)
+        pairs_by_name |= {rest[row]: files[path] for row, path in pairs.files.items()}
+        paired = {file_key(path.name): files[path] for path in pairs.files.values()}
+        for name, similar in pairs.similar:
+            tally.note("document paired with a file of a similar name", f"{name} -> {similar}")
+        for row in pairs.doubled:
+            pairs_by_name[rest[row]] = paired[file_key(_last(rest[row]))]
+        for row in pairs.missing:
+            self.lost[rest[row]] = "document is not in the folder", ""
+        return pairs_by_name
 
     def _beside(self, names: Sequence[str], tally: Tally) -> dict[str, Listed]:
         """Take names as paths from the table's folder; a table may not name files outside it."""
@@ -159,6 +179,10 @@ def files_of(folder: Path) -> list[Listed]:
 
 def _item(file: Listed) -> Item:
     return Item("files", file.name)
+
+
+def _last(name: str) -> str:
+    return PurePosixPath(name.replace("\\", "/")).name
 
 
 def _resolved(root: Path, name: str) -> Path | None:
@@ -198,20 +222,24 @@ class Texts:
     """The documents of a folder as folded text; one that cannot be read has none."""
 
     shelf: Shelf
+    _read: dict[str, str] = field(default_factory=dict)
+
+    def of(self, file: Listed) -> str:
+        """Return a document's words as they are compared."""
+        if file.name not in self._read:
+            try:
+                text = read_within(file.path).text if readable(file.path) else ""
+            except DocumentError:
+                text = ""  # whoever makes it a document says why
+            self._read[file.name] = fold(text, loose=True)
+        return self._read[file.name]
 
     @cached_property
     def _all(self) -> list[tuple[str, str]]:
         files = track(self.shelf.files, total=len(self.shelf.files), label="documents searched for passages")
-        return [(file.name, _words(file)) for file in files]
+        return [(file.name, self.of(file)) for file in files]
 
     def holders(self, passage: str) -> list[str]:
         """Return the documents that have a passage."""
         needle = fold(passage, loose=True)
         return [name for name, text in self._all if needle and needle in text]
-
-
-def _words(file: Listed) -> str:
-    try:
-        return fold(read_within(file.path).text, loose=True) if readable(file.path) else ""
-    except DocumentError:
-        return ""  # whoever makes it a document says why

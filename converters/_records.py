@@ -159,8 +159,8 @@ def _header_at(rows: Sequence[Numbered]) -> int:
     return next(wide, 0)
 
 
-def _cut(path: Path, rows: list[Numbered], tally: Tally) -> Iterator[Record]:
-    """Yield the rows under a header by the names of their columns."""
+def _cut(path: Path, rows: list[Numbered], tally: Tally, *, sheet: str = "", first: int = 0) -> Iterator[Record]:
+    """Yield the rows under a header by the names of their columns; `first` is the index of the first of them."""
     at = _header_at(rows)
     for number, cells in rows[:at]:
         told = " ".join(str(cell) for cell in cells if not _is_blank(cell))
@@ -175,8 +175,8 @@ def _cut(path: Path, rows: list[Numbered], tally: Tally) -> Iterator[Record]:
         raise SourceError(
             f"{path}: {len(header)} columns, and rows that lack {missing} cells; is row {rows[at][0]} a header?"
         )
-    for index, (number, row) in enumerate(records):
-        place = f"row {number}"
+    for index, (number, row) in enumerate(records, first):
+        place = f"{sheet}, row {number}" if sheet else f"row {number}"
         if len(row) > len(header):
             line = f"{path.name}: {place}"
             tally.fault("row with more cells than the header", line, item=Item("rows", place))
@@ -194,26 +194,47 @@ def _unpacked(read: Callable[[Path], Out], path: Path) -> Out:
 
 
 def _sheet(path: Path, name: str | None, tally: Tally) -> Iterator[Record]:
-    """Yield the rows of a workbook: of the sheet that is named, else of the first with several rows and columns."""
-    tables = _unpacked(_read_sheets, path)
+    """Yield the rows of a workbook: of the sheet that is named, else of the first table and those with its header."""
+    tables, others = _unpacked(_Sheets(name), path)
     if name is not None and name not in tables:
-        raise SourceError(f"{path}: no sheet {name!r}; there are {', '.join(tables)}")
-    filled = [title for title, rows in tables.items() if rows and name in (None, title)]
+        raise SourceError(f"{path}: no sheet {name!r}; there are {', '.join(others)}")
+    filled = {title: rows for title, rows in tables.items() if rows}
     if not filled:
         raise SourceError(f"{path}: no rows in {'that sheet' if name else 'any of its sheets'}")
+    headers = {title: rows[_header_at(rows)][1] for title, rows in filled.items()}
     # a cover sheet has no columns
-    tabular = [title for title in filled if len(tables[title]) > 1 and max(len(row) for _, row in tables[title]) > 1]
+    tabular = [title for title, rows in filled.items() if len(headers[title]) > 1 and len(rows) > 1]
     main = next(iter([*tabular, *filled]))
-    for title in tables:
-        if title != main:
-            tally.note("sheet of the workbook that was not read (--sheet)", f"{path.name}: {title}")
-    yield from _cut(path, tables[main], tally)
+    alike = [title for title in filled if headers[title] == headers[main]]
+    for title in (*(title for title in filled if title not in alike), *others):
+        tally.note("sheet of the workbook that was not read (--sheet)", f"{path.name}: {title}")
+    count = 0
+    for title in alike:
+        yield from _cut(path, filled[title], tally, sheet=title if len(alike) > 1 else "", first=count)
+        count += len(filled[title]) - _header_at(filled[title]) - 1
 
 
-def _read_sheets(path: Path) -> dict[str, list[Numbered]]:
-    """Return the rows of each sheet. Called in a worker."""
-    with reading(str(path), path.stat().st_size), workbook(path) as book:
-        return {sheet.title: _filled_rows(sheet.iter_rows(values_only=True)) for sheet in book.worksheets}
+@dataclass(frozen=True)
+class _Sheets:
+    """Reads the sheet of a name, or all; called in a worker."""
+
+    name: str | None
+
+    def __call__(self, path: Path) -> tuple[dict[str, list[Numbered]], list[str]]:
+        """Return the rows of each sheet that is read, and the names of the others."""
+        with reading(str(path), path.stat().st_size), workbook(path, merged=True) as book:
+            wanted = [title for title in book.sheetnames if self.name in (None, title)]
+            tables = {title: _filled_rows(_unmerged(book[title])) for title in wanted}
+            return tables, [title for title in book.sheetnames if title not in tables]
+
+
+def _unmerged(sheet: Any) -> list[list[Any]]:
+    """Return the rows of a sheet; cells merged downwards all have the value of the first."""
+    rows = [list(row) for row in sheet.iter_rows(values_only=True)] if hasattr(sheet, "merged_cells") else []
+    for area in sheet.merged_cells.ranges if rows else ():
+        for row in range(area.min_row, min(area.max_row, len(rows))):
+            rows[row][area.min_col - 1] = rows[area.min_row - 1][area.min_col - 1]
+    return rows
 
 
 def _width(line: str, delimiter: str) -> int:

@@ -31,6 +31,7 @@ from exhibit.converters._columns import (
     ROLES,
     Columns,
     choose_columns,
+    columns_by_cells,
     inside,
     label,
     listed,
@@ -97,7 +98,8 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     named = {role: getattr(options, role) for role in ROLES}
     shelf = Shelf(table, options.documents, getattr(options, "as") == "pdf", policy_from(options))
     texts = Texts(shelf)
-    columns = choose_columns(table, seen, named)
+    told = [role for role, name in named.items() if name is not None]
+    columns = columns_by_cells(choose_columns(table, seen, named), told, records, texts)
     show_columns(table, seen, columns, named, tally)
     questions = list(_questions(records, columns, _only_document(columns, shelf), tally))
     questions = [question for question in questions if _find_documents(question, texts, tally)]

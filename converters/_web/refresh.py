@@ -16,13 +16,13 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from exhibit.converters._web.fetch import Fetched, add_fetch_arguments, fetch_all, fetch_folder, policy_from
-from exhibit.evidence import Document, locate, read_document
+from exhibit.evidence import Document, Span, locate, read_document
 from exhibit.law.sentences import sentences
 from exhibit.schemas.bundle import INFO, read_info
 from exhibit.schemas.command import FAILED, documented, guarded
@@ -31,6 +31,49 @@ from exhibit.schemas.models import Gold
 from exhibit.storage.bundle import Bundle, open_bundle
 from exhibit.storage.locations import Remote
 from exhibit.storage.place import scratch_folder, write_whole
+
+_MOST_WORDS = 3000
+"""Words of a passage that are compared one by one; of a longer one all count as changed."""
+
+
+class Change(NamedTuple):
+    """A passage that was replaced, or only removed or only added."""
+
+    removed: str
+    added: str
+    words_removed: tuple[str, ...]
+    words_added: tuple[str, ...]
+
+
+def changes_between(old: str, new: str) -> list[Change]:
+    """Return what is different in the words of two texts; how they are broken into lines does not count."""
+    before, after = _sentences(old), _sentences(new)
+    changes = []
+    for tag, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if tag != "equal":
+            removed, added = " ".join(before[a:b]), " ".join(after[c:d])
+            if removed.split() != added.split():  # the same words in other sentences
+                changes.append(Change(removed, added, *_differing(removed.split(), added.split())))
+    return changes
+
+
+def _sentences(text: str) -> list[str]:
+    plain = " ".join(text.split())
+    return [plain[span.start : span.end] for span in sentences(plain)]
+
+
+def _differing(removed: list[str], added: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the words that only one of two passages has at its place."""
+    if max(len(removed), len(added)) > _MOST_WORDS:
+        return tuple(removed), tuple(added)
+    gone: list[str] = []
+    come: list[str] = []
+    for tag, a, b, c, d in SequenceMatcher(None, removed, added, autojunk=False).get_opcodes():
+        if tag != "equal":
+            gone += removed[a:b]
+            come += added[c:d]
+    return tuple(gone), tuple(come)
+
 
 CHANGED = 4
 """The exit code where a source is not what it was."""
@@ -43,18 +86,15 @@ State = Literal["same", "changed", "gone", "unknown"]
 _GONE = frozenset({404, 410})
 
 
-class Change(NamedTuple):
-    """A passage that was replaced, or only removed or only added."""
-
-    removed: str
-    added: str
-
-
-class Lost(NamedTuple):
-    """A question whose gold the source does not have any more."""
+@dataclass(frozen=True)
+class Touched:
+    """A question whose gold is not where it was."""
 
     id: int
+    fate: Literal["gone", "moved"]
     quote: str
+    pages: tuple[int, ...] = ()
+    """The pages that it stands on now."""
 
 
 @dataclass(frozen=True)
@@ -66,26 +106,7 @@ class PageState:
     state: State
     reason: str = ""
     changes: list[Change] = field(default_factory=list)
-    questions: list[Lost] = field(default_factory=list)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as `--changes` writes it."""
-        parts = {name: [one._asdict() for one in getattr(self, name)] for name in ("changes", "questions")}
-        return vars(self) | parts
-
-
-def changes_between(old: str, new: str) -> list[Change]:
-    """Return the sentences in which two texts differ; how they are broken into lines does not count."""
-    before, after = _sentences(old), _sentences(new)
-    edits = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
-    changes = [Change(" ".join(before[a:b]), " ".join(after[c:d])) for tag, a, b, c, d in edits if tag != "equal"]
-    # the same words may stand in other sentences
-    return [change for change in changes if change.removed.split() != change.added.split()]
-
-
-def _sentences(text: str) -> list[str]:
-    plain = " ".join(text.split())
-    return [plain[span.start : span.end] for span in sentences(plain)]
+    questions: list[Touched] = field(default_factory=list)
 
 
 @guarded("stopped; nothing was written")
@@ -100,7 +121,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     states = refresh(options.refresh, options)
     sys.stdout.write("\n".join(told(states)) + "\n")
     if options.changes:
-        write_whole(options.changes, json.dumps([one.as_json() for one in states], ensure_ascii=False, indent=1) + "\n")
+        write_whole(options.changes, json.dumps([as_json(one) for one in states], ensure_ascii=False, indent=1) + "\n")
     kinds = {one.state for one in states}
     return CHANGED if kinds & {"changed", "gone"} else FAILED if "unknown" in kinds else 0
 
@@ -134,7 +155,8 @@ def _state(bundle: Bundle, name: str, one: Fetched) -> PageState:
     reason = f"{one.reason}: {one.detail}" if one.detail else one.reason
     if one.status not in _GONE:
         return PageState(name, one.url, "unknown", reason=reason)
-    return PageState(name, one.url, "gone", reason=reason, questions=list(_lost(bundle, name, None)))
+    lost = [Touched(line.id, "gone", _quote(bundle, line)) for line in bundle.gold if line.filename == name]
+    return PageState(name, one.url, "gone", reason=reason, questions=lost)
 
 
 def _compared(bundle: Bundle, name: str, url: str, path: Path) -> PageState:
@@ -147,16 +169,23 @@ def _compared(bundle: Bundle, name: str, url: str, path: Path) -> PageState:
     except ToolkitError as error:
         return PageState(name, url, "unknown", reason=f"cannot be read: {error}")
     changes = changes_between(old.text, new.text)
-    lost = list(_lost(bundle, name, new)) if changes else []
-    return PageState(name, url, "changed" if changes else "same", changes=changes, questions=lost)
+    touched = list(_touched(bundle, name, old, new)) if changes else []
+    return PageState(name, url, "changed" if changes else "same", changes=changes, questions=touched)
 
 
-def _lost(bundle: Bundle, name: str, new: Document | None) -> Iterator[Lost]:
-    """Yield the questions whose gold stood in a file and is not in what became of it."""
+def _touched(bundle: Bundle, name: str, old: Document, new: Document) -> Iterator[Touched]:
+    """Yield the questions whose gold in a file is gone, or stands elsewhere in it now."""
     for line in bundle.gold:
-        quote = _quote(bundle, line) if line.filename == name else ""
-        if quote and (new is None or not locate(quote, new)):
-            yield Lost(line.id, quote)
+        if line.filename != name or not line.spans:
+            continue
+        # a section is a place without a quote: its words are those that stand there
+        quote = _quote(bundle, line) or " ".join(old.text[start:end] for start, end in line.spans)
+        matches = locate(quote, new)
+        if not matches:
+            yield Touched(line.id, "gone", quote)
+        elif all(tuple(match.spans) != tuple(Span(*span) for span in line.spans) for match in matches):
+            pages = sorted({page for span in matches[0].spans for page in new.pages_of(span)})
+            yield Touched(line.id, "moved", quote, tuple(pages))
 
 
 def _quote(bundle: Bundle, line: Gold) -> str:
@@ -178,22 +207,42 @@ def told(states: Sequence[PageState]) -> list[str]:
         lines += _change_lines(one)
     counts = Counter(one.state for one in states)
     unknown = f", {counts['unknown']} not had today" if counts["unknown"] else ""
-    lost = {question.id for one in states for question in one.questions}
+    hit = {(touched.id, touched.fate) for one in states for touched in one.questions}
     lines.append(
         f"{len(states)} pages: {counts['same']} as they were, {counts['changed']} changed, "
-        f"{counts['gone']} gone{unknown}; questions whose gold is gone: {len(lost)}"
+        f"{counts['gone']} gone{unknown}; "
+        f"questions whose gold is gone: {sum(fate == 'gone' for _, fate in hit)}, "
+        f"moved: {sum(fate == 'moved' for _, fate in hit)}"
     )
     return lines
 
 
 def _change_lines(one: PageState) -> Iterator[str]:
+    if one.changes:
+        removed = sum(len(change.words_removed) for change in one.changes)
+        added = sum(len(change.words_added) for change in one.changes)
+        yield f"  {removed} words removed, {added} added"
     for change in one.changes[:_SHOWN]:
-        yield from (f"  {sign} {_short(text)}" for sign, text in zip("-+", change, strict=True) if text)
-    yield from (f"  question {id}: its gold is gone: {_short(quote)}" for id, quote in one.questions[:_SHOWN])
-    more = sum(max(0, len(parts) - _SHOWN) for parts in (one.changes, one.questions))
-    if more:
-        yield f"  … and {more} more (--changes)"
+        for sign, text in (("-", change.removed), ("+", change.added)):
+            if text:
+                yield f"  {sign} {_short(text)}"
+    if len(one.changes) > _SHOWN:
+        yield f"  … and {len(one.changes) - _SHOWN} more changes (--changes)"
+    for touched in one.questions[:_SHOWN]:
+        where = f" to page {', '.join(map(str, touched.pages))}" if touched.fate == "moved" and touched.pages else ""
+        yield f"  question {touched.id}: its gold {'moved' if touched.fate == 'moved' else 'is gone'}{where}: " + (
+            _short(touched.quote)
+        )
+    if len(one.questions) > _SHOWN:
+        yield f"  … and {len(one.questions) - _SHOWN} more questions (--changes)"
 
 
 def _short(text: str) -> str:
     return textwrap.shorten(text, _WIDTH, placeholder=" …")
+
+
+def as_json(one: PageState) -> dict[str, Any]:
+    """Return a page's state as `--changes` writes it."""
+    row = asdict(one)
+    row["changes"] = [change._asdict() for change in one.changes]
+    return row

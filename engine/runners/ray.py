@@ -9,8 +9,9 @@ import shutil
 import socket
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -20,6 +21,7 @@ from ray import cloudpickle
 from ray import exceptions as faults
 from ray._private import ray_constants
 from ray._private import worker as driver
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 import exhibit
 from exhibit.engine._worker import Place, Work, dump, outcome_in
@@ -34,6 +36,10 @@ _DIED = (faults.WorkerCrashedError, faults.OutOfMemoryError, faults.NodeDiedErro
 """A worker, its machine, or what it had done is gone: its item can be tried elsewhere."""
 _PATIENCE = 10.0
 """Seconds that the head of a cluster may take to answer."""
+_DEEP = 4
+"""How far inside an item its paths may stand."""
+_LOOKING = 120.0
+"""Seconds that the machines may take to look; one that is busy is not blind, and is not waited for."""
 _log = logging.getLogger(__name__)
 
 
@@ -53,7 +59,9 @@ class Runner:
         flight: deque[_Sent] = deque()
         room = self._room()
         try:
-            for item in items:
+            for number, item in enumerate(items):
+                if not number and self.address != "local":
+                    check_seen(item, function, self.address)
                 flight.append(_Sent(item, work.send(item)))
                 if len(flight) >= room:
                     yield work.outcome(flight.popleft())
@@ -177,3 +185,58 @@ def _to_log(data: dict[str, Any], *_: object, **__: object) -> None:
 
 def _first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+# ---------------------------------------------------------------- whether its machines see what this one sees
+
+
+def check_seen(item: Any, function: Any, address: str) -> None:
+    """Raise where a machine of the cluster does not have a file or folder that an item or its function names."""
+    paths = sorted({str(path.absolute()) for one in (item, function) for path in paths_in(one)})
+    if not paths:
+        return
+    nodes = {node["NodeID"]: str(node["NodeManagerHostname"]) for node in ray.nodes() if node["Alive"]}
+    look = ray.remote(unseen)
+    refs = {}
+    for node, name in nodes.items():
+        there = NodeAffinitySchedulingStrategy(node, soft=False)
+        refs[look.options(num_cpus=0, max_retries=0, scheduling_strategy=there).remote(paths)] = name
+    ready, _ = ray.wait(list(refs), num_returns=len(refs), timeout=_LOOKING)
+    blind = [(refs[ref], missing) for ref in ready if (missing := _answer(ref))]
+    if blind:
+        name, missing = blind[0]
+        raise ServiceError(
+            f"--engine ray:{address}: {len(blind)} of {len(nodes)} machines do not see {missing[0]} ({name}); "
+            "put the documents on a disk that all of them have under the same path, or give them as an s3:// URL"
+        )
+
+
+def _answer(ref: Any) -> list[str]:
+    try:
+        missing: list[str] = ray.get(ref)
+    except ray.exceptions.RayError:
+        return []  # the machine is gone: others do its work
+    return missing
+
+
+def unseen(paths: list[str]) -> list[str]:
+    """Return the paths that are not there; runs on each machine."""
+    return [path for path in paths if not Path(path).exists()]
+
+
+def paths_in(value: Any, deep: int = _DEEP) -> Iterator[Path]:
+    """Yield the paths inside a value that lead somewhere on this machine; of a file to be, its folder."""
+    if isinstance(value, Path):
+        existing = next((one for one in (value, value.parent) if one.exists()), None)
+        if existing is not None:
+            yield existing
+        return
+    inside: Any = ()
+    if deep and is_dataclass(value) and not isinstance(value, type):
+        inside = [getattr(value, field.name) for field in fields(value)]
+    elif deep and isinstance(value, list | tuple):
+        inside = value
+    elif deep and isinstance(value, Mapping):
+        inside = value.values()
+    for one in inside:
+        yield from paths_in(one, deep - 1)

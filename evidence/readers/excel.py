@@ -35,13 +35,13 @@ def page(path: Path) -> Printable:
 
 
 @contextmanager
-def workbook(path: Path) -> Iterator[Any]:
-    """Open a workbook to read its values; a broken one is a DocumentError."""
+def workbook(path: Path, *, merged: bool = False) -> Iterator[Any]:
+    """Open a workbook to read its values, with `merged` also which cells are one; a broken one is a DocumentError."""
     with opened(path, KIND) as archive:
         import openpyxl
 
         refuse_entities(archive)
-        yield openpyxl.load_workbook(archive.fp, read_only=True, data_only=True, keep_links=False)
+        yield openpyxl.load_workbook(archive.fp, read_only=not merged, data_only=True, keep_links=False)
 
 
 def _texts(path: Path, sheet: Any) -> Iterator[list[str]]:

@@ -58,7 +58,9 @@ def everything(folder: Path) -> dict[str, bytes]:
 def test_pages_that_say_what_they_said_are_no_change(bundle, capsys):
     capsys.readouterr()
     assert web.run(["--refresh", str(bundle), *FLAGS]) == 0
-    assert capsys.readouterr().out == ("3 pages: 3 as they were, 0 changed, 0 gone; questions whose gold is gone: 0\n")
+    assert capsys.readouterr().out == (
+        "3 pages: 3 as they were, 0 changed, 0 gone; questions whose gold is gone: 0, moved: 0\n"
+    )
 
 
 def test_what_changed_and_which_questions_it_touches(site, bundle, tmp_path, capsys):
@@ -72,13 +74,15 @@ def test_what_changed_and_which_questions_it_touches(site, bundle, tmp_path, cap
     lines = capsys.readouterr().out.splitlines()
     assert lines == [
         f"changed: fees.pdf ({site.url}/fees.pdf)",
+        "  1 words removed, 1 added",
         f"  - {FEE}",
         "  + The fee for an appeal is fifty-five pounds.",
         f"  question 0: its gold is gone: {FEE}",
+        "  question 2: its gold moved to page 1: Cheques are not taken.",
         f"gone: time.pdf ({site.url}/time.pdf)",
         "  HTTP 404 not found",
         f"  question 1: its gold is gone: {TIME}",
-        "3 pages: 1 as they were, 1 changed, 1 gone; questions whose gold is gone: 2",
+        "3 pages: 1 as they were, 1 changed, 1 gone; questions whose gold is gone: 2, moved: 1",
     ]
     assert everything(tmp_path) == before, "something was written"
 
@@ -90,8 +94,10 @@ def test_the_changes_are_written_where_they_are_asked_for(site, bundle, tmp_path
     states = {one["filename"]: one for one in json.loads(out.read_text(encoding="utf-8"))}
     assert [states[name]["state"] for name in ("fees.pdf", "time.pdf", "seal.pdf")] == ["same", "changed", "same"]
     [change] = states["time.pdf"]["changes"]
-    assert change == {"removed": "", "added": "Read this first."}
-    assert states["time.pdf"]["questions"] == [], "its gold is still there"
+    assert change == {"removed": "", "added": "Read this first.", "words_removed": [],
+                      "words_added": ["Read", "this", "first."]}  # fmt: skip
+    [touched] = states["time.pdf"]["questions"]
+    assert (touched["id"], touched["fate"], touched["pages"]) == (1, "moved", [1])
 
 
 def test_pages_that_are_kept_are_those_of_the_next_conversion(site, bundle, tmp_path):
@@ -145,13 +151,15 @@ def test_a_page_that_is_printed_anew_says_the_same_until_it_is_written_anew(tmp_
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "changes"),
+    ("old", "new", "removed", "added"),
     [
-        ("One day. Two days.", "One day.\nTwo\ndays.", []),
-        ("The fee is 40 pounds.", "The fee is 55 pounds.", [("The fee is 40 pounds.", "The fee is 55 pounds.")]),
-        ("One day. Two days.", "Two days.", [("One day.", "")]),
-        ("", "New words.", [("", "New words.")]),
+        ("One day. Two days.", "One day.\nTwo\ndays.", [], []),
+        ("The fee is 40 pounds.", "The fee is 55 pounds now.", ["40", "pounds."], ["55", "pounds", "now."]),
+        ("A rule. B rule.", "B rule.", ["A", "rule."], []),
+        ("", "New words.", [], ["New", "words."]),
     ],
 )
-def test_sentences_that_differ(old, new, changes):
-    assert changes_between(old, new) == changes
+def test_words_that_differ(old, new, removed, added):
+    changes = changes_between(old, new)
+    assert [word for change in changes for word in change.words_removed] == removed
+    assert [word for change in changes for word in change.words_added] == added

@@ -382,28 +382,34 @@ def test_a_small_parquet_file_is_read_in_little_memory(folder, mebibytes):
 # ---------------------------------------------------------------- documents
 
 
-def test_documents_of_a_folder_are_found_by_path_and_by_name(tmp_path):
+def test_documents_of_a_folder_are_found_by_path_by_name_and_by_what_is_left_of_it(tmp_path):
     documents = tmp_path / "documents"
     (documents / "deep").mkdir(parents=True)
-    for name in ("deep/Lease & Licence.txt", "Terms.md", "spare.txt"):
+    for name in ("deep/Lease & Licence.txt", "Terms.md", "Verre-Élor agreement of 2019.txt", "spare.txt"):
         (documents / name).write_text("The tenant pays.", encoding="utf-8")
     names = [
         "deep/Lease & Licence.txt",
         "/elsewhere/Lease & Licence.txt",
+        "lease_licence",
         "C:\\files\\Terms",
+        "Verre-_lor agreement of 2019.pdf",
     ]
     rows = [{**QUESTION, "document": name} for name in [*names, "nowhere.txt"]]
     tally = Tally()
     benchmark = read(write(tmp_path / "t.jsonl", *rows), "--documents", documents, tally=tally)
     lease = "Lease & Licence.txt.pdf"
     assert [row.quotes[0].filename for row in benchmark.rows] == [
-        *[lease] * 2,
+        *[lease] * 3,
         "Terms.md.pdf",
+        "Verre-Élor agreement of 2019.txt.pdf",
     ]
     assert tally.left_out == {
-        "document is not in the folder": ["line 7: nowhere.txt"],
+        "document is not in the folder": ["line 11: nowhere.txt"],
     }
     assert "spare.txt.pdf" in [document.filename for document in benchmark.documents], "it is part of the haystack"
+    assert tally.noted["document paired with a file of a similar name"] == [
+        "Verre-_lor agreement of 2019.pdf -> Verre-Élor agreement of 2019.txt"
+    ]
     asked = read(tmp_path / "t.jsonl", "--documents", documents, "--only-asked", tally=(left := Tally()))
     assert "spare.txt.pdf" not in [document.filename for document in asked.documents]
     assert left.left_out["document that no question is about (--only-asked)"] == ["spare.txt"]
@@ -567,35 +573,37 @@ def workbook_of(
 HEAD = ["No.", "What the client asks", "Expected", "Agreement", "Clause relied on"]
 
 
-def test_a_sheet_with_a_title_and_empty_rows_is_read(leases, tmp_path):
+def test_a_sheet_with_a_title_merged_cells_and_empty_rows_is_read_by_what_its_cells_hold(leases, tmp_path):
     rows = [["Lease review, May 2026"], [], HEAD, [1, "How is it ended?", "90 days", "Alder", NOTICE],
-            [2, "What is the rent?", "£900", "Alder", "The rent is £900."], [],
+            [2, "What is the rent?", "£900", None, "The rent is £900."], [],
             [3, "How long?", "5 years", "birch.TXT", TERM], [4, None, "x", "Cedar", TERM]]  # fmt: skip
-    path = workbook_of(tmp_path / "q.xlsx", rows, "A1:E1")
+    path = workbook_of(tmp_path / "q.xlsx", rows, "A1:E1", "D4:D5")
     tally = Tally()
     flags = ["--documents", leases, "--question", "What the client asks", "--answer", "Expected"]
-    flags += ["--document", "Agreement", "--text", "Clause relied on"]
     benchmark = read(path, *flags, tally=tally)
     assert quotes(benchmark) == [
         [("Alder.txt.pdf", NOTICE)], [("Alder.txt.pdf", "The rent is £900.")], [("Birch.txt.pdf", TERM)],
     ]  # fmt: skip
     assert tally.left_out == {"row without a question": ["row 8"]}, "as Excel counts"
     assert tally.noted["row above the header of the table"] == ["q.xlsx: row 1: Lease review, May 2026"]
+    told = tally.noted["column guessed from its name or its cells"]
+    assert {"document = Agreement", "text = Clause relied on"} <= set(told)
     copy = tmp_path / "q.csv"
     text = "\n".join(",".join("" if cell is None else f'"{cell}"' for cell in row) for row in rows)
-    copy.write_text(text, encoding="utf-8")
+    copy.write_text(text.replace('"£900",,', '"£900","Alder",'), encoding="utf-8")
     assert quotes(read(copy, *flags)) == quotes(benchmark), "a .csv has the same title and the same gaps"
 
 
-def test_the_first_sheet_with_a_table_is_read_and_a_cover_is_none(leases, tmp_path):
+def test_sheets_with_one_header_are_one_table_and_a_cover_is_none(leases, tmp_path):
     cover = [["Questions for the review"], ["by counsel"]]
     first = [["Question", "Answer", "File"], ["How is it ended?", "90 days", "Alder.txt"]]
     more = {"May": first, "June": [first[0], ["How long?", "5 years", "Birch.txt"]], "Notes": [["x", "y"], [1, 2]]}
     tally = Tally()
     benchmark = read(workbook_of(tmp_path / "q.xlsx", cover, more=more), "--documents", leases, tally=tally)
-    assert [row.question for row in benchmark.rows] == ["How is it ended?"]
-    others = ["q.xlsx: Sheet", "q.xlsx: June", "q.xlsx: Notes"]
-    assert tally.noted["sheet of the workbook that was not read (--sheet)"] == others
+    assert [row.question for row in benchmark.rows] == ["How is it ended?", "How long?"]
+    assert [row.items[0].name for row in benchmark.rows] == ["May, row 2", "June, row 2"]
+    assert [row.id for row in benchmark.rows] == [0, 1]
+    assert tally.noted["sheet of the workbook that was not read (--sheet)"] == ["q.xlsx: Sheet", "q.xlsx: Notes"]
 
 
 RAGAS = {

@@ -1,4 +1,4 @@
-"""A cluster of three nodes on this machine: a node dies and nothing is lost."""
+"""A cluster of three nodes on this machine: a node dies and nothing is lost, what others cannot see is refused."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from exhibit.converters import cuad
 from exhibit.converters._cli import main as convert_main
 from exhibit.engine import open_engine, track
 from exhibit.rag import Config, Pipeline
+from exhibit.schemas.errors import ServiceError
 from exhibit.storage.locations import Remote
 from exhibit.storage.upload import send
 from tests.object_stores import moto
@@ -176,6 +177,28 @@ def test_a_bundle_is_the_same_though_a_node_dies(three, samples, tmp_path, monke
     thread.join(300)
     assert told == [0]
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
+
+
+@dataclass(frozen=True)
+class Item:
+    """A document somewhere on a disk."""
+
+    path: Path
+
+
+def size_of(item: Item) -> int:
+    return item.path.stat().st_size
+
+
+@pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="a path that means another file to each process")
+def test_a_document_that_other_nodes_do_not_see_is_refused_in_a_line(three, tmp_path, monkeypatch):
+    (tmp_path / "lease.txt").write_text("The rent is 5.", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    engine = open_engine(three.engine)
+    assert [outcome.unwrap() for outcome in engine.map(size_of, [Item(tmp_path / "lease.txt")])] == [14]
+    with pytest.raises(ServiceError, match=r"3 of 3 machines do not see /proc/self/cwd/lease.txt") as caught:
+        list(engine.map(size_of, [Item(Path("/proc/self/cwd/lease.txt"))]))
+    assert "s3://" in str(caught.value) and "\n" not in str(caught.value)
 
 
 def large(number: int) -> bytes:
