@@ -124,7 +124,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wordings = {source: read_wordings(source) for source in {kind.partition("/")[0] for kind in pack.kinds}}
     asks = [wordings[kind.partition("/")[0]][kind.partition("/")[2]].own for kind in pack.kinds]
     usual = dict(zip(pack.kinds, usual_of(pack), strict=True))
-    told = {"kinds": dict(zip(pack.kinds, asks, strict=True)), "usual": usual, "adapter": _cli.digest(options.adapter), "least": LEAST}
+    told = {
+        "kinds": dict(zip(pack.kinds, asks, strict=True)),
+        "usual": usual,
+        "adapter": _cli.digest(options.adapter),
+        "least": LEAST,
+    }
     _cli.write({"weight": kinds.weight, "bias": kinds.bias}, options.out, told)
     return 0
 

@@ -96,6 +96,9 @@ def test_the_question_in_its_kinds_own_words_is_handed_on() -> None:
         model, reader = answerer("Delaware", 0.8)
         model.answer("Whose rules?", replace(context_of(LAW), asked=Asked(name, vector)))
         assert reader.hint == hint and (reader.usual > 1) is bool(hint)
+    model, reader = answerer("Delaware", 0.8)
+    model.answer("Whose rules?", replace(context_of(LAW), asked=Asked("legal-1", vector), characters=500))
+    assert (reader.hint, reader.usual) == ("", 0.0)  # a plain question on a short document
 
 
 def test_passages_that_follow_each_other_are_read_as_one_and_both_are_cited() -> None:
