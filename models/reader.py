@@ -37,8 +37,8 @@ On CUAD's 20 documents for tuning, by weights that had not seen them, -1, 0, 1 a
 SEVERAL = 2.0
 """How much several passages that may answer tell together, as the temperature of a soft maximum of their scores.
 
-On the documents for tuning 0 (the best alone), 1, 2 and 3 refuse 0.71, 0.73, 0.74 and 0.74 of CUAD's unanswerable questions in
-free words, and 0.76, 0.79, 0.83 and 0.84 of ContractNLI's in its own, where 0.15 of the answerable are refused.
+On the documents for tuning 0 (the best alone), 1, 2 and 3 refuse 0.71, 0.73, 0.74 and 0.74 of CUAD's unanswerable
+questions in free words, and 0.76, 0.79, 0.83 and 0.84 of ContractNLI's in its own, where 0.15 of the answerable are refused.
 """
 USUAL = 0.4
 """How much it tells that documents usually have such a clause, or hardly ever, beside the reader's score.
@@ -138,7 +138,8 @@ class Reader(PairModel):
     ) -> float:
         """Return how likely one of the passages with these scores answers: logistic in them together, as calibrated.
 
-        `usual` is what is known of the question's kind. `found` is what a reranker holds of the same question, where there is one: then the two decide together.
+        `usual` is what is known of the question's kind. `found` is what a reranker holds of the same question, where
+        there is one: then the two decide together.
         `also` says where the same score means more: the passages are the whole document, or of a privacy policy.
         """
         told = self._calibration["alone" if found is None else "together"]

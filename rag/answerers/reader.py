@@ -22,9 +22,9 @@ SURE = 0.8
 """A confidence from which no further passage is read. On the documents for tuning 2.0 passages are read for a question
 with an answer where 0.9 after two read 2.7: span F1 (0.66), AUROC (0.935, 0.85 in free words) stay as they were."""
 HOPELESS = 0.005
-"""A confidence below which no further one is read, either. At 0.03, with the confidence before this one, 1 to 3% of the
-answerable questions on the documents for tuning were given up. At 0.002 a question takes 200 ms in place of 165, and the
-kept-back contracts' refusals are the same within a point."""
+"""A confidence below which no further one is read, either. At 0.03, with the confidence before this one, 1 to 3% of
+the answerable questions on the documents for tuning were given up. At 0.002 a question takes 200 ms in place of 165,
+and the kept-back contracts' refusals are the same within a point."""
 NEXT_BEST = 0.5
 """How far below the best score, in log-odds, the words of a further passage are still given: 0, 0.5, 1 and 2 give the
 same span F1 within 0.01 on the documents for tuning. Answers that stand in several places need it."""
