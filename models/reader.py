@@ -38,7 +38,7 @@ SEVERAL = 2.0
 """How much several passages that may answer tell together, as the temperature of a soft maximum of their scores.
 
 On the documents for tuning 0 (the best alone), 1, 2 and 3 refuse 0.71, 0.73, 0.74 and 0.74 of CUAD's unanswerable
-questions in free words, and 0.76, 0.79, 0.83 and 0.84 of ContractNLI's in its own, where 0.15 of the answerable ones are
+questions in free words, and 0.76, 0.79, 0.83 and 0.84 of ContractNLI's in its own, where 0.15 of the answerable are
 refused.
 """
 USUAL = 0.4
