@@ -429,6 +429,7 @@ def test_kinds_are_told_apart_and_written_with_their_questions(
     record = json.loads((tmp_path / "kinds.json").read_text(encoding="utf-8"))
     assert record["kinds"]["cuad/Governing Law"] == "which state's or country's law governs it?"
     assert read_tensors(tmp_path / "kinds.safetensors")["weight"].shape[0] == len(record["kinds"])
+    assert record["usual"].keys() == record["kinds"].keys() and any(record["usual"].values())
 
 
 def test_low_rank_weights_in_eight_bits_are_nearly_the_same(tmp_path: Path) -> None:
