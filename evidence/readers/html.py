@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 from exhibit.evidence.document import Document
@@ -43,21 +44,30 @@ def html_text(html: str) -> str:
 class _Visible:
     def __init__(self) -> None:
         self.pieces: list[str] = []
-        self._hidden = self._pre = 0
+        self._hidden: list[str] = []
+        self._hides: Counter[str] = Counter()
+        self._pre = 0
 
     def start(self, tag: str) -> None:
-        self._hidden += tag in _HIDDEN
-        self._pre += tag == "pre"
-        if tag == "br":
+        if tag in _HIDDEN:
+            self._hidden.append(tag)
+            self._hides[tag] += 1
+        elif tag == "br":
             self.pieces.append("\n")
-        elif tag in {"td", "th"} and self.pieces and not self.pieces[-1].endswith(("\n", "\t")):
-            self.pieces.append("\t")
-        self._line(tag)
+        elif tag in {"td", "th"}:
+            self._cell()
+        elif tag in _BLOCKS:
+            self._line()
+            self._pre += tag == "pre"
 
     def end(self, tag: str) -> None:
-        self._hidden -= tag in _HIDDEN
-        self._pre -= tag == "pre"
-        self._line(tag)
+        if self._hides[tag]:
+            # what an unclosed tag inside hid ends here as well
+            while self._hides[tag]:
+                self._hides[self._hidden.pop()] -= 1
+        elif tag in _BLOCKS:
+            self._line()
+            self._pre -= tag == "pre" and self._pre > 0
 
     def text(self, data: str) -> None:
         if self._hidden:
@@ -74,6 +84,10 @@ class _Visible:
     def _fresh(self) -> bool:
         return not self.pieces or self.pieces[-1].endswith(("\n", " ", "\t"))
 
-    def _line(self, tag: str) -> None:
-        if tag in _BLOCKS and not self._hidden and self.pieces and not self.pieces[-1].endswith("\n"):
+    def _line(self) -> None:
+        if self.pieces and not self.pieces[-1].endswith("\n"):
             self.pieces.append("\n")
+
+    def _cell(self) -> None:
+        if self.pieces and not self.pieces[-1].endswith(("\n", "\t")):
+            self.pieces.append("\t")

@@ -225,7 +225,7 @@ def test_a_foreign_page_is_set_into_another():
         ("</pre><p>a  b</p>", "a b"),
         ("<pre>a<pre>b</pre> c  d</pre> e  f", "a\nb\nc  d\ne f"),
         ("<head><title>x</title></head><body>a", "a"),
-        ("<svg><style>x</style>y<svg>z</svg>w</svg>a", "a"),
+        ("<svg><style>x</style>y<svg>z</svg>w</svg>a", "wa"),
         ("<noscript>x<template>y</noscript>a</template>b", "ab"),
         ("a<div><div><div>b</div></div></div><br><br><br><br>c", "a\nb\n\nc"),
         (" <p> a </p> ", "a"),

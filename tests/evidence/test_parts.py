@@ -12,6 +12,7 @@ from PIL import Image
 from exhibit.evidence import Box, Document, Page, Span, check, files, folder, locate, show
 from exhibit.evidence.files import opened, part, reading
 from exhibit.evidence.folder import Listed, _plain, list_folder, with_attachments
+from exhibit.evidence.markup import Piece, pieces, unescape
 from exhibit.evidence.ocr import TextLine
 from exhibit.evidence.readers.pdf import _char_range, _Counted
 from exhibit.evidence.readers.powerpoint import _DEEPEST, _pieces
@@ -170,6 +171,46 @@ def test_mails_in_mails_are_opened_to_a_depth_and_a_thousand_attachments(tmp_pat
 
     monkeypatch.setattr(folder, "attachments", broken)
     assert [one.name for one in with_attachments([Listed(mail, "m.eml"), Listed(mail, "n.eml")])] == ["m.eml", "n.eml"]
+
+
+# ---------------------------------------------------------------- markup
+
+
+def told(markup: str) -> str:
+    """Each piece in short: `+p`, `-p`, or the text in brackets."""
+    signs = {"start": "+", "end": "-"}
+    return " ".join(f"[{value}]" if kind == "text" else f"{signs[kind]}{value}" for kind, value in pieces(markup))
+
+
+@pytest.mark.parametrize(
+    ("markup", "parts"),
+    [
+        ("a<P class='x>y'>b</p >c", "[a] +p [b] -p [c]"),
+        ("<br/>x", "+br -br [x]"),
+        ('<a title="1 > 0">z', "+a [z]"),
+        ('<a title = "1 > 0">z', "+a [z]"),
+        ("<a it's>z", "+a [z]"),
+        ('<a x="never closed>z', "+a [z]"),
+        ("a<!-- <p> -->b<!-->c<!--->d", "[a] [b] [c] [d]"),
+        ("a<!-- never <p>", "[a]"),
+        ("a<!DOCTYPE html>b<?xml?>c", "[a] [b] [c]"),
+        ("<script>1 < 2 <p></script>x", "+script [1 < 2 <p>] -script [x]"),
+        ("<title>a &amp; b</title>", "+title [a & b] -title"),
+        ("<style>a &amp; b</style>", "+style [a &amp; b] -style"),
+        ("<script>never", "+script [never]"),
+        ("a <p", "[a ]"),
+        ("a</p", "[a] -p"),
+        ("", ""),
+        ("x&lt;y &#65; &#99999999; &#x110000000;", "[x<y A \ufffd \ufffd]"),
+    ],
+)
+def test_markup_piece_by_piece(markup, parts):
+    assert told(markup) == parts
+
+
+def test_a_piece_is_named_in_lower_case_and_a_text_is_read():
+    assert list(pieces("<TABLE>")) == [Piece("start", "table")]
+    assert unescape("a&nbsp;b") == "a\xa0b" and unescape("plain") == "plain"
 
 
 # ---------------------------------------------------------------- pictures and marks
