@@ -90,6 +90,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--llm", default="none", metavar="NAME", help="a language model that drafts more: openai:MODEL")
     parser.add_argument("--topic", default="", metavar="WORDS", help="what the language model is to ask about")
     parser.add_argument("--embedder", default="legal", metavar="NAME", help="the model that finds passages")
+    parser.add_argument(
+        "--reranker", default="legal", metavar="NAME", help="the model that looks again for what seems absent"
+    )
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
@@ -156,9 +159,13 @@ class Work:
 
 
 def open_asker(thresholds: Thresholds, pipeline: Pipeline | None = None) -> Asker:
-    """Return what asks a playbook's questions, with the models of the preset `routed` unless others are given."""
-    pipeline = pipeline or Pipeline(Config.preset("routed"))
-    return Asker(pipeline.embedder, shared_reader(), thresholds)
+    """Return what asks a playbook's questions, with the models of the preset `careful` unless others are given."""
+    pipeline = pipeline or Pipeline(Config.preset("careful"))
+    if pipeline.reranker is None:
+        raise ToolkitError(
+            "what seems absent is looked for again by a reranker that knows how sure it is: --reranker legal"
+        )
+    return Asker(pipeline.embedder, shared_reader(), pipeline.reranker, thresholds)
 
 
 class Drafter:
@@ -166,7 +173,9 @@ class Drafter:
 
     def __init__(self, playbooks: Sequence[Playbook], options: Namespace) -> None:
         self._playbooks, self._options = playbooks, options
-        self._pipeline = Pipeline(Config.preset("routed", embedder=options.embedder, llm=options.llm))
+        self._pipeline = Pipeline(
+            Config.preset("careful", embedder=options.embedder, reranker=options.reranker, llm=options.llm)
+        )
         self._store = cache_folder() / "drafts"
 
     @cached_property
@@ -187,7 +196,7 @@ class Drafter:
     def models(self) -> list[str]:
         """The names of the models that the drafts depend on."""
         drafting = [self._pipeline.llm.name] if self._pipeline.llm is not None else []
-        return [self._asker.embedder.name, self._asker.reader.name, *drafting]
+        return [self._asker.embedder.name, self._asker.reranker.name, self._asker.reader.name, *drafting]
 
     def all(self, documents: Sequence[RawDocument]) -> Iterator[Drafted]:
         """Yield what is drafted on each document, in order; one that cannot be read is counted when it is built."""
@@ -221,7 +230,7 @@ class Drafter:
     def _key(self, path: Path) -> str:
         books = json.dumps([playbook.model_dump() for playbook in self._playbooks], sort_keys=True)
         options = self._options
-        named = options.embedder, options.llm, options.topic
+        named = options.embedder, options.reranker, options.llm, options.topic
         chosen = " ".join(map(str, (VERSION, options.sure, options.absent, options.ocr, *named)))
         return digest(sha256_of(path), path.name, books, chosen)
 

@@ -12,7 +12,7 @@ import pytest
 
 from exhibit.draft import asked, folder
 from exhibit.draft.__main__ import main
-from exhibit.draft.asked import READ, Asker, Thresholds, completed
+from exhibit.draft.asked import READ, Asker, Levels, Thresholds, completed
 from exhibit.draft.drafts import worded
 from exhibit.draft.made import made_from
 from exhibit.draft.playbook import Playbook
@@ -76,7 +76,7 @@ def contracts(tmp_path, monkeypatch):
     asked = []
 
     def opened(thresholds, pipeline=None):
-        asker = Asker(Hashing(256), Scripted(), thresholds)
+        asker = Asker(Hashing(256), Scripted(), Scripted(), thresholds)
         ask = asker.ask
         monkeypatch.setattr(asker, "ask", lambda *given: asked.append(given[1].entry.filename) or ask(*given))
         return asker
@@ -123,7 +123,7 @@ def test_the_bundle_says_that_it_is_drafted(contracts):
     rows, _, waiting = draft(source, out)
     info = json.loads((out / "bundle.json").read_text(encoding="utf-8"))["draft"]
     assert info["sure"] == len(rows) and info["unsure"] == len(waiting) and info["reviewed"] == 0
-    assert info["playbooks"] == ["contract"] and info["models"] == ["hashing-256", "scripted"]
+    assert info["playbooks"] == ["contract"] and info["models"] == ["hashing-256", "scripted", "scripted"]
     assert "rafted" in (out / "README.md").read_text(encoding="utf-8")
 
 
@@ -203,7 +203,7 @@ def test_the_models_are_asked_what_a_playbook_seeks_at_its_own_levels():
         (exact.model_copy(update={"sure": 0.9}), Thresholds(), "unsure"),
         (exact.model_copy(update={"sure": 0.9}), Thresholds(sure=0.8), "sure"),
     ]:
-        [draft] = Asker(Hashing(64), Sure(), thresholds).ask(playbook, prepared)
+        [draft] = Asker(Hashing(64), Sure(), Sure(), thresholds).ask(playbook, prepared)
         assert (draft.status, draft.asks) == (status, "Fuel?")
     assert set(asked) == {"Fuel?", "Who pays for fuel?"}
 
@@ -234,9 +234,9 @@ class Told:
 
     name = "legal-told"
 
-    def __init__(self, odds: float) -> None:
+    def __init__(self, odds: float, again: float = 0.0) -> None:
         self.vectors = np.eye(20, dtype=np.float32)
-        self.odds, self.read_texts, self.hints = odds, [], []
+        self.odds, self.again, self.read_texts, self.hints = odds, again, [], []
 
     def embed(self, texts, role):
         return self.vectors[: len(texts)]
@@ -254,8 +254,12 @@ class Told:
     def confidence(self, scores, *, spot=None):
         return 1 / (1 + math.exp(-spot)) if spot is not None else 0.9
 
+    def score(self, question, passages):
+        assert len(passages) == READ
+        return [self.again] * len(passages)
 
-def judge(told, monkeypatch, embedder=None):
+
+def judge(told, monkeypatch, embedder=None, again=True):
     texts = tuple(f"clause {number} of the agreement" for number in range(20))
     text = " ".join(texts)
     profile = read_profile(Document("a.txt", text, ()))
@@ -264,9 +268,10 @@ def judge(told, monkeypatch, embedder=None):
     prepared = Prepared(Entry(-1, "a.txt", "", 0, None, profile, ""), text, (), table, texts, None, None, None)
     monkeypatch.setattr(asked, "shared_kinds", lambda: told)
     embedder = embedder or told
-    return Asker(embedder, told).judge(
-        "Which clause?", ["Which clause?", "And which?"], prepared, embedder.embed(list(texts), role="passage")
-    )
+    monkeypatch.setattr(asked, "confidence", lambda reranker, scores: max(scores))
+    chunks = embedder.embed(list(texts), role="passage")
+    wordings = ["Which clause?", "And which?"]
+    return Asker(embedder, told, told).judge("Which clause?", wordings, prepared, chunks, Levels(again=again))
 
 
 def test_the_chunks_whose_vectors_say_that_they_answer_are_read_first(monkeypatch):
@@ -289,3 +294,25 @@ def test_vectors_of_another_embedder_say_nothing_of_kinds(monkeypatch):
     told = Told(odds=-3.0)
     judged = judge(told, monkeypatch, Hashing(64))
     assert (judged.status, judged.confidence, told.hints) == ("sure", 0.9, [""])
+
+
+def test_what_the_reranker_finds_again_is_not_absent_and_comes_first_in_the_review(monkeypatch):
+    told = Told(odds=-3.0, again=0.9)
+    judged = judge(told, monkeypatch)
+    assert (judged.status, judged.confidence) == ("unsure", 0.5) and told.hints, "it is read to propose its passages"
+    assert judge(Told(odds=-3.0, again=0.9), monkeypatch, again=False).status == "absent"
+    assert judge(Told(odds=-3.0, again=0.19), monkeypatch).status == "absent"
+
+
+def test_what_is_likely_to_be_there_is_never_called_absent_for_want_of_marked_words(monkeypatch):
+    told = Told(odds=0.0)
+    monkeypatch.setattr(told, "read", lambda question, passages, hint: [Reading(0.0, ()) for _ in passages])
+    judged = judge(told, monkeypatch)
+    [span] = judged.spans
+    assert judged.status == "unsure" and span == Span(*prepared_place(7)), "the best chunk is proposed whole"
+
+
+def prepared_place(number):
+    texts = [f"clause {at} of the agreement" for at in range(20)]
+    start = len(" ".join(texts[:number])) + 1
+    return start, start + len(texts[number])

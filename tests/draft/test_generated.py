@@ -54,7 +54,7 @@ def prepared(tmp_path):
 
 
 def generate(model, prepared, topic=""):
-    asker = Asker(Hashing(256), Scripted(), Thresholds())
+    asker = Asker(Hashing(256), Scripted(), Scripted(), Thresholds())
     generator = Generator(model, asker, topic)
     return generator.draft(prepared), generator.dropped
 
