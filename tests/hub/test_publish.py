@@ -100,7 +100,7 @@ def test_twelve_files_of_a_kind_are_listed_and_the_others_counted(hub, waits, tm
     assert run(write(tmp_path / "a", names=names), "--dry-run") == 0
     lines = capsys.readouterr().out.splitlines()
     new = [line for line in lines if line.startswith("  new ")]
-    assert len(new) == 13 and new[-1] == "  new       … and 5 more", "17 files: 13 documents, and four of the bundle's own"
+    assert len(new) == 13 and new[-1] == "  new       … and 5 more", "13 documents, and four files of the bundle's own"
     assert new[-2] == "  new       corpus/charter 09.txt  (120 bytes)"
     assert any(line.startswith("to send: 17 of 17 files, ") and " kB of " in line for line in lines)
 
