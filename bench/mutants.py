@@ -85,7 +85,8 @@ ROOMS = {
     "schemas": Room(("schemas",), ("tests/schemas", "tests/storage")),
     "storage": Room(
         ("storage",),
-        ("tests/storage", "tests/hub/test_stream.py", "tests/test_remote.py", "tests/hostile/test_wire.py",
+        ("tests/storage", "tests/schemas/test_bundle.py", "tests/schemas/test_validate.py",
+         "tests/hub/test_stream.py", "tests/test_remote.py", "tests/hostile/test_wire.py",
          "tests/hostile/test_servers.py", "tests/evaluation/test_register_client.py",
          "tests/evaluation/test_targets.py"),
     ),
