@@ -255,6 +255,19 @@ def test_a_machine_that_does_not_see_a_document_is_named_before_anything_is_done
     assert looks([lease, str(tmp_path / "none.pdf")]) == [str(tmp_path / "none.pdf")]
 
 
+def test_one_item_needs_no_cluster_and_one_job_is_still_the_clusters(fake):
+    kinds = {
+        "local": open_engine("ray", items=1),
+        "serial": open_engine("ray", items=1, limits=None),
+        "ray": open_engine("ray", jobs=1, limits=None),
+    }
+    assert {name: type(engine).__module__.rpartition(".")[2] for name, engine in kinds.items()} == {
+        name: name for name in kinds
+    }
+    assert type(open_engine("ray", jobs=1, items=2)).__module__.endswith("ray")
+    assert kinds["local"].jobs == 1 and kinds["ray"].jobs == 1 and open_engine("ray", jobs=5, items=2).jobs == 5
+
+
 def test_nobody_is_asked_about_items_without_files(fake):
     assert [one.unwrap() for one in open_engine("ray:auto").map(abs, [-1])] == [1]
     assert len(fake.sent) == 1

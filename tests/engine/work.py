@@ -117,6 +117,19 @@ def start_under_watch(code: str) -> int:
         return subprocess.run([sys.executable, "-c", code], check=True).returncode
 
 
+class SealedError(Exception):
+    """An error that cannot be made from what it travels as."""
+
+    def __init__(self, one: str, two: str) -> None:
+        super().__init__(f"{one} {two}")
+
+
+def what_cannot_travel(what: str) -> object:
+    if what == "error":
+        raise SealedError("a", "b")
+    return lambda: None
+
+
 def worker_of(_: int) -> int:
     return os.getpid()
 

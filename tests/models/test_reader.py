@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from itertools import product
 
 import numpy as np
@@ -132,6 +133,26 @@ def test_several_passages_that_may_answer_and_a_clause_that_is_usual_tell_more()
     model = reader.shared_reader()
     assert model.confidence([-1.0]) < model.confidence([-1.0, -1.0]) < model.confidence([1.0, -9.0])
     assert model.confidence([-1.0], usual=-3.0) < model.confidence([-1.0]) < model.confidence([-1.0], usual=3.0)
+
+
+def test_confidence_is_logistic_in_what_is_known_as_it_was_calibrated() -> None:
+    model, told = reader.shared_reader(), json.loads(reader.CALIBRATION.read_text(encoding="utf-8"))
+
+    def odds(*given: object, **more: object) -> float:
+        share = model.confidence(*given, **more)
+        return math.log(share / (1 - share))
+
+    alone, together = told["alone"], told["together"]
+    assert odds([0.0]) == pytest.approx(alone["offset"])
+    assert odds([1.0]) - odds([0.0]) == pytest.approx(alone["reader"])
+    assert odds([0.0, 0.0]) - odds([0.0]) == pytest.approx(alone["reader"] * 2 * math.log(2))
+    assert odds([0.0], usual=3.0) - odds([0.0]) == pytest.approx(alone["reader"] * 0.4 * 3)
+    assert odds([0.0], also=["short", "policy"]) - odds([0.0]) == pytest.approx(
+        told["short"]["offset"] + told["policy"]["offset"]
+    )
+    assert odds([0.0], 0.75) == pytest.approx(together["offset"] + together["reranker"] * math.log(3))
+    assert odds([0.0], 0.5) == pytest.approx(together["offset"])
+    assert odds([0.0], 0.0) == odds([0.0], 1e-6) and odds([0.0], 1.0) == odds([0.0], 1 - 1e-6)
 
 
 def test_what_is_usual_is_known_of_the_kinds() -> None:
