@@ -125,7 +125,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     asker.reader = noted = Noted(asker.reader)
     everything: list[Judged] = []
     for root in options.bundles:
-        [playbook] = find_playbooks([PLAYBOOKS[open_bundle(root).info.name]])
+        info = open_bundle(root).info
+        [playbook] = find_playbooks([PLAYBOOKS[info.name if info else root.name]])
         judged = list(judge(root, options, playbook, asker, noted))
         everything += judged
         print_sure(judged)

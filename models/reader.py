@@ -116,7 +116,8 @@ class Kinds:
 
     def answers(self, kind: Kind, passages: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Return the log-odds that each passage answers a question of a kind, by their vectors."""
-        return passages @ self._spots[kind.number] + self._spots_bias[kind.number]
+        odds: npt.NDArray[np.float32] = passages @ self._spots[kind.number] + self._spots_bias[kind.number]
+        return odds
 
 
 @lru_cache(maxsize=1)
