@@ -152,7 +152,7 @@ def test_confidence_is_logistic_in_what_is_known_as_it_was_calibrated() -> None:
     )
     assert odds([0.0], found=0.75) == pytest.approx(together["offset"] + together["reranker"] * math.log(3))
     assert odds([0.0], found=0.5) == pytest.approx(together["offset"])
-    assert odds([0.0], found=0.0) == odds([0.0], 1e-6) and odds([0.0], found=1.0) == odds([0.0], 1 - 1e-6)
+    assert odds([0.0], found=0.0) == odds([0.0], found=1e-6) and odds([0.0], found=1.0) == odds([0.0], found=1 - 1e-6)
 
 
 def test_what_is_usual_is_known_of_the_kinds() -> None:
