@@ -55,7 +55,8 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         contracts = [c for c in contracts if not _leave_ambiguous(c, titles[c.path.name], tally)]
     contracts = contracts[: options.limit]
     if options.titles == "llm":
-        titles = _asked_titles(contracts)
+        asked = llm_titles({c.path.name: partial(_text_of, c.path) for c in contracts})
+        titles = unique_titles({name: [title, f"{title} ({Path(name).stem})"] for name, title in asked.items()})
     return Benchmark(
         documents=[RawDocument(c.path.name, titles[c.path.name], c.path) for c in contracts],
         rows=[row for c in contracts for row in _rows(c, titles[c.path.name], tally)],
@@ -107,11 +108,6 @@ def _leave_ambiguous(contract: _Contract, title: str, tally: Tally) -> bool:
 
 
 # ---------------------------------------------------------------- titles
-
-
-def _asked_titles(contracts: list[_Contract]) -> dict[str, str]:
-    asked = llm_titles({c.path.name: partial(_text_of, c.path) for c in contracts})
-    return unique_titles({name: [title, f"{title} ({Path(name).stem})"] for name, title in asked.items()})
 
 
 def _text_of(path: Path) -> str:

@@ -202,17 +202,17 @@ def choose_files(bundle: Bundle, selection: Selection) -> dict[str, Location]:
 def choose_questions(bundle: Bundle, selection: Selection) -> list[Question]:
     """Return the questions that are asked, in the order of train.json."""
     labels: Mapping[Any, Mapping[str, Any]] = bundle.labels
-    questions = [question for question in bundle.questions if _has_labels(labels.get(question.id), selection.where)]
+    questions = [
+        question
+        for question in bundle.questions
+        if all(str(labels.get(question.id, {}).get(name)) in values for name, values in selection.where.items())
+    ]
     if selection.limit is None or selection.limit >= len(questions):
         return questions
     if selection.sample_seed is None:
         return questions[: selection.limit]
     drawn = random.Random(selection.sample_seed).sample(range(len(questions)), selection.limit)
     return [questions[index] for index in sorted(drawn)]
-
-
-def _has_labels(labels: Mapping[str, Any] | None, where: Mapping[str, tuple[str, ...]]) -> bool:
-    return all(str((labels or {}).get(label)) in values for label, values in where.items())
 
 
 # ---------------------------------------------------------------- cases

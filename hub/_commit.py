@@ -195,16 +195,14 @@ class Content:
         """Return whether the Hub has this content already."""
         if remote.sha256 is not None:
             return remote.sha256 == self.sha256
-        return remote.size == self.size and remote.blob == self._blob()
+        data = self.data() if remote.size == self.size else b""
+        # git's own name for a content: not a matter of security
+        blob = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+        return remote.size == self.size and remote.blob == blob
 
     def data(self) -> bytes:
         """Return the content itself."""
         return self.source if isinstance(self.source, bytes) else self.source.read_bytes()
-
-    def _blob(self) -> str:
-        data = self.data()
-        # git's own name for a content: not a matter of security
-        return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
 Contents = Mapping[str, Content]
@@ -268,7 +266,8 @@ def compare(contents: Contents, remote: Mapping[str, RemoteFile], *, recorded: C
 def listing(plan: Plan) -> Iterator[str]:
     """Yield what is sent and what changes, in lines."""
     size = sum(plan.contents[name].size for name in plan.sent)
-    yield f"to send: {len(plan.sent):,} of {len(plan.contents):,} files, {amount(size)} of {amount(_total(plan))}"
+    total = sum(content.size for content in plan.contents.values())
+    yield f"to send: {len(plan.sent):,} of {len(plan.contents):,} files, {amount(size)} of {amount(total)}"
     for word, names in (("new", plan.new), ("changed", plan.changed), ("removed", plan.removed)):
         for name in names[:_SHOWN]:
             yield f"  {word:<9} {name}" + (f"  ({amount(plan.contents[name].size)})" if name in plan.contents else "")
@@ -276,10 +275,6 @@ def listing(plan: Plan) -> Iterator[str]:
             yield f"  {word:<9} … and {len(names) - _SHOWN:,} more"
     if plan.unchanged:
         yield f"  unchanged {len(plan.unchanged):,} files"
-
-
-def _total(plan: Plan) -> int:
-    return sum(content.size for content in plan.contents.values())
 
 
 def amount(size: float) -> str:

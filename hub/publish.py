@@ -18,7 +18,7 @@ import re
 import sys
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path, PureWindowsPath
 from typing import Any, NamedTuple
 
@@ -247,14 +247,11 @@ def warnings_for(paths: Iterable[str]) -> list[str]:
     return [*(f"{path}: no name that Windows holds" for path in odd), *(f"{same}: {one_file}" for same in twins)]
 
 
-def refused_by_clients(paths: Iterable[str]) -> list[str]:
+def refused_by_clients(paths: Collection[str]) -> list[str]:
     """Return the paths that the Hub's clients do not download, on any system: they could lead out of a folder."""
-    return sorted(path for path in paths if _leads_out(path))
-
-
-def _leads_out(path: str) -> bool:
-    parts = [PureWindowsPath(part) for part in path.split("/")]
-    return ".." in path.replace("\\", "/").split("/") or any(part.drive or part.root for part in parts)
+    outside = [path for path in paths if ".." in path.replace("\\", "/").split("/")]
+    rooted = [path for path in paths for part in map(PureWindowsPath, path.split("/")) if part.drive or part.root]
+    return sorted({*outside, *rooted})
 
 
 # ---------------------------------------------------------------- sending

@@ -324,12 +324,9 @@ def add_setting_flags(group: Any, settings: type[Settings] = Config, *, but: fro
 
 def given_settings(flags: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings among parsed flags; `none` unsets one that may be unset."""
+    unset = {name for name, field in Config.model_fields.items() if field.default is None}
     return {
-        name: None if value == "none" and _may_be_unset(name) else value
+        name: None if value == "none" and name in unset else value
         for name, value in flags.items()
         if name in setting_help()
     }
-
-
-def _may_be_unset(name: str) -> bool:
-    return name in Config.model_fields and Config.model_fields[name].default is None

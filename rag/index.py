@@ -301,12 +301,8 @@ class Index:
         if layer == "document":
             return np.array(self.numbers, dtype=np.int64)
         none = np.zeros(0, dtype=np.int64)
-        return np.concatenate([none, *(section_keys(number, sections) for number, sections in self._sections())])
-
-    def _sections(self) -> list[tuple[int, int]]:
-        """Return the number of each document and how many sections it has, in order."""
-        return [(number, count) for number, count in self._database.read(
-            "SELECT number, sections FROM documents ORDER BY number")]  # fmt: skip
+        rows = self._database.read("SELECT number, sections FROM documents ORDER BY number")
+        return np.concatenate([none, *(section_keys(number, sections) for number, sections in rows)])
 
     def _settle(self, layer: Layer) -> None:
         """Remove rows that no document has: a store that keeps them elsewhere has those of runs that were stopped."""

@@ -173,13 +173,10 @@ class Pipeline:
         self, questions: Sequence[str], *, depth: int | None = None, documents: Collection[str] | None = None
     ) -> list[Retrieved]:
         """Return the passages found for each question, to the config's depth or another; of these documents alone."""
-        parts = self._parts(self._deep(depth))
+        parts = self._parts(self.config if depth is None else self.config.model_copy(update={"depth": depth}))
         if documents is not None:
             parts = replace(parts, only=tuple(self._opened.entry(name).number for name in documents))
         return retrieve(questions, parts)
-
-    def _deep(self, depth: int | None) -> Config:
-        return self.config if depth is None else self.config.model_copy(update={"depth": depth})
 
     def _parts(self, config: Config) -> Parts:
         llm = self.llm if config.imagine else None

@@ -225,15 +225,12 @@ def find_references(text: str, quotes: list[Span]) -> list[Reference]:
             continue
         start = _leftwards(text, match.start(), quotes, least)
         end, joined = _rightwards(text, match.end(), quotes)
-        sure = joined or _marked(text[start : match.start()]) or bool(_P.figure.search(match[0]))
+        marked = any(map(_P.named.match, text[start : match.start()].split()))
+        sure = joined or marked or bool(_P.figure.search(match[0]))
         if sure or end > match.end() or start < match.start():
             before = _P.preposition.search(text[least:start]) if sure else None
             references.append(Reference(Span(least + before.start() if before else start, end), sure))
     return references
-
-
-def _marked(words: str) -> bool:
-    return any(_P.named.match(word) for word in words.split())
 
 
 def _leftwards(text: str, at: int, quotes: list[Span], least: int) -> int:

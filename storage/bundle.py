@@ -81,19 +81,15 @@ def corpus_files(root: Path) -> dict[str, Location]:
     corpus = root / CORPUS if origin is None else origin / CORPUS
     files: dict[str, Location] = {}
     twice = []
-    for path in _local_files(root / CORPUS) if origin is None else _remote_files(root, origin):
+    if origin is None and not (root / CORPUS).is_dir():
+        raise BundleError(f"{corpus}: no such folder; a bundle keeps its documents there")
+    for path in files_below(root / CORPUS) if origin is None else _remote_files(root, origin):
         if path.name in files:
             twice.append(f"{corpus}: two files named {path.name!r}: {files[path.name]} and {path}")
         files.setdefault(path.name, path)
     if twice:
         raise BundleError("\n".join(twice))
     return files
-
-
-def _local_files(corpus: Path) -> Iterator[Location]:
-    if not corpus.is_dir():
-        raise BundleError(f"{corpus}: no such folder; a bundle keeps its documents there")
-    yield from files_below(corpus)
 
 
 def _remote_files(root: Path, origin: Remote) -> Iterator[Location]:

@@ -115,9 +115,6 @@ def _joined(field: str, ranges: list[str], singles: list[int]) -> str:
     """Return one condition, in pairs of pairs: a server refuses a chain of 50, since each link lies within the next."""
     parts = [*ranges, *([f"{field} in {singles}"] if singles else [])]
     while len(parts) > 2:
-        parts = [_either(parts[at : at + 2]) for at in range(0, len(parts), 2)]
+        pairs = [parts[at : at + 2] for at in range(0, len(parts), 2)]
+        parts = [f"({' or '.join(pair)})" if len(pair) > 1 else pair[0] for pair in pairs]
     return " or ".join(parts)
-
-
-def _either(parts: list[str]) -> str:
-    return f"({' or '.join(parts)})" if len(parts) > 1 else parts[0]
