@@ -14,11 +14,10 @@ from exhibit.converters._web.fetch import Policy, fetch_all, fetch_folder, repor
 from exhibit.engine import track
 from exhibit.evidence.fold import fold
 from exhibit.evidence.folder import Listed, list_folder
-from exhibit.evidence.guard import read_within
-from exhibit.evidence.read import readable
+from exhibit.evidence.read import read_within, readable
 from exhibit.law.names import FileNames, file_key
 from exhibit.schemas.errors import DocumentError, SourceError, printable
-from exhibit.storage.folders import left_out
+from exhibit.storage.place import left_out
 
 _URL = re.compile(r"https?://", re.IGNORECASE)
 NO_READER = "no reader for files of this kind"

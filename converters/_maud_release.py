@@ -15,8 +15,8 @@ from exhibit.converters._source import find_one, read_csv, unpack
 from exhibit.converters._titles import join_names
 from exhibit.evidence import Document, Match, Span, fold, locate
 from exhibit.evidence.locate import in_order, stretch, worthy
-from exhibit.law.companies import DESCRIBED
 from exhibit.law.days import MONTH
+from exhibit.law.names import DESCRIBED
 from exhibit.law.profile import tidy, title_case
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.layout import quote_parts
@@ -182,7 +182,8 @@ def find_excerpts(cell: Cell, document: Document) -> list[Excerpt]:
     places = [sorted(worthy(locate(text, document)), key=lambda match: match.span) for text in cell.excerpts]
     located = [choices for choices in places if choices]
     # close together: a section's heading stands in the table of contents too, and the nearest to what follows is quoted
-    chain = iter(min(in_order(located), key=stretch, default=[]) or [choices[0] for choices in located])
+    tightest: list[Match] = min(in_order(located), key=stretch, default=[])
+    chain = iter(tightest or [choices[0] for choices in located])
     allowed = iter(_with_room(located) or located)
     excerpts = []
     for text, choices in zip(cell.excerpts, places, strict=True):

@@ -19,7 +19,7 @@ from exhibit.converters._benchmark import Benchmark, Quote, RawDocument, RawRow,
 from exhibit.converters._cli import main
 from exhibit.converters._source import by_name, find_one, read_csv
 from exhibit.converters._titles import join_names, llm_titles, pair_files, unique_titles
-from exhibit.evidence.guard import read_within
+from exhibit.evidence.read import read_within
 from exhibit.law.profile import tidy
 from exhibit.schemas.errors import SourceError
 

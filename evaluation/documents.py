@@ -9,8 +9,8 @@ from functools import cached_property, lru_cache
 from exhibit.engine import Limits
 from exhibit.evaluation.cases import GoldPassage, Passage
 from exhibit.evidence import Document, Match, Span, fold, locate
-from exhibit.evidence.guard import boxes_within, read_within
 from exhibit.evidence.locate import worthy
+from exhibit.evidence.read import boxes_within, read_within
 from exhibit.law.names import FileNames
 from exhibit.schemas.errors import DocumentError
 from exhibit.storage.locations import Location

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from exhibit.engine import add_limit_arguments, limits_from, limits_in_force
 from exhibit.evidence.document import Document, Span
 from exhibit.evidence.fold import align, fold
-from exhibit.evidence.guard import read_within
 from exhibit.evidence.locate import MIN_SIMILARITY
+from exhibit.evidence.read import read_within
 from exhibit.schemas.bundle import Question
 from exhibit.schemas.command import Parser, add_json, guarded, spelled
 from exhibit.schemas.errors import DocumentError

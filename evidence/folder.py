@@ -15,8 +15,7 @@ from typing import NamedTuple
 from exhibit.engine import guarded
 from exhibit.evidence.read import attachments, has_attachments
 from exhibit.schemas.errors import DocumentError
-from exhibit.storage.folders import files_below
-from exhibit.storage.place import scratch_folder
+from exhibit.storage.place import files_below, scratch_folder
 
 _DEEPEST = 5
 """Mails in mails; people forward a forwarded mail, not a sixth one."""

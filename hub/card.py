@@ -16,7 +16,7 @@ from PIL import Image, ImageChops, ImageOps
 
 from exhibit.engine import Engine
 from exhibit.evidence import Span
-from exhibit.evidence.guard import read_within
+from exhibit.evidence.read import read_within
 from exhibit.evidence.show import draw_spans
 from exhibit.hub._tables import PARQUET, Config, head, size_category, write_tables
 from exhibit.hub.exports.croissant import write_description

@@ -10,9 +10,9 @@ from decimal import Decimal
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from exhibit.law.companies import ABBREVIATED, DOTTED, INITIALS, SPELT
 from exhibit.law.days import MONTHS, month_names
 from exhibit.law.language import is_content, stem
+from exhibit.law.names import ABBREVIATED, DOTTED, INITIALS, SPELT
 from exhibit.law.patterns import Patterns
 
 _MONTHS = [month.lower() for month in MONTHS]

@@ -31,9 +31,8 @@ from exhibit.rag.unfinished import open_for_questions
 from exhibit.schemas.errors import BundleError, ToolkitError, printable
 from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.folders import left_out
 from exhibit.storage.locations import Location, Remote, list_file, list_files
-from exhibit.storage.place import placed
+from exhibit.storage.place import left_out, placed
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from exhibit.evidence import Span
-from exhibit.law.companies import form_follows
 from exhibit.law.language import content_words, stem
+from exhibit.law.names import form_follows
 from exhibit.law.patterns import Patterns
 
 Carried = Callable[[str], bool]

@@ -17,8 +17,8 @@ from exhibit.schemas.errors import BundleError, DocumentError
 from exhibit.schemas.models import BundleInfo, Gold
 from exhibit.schemas.validate import sha256_of as digest_of
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.folders import files_below
 from exhibit.storage.locations import Location, Remote, fetch, fetched, origin_of
+from exhibit.storage.place import files_below
 
 
 @dataclass(frozen=True)

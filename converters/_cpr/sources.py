@@ -32,7 +32,7 @@ from exhibit.evidence.folder import Listed, list_folder, with_attachments
 from exhibit.evidence.read import has_page
 from exhibit.law.profile import tidy
 from exhibit.schemas.errors import DocumentError, LimitError, SourceError
-from exhibit.storage.folders import left_out
+from exhibit.storage.place import left_out
 
 CPR, PD, GUIDE = "CPR", "PD", "Court Guide"
 """The source's own words for what a document is."""

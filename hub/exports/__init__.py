@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from exhibit.evidence.guard import read_within
+from exhibit.evidence.read import read_within
 from exhibit.schemas.bundle import GOLD, Question, read_text
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import Gold

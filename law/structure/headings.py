@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from exhibit.evidence import Document
-from exhibit.law.companies import ends_in_form
 from exhibit.law.language import system_of
-from exhibit.law.names import letters
+from exhibit.law.names import ends_in_form, letters
 from exhibit.law.patterns import Patterns
 from exhibit.law.structure.labels import (
     SMALL,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from exhibit.law.companies import ends_in_form
 from exhibit.law.language import Level, System, system_for
+from exhibit.law.names import ends_in_form
 from exhibit.law.patterns import Patterns
 from exhibit.law.structure.lines import Line, is_entry
 

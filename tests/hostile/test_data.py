@@ -33,8 +33,7 @@ from exhibit.schemas.errors import SourceError, ToolkitError, disk_trouble
 from exhibit.schemas.parsing import parse_json
 from exhibit.storage import place
 from exhibit.storage.exchanges import Body, BodyError
-from exhibit.storage.folders import LINK, files_below, left_out
-from exhibit.storage.place import scratch_folder, taking_turns
+from exhibit.storage.place import LINK, files_below, left_out, scratch_folder, taking_turns
 from tests.rag.bundles import row, rows_of, write_bundle
 
 # ---------------------------------------------------------------- bodies

@@ -32,7 +32,7 @@ from exhibit.evidence.read import read_document
 from exhibit.rag.config import Config
 from exhibit.rag.pipeline import Pipeline, find_files
 from exhibit.schemas.errors import DocumentError, SourceError
-from exhibit.storage.folders import LINK, NO_FILE, NOWHERE, left_out
+from exhibit.storage.place import LINK, NO_FILE, NOWHERE, left_out
 from tests.evidence import files as kinds
 
 SMALL = Limits(memory=256 << 20)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from exhibit.engine import track
 from exhibit.evidence import Document, Span
 from exhibit.evidence.document import Page
-from exhibit.evidence.guard import words_within
+from exhibit.evidence.read import words_within
 from exhibit.evidence.show import page_uri
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.schemas.review import REVIEW, gold_digest

@@ -186,9 +186,7 @@ def draw(
         ticks=[Point(x(at), BOTTOM, str(numbers[series.runs[at].name])) for at in range(0, len(means), step)],
         sides=[Point(LEFT, place(end), summary.value(metric, end)) for end in (low, (low + high) / 2, high)],
         zones=_zones(bands, low, high, place) if bands else [],
-        breaks=[
-            Point(x(at), TOP, "the data changed here") for at, (old, new) in enumerate(pairwise(data), 1) if old != new
-        ],
+        breaks=[Point(x(at), TOP, "the data changed here") for at in moved],
     )
 
 
