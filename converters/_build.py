@@ -1,7 +1,5 @@
 """A benchmark to a bundle: documents copied in, gold located, everything written aside and moved into place."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from argparse import Namespace

@@ -1,7 +1,5 @@
 """The command line that all converters share: flags, errors, the table at the end."""
 
-from __future__ import annotations
-
 import argparse
 import textwrap
 import time

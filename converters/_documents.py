@@ -1,7 +1,5 @@
 """The documents that a table names: files in a folder, paths beside the table, or URLs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Questions on laws whose gold is known by construction: what a § says or said, where it is, whether it changed."""
 
-from __future__ import annotations
-
 import difflib
 import hashlib
 import re

@@ -1,7 +1,5 @@
 """MAUD's release: its tables and agreements as files, where the excerpts of a cell stand, and what a deal is called."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Reviewers' corrections of the gold: applied as a source is read, or to a bundle whose source is not at hand."""
 
-from __future__ import annotations
-
 import shutil
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Tables as records: JSONL, JSON, CSV, TSV, Excel and Parquet read alike, each record with its place."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

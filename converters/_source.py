@@ -1,7 +1,5 @@
 """Raw benchmark files: a folder, an archive unpacked with care, or a pinned download."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -3,8 +3,6 @@
 python -m converters.cuad --out datasets_out/cuad
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import re

@@ -3,8 +3,6 @@
 python -m converters.statutes --source FOLDER --out datasets_out/statutes
 """
 
-from __future__ import annotations
-
 import hashlib
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace

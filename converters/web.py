@@ -3,8 +3,6 @@
 python -m converters.web --source urls.txt --out datasets_out/web
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import sys

@@ -1,7 +1,5 @@
 """Questions made from what stands in a document: the gold is known by construction, and no model is asked."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator

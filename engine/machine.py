@@ -1,7 +1,5 @@
 """Where something was run: the machine, and the commit that was checked out there."""
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess

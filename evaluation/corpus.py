@@ -1,7 +1,5 @@
 """A bundle against what bundle.json records: nothing is scored on other documents, questions or gold than those."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Bundles to cases: which questions are asked, of which documents, and where their gold stands."""
 
-from __future__ import annotations
-
 import glob
 import json
 import random

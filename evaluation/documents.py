@@ -1,7 +1,5 @@
 """The documents of a dataset, read when they are needed, and passages found in them by name and by words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache

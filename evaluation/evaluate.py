@@ -4,8 +4,6 @@ run = evaluate(parse_settings({"dataset_paths": ["datasets_out/cuad"]}))
 print(run.summary["char_recall@64"].mean)
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence

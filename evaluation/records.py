@@ -1,7 +1,5 @@
 """A run's files, written whole: a row a question, means and breakdowns; and the tables that figures are taken from."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

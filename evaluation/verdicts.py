@@ -7,8 +7,6 @@ Retrieval: the passage that answers was not among those read. Reading: it was, a
 others. Invented: the answer says what none of its passages does, or answers what the documents do not.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

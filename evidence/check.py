@@ -5,8 +5,6 @@
 `schemas.validate` checks a bundle's files against each other; this reads the corpus again and compares.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

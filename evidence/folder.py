@@ -1,7 +1,5 @@
 """Every file of a folder, and the files inside mails as files of their own: nothing is passed over."""
 
-from __future__ import annotations
-
 import atexit
 import hashlib
 import os

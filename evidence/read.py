@@ -1,7 +1,5 @@
 """Any supported file to a Document, chosen by its ending."""
 
-from __future__ import annotations
-
 import re
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Gold drawn on the page: `python -m evidence.show datasets_out/cuad 358 --out page.png`; a page in few bytes."""
 
-from __future__ import annotations
-
 import base64
 import io
 import sys

@@ -3,8 +3,6 @@
 The files are named after the documents, with .txt at the end, and hold exactly the characters that gold counts in.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -10,8 +10,6 @@ The token is read from HF_TOKEN or from the Hub's own store (`hf auth login`), a
 After an error run the same command again: what is uploaded is not sent twice, and no commit is made twice.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import re

@@ -1,7 +1,5 @@
 """Days as laws and questions about them write them, in the languages of the legal systems: read, and written."""
 
-from __future__ import annotations
-
 import re
 from datetime import date
 from functools import cache

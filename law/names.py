@@ -1,7 +1,5 @@
 """Names of rules, guides and files, written in one way so that two of them can be compared."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping

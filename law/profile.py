@@ -1,7 +1,5 @@
 """What a document says of itself on its first pages, by rule: title, kind, parties, date."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Where sentences and clauses end, in prose with clause numbers, company names and citations in square brackets."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import cache

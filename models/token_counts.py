@@ -1,7 +1,5 @@
 """How many tokens a text takes: the model's own tokenizer where it is at hand, else an estimate with a known error."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -7,8 +7,6 @@ index/
   store/             NAME.json: where a store has them that keeps them elsewhere
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -4,8 +4,6 @@
 def main(argv: Sequence[str] | None = None) -> int: ...
 """
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import functools

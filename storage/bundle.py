@@ -1,7 +1,5 @@
 """Bundles where they are: in a folder, or at a URL with the small files in the cache."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

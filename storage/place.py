@@ -1,7 +1,5 @@
 """Puts a finished folder or file into place: by rename, whole or not at all."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os

@@ -1,7 +1,5 @@
 """robots.txt as RFC 9309 reads it, by Protego: the longest rule that fits a path decides, and a tie allows."""
 
-from __future__ import annotations
-
 from protego import Protego
 
 

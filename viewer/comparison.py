@@ -1,7 +1,5 @@
 """Any number of runs side by side: a grid of metrics, and every question by system with the evidence behind it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path

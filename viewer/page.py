@@ -1,7 +1,5 @@
 """The frame of every page of results: one look in light, dark and print, and a policy that lets nothing else run."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

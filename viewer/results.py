@@ -9,8 +9,6 @@ python -m evaluation.results gold datasets_out/cuad
 python -m evaluation.results index results --fail-on regression
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import json

@@ -1,7 +1,5 @@
 """The documents of a CPR corpus: search-index exports put together again, PDFs as they are, HTML to be printed."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import Counter

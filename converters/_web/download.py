@@ -4,8 +4,6 @@ Whatever is asked for, by us or by a page in the browser, is asked for here: a h
 that was checked is the one that is connected to, however often a name changes its mind.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import re
 import socket

@@ -1,7 +1,5 @@
 """Processes on this machine: a few items in flight, results in order, a worker that is late or dies replaced."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections import deque

@@ -1,7 +1,5 @@
 """One item after another in this process: for debugging, and for work too small to share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """Sources that a text cites by name in square brackets or by number, and how near two names are."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import PurePath

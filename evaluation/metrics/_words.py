@@ -1,7 +1,5 @@
 """Words as they are counted for exact match and F1: lower-cased runs of letters and digits."""
 
-from __future__ import annotations
-
 import re
 import string
 from collections import Counter

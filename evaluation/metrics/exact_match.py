@@ -5,8 +5,6 @@ Parity "seed" compares the top passage in lower case, trimmed, punctuation inclu
 SQuAD 2.0 does (`_squad`).
 """
 
-from __future__ import annotations
-
 from exhibit.evaluation.metrics import Case, Options, gold_texts, with_options
 from exhibit.evaluation.metrics._words import against, same_words, squad_exact, squad_golds
 

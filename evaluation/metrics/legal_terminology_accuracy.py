@@ -6,8 +6,6 @@ discovery of a fraud), or where the truth itself has it. None where the truth ha
 `lawyer` and `settlement offer`, which English lawyers say as well, for US terms.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 

@@ -1,7 +1,5 @@
 """Pages of a public register, asked for politely and kept: a pause between requests, robots.txt, one try at a time."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable

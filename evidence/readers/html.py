@@ -1,7 +1,5 @@
 """HTML: the words a reader sees, one line per block, as a browser would break them."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from pathlib import Path

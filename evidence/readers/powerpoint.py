@@ -1,7 +1,5 @@
 """PowerPoint: each slide on a page of its own, its tables, groups and speaker's notes included."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """One file per format: its name is the format's name on the command line, `write(export, folder)` writes it."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """The law of the European Union: acts by number or by name, and their articles, recitals and annexes."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """A reference in one form however it is written, how much of one another one gives, and the numbers in it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field

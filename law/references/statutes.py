@@ -1,7 +1,5 @@
 """Acts, regulations, orders and rules by name, in full or in short, or by number (`SI 2002/618`); their provisions."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

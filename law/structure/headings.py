@@ -1,7 +1,5 @@
 """The headings of legal texts: numbered, lettered, worded ("ARTICLE IV"), shouted, and titles over a number."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

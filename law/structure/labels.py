@@ -1,7 +1,5 @@
 """What a heading begins with, and which words read as a title: ARTICLE IV, Section 2.01, 1.1, (a); shouted, run in."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ processor can run it too, slowly, to ask an index that was made on an accelerato
 python -m models.embedders.minilm --prepare    finds the weights and builds the graphs: later runs need no network
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

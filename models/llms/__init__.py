@@ -1,7 +1,5 @@
 """Language models: one file each; its name is its name on the command line (`--llm openai:MODEL`)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol

@@ -1,7 +1,5 @@
 """The words that names are made of, folded so that `MOËT's`, `Moet` and `moet` are one."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter

@@ -1,7 +1,5 @@
 """Questions on laws: which law, which §, and which day; the version of that day is where the answer is looked for."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """A drafted bundle under review: what a person sees first, and the bundle that judgments make of it."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter

@@ -5,8 +5,6 @@ runs and metrics chance alone gives such changes, so with enough runs a change m
 usual step.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property

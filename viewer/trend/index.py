@@ -1,7 +1,5 @@
 """The command `results index`: a page over all runs, checks for a CI, and what it is told."""
 
-from __future__ import annotations
-
 import argparse
 import math
 import os
