@@ -1,7 +1,5 @@
 """Runs a map over documents or questions: one file per way of running it, named by `--engine`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 

@@ -1,7 +1,5 @@
 """Means and differences as a terminal shows them: every mean with its interval, its n and what failed."""
 
-from __future__ import annotations
-
 import operator
 import re
 import textwrap
@@ -61,7 +59,7 @@ def mean_notes(columns: Mapping[str, Mapping[str, statistics.Estimate]]) -> list
     return lines
 
 
-def cell(name: str, estimate: statistics.Estimate | None, bands: Bands | None = None) -> str:
+def cell(name: str, estimate: statistics.Estimate | None, bands: "Bands | None" = None) -> str:
     """Return a mean, its interval in brackets, its standard deviation, what it is taken over, what failed, its band."""
     failed = f", {estimate.errors} failed" if estimate and estimate.errors else ""
     if estimate is None or estimate.mean is None:
@@ -188,7 +186,7 @@ class Bound:
     value: float
 
     @classmethod
-    def parse(cls, text: object, *, where: str) -> Bound:
+    def parse(cls, text: object, *, where: str) -> "Bound":
         """Return a bound; raise an error that shows how one is written."""
         match = _BOUND.fullmatch(text) if isinstance(text, str) else None
         if not match:

@@ -1,7 +1,5 @@
 """One atomic commit, or one pull request: sent once, found again when its reply is lost, refused on a conflict."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -38,7 +36,7 @@ class Sent:
 class CommitRequest:
     """A plan with its address: the branch, the commit it builds on, and what is said about it."""
 
-    plan: Plan
+    plan: "Plan"
     branch: str
     parent: str | None
     message: str
@@ -77,7 +75,7 @@ def send(hub: Hub, request: CommitRequest) -> Sent:
         raise HubError(f"{error}; {told}", status=error.status) from error
 
 
-def _operations(plan: Plan) -> list[huggingface_hub.CommitOperationAdd | huggingface_hub.CommitOperationDelete]:
+def _operations(plan: "Plan") -> list[huggingface_hub.CommitOperationAdd | huggingface_hub.CommitOperationDelete]:
     try:
         return [
             *(huggingface_hub.CommitOperationAdd(name, _source(plan, name)) for name in plan.sent),
@@ -87,7 +85,7 @@ def _operations(plan: Plan) -> list[huggingface_hub.CommitOperationAdd | hugging
         raise ToolkitError(f"the Hub holds no file of that name: {error}") from error
 
 
-def _source(plan: Plan, name: str) -> str | bytes:
+def _source(plan: "Plan", name: str) -> str | bytes:
     source = plan.contents[name].source
     return source if isinstance(source, bytes) else str(source.absolute())
 

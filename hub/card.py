@@ -1,7 +1,5 @@
 """A bundle on the Hub's terms: its dataset card, the tables that the card's configs name, and a page with its gold."""
 
-from __future__ import annotations
-
 import io
 import json
 import re
@@ -82,7 +80,7 @@ def holds_documents(name: str) -> bool:
     return name == PICTURE or name.startswith((f"{CORPUS}/", f"{PARQUET}/corpus-"))
 
 
-def render_card(bundle: BundleInfo, *, configs: Sequence[Config], example: Example | None, text: CardText) -> str:
+def render_card(bundle: BundleInfo, *, configs: Sequence[Config], example: "Example | None", text: CardText) -> str:
     """Return the card's Markdown with its YAML head."""
     passages = sum(bundle.counts.located.values())
     template = _environment().get_template("card.md.j2")

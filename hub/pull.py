@@ -8,8 +8,6 @@
 Downloads go through the Hub's own cache, so that one that was cut off goes on where it stopped.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import glob
@@ -64,7 +62,7 @@ def _bundle_in(folder: Path) -> BundleInfo | None:
         return None
 
 
-def copy(fetched: Fetched, folder: Path) -> None:
+def copy(fetched: "Fetched", folder: Path) -> None:
     """Write a fetched bundle into an empty folder, and check it there as a whole."""
     files = [*(name for name in fetched.info.files if name != CARD), INFO]
     for name in track(files, total=len(files), label="copying", unit="file"):

@@ -1,7 +1,5 @@
 """The numbers and dates of a text, and whether a text says an expected answer."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -30,7 +28,7 @@ class Day(NamedTuple):
     month: int | None
     day: int | None
 
-    def within(self, other: Day) -> bool:
+    def within(self, other: "Day") -> bool:
         """Return whether the other date says all that this one says."""
         return all(mine is None or mine == its for mine, its in zip(self, other, strict=True))
 

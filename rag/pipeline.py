@@ -1,7 +1,5 @@
 """The whole of it in a few lines: index a folder, search it, answer from it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
@@ -117,7 +115,7 @@ class Pipeline:
         self._built = folder
         return report
 
-    def open(self, folder: Path, *, unfinished: bool = False) -> Pipeline:
+    def open(self, folder: Path, *, unfinished: bool = False) -> "Pipeline":
         """Use an index that was built before, or with `unfinished` one that is still being built; return self."""
         index = open_for_questions(folder, self.config) if unfinished else open_index(folder, self.config)
         if index.embedder != self.embedder.name:

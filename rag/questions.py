@@ -6,8 +6,6 @@ alone (`Does Fiverr …`). Whether words that no kind stands beside are a name i
 documents carry them in their names, titles and parties. In the last case the words name *and* ask.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -72,7 +70,7 @@ def understand(question: str, carried: Carried = written_as_name) -> Query:
     return _apart(question, text, references) or _mentioning(question, text, references, quotes, carried)
 
 
-def _apart(question: str, text: str, references: list[Reference]) -> Query | None:
+def _apart(question: str, text: str, references: "list[Reference]") -> Query | None:
     """Return the query of a question that asks something beside its names; None where it does not."""
     names = " ".join(text[slice(*reference.span)].strip() for reference in references)
     named = [reference.span for reference in references if reference.sure]
@@ -90,7 +88,7 @@ def _apart(question: str, text: str, references: list[Reference]) -> Query | Non
     return _query(question, names, asks, apart=True, lead=" ".join(frame.split()))
 
 
-def _mentioning(question: str, text: str, references: list[Reference], quotes: list[Span], carried: Carried) -> Query:
+def _mentioning(question: str, text: str, references: "list[Reference]", quotes: list[Span], carried: Carried) -> Query:
     """Return the query of a question all of whose words ask, and some of which may name a document."""
     named = [text[slice(*reference.span)].strip() for reference in references]
     mentions = _mentions(text, quotes, carried)

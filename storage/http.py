@@ -8,8 +8,6 @@
 Whatever goes wrong is an `HttpError` that says whether asking again may help; `exchanges.Retries` asks again.
 """
 
-from __future__ import annotations
-
 import json
 import socket
 import ssl
@@ -51,7 +49,7 @@ class HttpClient:
         *,
         connections: int = 4,
         secrets: Secrets | None = None,
-        policy: AddressPolicy | None = None,
+        policy: "AddressPolicy | None" = None,
         pool: Any = None,
     ) -> None:
         """Send these headers with every request, over at most so many connections at once."""
@@ -75,7 +73,7 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
         most: int = LARGEST,
         follow: int = 0,
-    ) -> Iterator[Response]:
+    ) -> "Iterator[Response]":
         """Send JSON, or `content` as it is, and yield the response as soon as its headers are there.
 
         `most` bytes of it can be read; `follow` redirects are followed.

@@ -9,8 +9,6 @@ says so in its needs, and one that asks a judge has `PROMPT_VERSION`. No other f
 `diff` ask `about`. Parts of other distributions import from here.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

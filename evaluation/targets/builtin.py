@@ -1,7 +1,5 @@
 """This project's own pipeline: one index a dataset, kept between runs while settings and documents stay the same."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import re
@@ -40,7 +38,7 @@ GRADED_DEPTH = 500
 On ACORD nDCG@10 is 39.8 with 64 passages of `rcts`, 52.4 with 256, and 54.0 with 500 as with 1,000."""
 
 
-def open(argument: str | None, options: TargetOptions) -> Builtin:
+def open(argument: str | None, options: TargetOptions) -> "Builtin":
     """Return the target; what it is made of comes from the config."""
     if argument:
         raise ToolkitError(f"--target builtin takes no argument, not {argument!r}; use --preset and the other settings")
@@ -167,14 +165,14 @@ class Builtin:
         label = choose(replace(case, reply=reply), passages, reranker.score if reranker else None)
         return replace(reply, answer=f"{label}. {reply.answer}")
 
-    def _search(self, questions: Sequence[str], depth: int | None) -> Iterator[_Searched]:
+    def _search(self, questions: Sequence[str], depth: int | None) -> "Iterator[_Searched]":
         for start in range(0, len(questions), _SEARCHED):
             began = time.monotonic()
             results = self._pipeline.search(questions[start : start + _SEARCHED], depth=depth)
             each = (time.monotonic() - began) / len(results)
             yield from (_Searched(retrieved, each) for retrieved in results)
 
-    def _answer(self, results: Iterator[_Searched]) -> Iterator[Reply]:
+    def _answer(self, results: "Iterator[_Searched]") -> Iterator[Reply]:
         """Yield replies made in this process: a model has one budget, and its own requests at once."""
         answerer = open_answerer(self._options.config, llm=self._pipeline.llm)
         while batch := list(islice(results, _ANSWERED)):

@@ -1,7 +1,5 @@
 """Answerers: one file per way to answer from sources; its name is its name on the command line."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -41,7 +39,7 @@ class Placed:
 
     name: str
     inner: Answerer
-    form: Form
+    form: "Form"
 
     def answer(self, question: str, context: Context) -> Answer:
         """Return the answer with its places."""

@@ -1,7 +1,5 @@
 """Answers by a language model, with every citation and quotation checked, and one more try when they do not hold."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -66,7 +64,7 @@ _QUOTED = re.compile(r"[“\"]([^“”\"\n]{12,600})[”\"]")
 """A quotation of some words; shorter ones are terms, which a sentence may well put in quotation marks."""
 
 
-def open(config: Config, *, llm: LLM | None) -> LLMAnswerer:
+def open(config: Config, *, llm: LLM | None) -> "LLMAnswerer":
     """Return the answerer of the config's model."""
     if llm is None:
         raise ToolkitError("the answerer llm needs a model; give one, as in --llm openai:gpt-4o-mini")

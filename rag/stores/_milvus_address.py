@@ -1,7 +1,5 @@
 """What is said to a Milvus: where it is, how its collections are indexed, and which keys are meant."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -28,7 +26,7 @@ class Address(NamedTuple):
     options: dict[str, int] = {}  # noqa: RUF012 - never changed
 
     @classmethod
-    def parse(cls, argument: str | None, *, own: Path) -> Address:
+    def parse(cls, argument: str | None, *, own: Path) -> "Address":
         """Read `URI[?index=HNSW&M=16]`; no URI, or `lite`, is the index's own file."""
         place, _, query = (argument or "").partition("?")
         if place.startswith(_SERVERS):
