@@ -11,8 +11,7 @@ from exhibit.converters._titles import pair_files
 from exhibit.converters._web.fetch import Policy, fetch_all, fetch_folder, report
 from exhibit.engine import track
 from exhibit.evidence.fold import fold
-from exhibit.evidence.folder import Listed, list_folder
-from exhibit.evidence.read import read_within, readable
+from exhibit.evidence.read import Listed, list_folder, read_within, readable
 from exhibit.law.names import FileNames, file_key
 from exhibit.schemas.errors import DocumentError, SourceError, printable
 from exhibit.storage.place import left_out

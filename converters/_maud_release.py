@@ -13,7 +13,7 @@ from exhibit.converters._source import find_one, read_csv, unpack
 from exhibit.converters._titles import join_names
 from exhibit.evidence import Document, Match, Span, fold, locate
 from exhibit.evidence.locate import in_order, stretch, worthy
-from exhibit.law.days import MONTH
+from exhibit.law.figures import MONTH
 from exhibit.law.names import DESCRIBED
 from exhibit.law.profile import tidy, title_case
 from exhibit.schemas.errors import SourceError

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from exhibit.draft.drafts import Draft, digest, pick
 from exhibit.evidence import Document, Span
-from exhibit.law.days import MONTH
+from exhibit.law.figures import MONTH
 from exhibit.law.profile import Profile, tidy
 from exhibit.law.sentences import sentences
 from exhibit.law.structure.tree import Section

@@ -12,8 +12,15 @@ from typing import Any
 
 from exhibit.engine import Limits, track
 from exhibit.evaluation.cases import Case, GoldPassage, Turn, offers_of, with_choices
-from exhibit.evaluation.corpus import GRADE, GRADES, changed_tables, check_files, check_questions, read_grades
-from exhibit.evaluation.documents import Documents
+from exhibit.evaluation.documents import (
+    GRADE,
+    GRADES,
+    Documents,
+    changed_tables,
+    check_files,
+    check_questions,
+    read_grades,
+)
 from exhibit.evidence import Span, readable
 from exhibit.schemas.bundle import GOLD, INFO, Question
 from exhibit.schemas.errors import BundleError, ToolkitError
@@ -243,7 +250,7 @@ def _dataset(
             asked = with_choices(case.question, offer.choices, offer.asked)
             case = replace(case, question=asked, choices=offer.choices, label=offer.label)
         cases.append(case)
-    sound = check_questions(
+    refused, warnings = check_questions(
         bundle, files, cases, documents,
         allow_changed=selection.allow_changed_corpus, needs_documents=selection.needs_documents,
     )  # fmt: skip
@@ -254,8 +261,8 @@ def _dataset(
         files.used,
         documents,
         bundle.info.groups if bundle.info else None,
-        sound.warnings,
-        sound.refused,
+        warnings,
+        refused,
         files.changed,
         files.digests,
         bundle.info.headline if bundle.info else None,

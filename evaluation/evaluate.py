@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.engine import check_engine, limits_in_force, track
-from exhibit.engine.machine import commit_of, machine
 from exhibit.evaluation.datasets import Dataset, load_datasets
 from exhibit.evaluation.metrics import KS, Options, measure, metric_modules, named, needing
-from exhibit.evaluation.records import summary_json, write_evaltools, write_json
+from exhibit.evaluation.records import commit_of, machine, summary_json, write_evaltools, write_json
 from exhibit.evaluation.registers import Register, write_account
 from exhibit.evaluation.registers.client import Client
 from exhibit.evaluation.scoring import (

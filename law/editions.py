@@ -11,7 +11,7 @@ from datetime import date
 from functools import cache
 
 from exhibit.evidence import Span
-from exhibit.law.days import find_days
+from exhibit.law.figures import find_days
 from exhibit.law.language import System, system_of, systems
 from exhibit.law.patterns import Patterns
 

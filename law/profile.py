@@ -8,8 +8,8 @@ from pathlib import PurePath
 from urllib.parse import unquote
 
 from exhibit.evidence import Document
-from exhibit.law.days import MONTH
 from exhibit.law.editions import read_edition
+from exhibit.law.figures import MONTH
 from exhibit.law.names import FORM, SHOUTED, without_ending
 from exhibit.law.patterns import Patterns
 from exhibit.law.structure.lines import Line, read_opening

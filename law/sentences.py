@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from exhibit.evidence import Span
-from exhibit.law.days import SHORT_MONTHS
+from exhibit.law.figures import SHORT_MONTHS
 from exhibit.law.language import systems
 from exhibit.law.names import STOPPED
 from exhibit.law.patterns import Patterns

@@ -8,12 +8,11 @@ from functools import cached_property
 from pathlib import Path
 
 from exhibit.engine import Limits, open_engine
-from exhibit.evidence.folder import Listed, list_folder, with_attachments
+from exhibit.evidence.read import Listed, list_folder, with_attachments
 from exhibit.models.embedders import CachedEmbedder, VectorCache
-from exhibit.models.llms import LLM
+from exhibit.models.llms import LLM, counter_for
 from exhibit.models.protocols import Embedder
 from exhibit.models.rerankers import Reranker
-from exhibit.models.token_counts import counter_for
 from exhibit.rag.answerers import Answerer, open_answerer
 from exhibit.rag.config import DEFAULT, Config
 from exhibit.rag.database import RECORD, index_kind

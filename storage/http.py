@@ -20,6 +20,7 @@ from urllib.parse import urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import httpcore
+from protego import Protego
 
 from exhibit.storage.exchanges import (
     ACCEPT,
@@ -298,3 +299,21 @@ def _left(timeout: float | None, error: type[Exception]) -> float | None:
     if not deadline.left:
         raise error("the deadline of the whole exchange")
     return deadline.left if timeout is None else min(timeout, deadline.left)
+
+
+class Rules:
+    """What one robot may do on one host, by its own groups or those for everybody; without any, everything."""
+
+    def __init__(self, robot: str = "", text: str = "") -> None:
+        self._robot = robot
+        self._parsed = Protego.parse(text.removeprefix("\ufeff"))
+
+    @property
+    def delay(self) -> float:
+        """Seconds between two requests that the site asks for."""
+        return max(0.0, self._parsed.crawl_delay(self._robot) or 0.0)
+
+    def allow(self, path: str) -> bool:
+        """Tell whether a path, with its query, may be fetched."""
+        # with a host, which rules do not look at: a path such as //x would be taken for one
+        return bool(self._parsed.can_fetch(f"http://host{path}", self._robot))

@@ -3,7 +3,7 @@
 >>> write_report(Path("results/first"))
 """
 
-from exhibit.viewer.comparison import write_comparison
 from exhibit.viewer.report import write_report
+from exhibit.viewer.results import write_comparison
 
 __all__ = ["write_comparison", "write_report"]

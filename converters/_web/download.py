@@ -34,8 +34,7 @@ from exhibit.storage.exchanges import (
     TooLargeError,
     seconds_asked,
 )
-from exhibit.storage.http import REDIRECTS, TRANSIENT, HttpClient, Response
-from exhibit.storage.robots import Rules
+from exhibit.storage.http import REDIRECTS, TRANSIENT, HttpClient, Response, Rules
 
 ROBOT = "exhibit-rag"
 USER_AGENT = f"{ROBOT}/{__version__}"

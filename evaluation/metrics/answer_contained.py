@@ -6,8 +6,7 @@ that the answer was made from, where that is known, else the first K.
 """
 
 from exhibit.evaluation.metrics import Case, K, per_case
-from exhibit.evaluation.metrics._cited_names import without_named
-from exhibit.evaluation.metrics._words import without_citations
+from exhibit.evaluation.metrics._words import without_citations, without_named
 from exhibit.law.figures import stands_in
 
 

@@ -5,7 +5,7 @@ by the number of a passage from it, or by its name; a name must be equal after n
 """
 
 from exhibit.evaluation.metrics import Case, gold_files, per_case
-from exhibit.evaluation.metrics._cited_names import cited_files, cited_names, file_names, plain_source
+from exhibit.evaluation.metrics._words import cited_files, cited_names, file_names, plain_source
 
 
 def _score(case: Case) -> float | None:

@@ -8,7 +8,7 @@ Other references in the reply cost nothing here: `references_exist` looks at tho
 """
 
 from exhibit.evaluation.metrics import Case, per_case
-from exhibit.evaluation.metrics._cited_names import without_named
+from exhibit.evaluation.metrics._words import without_named
 from exhibit.law.references import Reference, credit, references
 
 

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 from exhibit.evidence import Span
-from exhibit.law.days import MONTH
+from exhibit.law.figures import MONTH
 from exhibit.law.patterns import Patterns
 
 Kind = Literal["rule", "direction", "statute", "guide", "case"]

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from exhibit.law.names import Word, acronyms, file_words, name_terms, name_words, pairs, proper_counts
 from exhibit.law.profile import AGREED, Profile
 from exhibit.rag.database import Database
-from exhibit.rag.lexicon.naming import Word, acronyms, file_words, name_terms, name_words, pairs, proper_counts
 from exhibit.rag.lexicon.postings import Postings, TermCounts
 from exhibit.rag.protocols import Keys
 from exhibit.rag.questions import Query

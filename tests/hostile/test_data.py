@@ -173,7 +173,7 @@ def test_a_folder_for_a_while_is_held_before_another_process_can_see_it(tmp_path
 LEAVING = """
 import sys
 from pathlib import Path
-from exhibit.evidence.folder import list_folder
+from exhibit.evidence.read import list_folder
 print(list_folder(Path(sys.argv[1]))[1].path, flush=True)
 if sys.argv[2:]:
     import os

@@ -27,8 +27,7 @@ from exhibit.converters._records import read_records
 from exhibit.engine import Limits, guarded, limits_in_force
 from exhibit.evidence import Document, Span
 from exhibit.evidence.document import Page
-from exhibit.evidence.folder import list_folder
-from exhibit.evidence.read import read_document
+from exhibit.evidence.read import list_folder, read_document
 from exhibit.rag.config import Config
 from exhibit.rag.pipeline import Pipeline, find_files
 from exhibit.schemas.errors import DocumentError, SourceError
