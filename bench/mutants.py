@@ -61,7 +61,11 @@ _WHOLE = ("tests/test_evaluate_rag.py", "tests/test_score.py", "tests/test_pytho
 ROOMS = {
     "converters": Room(("converters",), ("tests/converters",)),
     "draft": Room(("draft",), ("tests/draft",)),
-    "engine": Room(("engine",), ("tests/engine", "tests/hostile/test_workers.py")),
+    "engine": Room(
+        ("engine",),
+        ("tests/engine", "tests/hostile/test_workers.py",
+         "tests/viewer/test_trend.py::test_the_commit_is_the_one_checked_out_and_changes_to_it_are_counted"),
+    ),
     "evaluation": Room(("evaluation",), ("tests/evaluation", *_WHOLE, "tests/test_systems.py"), without=_SCORES),
     "evidence": Room(("evidence",), ("tests/evidence",)),
     "exhibit": Room(("exhibit",), ("tests/exhibit", *_WHOLE)),
@@ -81,7 +85,8 @@ ROOMS = {
     "schemas": Room(("schemas",), ("tests/schemas", "tests/storage")),
     "storage": Room(
         ("storage",),
-        ("tests/storage", "tests/hub/test_stream.py", "tests/test_remote.py", "tests/hostile/test_wire.py",
+        ("tests/storage", "tests/schemas/test_bundle.py", "tests/schemas/test_validate.py",
+         "tests/hub/test_stream.py", "tests/test_remote.py", "tests/hostile/test_wire.py",
          "tests/hostile/test_servers.py", "tests/evaluation/test_register_client.py",
          "tests/evaluation/test_targets.py"),
     ),

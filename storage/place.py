@@ -116,7 +116,7 @@ def taking_turns(path: Path, *, say: Callable[[str], None] = lambda _: None) -> 
         lock.acquire(timeout=0)
     except Timeout:
         say(f"{path.with_suffix('')}: another run is making it; waiting for it to end")
-        lock.acquire(timeout=-1)
+        lock.acquire()
     try:
         yield
     finally:

@@ -48,19 +48,28 @@ class Reach:
         begin, end, _ = _function(source, change.line)
         return any(begin <= line <= end for line in self.early.get(change.file, ()))
 
-    def tests_of(self, change: Change, source: str) -> list[str]:
-        """Return the tests of a change, the quickest first; outside functions those that use its file come first."""
+    def callers(self, change: Change, source: str) -> set[str]:
+        """Return the tests that call the function of a change, or may."""
         by_line = self.calls[change.file]
+        begin, end, remembers = self._lines(change, source)
+        lines = [line for line in by_line if begin <= line <= end] if not remembers else list(by_line)
+        # tests that bear the file's name may reach it in a process of their own, or read what it says of itself
+        name = Path(change.file).stem
+        named = {test for test in self.seconds if f"/test_{name}.py::" in test or f"[{name}]" in test}
+        return named.union(*(by_line[line] for line in lines))
+
+    def _lines(self, change: Change, source: str) -> tuple[int, int, bool]:
         begin, end, remembers = _function(source, change.line)
         if self.runs_early(change, source):
             begin, end = 0, sys.maxsize  # what it returned may be a constant of any file
-        lines = [line for line in by_line if begin <= line <= end] if not remembers else list(by_line)
-        tests = {test for line in lines for test in by_line[line]}
-        # tests that bear the file's name may reach it in a process of their own, or read what it says of itself
-        name = Path(change.file).stem
-        tests |= {test for test in self.seconds if f"/test_{name}.py::" in test or f"[{name}]" in test}
+        return begin, end, remembers
+
+    def tests_of(self, change: Change, source: str) -> list[str]:
+        """Return the tests of a change, the quickest first; outside functions those that use its file come first."""
+        # what no test calls may run in a process that one starts, as all that workers do: those that use its file
+        tests = self.callers(change, source) or set().union(*self.calls[change.file].values())
         # a constant is used by other files, whose tests need not call anything here: those come last
-        others = set(self.seconds) - tests if begin == 0 else set()
+        others = set(self.seconds) - tests if self._lines(change, source)[0] == 0 else set()
         chosen: list[str] = []
         total = 0.0
         for test in (*self._quickest_first(tests), *self._quickest_first(others)):
@@ -167,7 +176,9 @@ class Workshop:
             path.write_text(source, encoding="utf-8")
         if code is None or code == -signal.SIGPROF:
             return "too slow"
-        return "survived" if code == 0 else "noticed"
+        if code != 0:
+            return "noticed"
+        return "survived" if known.callers(change, source) else "no test runs it"
 
     def _try(
         self, change: Change, source: str, limits: Mapping[str, float], *, in_place: bool, seconds: float

@@ -17,7 +17,6 @@ class Runner:
     takes_address = False
 
     def __init__(self, *, jobs: int | None = None, address: str = "", limits: Limits | None = None) -> None:  # noqa: ARG002 - as all runners
-        self.jobs = 1
         # memory is not limited here: a library that gets none would end the whole run, not one worker
         self._limits = Limits(limits.seconds, None) if limits else UNLIMITED
 

@@ -152,14 +152,18 @@ def test_without_ocr_a_scan_is_named_and_its_question_is_counted(convert, tmp_pa
     documents.mkdir()
     (documents / "scan.pdf").write_bytes(files.scan(OCR, kind="PDF"))
     (documents / "lease.pdf").write_bytes(files.pdf("The tenant pays."))
+    (documents / "blank.txt").write_text(" \n", encoding="utf-8")  # it is printed, and then has no words
     table = [{"question": "Who?", "document": "scan.pdf", "text": OCR}]
     table.append({"question": "Who pays?", "document": "lease.pdf", "text": "The tenant pays."})
     (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, table)), encoding="utf-8")
     bundle = convert("table", "--source", tmp_path / "t.jsonl", "--documents", documents)
     info = json.loads((bundle / INFO).read_text(encoding="utf-8"))
     assert info["left_out"] == {
-        "document cannot be read": ["scan.pdf: no text in it, only pictures; add --ocr to have it read"],
+        "document cannot be read": [
+            "scan.pdf: no text in it, only pictures; add --ocr to have it read",
+            "blank.txt.pdf: no words in it",
+        ],
         "question about a document that cannot be read": ["line 1: scan.pdf"],
     }
     assert info["account"]["rows"]["kept"] == info["account"]["files"]["kept"] == 1
-    assert [path.name for path in (bundle / "corpus").iterdir()] == ["lease.pdf"], "nothing is left of the other"
+    assert [path.name for path in (bundle / "corpus").iterdir()] == ["lease.pdf"], "nothing is left of the others"

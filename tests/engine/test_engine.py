@@ -14,8 +14,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from exhibit.engine import Limits, dismiss, engine_names, guarded, open_engine, track
-from exhibit.engine.limits import PACKED, PAGES
+from exhibit.engine import Limits, dismiss, engine_names, guarded, limits_in_force, open_engine, track
+from exhibit.engine.limits import PACKED, PAGES, limits_now
 from exhibit.engine.outcome import AHEAD, TRIES
 from exhibit.schemas.errors import DocumentError, LimitError, ToolkitError
 from tests.engine.work import (
@@ -128,7 +128,8 @@ def test_an_item_that_kills_its_worker_is_set_aside_and_the_rest_is_done(name, t
     items = [(number, str(tmp_path)) for number in range(8)]
     outcomes = list(run(name, die, items))
     assert [outcome.value for outcome in outcomes] == [0, 1, 2, None, 4, 5, 6, 7]
-    assert f"(3, '{tmp_path}'): its worker process died {TRIES} times" in str(outcomes[3].error)
+    assert f"(3, '{tmp_path}'): its worker process died 3 times" in str(outcomes[3].error)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["3.0", "3.1", "3.2", "5.0", "5.1"]
     assert not capfd.readouterr().out, "stdout carries results only"
 
 
@@ -291,6 +292,15 @@ def test_one_call_can_be_guarded_and_its_worker_is_found_there_by_the_next():
         guarded(double, 13)
 
 
+def test_the_limits_of_a_command_hold_for_single_calls_until_it_ends():
+    usual = limits_now()
+    with limits_in_force(Limits(7, None)):
+        with limits_in_force(Limits(None, 1 << 20)):
+            assert limits_now() == Limits(None, 1 << 20)
+        assert limits_now() == Limits(7, None)
+    assert limits_now() == usual == Limits(120, 2 << 30)
+
+
 def test_a_worker_that_is_used_again_works_where_the_program_is_now(tmp_path, monkeypatch):
     guarded(worker_of, 0)
     monkeypatch.chdir(tmp_path)
@@ -327,6 +337,28 @@ def test_progress_is_a_line_every_few_seconds_where_nobody_watches(monkeypatch):
     assert list(track(range(10), total=10, label="documents", stream=out)) == list(range(10))
     lines = out.getvalue().splitlines()
     assert 2 <= len(lines) <= 4 and lines[0].startswith("documents: 3/10 docs")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "total", "line"),
+    [
+        (4.9, 2, None),
+        (5, 3, "leases: 1/3 docs, 0.2/s, 10 s left"),
+        (59, 2, "leases: 1/2 docs, 0.0/s, 59 s left"),
+        (60, 2, "leases: 1/2 docs, 0.0/s, 1 min left"),
+        (3540, 2, "leases: 1/2 docs, 0.0/s, 59 min left"),
+        (3600, 2, "leases: 1/2 docs, 0.0/s, 1 h 0 min left"),
+        (4800, 3, "leases: 1/3 docs, 0.0/s, 2 h 40 min left"),
+        (10, 1, "leases: 1/1 docs, 0.1/s"),
+        (10, None, "leases: 1 docs, 0.1/s"),
+    ],
+)
+def test_a_line_of_progress_tells_how_far_how_fast_and_how_long(monkeypatch, seconds, total, line):
+    clock = iter([0.0, seconds])
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    out = io.StringIO()
+    list(track(["alder"], total=total, label="leases", stream=out))
+    assert out.getvalue() == (f"{line}\n" if line else "")
 
 
 def test_progress_is_a_bar_on_a_terminal_and_nothing_for_short_work():

@@ -260,6 +260,25 @@ def test_the_newest_stopped_run_is_found_without_its_name(run, tmp_path):
         run(None, resume=True)
 
 
+def test_a_finished_run_that_is_gone_on_with_and_stopped_has_no_summary(run, server):
+    told = {"target_url": server.url, "metrics": "answer_length", "retries": 0}
+    bad = "Which law governs the agreement of Alder Ltd?"
+    server.reply = lambda question: (500, b"out of memory") if question == bad else chat("fine", [])
+    done = run("again", **told)
+    assert (done.folder / "summary.json").is_file()
+
+    class Stopped(BaseException): ...
+
+    def stop(*_, **__):
+        raise Stopped
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Stopped):
+        patch.setattr("exhibit.evaluation.evaluate.describe_run", stop)
+        run("again", **told, resume=True)
+    assert not (done.folder / "summary.json").exists(), "a run with a summary is a run that ended"
+    assert run(None, **told, resume=True).folder == done.folder, "and the stopped one is found by that"
+
+
 def test_a_finished_run_can_be_measured_anew_without_asking(run, server):
     run("again", target_url=server.url, metrics="answer_length")
     server.bodies.clear()

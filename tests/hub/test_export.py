@@ -490,6 +490,16 @@ def test_parquet_has_the_types_and_values_of_the_bundle(small, tmp_path):
     assert (last["context"], last["filename"]) == (None, "two.txt")
 
 
+def test_parquet_takes_the_names_that_others_give_their_questions(small, tmp_path):
+    rows = json.loads((small / TRAIN).read_text(encoding="utf-8"))
+    named = [{**row, "id": row["id"] or "first"} for row in rows]  # some are numbers
+    (small / TRAIN).write_text(json.dumps(named), encoding="utf-8")
+    (small / GOLD).unlink()
+    questions = pq.read_table(export(small, "parquet", tmp_path / "out") / "questions.parquet")
+    assert str(questions.schema.field("id").type) == "string"
+    assert questions.to_pylist() == [{**row, "id": str(row["id"])} for row in named]
+
+
 # ---------------------------------------------------------------- the command
 
 

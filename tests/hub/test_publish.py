@@ -10,7 +10,7 @@ import pytest
 
 from exhibit.converters import acord, contractnli, cpr, cuad, maud, privacyqa
 from exhibit.hub import publish
-from exhibit.hub._commit import addressed, unaddressed
+from exhibit.hub._commit import addressed, amount, unaddressed
 from exhibit.hub._remote import TRANSPORT, HubError
 from exhibit.hub.publish import warnings_for
 from exhibit.schemas.models import Licence
@@ -95,6 +95,24 @@ def test_only_what_changed_is_sent_and_what_is_gone_is_removed_in_the_same_commi
     assert len(ours(hub)) == 3 and len(hub.asked("PUT", "/upload/")) == uploads + 1
 
 
+def test_twelve_files_of_a_kind_are_listed_and_the_others_counted(hub, waits, tmp_path, capsys):
+    names = tuple(f"charter {number:02}.txt" for number in range(13))
+    assert run(write(tmp_path / "a", names=names), "--dry-run") == 0
+    lines = capsys.readouterr().out.splitlines()
+    new = [line for line in lines if line.startswith("  new ")]
+    assert len(new) == 13 and new[-1] == "  new       … and 5 more", "13 documents, and four files of the bundle's own"
+    assert new[-2] == "  new       corpus/charter 09.txt  (120 bytes)"
+    assert any(line.startswith("to send: 17 of 17 files, ") and " kB of " in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [(999, "999 bytes"), (1000, "1.0 kB"), (999_949, "999.9 kB"), (1_000_000, "1.0 MB"), (25e8, "2.5 GB")],
+)
+def test_amounts_are_for_reading(size, words):
+    assert amount(size) == words
+
+
 def test_a_branch_is_made_and_main_stays_as_it_is(hub, waits, bundle, capsys):
     assert run(bundle, "--revision", "next") == 0
     assert published(hub, revision="next") == expected(bundle) and published(hub) == {}
@@ -141,7 +159,8 @@ def test_a_private_dataset_is_private_and_a_public_one_gets_nothing_private(hub,
     assert run(bundle) == 0
     assert f"{REPO} is private and stays so" in capsys.readouterr().err and hub.repo(REPO).private
     hub.create("me/open")
-    assert run(bundle, "--private", repo="me/open") == 1
+    for flags in (["--dry-run"], []):
+        assert run(bundle, "--private", *flags, repo="me/open") == 1
     assert "me/open is public, so nothing was sent" in capsys.readouterr().err
     assert published(hub, "me/open") == {} and not hub.repo("me/open").private
 

@@ -50,6 +50,17 @@ def test_what_was_published_comes_back_byte_for_byte(hub, bundle, tmp_path, caps
     assert f"from hf://{REPO}@{hub.commits(REPO)[0].oid}" in capsys.readouterr().out
 
 
+def test_without_out_it_goes_where_evaluations_look_and_json_says_where(hub, bundle, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    capsys.readouterr()
+    assert pull.main([f"hf://{REPO}@v1", "--json"]) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out) == {"bundle": "datasets_out/charters", "repo": f"hf://{REPO}@v1"}
+    assert files_of(tmp_path / "datasets_out" / "charters") == files_of(bundle)
+    assert "1 questions, 2 documents; every checksum is as recorded" in told.err, "what is said is no result"
+    assert "two revisions: v1 and main" in refused(capsys, f"{REPO}@v1", "--revision", "main")
+
+
 def test_a_tag_brings_back_what_it_stands_on(hub, bundle, tmp_path):
     later = write(tmp_path / "later", names=("aurora.txt", "borealis.txt"))
     assert publish.main([str(later), "--repo-id", REPO]) == 0

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
 
-from exhibit.storage.exchanges import LONGEST_WAIT, Deadline, HttpError, Retries, seconds_asked
+from exhibit.storage.exchanges import (
+    LONGEST_WAIT,
+    Deadline,
+    HttpError,
+    Retries,
+    Secrets,
+    plain_address,
+    seconds_asked,
+)
 
 
 class Step:
@@ -82,3 +91,49 @@ def test_retry_after_is_read_in_seconds(told, seconds):
 def test_retry_after_is_read_as_a_date():
     later = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
     assert 80 < seconds_asked(later) <= 90 and seconds_asked("Mon, 01 Jan 2001 00:00:00 GMT") == 0
+
+
+# ---------------------------------------------------------------- what a server says, for reading
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (b"", ""),
+        (b"out of\n memory\x00", "out of memory"),
+        (b"\xff", "\N{REPLACEMENT CHARACTER}"),
+        ('{"error": {"message": "no such model", "code": 7}}', "no such model"),
+        ('[{"detail": [{"msg": "first"}, {"msg": "second"}]}]', "first"),
+        ('{"code": 7}', '{"code": 7}'),
+        ('{"message": "", "detail": "the second"}', "the second"),
+        ('"only words"', "only words"),
+        ("[]", "[]"),
+        ("[7]", "[7]"),
+        ("<p>not <b>found</b> &amp; gone</p>", "not found & gone"),
+        ("<style>p {}</style>a<script>b</script>c<SCRIPT>d</script>e", "a c e"),
+        ("a &lt; b", "a < b"),
+        ("x" * 300, "x" * 300),
+        ("x" * 301, "x" * 299 + "…"),
+    ],
+)
+def test_what_a_server_says_is_one_short_line(said, words):
+    assert Secrets().words(said) == words
+
+
+def test_secrets_are_taken_out_the_longest_first_and_short_words_stay():
+    secrets = Secrets(["Bearer planted-key", "planted", "abc", "Basic"])
+    told = "Bearer planted-key, planted, abc, Basic, bearer"
+    assert secrets.strip(told) == "***, ***, abc, Basic, bearer"
+    assert secrets.words(json.dumps({"error": told})) == "***, ***, abc, Basic, bearer"
+    assert Secrets(["four"]).strip("four") == "***"
+
+
+def test_an_address_is_told_without_user_password_and_query():
+    assert plain_address("https://me:key@host:8/v1?sig=1&a=?b") == "https://host:8/v1"
+    assert plain_address("https://host/a@b") == "https://host/a@b"
+
+
+def test_a_deadline_that_is_over_says_which_flag_moves_it():
+    assert str(Deadline(2.5, flag="--timeout").passed()) == "no whole reply within 2.5 s (--timeout)"
+    assert str(Deadline(60).passed()) == "no whole reply within 60 s" and Deadline(-1).left == 0
+    assert 59 < Deadline(60).left <= 60

@@ -129,7 +129,8 @@ def test_a_journal_that_a_kill_cut_off_is_read_as_far_as_it_goes(memory, tmp_pat
         out.send(out.folder / "corpus" / "aurora.txt")
         raise KeyboardInterrupt
     [journal] = (tmp_path / "cache" / "outgoing").rglob("sent.jsonl")
-    journal.write_text(journal.read_text() + json.dumps(["corpus/b.txt", "ab"])[:-4])
+    cut = json.dumps(["corpus/b.txt", "ab"])[:-4]
+    journal.write_text(f"{cut}\n{journal.read_text()}{cut}")  # and by an earlier one
     with opened_out(memory, force=False) as out:
         fill(out.folder, "aurora.txt")
     assert log.count("put aurora.txt") == 1 and validate(memory) == []
