@@ -13,7 +13,7 @@ from exhibit.models.embedders import CachedEmbedder, VectorCache
 from exhibit.models.llms import LLM, counter_for
 from exhibit.models.protocols import Embedder
 from exhibit.models.rerankers import Reranker
-from exhibit.rag.answerers import Answerer, open_answerer
+from exhibit.rag.answerers import open_answerer
 from exhibit.rag.config import DEFAULT, Config
 from exhibit.rag.database import RECORD, index_kind
 from exhibit.rag.index import Index, open_index
@@ -23,7 +23,7 @@ from exhibit.rag.questions import understand
 from exhibit.rag.retrieval.routed import retrieve
 from exhibit.rag.retrieval.stages import Parts, Retrieved, assemble
 from exhibit.rag.retrieval.statutes import with_version
-from exhibit.rag.summaries import Summariser, open_summariser
+from exhibit.rag.summaries import open_summariser
 from exhibit.rag.unfinished import open_for_questions
 from exhibit.schemas.errors import BundleError, ToolkitError, printable
 from exhibit.schemas.plugins import load_plugin
@@ -158,7 +158,7 @@ class Pipeline:
             self.config,
             engine=engine,
             embedder=self.embedder,
-            summarise=self._summarise,
+            summarise=open_summariser(self.config, llm=self.summary_llm),
             askable=askable,
             sha256=sha256 or {},
         )
@@ -182,9 +182,12 @@ class Pipeline:
 
     def answer(self, questions: Sequence[str]) -> list[Answered]:
         """Return an answer to each question, with citations that were checked."""
-        searched = self.search(questions)
+        return self.answer_from(self.search(questions))
+
+    def answer_from(self, searched: Sequence[Retrieved]) -> list[Answered]:
+        """Return an answer to each question from what was found for it."""
         contexts = [self.context(retrieved) for retrieved in searched]
-        answers = self._answerer.answer_all(
+        answers = open_answerer(self.config, llm=self.llm).answer_all(
             [(retrieved.question, context) for retrieved, context in zip(searched, contexts, strict=True)]
         )
         return [Answered(r, c, with_version(a, r, c)) for r, c, a in zip(searched, contexts, answers, strict=True)]
@@ -263,14 +266,6 @@ class Pipeline:
         module, argument = load_plugin("exhibit.models.rerankers", self.config.reranker)
         reranker: Reranker = module.open(argument)
         return reranker
-
-    @cached_property
-    def _summarise(self) -> Summariser:
-        return open_summariser(self.config, llm=self.summary_llm)
-
-    @cached_property
-    def _answerer(self) -> Answerer:
-        return open_answerer(self.config, llm=self.llm)
 
     @cached_property
     def _tokens(self) -> Callable[[str], int]:
