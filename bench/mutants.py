@@ -72,7 +72,10 @@ ROOMS = {
     "hub": Room(("hub",), ("tests/hub",)),
     "law": Room(("law",), ("tests/law", "tests/rag/test_question.py", "tests/evaluation/metrics/test_legal.py")),
     "metrics": Room(_SCORES, ("tests/evaluation/metrics", "tests/evaluation/test_statistics.py")),
-    "models": Room(("models",), ("tests/models", "tests/rag/test_answerers.py", "tests/rag/test_vectors.py")),
+    "models": Room(
+        ("models",),
+        ("tests/models", "tests/rag/test_answerers.py", "tests/rag/test_vectors.py", "tests/rag/test_assemble.py"),
+    ),
     "rag": Room(("rag",), ("tests/rag",), without=_RETRIEVAL),
     "retrieval": Room(
         _RETRIEVAL,

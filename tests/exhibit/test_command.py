@@ -9,11 +9,12 @@ import sys
 import tomllib
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import exhibit
-from exhibit import prepare
+from exhibit import conversion, prepare, reference
 from exhibit.__main__ import main
 from exhibit.commands import EXIT_CODES, VERBS, spellings
 from exhibit.schemas.command import Manner, called, print_note, spelled
@@ -109,6 +110,27 @@ def test_convert_names_the_converters(capsys):
     assert "cuad" in capsys.readouterr().out
     assert main(["convert", "nothing"]) == 2
     assert "no converter 'nothing'" in capsys.readouterr().err
+    assert main(["convert", "cuda"]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "error: no converter 'cuda'",
+        "did you mean exhibit convert cuad?",
+        "help: exhibit convert --help",
+    ]
+    assert main(["convert"]) == 2
+    told = capsys.readouterr()
+    assert told.out == "" and "usage: exhibit convert NAME" in told.err
+
+
+def test_convert_hands_a_converter_its_own_words(monkeypatch):
+    given: list[object] = []
+    own = SimpleNamespace(run=lambda words: given.append(words) or 3)
+    monkeypatch.setattr(conversion, "load_plugin", lambda package, name: (own, None))
+    assert main(["convert", "web", "--out", "x"]) == 3 and given == [["--out", "x"]]
+    monkeypatch.setattr(sys, "argv", ["exhibit", "web", "--jobs", "2"])
+    assert conversion.main() == 3 and given[1:] == [["--jobs", "2"]]
+    del own.run
+    monkeypatch.setattr(conversion._cli, "main", lambda module, words: given.append((module, words)) or 0)
+    assert main(["convert", "cuad", "--out", "y"]) == 0 and given[2:] == [(own, ["--out", "y"])]
 
 
 def test_prepare_gets_the_parts_that_are_named(monkeypatch, capsys):
@@ -241,6 +263,30 @@ def test_the_flags_of_a_verb_are_those_of_its_help(verb, capsys):
     assert {"--help", "--quiet"} < set(flags) and all(flag.startswith("--") for flag in flags)
     wanted = {"evaluate": "--dataset-paths", "index": "--preset", "ask": "--stream", "publish": "--repo-id"}
     assert wanted.get(verb, "--help") in flags
+
+
+def test_flags_are_those_of_the_first_verb_among_the_words(capsys):
+    assert main(["completion", "flags", "", "-q", "validate", "pull"]) == 0
+    flags = capsys.readouterr().out.split()
+    assert "--minimal" in flags and "--revision" not in flags and "--version" not in flags
+    for words in ([], [""], ["-x"], ["nothing"]):
+        assert main(["completion", "flags", *words]) == 0
+        assert "--version" in capsys.readouterr().out.split()
+    assert main(["completion", "flags", "convert", "table"]) == 0
+    assert "--sheet" in capsys.readouterr().out.split()
+    assert main(["completion", "settings"]) == 0
+    assert "limit=" in capsys.readouterr().out.split()
+
+
+def test_the_kept_help_is_written_where_it_is_out_of_date(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(reference, "FILE", tmp_path / "help.json")
+    monkeypatch.setattr(reference, "generate", lambda: "new\n")
+    assert reference.main(["--check"]) == 1 and capsys.readouterr().out == "out of date: help.json\n"
+    assert not (tmp_path / "help.json").exists()
+    (tmp_path / "help.json").write_text("old\n", encoding="utf-8")
+    assert reference.main([]) == 0 and capsys.readouterr().out == "written: help.json\n"
+    assert (tmp_path / "help.json").read_text(encoding="utf-8") == "new\n"
+    assert reference.main(["--check"]) == reference.main([]) == 0 and capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize(("shell", "word"), [("zsh", "bashcompinit"), ("fish", "__fish_use_subcommand -f -a doctor")])

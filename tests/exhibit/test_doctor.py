@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -92,3 +94,115 @@ def test_a_package_that_is_missing_or_old_is_named(capsys, monkeypatch):
     assert code == 1 and findings["no-such-package"].state == "missing"
     assert ">=999 is needed" in findings["pydantic"].told
     assert findings["ocr"].state == "absent" and "exhibit-rag[ocr]" in findings["ocr"].told
+
+
+# ---------------------------------------------------------------- what is said
+
+
+WELL = [
+    Finding("Python", "Python", "ok", "3.11.7"),
+    Finding("Python", "exhibit-rag", "ok", "1.0"),
+    Finding("programs", "OCR", "ok", "English"),
+    Finding("tokens", "S3", "absent", "AWS_PROFILE not set"),
+]
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "last"),
+    [
+        ([], 0, ["everything that is needed is here"]),
+        (
+            [Finding("programs", "LibreOffice", "absent", "no .doc"), Finding("programs", "fonts", "absent", "none")],
+            0,
+            ["not here, so that some files cannot be converted or read: LibreOffice, fonts; see above"],
+        ),
+        ([Finding("model", "MiniLM", "missing", "no weights")], 1, ["missing: MiniLM"]),
+    ],
+)
+def test_findings_stand_under_their_groups_and_the_end_says_what_it_means(more, code, last, monkeypatch, capsys):
+    monkeypatch.setattr(doctor, "examine", lambda: [*WELL, *more])
+    assert main(["doctor"]) == code
+    wide = max(len(finding.name) for finding in [*WELL, *more])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:7] == [
+        "Python",
+        f"  ok       {'Python':<{wide}}  3.11.7",
+        f"  ok       {'exhibit-rag':<{wide}}  1.0",
+        "programs",
+        f"  ok       {'OCR':<{wide}}  English",
+        "tokens",
+        f"  absent   {'S3':<{wide}}  AWS_PROFILE not set",
+    ]
+    assert lines[-2:] == ["", *last]
+
+
+def test_python_is_asked_for_as_the_project_says(browser, capsys, monkeypatch):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["requires-python"] == f">={'.'.join(map(str, doctor.OLDEST))}"
+    assert found(capsys)[1]["Python"].state == "ok"
+    monkeypatch.setattr(doctor, "OLDEST", (99, 0))
+    code, findings = found(capsys)
+    assert code == 1 and findings["Python"].state == "missing" and "or later is needed" in findings["Python"].told
+
+
+def test_what_an_installed_wheel_asks_for_is_sorted_by_extra(monkeypatch, tmp_path):
+    lines = ["numpy>=1", "torch; extra == 'st'", "pandas>=2; extra == 'notebook'", "datasets; extra == 'notebook'"]
+    monkeypatch.setattr(doctor, "_CHECKOUT", tmp_path / "pyproject.toml")
+    monkeypatch.setattr(doctor.metadata, "requires", lambda name: lines)
+    told = SimpleNamespace(get_all=lambda name: ["notebook", "st"])
+    monkeypatch.setattr(doctor.metadata, "metadata", lambda name: told)
+    asked = {extra: [one.name for one in wanted] for extra, wanted in doctor.requirements().items()}
+    assert asked == {"": ["numpy"], "st": ["torch"], "notebook": ["pandas", "datasets"]}
+
+
+def test_a_package_of_another_system_is_not_missed(browser, capsys, monkeypatch):
+    elsewhere = doctor.Requirement("no-such-package; sys_platform == 'amiga'")
+    monkeypatch.setattr(doctor, "requirements", lambda: {"": [elsewhere], "ocr": [elsewhere]})
+    _, findings = found(capsys)
+    assert findings["base"].told == "all 1 are installed" and findings["ocr"].state == "ok"
+    assert findings["ocr"].told == doctor.GIVES["ocr"]
+
+
+def test_programs_that_are_not_here_say_what_gives_them(capsys, monkeypatch):
+    monkeypatch.setattr("exhibit.converters._browser.find_browser", lambda: None)
+    monkeypatch.setattr("exhibit.evidence.readers.libreoffice.command", lambda: None)
+    engines = SimpleNamespace(missing=lambda language: f"no program for {language}")
+    monkeypatch.setattr(doctor, "load_plugin", lambda package, name: (engines, None))
+    monkeypatch.setattr("exhibit.models.embedders._network.find_here", lambda file: None)
+    code, findings = found(capsys)
+    assert code == 1 and findings["browser"].state == "missing" and "no Chromium" in findings["browser"].told
+    assert findings["LibreOffice"].state == "absent" and ".doc, .rtf" in findings["LibreOffice"].told
+    assert findings["OCR"].state == "absent" and findings["OCR"].told.startswith("no program for en")
+    assert findings["all-MiniLM-L6-v2"].state == "missing" and "downloads 86 MB" in findings["all-MiniLM-L6-v2"].told
+    monkeypatch.setattr("exhibit.converters._browser.HERE", False)
+    monkeypatch.setattr("exhibit.evidence.readers.libreoffice.command", lambda: "/opt/soffice")
+    monkeypatch.setattr("exhibit.models.embedders._network.find_here", lambda file: Path("here"))
+    monkeypatch.setattr("exhibit.models.embedders.minilm.graph_path", lambda variant: Path("/nowhere"))
+    engines.missing = lambda language: ""
+    _, findings = found(capsys)
+    assert findings["browser"].state == findings["fonts"].state == "absent"
+    assert findings["LibreOffice"] == Finding("programs", "LibreOffice", "ok", "/opt/soffice")
+    assert findings["OCR"].state == "ok" and findings["OCR"].told.startswith("English by ")
+    assert findings["all-MiniLM-L6-v2"].told == "the weights are here; the first run builds the graph"
+
+
+def test_nothing_is_set_and_no_folder_is_there(browser, capsys, monkeypatch, tmp_path):
+    for name in ("OPENAI_API_KEY", "AWS_ACCESS_KEY_ID", "AWS_PROFILE", "HF_ENDPOINT", *doctor._OFFLINE):
+        monkeypatch.delenv(name, raising=False)
+    for name in doctor._PROXIES:
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
+    _, findings = found(capsys)
+    assert findings["proxy"].told == "no proxy variable is set; nothing was asked of the network"
+    assert findings["offline"].told == "no" and findings["Hub"].told == "the usual address"
+    assert findings["S3"] == Finding("tokens", "S3", "absent", "AWS_ACCESS_KEY_ID and AWS_PROFILE not set")
+    assert findings["Hugging Face Hub"].state == "absent"
+    assert re.fullmatch(rf"{tmp_path}, \d+\.\d GB free", findings["exhibit (EXHIBIT_CACHE)"].told)
+    monkeypatch.setenv("AWS_PROFILE", "work")
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    _, findings = found(capsys)
+    assert findings["S3"] == Finding("tokens", "S3", "ok", "AWS_PROFILE is set")
+    assert findings["proxy"].told.startswith("HTTPS_PROXY set; ") and findings["offline"].told == "no"

@@ -34,6 +34,31 @@ def test_a_conversion_shows_its_counts_and_is_loaded(converted):
     assert "cuad" in repr(bundle) and "licence" in bundle._repr_html_()
 
 
+def test_a_folder_of_other_peoples_tells_what_it_has(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = write_bundle(tmp_path / "leases")
+    bundle = exhibit.load(folder)
+    documents = bundle.documents
+    assert list(documents["filename"]) == sorted(path.name for path in (folder / "corpus").iterdir())
+    assert documents["title"].isna().all() and list(documents["ocr"]) == [{}] * len(documents)
+    asked = len(bundle.questions)
+    assert repr(bundle) == f"<bundle {folder}: {asked} questions, {len(documents)} documents>"
+    drawn = bundle._repr_html_()
+    assert f"<th scope='col'>{folder}</th><th scope='col'></th>" in drawn
+    assert "<th scope='row'>title</th><td>leases</td>" in drawn and "<td>not said</td>" in drawn
+    assert f"<th scope='row'>located gold</th><td>{sum(map(bool, bundle.gold['spans']))}</td>" in drawn
+    with pytest.raises(exhibit.ToolkitError, match="no table 'colours'; there are questions, gold, documents"):
+        bundle.dataset("colours")
+    with pytest.raises(exhibit.ToolkitError, match=r"no such folder; make it with exhibit.convert\('cuad'\)"):
+        exhibit.load("cuad")
+    with pytest.raises(exhibit.ToolkitError, match="no such folder; give a bundle, or one of none"):
+        exhibit.load("nowhere")
+    write_bundle(tmp_path / "datasets_out" / "cuad")
+    assert exhibit.load("cuad").address == "datasets_out/cuad"
+    with pytest.raises(exhibit.ToolkitError, match="or one of datasets_out/cuad"):
+        exhibit.load("nowhere")
+
+
 def test_a_wrong_option_is_one_error(samples, tmp_path, capsys):
     with pytest.raises(exhibit.ToolkitError, match="unrecognized arguments: --colour red; see exhibit convert cuad"):
         exhibit.convert("cuad", source=samples / "cuad", out=tmp_path / "x", options={"colour": "red"})

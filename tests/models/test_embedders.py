@@ -7,6 +7,7 @@ import http.server
 import subprocess
 import sys
 import threading
+import zlib
 from contextlib import nullcontext
 from importlib import import_module
 from types import ModuleType, SimpleNamespace
@@ -14,7 +15,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from exhibit.models.embedders import _network, minilm, to_unit
+from exhibit.models.embedders import _network, hashing, minilm, to_unit
 from exhibit.models.embedders._network import File, find_file
 from exhibit.models.embedders.minilm import MiniLM
 from exhibit.schemas.errors import ServiceError, SourceError, ToolkitError
@@ -232,6 +233,19 @@ def test_the_installed_package_comes_before_the_hub(hub):
 
 def test_vectors_are_brought_to_length_one():
     assert to_unit([[3.0, 4.0]], ["a"], name="x").tolist() == [[pytest.approx(0.6), pytest.approx(0.8)]]
+
+
+def test_words_are_hashed_to_places_and_no_words_to_the_last():
+    embedder = hashing.open("8")
+    empty, rent, both = embedder.embed(["", "Rent", "rent rent due"], role="query")
+    code = zlib.crc32(b"rent")
+    assert empty.tolist() == [0] * 7 + [1] and rent[code % 7] == (1 if code >> 31 else -1)
+    assert np.abs(rent).sum() == 1 and np.linalg.norm(both) == pytest.approx(1)
+    other = zlib.crc32(b"due")
+    assert other % 7 != code % 7 and abs(both[code % 7]) == pytest.approx(2 / 5**0.5)
+    assert (embedder.name, hashing.open(None).dimensions) == ("hashing-8", 256)
+    with pytest.raises(ToolkitError, match="a number of dimensions"):
+        hashing.open("many")
 
 
 @pytest.mark.parametrize(

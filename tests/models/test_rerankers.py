@@ -69,6 +69,15 @@ def test_words_put_the_passage_first_that_has_them():
         words.open("x")
 
 
+def test_words_count_as_bm25_has_it():
+    """Of four terms in two passages, two a passage on average: ln(1 + 1.5 / 1.5) × 2 × 2.2 / (2 + 1.2 × 1.375)."""
+    scores = words.open(None).score("law", ["law law rent", "rent"])
+    assert scores == [pytest.approx(math.log(2) * 4.4 / 3.65), 0.0]
+    assert words.open(None).score("law", ["", ""]) == [0.0, 0.0]
+    one = words.open(None).score("law", ["law"])
+    assert one == [pytest.approx(math.log(1 + 0.5 / 1.5) * 2.2 / 2.2)]
+
+
 def test_rerankers_are_named_by_their_files():
     assert load_plugin("exhibit.models.rerankers", "words")[0] is words
     with pytest.raises(ToolkitError, match="there are cross-encoder, http, legal, words"):
