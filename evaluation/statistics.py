@@ -5,8 +5,6 @@ documents are drawn, with all their rows, and never rows. A dataset's mean is th
 groups, of the groups' means; a run's mean is that of its datasets' means. Documents are drawn within each group.
 """
 
-from __future__ import annotations
-
 import math
 from array import array
 from collections import defaultdict
@@ -83,7 +81,7 @@ class Table:
         name: str = "",
         groups: str | None = None,
         failed: Sequence[int] | None = None,
-    ) -> Table:
+    ) -> "Table":
         """Return the table of some cases and what was measured on them; `failed` where they have no replies."""
         return cls(
             name=name,
@@ -96,7 +94,7 @@ class Table:
         )
 
     @classmethod
-    def of_repeats(cls, tables: Sequence[Table]) -> Table:
+    def of_repeats(cls, tables: "Sequence[Table]") -> "Table":
         """Return one table of the same questions asked several times: the mean over the replies to each."""
         first = tables[0]
         if len(tables) == 1:
@@ -114,7 +112,7 @@ class Table:
         """How many replies are errors."""
         return sum(self.failed)
 
-    def only(self, rows: Sequence[int]) -> Table:
+    def only(self, rows: Sequence[int]) -> "Table":
         """Return the table of some rows."""
         return replace(
             self,
@@ -127,7 +125,7 @@ class Table:
         )
 
 
-def _rows_of(values: Mapping[str, Values], rows: Sequence[int]) -> dict[str, Column]:
+def _rows_of(values: Mapping[str, Values], rows: Sequence[int]) -> "dict[str, Column]":
     return {name: Column(column[row] for row in rows) for name, column in values.items()}
 
 
