@@ -67,6 +67,27 @@ def test_a_wrong_option_is_one_error(samples, tmp_path, capsys):
     assert capsys.readouterr().err == ""
 
 
+def test_what_is_told_to_a_conversion_is_what_its_flags_say(converted, tmp_path, monkeypatch):
+    told = []
+    monkeypatch.setattr(conversion._cli, "convert", lambda converter, options: told.append(options) or converted.info)
+    monkeypatch.chdir(tmp_path)
+    clock = iter([10.0, 12.5])
+    monkeypatch.setattr(conversion.time, "monotonic", lambda: next(clock))
+    made = exhibit.convert("cuad")
+    assert (str(made.out), made.seconds) == ("datasets_out/cuad", 2.5) and "2.5 s" in repr(made)
+    assert "the card" not in made._repr_html_(), "there is none"
+    usual = vars(told[0])
+    assert str(usual["out"]) == "datasets_out/cuad" and not usual["force"] and not usual["strict"]
+    assert not usual["ocr"] and not usual["answerable_only"] and usual["patch"] == []
+    monkeypatch.undo()
+    monkeypatch.setattr(conversion._cli, "convert", lambda converter, options: told.append(options) or converted.info)
+    flags = {"force": True, "strict": True, "ocr": True, "answerable_only": True, "jobs": 3, "engine": "serial"}
+    exhibit.convert("cuad", out=tmp_path / "x", patch=["a.jsonl", "b.jsonl"], options={"titles": "llm"}, **flags)
+    given = vars(told[1])
+    assert {name: given[name] for name in flags} == flags and given["titles"] == "llm"
+    assert given["patch"] == ["a.jsonl", "b.jsonl"] and str(given["out"]) == str(tmp_path / "x")
+
+
 def test_a_conversion_runs_in_a_notebook_whose_thread_has_a_loop_already(converted, samples, tmp_path, monkeypatch):
     """Playwright and the fetcher of pages each start a loop, which a thread that runs one refuses."""
 
@@ -99,6 +120,30 @@ def test_runs_draw_figures_with_intervals_and_are_compared(tmp_path, monkeypatch
     assert set(compared.regressions) <= set(compared.differences)
     with pytest.raises(exhibit.ToolkitError, match="no such run"):
         exhibit.compare(tmp_path / "nowhere", after)
+
+
+def test_a_run_on_two_datasets_has_a_column_for_all_and_says_what_failed(tmp_path, monkeypatch):
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
+    folders = [write_bundle(tmp_path / name) for name in ("alder", "birch")]
+
+    def answer(question: str) -> str:
+        if "Alder" in question:
+            raise ValueError("out of order")
+        return "The law of Norway."
+
+    fixed = {"output_dir": tmp_path / "results", "settings": {"report_cases": 0}, "threads": 1, "max_failures": 1.0}
+    run = exhibit.evaluate(folders, target=answer, metrics="answer_length", run_name="two", **fixed)
+    failed = [row for row in run.rows if row.reply.error]
+    assert f"{len(failed)} of {len(run.rows)} questions failed. The first: " in repr(run) and failed
+    assert "out of order" in run._repr_html_() and "ALL" in repr(run).splitlines()[0]
+    assert set(run.summary.index) == {("answer_length", name) for name in ("alder", "birch", "ALL")}
+    row = run.questions.loc[("alder", failed[0].id)]
+    assert "out of order" in row["error"] and row["file"] == failed[0].file and row["question"] == failed[0].question
+    one = exhibit.evaluate(exhibit.load(folders[0]), target=answer, metrics="answer_length", run_name="one", **fixed)
+    assert set(one.summary.index) == {("answer_length", "alder")} and "ALL" not in repr(one)
+    two = exhibit.evaluate(folders[1], target=answer, metrics="answer_f1", run_name="other", **fixed)
+    with pytest.raises(exhibit.ToolkitError, match="have no dataset and metric in common"):
+        exhibit.compare(one, two)
 
 
 @pytest.mark.parametrize(("module", "ask"), [("pandas", lambda b: b.questions), ("datasets", lambda b: b.dataset())])
