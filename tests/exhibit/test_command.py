@@ -133,7 +133,7 @@ def test_convert_names_the_converters(capsys):
     assert "cuad" in capsys.readouterr().out
     assert main(["convert", "nothing"]) == 2
     assert "no converter 'nothing'" in capsys.readouterr().err
-    assert main(["convert", "cuda"]) == 2
+    assert main(["convert", "cuda", "--out", "x"]) == 2
     assert capsys.readouterr().err.splitlines() == [
         "error: no converter 'cuda'",
         "did you mean exhibit convert cuad?",
@@ -147,7 +147,9 @@ def test_convert_names_the_converters(capsys):
 def test_convert_hands_a_converter_its_own_words(monkeypatch):
     given: list[object] = []
     own = SimpleNamespace(run=lambda words: given.append(words) or 3)
-    monkeypatch.setattr(conversion, "load_plugin", lambda package, name: (own, None))
+    monkeypatch.setattr(
+        conversion, "load_plugin", lambda package, name: {"web": (own, None), "cuad": (own, None)}[name]
+    )
     assert main(["convert", "web", "--out", "x"]) == 3 and given == [["--out", "x"]]
     monkeypatch.setattr(sys, "argv", ["exhibit", "web", "--jobs", "2"])
     assert conversion.main() == 3 and given[1:] == [["--jobs", "2"]]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from types import SimpleNamespace
 
 import pytest
+from PIL import Image
 
 import exhibit
 from exhibit import conversion
@@ -57,6 +59,22 @@ def test_a_folder_of_other_peoples_tells_what_it_has(tmp_path, monkeypatch):
     assert exhibit.load("cuad").address == "datasets_out/cuad"
     with pytest.raises(exhibit.ToolkitError, match="or one of datasets_out/cuad"):
         exhibit.load("nowhere")
+
+
+def test_gold_on_several_pages_is_one_sheet(tmp_path, monkeypatch):
+    pages = [Image.new("RGB", (30, 20), "red"), Image.new("RGB", (40, 10), "blue")]
+    asked = []
+    drawn = [SimpleNamespace(picture=page) for page in pages]
+    monkeypatch.setattr(
+        "exhibit.bundles.draw_row", lambda root, row, *, scale: asked.append((root, row, scale)) or drawn
+    )
+    bundle = exhibit.load(write_bundle(tmp_path / "leases"))
+    sheet = bundle.show(3)
+    assert asked == [(tmp_path / "leases", 3, 1.5)] and sheet.size == (40, 30)
+    assert [sheet.getpixel(at) for at in ((0, 0), (29, 19), (0, 20), (39, 29))] == [(255, 0, 0)] * 2 + [(0, 0, 255)] * 2
+    assert sheet.getpixel((39, 0)) == (255, 255, 255)
+    del drawn[1]
+    assert bundle.show(3, scale=0.5) is pages[0] and asked[1][2] == 0.5
 
 
 def test_a_wrong_option_is_one_error(samples, tmp_path, capsys):
@@ -142,6 +160,8 @@ def test_a_run_on_two_datasets_has_a_column_for_all_and_says_what_failed(tmp_pat
     one = exhibit.evaluate(exhibit.load(folders[0]), target=answer, metrics="answer_length", run_name="one", **fixed)
     assert set(one.summary.index) == {("answer_length", "alder")} and "ALL" not in repr(one)
     two = exhibit.evaluate(folders[1], target=answer, metrics="answer_f1", run_name="other", **fixed)
+    with pytest.raises(exhibit.ToolkitError, match="exists already; go on with it"):
+        exhibit.evaluate(folders[1], target=answer, metrics="answer_f1", run_name="other", **fixed)
     with pytest.raises(exhibit.ToolkitError, match="have no dataset and metric in common"):
         exhibit.compare(one, two)
 
