@@ -1,9 +1,12 @@
 """Compares drafted gold with the experts' on a bundle whose rows say which clause they are about.
 
 python -m bench.draft datasets_out/cuad --names NOT_FOR_TRAINING.tsv --limit 20
+python -m bench.draft datasets_out/cuad datasets_out/contractnli --names NOT_FOR_TRAINING.tsv --tuning \
+    --weights FOLDER --fit models/weights/confidence.json
 
 A drafted passage is right where it shares at least half of its characters, or half of the gold's, with a passage that
-the experts marked for the same clause; an absence where they marked none.
+the experts marked for the same clause; an absence where they marked none. --tuning and --weights are those of
+`bench.reading`; with --fit every question is read, and the confidence of drafts is fitted to what was seen.
 """
 
 from __future__ import annotations
@@ -17,21 +20,32 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
 
 from bench._table import print_table
-from exhibit.draft.asked import Asker, Thresholds
+from bench.reading import logistic, use_weights
+from exhibit.draft.asked import Asker, SpanReader, Thresholds
 from exhibit.draft.drafts import Draft
 from exhibit.draft.folder import Work, open_asker
 from exhibit.draft.playbook import Playbook, find_playbooks
 from exhibit.engine import open_engine, track
 from exhibit.evidence import Span
+from exhibit.models.reader import SEVERAL, Reading
 from exhibit.rag.config import Config
 from exhibit.rag.ingest import Preparation
 from exhibit.schemas.command import guarded
 from exhibit.storage.bundle import open_bundle
+from exhibit.storage.place import write_whole
+from training._reading import read_material
+from training.exclusion import Excluded, read_names
+from training.gather import DEV, draw_dev
 
 LABELS = {"contract": "clause", "nda": "hypothesis", "merger": "deal_point"}
 """The label of the bundle's gold that names what a playbook's question asks for."""
+PLAYBOOKS = {"cuad": "contract", "contractnli": "nda", "maud": "merger"}
+"""The playbook that asks what a benchmark's experts were asked."""
 HYPOTHESES = {
     "nda-1": "marking of confidential information", "nda-2": "technical information only",
     "nda-3": "spoken information",
@@ -46,6 +60,13 @@ LEVELS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95)
 ABSENT = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 
 
+class By(NamedTuple):
+    """The reader's scores, together, and what the vectors of the passages say."""
+
+    score: float
+    spot: float | None
+
+
 @dataclass(frozen=True)
 class Judged:
     """A draft beside what the experts say: whether a passage of theirs is hit, and whether there is one."""
@@ -53,6 +74,8 @@ class Judged:
     draft: Draft
     right: bool
     answerable: bool
+    by: By | None
+    """What it was judged by; None where the vectors sufficed."""
 
     @property
     def likely(self) -> float:
@@ -60,40 +83,74 @@ class Judged:
         return self.draft.confidence if self.draft.spans else 1 - self.draft.confidence
 
 
+class Noted:
+    """The reader, which notes what each question was judged by."""
+
+    def __init__(self, reader: SpanReader) -> None:
+        self.name, self._reader = reader.name, reader
+        self._seen: list[By] = []
+
+    def read(self, question: str, passages: Sequence[str], hint: str = "") -> list[Reading]:
+        """Read as the reader does."""
+        return self._reader.read(question, passages, hint)
+
+    def confidence(self, scores: Sequence[float], *, spot: float | None = None) -> float:
+        """Note the scores, together, and what the vectors say."""
+        if scores:
+            self._seen.append(By(SEVERAL * float(np.logaddexp.reduce(np.array(scores) / SEVERAL)), spot))
+        return self._reader.confidence(scores, spot=spot)
+
+    def taken(self, count: int) -> list[By | None]:
+        """Return what a document's questions were judged by, where all of them were read."""
+        seen, self._seen = self._seen, []
+        return [*seen] if len(seen) == count else [None] * count
+
+
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Print how often sure drafts are right, at each confidence."""
     parser = argparse.ArgumentParser(prog="python -m bench.draft", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("bundle", type=Path)
-    parser.add_argument("--playbook", default="contract")
+    parser.add_argument("bundles", type=Path, nargs="+")
     parser.add_argument("--names", type=Path, help="only documents whose names stand in this file")
+    parser.add_argument("--tuning", action="store_true", help="the documents for tuning instead")
+    parser.add_argument("--weights", type=Path, metavar="FOLDER", help="other weights than those that are shipped")
     parser.add_argument("--limit", type=int, help="only so many documents")
     parser.add_argument("--skip", type=int, default=0, help="leave out the first documents: those for tuning")
     parser.add_argument("--out", type=Path, help="write every draft with its verdict, a JSON object a line")
+    parser.add_argument("--fit", type=Path, metavar="FILE", help="fit the confidence to these drafts and write it")
     options = parser.parse_args(argv)
-    [playbook] = find_playbooks([options.playbook])
-    judged = list(judge(options, playbook))
+    if options.weights:
+        use_weights(options.weights)
+    asker: Asker = open_asker(Thresholds(sure=0.0, absent=0.0 if options.fit else None))
+    asker.reader = noted = Noted(asker.reader)
+    everything: list[Judged] = []
+    for root in options.bundles:
+        info = open_bundle(root).info
+        [playbook] = find_playbooks([PLAYBOOKS[info.name if info else root.name]])
+        judged = list(judge(root, options, playbook, asker, noted))
+        everything += judged
+        print_sure(judged)
+        print_absent(judged)
     if options.out:
-        lines = [{**vars(one.draft), "right": one.right, "answerable": one.answerable} for one in judged]
+        lines = [{**vars(one.draft), "right": one.right, "answerable": one.answerable} for one in everything]
         options.out.write_text("".join(json.dumps(line, default=list) + "\n" for line in lines), encoding="utf-8")
-    print_sure(judged)
-    print_absent(judged)
+    if options.fit:
+        fit(everything, options.fit)
     return 0
 
 
-def judge(options: argparse.Namespace, playbook: Playbook) -> Iterable[Judged]:
+def judge(root: Path, options: argparse.Namespace, playbook: Playbook, asker: Asker, noted: Noted) -> Iterable[Judged]:
     """Yield every question of the playbook on every document, with its verdict."""
-    bundle = open_bundle(options.bundle)
+    bundle = open_bundle(root)
     gold: dict[tuple[str, str], list[Span]] = defaultdict(list)
     label = LABELS[playbook.name]
     for line in bundle.gold:
         name = asked_for(str(line.labels.get(label, "")))
         for spans in (line.spans, *line.alternatives):
             gold[line.filename or "", name] += [Span(*span) for span in spans]
-    names = chosen_files(sorted(bundle.files), options)
+    names = chosen_files(root, options)
     known = {name for _, name in gold}  # of what a release has no gold for nothing can be said
-    asker: Asker = open_asker(Thresholds(sure=0.0))
-    work = Work(Preparation(Config.preset("careful")))
+    work = Work(Preparation(Config.preset("routed")))
     paths = [bundle.root / "corpus" / name for name in names]
     outcomes = open_engine("serial").map(work, paths)
     spent: Counter[str] = Counter()
@@ -106,21 +163,36 @@ def judge(options: argparse.Namespace, playbook: Playbook) -> Iterable[Judged]:
         drafts = asker.ask(playbook, prepared)
         spent.update(indexed=int(1000 * (indexed - began)), asked=int(1000 * (clock() - indexed)))
         began = clock()
-        for draft in drafts:
+        for draft, by in zip(drafts, noted.taken(len(drafts)), strict=True):
             asks = asked_for(draft.name.partition("/")[2])
             places = gold.get((name, asks), [])
             if asks in known:
-                yield Judged(draft, hits(draft.spans, places), bool(places))
+                yield Judged(draft, hits(draft.spans, places), bool(places), by)
     each = {what: total / 1000 / max(1, len(names)) for what, total in spent.items()}
     print(f"processor time a document: {each['indexed']:.1f} s read and embedded, {each['asked']:.1f} s asked")
 
 
-def chosen_files(files: Sequence[str], options: argparse.Namespace) -> list[str]:
-    """Return the files that stand in `--names`, but for the first ones, for tuning, and as many as are wanted."""
-    lines = options.names.read_text(encoding="utf-8").splitlines() if options.names else []
-    listed = {Path(line.rpartition("\t")[2]).stem.casefold() for line in lines}
-    names = [name for name in files if not listed or Path(name).stem.casefold() in listed]
+def chosen_files(root: Path, options: argparse.Namespace) -> list[str]:
+    """Return the files that stand in `--names`, or those for tuning, but for the first, and as many as are wanted."""
+    material, excluded = read_material(root), Excluded(read_names(options.names) if options.names else ())
+    if options.tuning:
+        names = sorted(draw_dev(material, excluded, DEV))
+    else:
+        names = [name for name in sorted(material.bundle.files) if not options.names or excluded.lists(name)]
     return names[options.skip :][: options.limit]
+
+
+def fit(judged: Sequence[Judged], path: Path) -> None:
+    """Fit how likely a document answers to what was read of it and to what its vectors say, and write it."""
+    known = [(one.by.score, one.by.spot, one) for one in judged if one.by and one.by.spot is not None]
+    table, wanted = np.array([pair[:2] for pair in known]), np.array([float(pair[2].answerable) for pair in known])
+    files = {one.draft.filename for *_, one in known}
+    counts = {"documents": len(files), "questions": len(known), "answerable": int(wanted.sum())}
+    told = json.loads(path.read_text(encoding="utf-8"))
+    both, alone = logistic(table, wanted), logistic(table[:, 1:], wanted)
+    told["spotted"] = dict(zip(("reader", "spot", "offset"), both, strict=True)) | counts
+    told["unread"] = dict(zip(("spot", "offset"), alone, strict=True)) | counts
+    write_whole(path, json.dumps(told, indent=1) + "\n")
 
 
 def asked_for(label: str) -> str:

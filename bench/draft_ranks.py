@@ -49,9 +49,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--work", type=Path, required=True, help="a folder for the drafted bundle; made where it is not"
     )
     parser.add_argument("--systems", default=SYSTEMS, help=f"presets, each with one setting (default: {SYSTEMS})")
+    parser.set_defaults(tuning=False)
     options = parser.parse_args(argv)
     [experts], _ = load_datasets([options.bundle], Selection())
-    names = chosen_files(sorted(experts.files), options)
+    names = chosen_files(options.bundle, options)
     experts = only(experts, names)
     drafted = drafted_on(experts, options.work)
     print(f"{len(names)} documents, {len(experts.cases)} questions of experts, {len(drafted.cases)} drafted")

@@ -90,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--show", type=int, default=0, metavar="N", help="print so many of the worst answers")
     options = parser.parse_args(arguments)
     if options.weights:
-        _use(options.weights)
+        use_weights(options.weights)
     config = Config.preset(options.preset, refuse_below=None, **dict(pair.split("=", 1) for pair in options.set))
     told: list[Seen] = []
     if not options.bundles:
@@ -128,7 +128,7 @@ def _short(config: Config) -> None:
         _report(f"short documents, {'fitted to' if is_fitted else 'not looked at'}", some)
 
 
-def _use(folder: Path) -> None:
+def use_weights(folder: Path) -> None:
     """Take weights from a folder in the place of those that come with the package."""
     _network.ADAPTER, legal.WEIGHTS, reader.WEIGHTS, reader.KINDS = (
         folder / f"{name}.safetensors" for name in ("adapter", "reranker", "reader", "kinds")
@@ -207,7 +207,7 @@ def _fit(seen: Sequence[Seen], path: Path) -> None:
     odds = [[_odds(one.sure) - before["offset"], 0.0 if one.found is None else _odds(one.found)] for one in seen]
     table = np.array([[(sure - before.get("reranker", 0) * found) / before["reader"], found] for sure, found in odds])
     answerable = np.array([float(bool(one.question.gold)) for one in seen])
-    fitted = _logistic(table if together else table[:, :1], answerable)
+    fitted = logistic(table if together else table[:, :1], answerable)
     names = ("reader", "reranker", "offset") if together else ("reader", "offset")
     told["together" if together else "alone"] = dict(zip(names, fitted, strict=True)) | {
         "documents": len({one.question.document for one in seen}),
@@ -222,7 +222,7 @@ def _odds(share: float) -> float:
     return float(np.log(share / (1 - share)))
 
 
-def _logistic(table: npt.NDArray[np.float64], wanted: npt.NDArray[np.float64]) -> list[float]:
+def logistic(table: npt.NDArray[np.float64], wanted: npt.NDArray[np.float64]) -> list[float]:
     """Return the slopes and the offset that make what is known likeliest."""
     table = np.concatenate([table, np.ones((len(table), 1))], axis=1)
     curve = np.zeros(table.shape[1])

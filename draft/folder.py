@@ -70,7 +70,7 @@ INFO = DatasetInfo(
     annotations=("machine-generated",),
 )
 
-VERSION = 4  # raised when the same folder would give other drafts: what is remembered under another is not used
+VERSION = 5  # raised when the same folder would give other drafts: what is remembered under another is not used
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -90,7 +90,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--llm", default="none", metavar="NAME", help="a language model that drafts more: openai:MODEL")
     parser.add_argument("--topic", default="", metavar="WORDS", help="what the language model is to ask about")
     parser.add_argument("--embedder", default="legal", metavar="NAME", help="the model that finds passages")
-    parser.add_argument("--reranker", default="legal", metavar="NAME", help="the model that reads them")
+    parser.add_argument(
+        "--reranker", default="legal", metavar="NAME", help="the model that looks again for what seems absent"
+    )
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
@@ -160,8 +162,10 @@ def open_asker(thresholds: Thresholds, pipeline: Pipeline | None = None) -> Aske
     """Return what asks a playbook's questions, with the models of the preset `careful` unless others are given."""
     pipeline = pipeline or Pipeline(Config.preset("careful"))
     if pipeline.reranker is None:
-        raise ToolkitError("drafting reads passages with a reranker that knows how sure it is: --reranker legal")
-    return Asker(pipeline.embedder, pipeline.reranker, shared_reader(), thresholds)
+        raise ToolkitError(
+            "what seems absent is looked for again by a reranker that knows how sure it is: --reranker legal"
+        )
+    return Asker(pipeline.embedder, shared_reader(), pipeline.reranker, thresholds)
 
 
 class Drafter:

@@ -15,7 +15,7 @@ from exhibit.schemas.errors import SourceError
 SHIPPED = Path(__file__).parent / "playbooks"
 _LARGEST = 1 << 20  # bytes: a thousand questions in ten wordings
 
-SURE, ABSENT = 0.8, 0.1
+SURE, ABSENT = 0.85, 0.1
 """Levels for what no playbook knows better; chosen with contracts of CUAD (bench/results/draft.md)."""
 
 Words = Annotated[str, Field(pattern=r"\S", max_length=400)]
@@ -46,6 +46,8 @@ class Playbook(_Model):
     sure: Annotated[float, Field(ge=0, le=1)] = SURE
     absent: Annotated[float, Field(ge=0, le=1)] = ABSENT
     """From which confidence on an answer is sure, and up to which an absence is: models know some kinds better."""
+    again: bool = True
+    """Whether a reranker looks again for what seems absent: it takes time, and is right about some kinds without."""
     authors: str = ""
     licence: str = ""
     questions: Annotated[list[PlaybookQuestion], Field(min_length=1)]

@@ -70,6 +70,8 @@ class Kind(NamedTuple):
 
     asks: str = ""
     usual: float = 0.0
+    number: int = -1
+    """Among the kinds that are known; -1: of none."""
 
 
 def network() -> Network:
@@ -93,14 +95,16 @@ def shared_reader() -> Reader:
 class Kinds:
     """Tells from a question's vector which kind of question it is, of those that the reader was trained on.
 
-    In words that nobody trained on a question is read better beside its kind's own (bench/results/models.md). The
-    vectors are those of the embedder `legal`.
+    In words that nobody trained on a question is read better beside its kind's own (bench/results/models.md). And
+    from a passage's vector, which kinds it answers. The vectors are those of the embedder `legal`.
     """
 
     def __init__(self) -> None:
         arrays, told = read_lowrank(KINDS), read_record(KINDS)
         self._weight, self._bias = arrays["weight"], arrays["bias"]
-        self._kinds = [Kind(asks, told["usual"][name]) for name, asks in told["kinds"].items()]
+        self._spots, self._spots_bias = arrays["spots.weight"], arrays["spots.bias"]
+        each = enumerate(told["kinds"].items())
+        self._kinds = [Kind(asks, told["usual"][name], number) for number, (name, asks) in each]
         self._least: float = told["least"]
 
     def of(self, vector: npt.NDArray[np.float32]) -> Kind:
@@ -109,6 +113,11 @@ class Kinds:
         likely = np.exp(odds - odds.max())
         best = int(odds.argmax())
         return self._kinds[best] if likely[best] >= self._least * likely.sum() else Kind()
+
+    def answers(self, kind: Kind, passages: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Return the log-odds that each passage answers a question of a kind, by their vectors."""
+        odds: npt.NDArray[np.float32] = passages @ self._spots[kind.number] + self._spots_bias[kind.number]
+        return odds
 
 
 @lru_cache(maxsize=1)
@@ -135,17 +144,27 @@ class Reader(PairModel):
             return list(pool.map(self._read, pairs))
 
     def confidence(
-        self, scores: Sequence[float], found: float | None = None, *, usual: float = 0.0, also: Sequence[Also] = ()
+        self,
+        scores: Sequence[float],
+        *,
+        found: float | None = None,
+        spot: float | None = None,
+        usual: float = 0.0,
+        also: Sequence[Also] = (),
     ) -> float:
         """Return how likely one of the passages with these scores answers: logistic in them together, as calibrated.
 
         `usual` is what is known of the question's kind. `found` is what a reranker holds of the same question, where
-        there is one: then the two decide together.
+        there is one: then the two decide together. `spot` is what the vectors of all passages of a document say of it
+        (`Kinds.answers`, together), which alone decides where none was read.
         `also` says where the same score means more: the passages are the whole document, or of a privacy policy.
         """
-        told = self._calibration["alone" if found is None else "together"]
-        score = SEVERAL * float(np.logaddexp.reduce(np.array(scores) / SEVERAL)) + USUAL * usual
-        odds = told["reader"] * score + told["offset"] + sum(self._calibration[one]["offset"] for one in also)
+        told = self._calibration[_calibrated(bool(scores), found, spot)]
+        odds = told["offset"] + told.get("spot", 0.0) * (spot or 0.0)
+        odds += sum(self._calibration[one]["offset"] for one in also)
+        if scores:
+            score = SEVERAL * float(np.logaddexp.reduce(np.array(scores) / SEVERAL)) + USUAL * usual
+            odds += told["reader"] * score
         if found is not None:
             sure = min(max(found, 1e-6), 1 - 1e-6)
             odds += told["reranker"] * math.log(sure / (1 - sure))
@@ -160,6 +179,13 @@ class Reader(PairModel):
             for first, last in decode(read, lean=LEAN)
         )
         return Reading(float(scores[0, 0]), spans)
+
+
+def _calibrated(read: bool, found: float | None, spot: float | None) -> str:
+    """Return which calibration holds for what is known."""
+    if spot is not None:
+        return "spotted" if read else "unread"
+    return "alone" if found is None else "together"
 
 
 # ---------------------------------------------------------------- tokens to answers

@@ -1,9 +1,11 @@
-"""What kind of question is asked, told from its vector: a reader is shown how that kind's benchmark asks it.
+"""What kind of question is asked, told from its vector, and which kinds a passage answers, told from its own.
 
 python -m training.hints --pack pack.npz --adapter models/embedders/weights/legal.safetensors --out models/weights/kinds
 
 A question in words that nobody trained on is read better beside the words of the kind it is taken for. The wordings for
 training are told apart by classifiers that have not seen them, so that a reader learns how far a hint is to be trusted.
+Which passages answer a question of a known kind is told by a second linear classifier, for drafts: it costs nothing
+where the passages' vectors are there.
 """
 
 from __future__ import annotations
@@ -35,6 +37,10 @@ _FOLDS = 5
 _PRINTED: tuple[Role, ...] = ("train", "test", "asked")
 _DECAY = 3e-5
 """Of 1e-3 to 1e-5 the least that is as good on wordings for testing (0.85 of them are told apart)."""
+
+_SPOT_STEPS, _SPOT_RATE, _SPOT_DECAY = 400, 0.1, 0.3
+"""Of decays of 0.1, 0.3 and 1 the second tells best which documents for tuning answer (AUROC 0.941 and 0.934 on CUAD
+and ContractNLI; 0.932 and 0.924 where only passages are learned, 0.902 and 0.928 where only documents are)."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,49 @@ def learn(pack: Pack, queries: Tensor) -> tuple[Kinds, Ints]:
         taken[unseen] = _likely(vectors[unseen], *_fit(vectors[seen], kinds[seen], len(pack.kinds)))
     own = {int(kind): pack.text(int(text)) for text, kind, number in pack.queries if ROLES[number] == "own"}
     return Kinds(weight.numpy(), bias.numpy(), [own[kind] for kind in range(len(pack.kinds))]), taken
+
+
+def spot(pack: Pack, vectors: Tensor, documents: Ints) -> tuple[Array, Array]:
+    """Return a linear classifier of passages' vectors: which kinds of questions each passage answers.
+
+    Half of what is learned is which passage has gold in it, half whether one of a document has: told by the passages'
+    log-odds together.
+    """
+    device, owner = vectors.device, torch.from_numpy(pack.passages[:, 0]).to(vectors.device)
+    shape = len(pack.documents), len(pack.kinds)
+    asked, answers = torch.zeros(shape, device=device), torch.zeros(shape, device=device)
+    for document, kind, _, impossible in pack.rows[np.isin(pack.rows[:, 0], documents) & (pack.rows[:, 1] >= 0)]:
+        asked[document, kind], answers[document, kind] = 1.0, float(not impossible)
+    gold = torch.zeros(len(vectors), shape[1], device=device)
+    rows = pack.rows[pack.positives[:, 0], 1]
+    gold[pack.positives[rows >= 0, 1], rows[rows >= 0]] = 1.0
+    classifier = torch.nn.Linear(vectors.shape[1], shape[1], device=device)
+    torch.nn.init.zeros_(classifier.weight)
+    torch.nn.init.constant_(classifier.bias, -5.0)
+    solver = torch.optim.AdamW(classifier.parameters(), lr=_SPOT_RATE, weight_decay=_SPOT_DECAY)
+    rates = torch.optim.lr_scheduler.OneCycleLR(solver, max_lr=_SPOT_RATE, total_steps=_SPOT_STEPS)
+    for _ in range(_SPOT_STEPS):
+        odds = classifier(vectors)
+        each = _mean_loss(odds, gold, asked[owner])
+        together = _mean_loss(_together(odds, owner, len(asked)), answers, asked)
+        solver.zero_grad()
+        (50 * each + 1.5 * together).backward()
+        solver.step()
+        rates.step()
+    return classifier.weight.detach().cpu().numpy(), classifier.bias.detach().cpu().numpy()
+
+
+def _together(odds: Tensor, owner: Tensor, count: int) -> Tensor:
+    """Return the soft maximum of the log-odds of each document's passages."""
+    best = torch.full((count, odds.shape[1]), -1e9, device=odds.device)
+    best = best.scatter_reduce(0, owner[:, None].expand_as(odds), odds.detach(), "amax")
+    sums = torch.zeros_like(best).index_add(0, owner, torch.exp(odds - best[owner]))
+    return best + torch.log(sums.clamp(min=1e-9))
+
+
+def _mean_loss(odds: Tensor, truth: Tensor, counts: Tensor) -> Tensor:
+    losses = f.binary_cross_entropy_with_logits(odds, truth, reduction="none")
+    return (losses * counts).sum() / counts.sum()
 
 
 def usual_of(pack: Pack) -> list[float]:
@@ -111,9 +160,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = np.flatnonzero(np.isin(pack.queries[:, 2], [ROLES.index(role) for role in ("own", *_PRINTED)]))
     texts = torch.from_numpy(pack.queries[asked, 0]).to(device)
     queries = torch.zeros(len(pack.queries), encoder.width)
+    every = Texts(pack.tokens, pack.ends, device)
     with torch.no_grad():
-        queries[asked] = encoder.embed(Texts(pack.tokens, pack.ends, device), texts, merged=encoder.merged()).cpu()
+        merged = encoder.merged()
+        queries[asked] = encoder.embed(every, texts, merged=merged).cpu()
+        passages = encoder.embed(every, torch.arange(len(pack.passages), device=device), merged=merged)
     kinds, taken = learn(pack, queries)
+    splits = ("train", "dev") if options.all else ("train",)
+    spots = spot(pack, passages.clone(), np.concatenate([pack.documents_of(split) for split in splits]))
     for role in _PRINTED:
         some = pack.queries[:, 2] == ROLES.index(role)
         right, any_ = taken[some] == pack.queries[some, 1], taken[some] >= 0
@@ -130,7 +184,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "adapter": _cli.digest(options.adapter),
         "least": LEAST,
     }
-    _cli.write({"weight": kinds.weight, "bias": kinds.bias}, options.out, told)
+    weights = {"weight": kinds.weight, "bias": kinds.bias, "spots.weight": spots[0], "spots.bias": spots[1]}
+    _cli.write(weights, options.out, told)
     return 0
 
 

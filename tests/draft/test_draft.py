@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
-from exhibit.draft import folder
+from exhibit.draft import asked, folder
 from exhibit.draft.__main__ import main
-from exhibit.draft.asked import FIRST, MORE, Asker, Thresholds, completed
+from exhibit.draft.asked import READ, Asker, Levels, Thresholds, completed
 from exhibit.draft.drafts import worded
 from exhibit.draft.made import made_from
 from exhibit.draft.playbook import Playbook
@@ -21,7 +22,7 @@ from exhibit.law.profile import read_profile
 from exhibit.law.sentences import sentences
 from exhibit.law.structure import read_structure
 from exhibit.models.embedders.hashing import Hashing
-from exhibit.models.reader import Found, Reading
+from exhibit.models.reader import Found, Kind, Reading
 from exhibit.rag.index import Entry
 from exhibit.rag.ingest import Prepared
 from exhibit.schemas.models import DraftInfo, wilson
@@ -43,7 +44,7 @@ This Supply Agreement is made on 4 May 2021 between {party} Ltd and Dune plc.
 
 @dataclass
 class Scripted:
-    """A reranker that knows which law governs, and is not sure of deposits."""
+    """A reader that knows which law governs, and is not sure of deposits."""
 
     name: str = "scripted"
 
@@ -51,7 +52,7 @@ class Scripted:
         words = set(re.findall(r"[a-z]+", question.lower().replace("governs it", "is governed by the agreement")))
         return [float(len(words & set(re.findall(r"[a-z]+", passage.lower())))) for passage in passages]
 
-    def read(self, question, passages):
+    def read(self, question, passages, hint=""):
         """Mark the sentence of each passage that shares most words with the question."""
         readings = []
         for passage, score in zip(passages, self.score(question, passages), strict=True):
@@ -61,7 +62,7 @@ class Scripted:
             readings.append(Reading(score, (Found(best.start, best.end, score),)))
         return readings
 
-    def confidence(self, scores, found=None):
+    def confidence(self, scores, *, spot=None):
         return {0: 0.01, 1: 0.02, 2: 0.05}.get(int(max(scores)), 0.95 if max(scores) >= 4 else 0.5)
 
 
@@ -187,7 +188,7 @@ def test_the_models_are_asked_what_a_playbook_seeks_at_its_own_levels():
             asked.append(question)
             return [4.0] * len(passages)
 
-        def confidence(self, scores, found=None):
+        def confidence(self, scores, *, spot=None):
             return 0.85
 
     text = "The fuel is paid by the charterer."
@@ -228,20 +229,90 @@ def test_a_sentence_without_an_end_in_sight_is_left_as_it_was_cut():
     assert completed(text, Span(2000, 2100), True, True) == Span(2000, 2100)
 
 
-def test_few_chunks_are_read_and_more_where_these_do_not_answer():
-    read: list[int] = []
+class Told:
+    """The embedder's name is ours; chunk 7 answers questions of a known kind, if any does."""
 
-    class Counted(Scripted):
-        def score(self, question, passages):
-            read.append(len(passages))
-            return [0.0] * len(passages)
+    name = "legal-told"
 
+    def __init__(self, odds: float, again: float = 0.0) -> None:
+        self.vectors = np.eye(20, dtype=np.float32)
+        self.odds, self.again, self.read_texts, self.hints = odds, again, [], []
+
+    def embed(self, texts, role):
+        return self.vectors[: len(texts)]
+
+    def of(self, vector):
+        return Kind("which clause is the seventh?", number=0)
+
+    def answers(self, kind, passages):
+        return np.where(np.arange(len(passages)) == 7, self.odds, -9.0)
+
+    def read(self, question, passages, hint=""):
+        self.read_texts, self.hints = list(passages), [*self.hints, hint]
+        return [Reading(3.0, (Found(0, len(passage), 1.0),)) for passage in passages]
+
+    def confidence(self, scores, *, spot=None):
+        return 1 / (1 + math.exp(-spot)) if spot is not None else 0.9
+
+    def score(self, question, passages):
+        assert len(passages) == READ
+        return [self.again] * len(passages)
+
+
+def judge(told, monkeypatch, embedder=None, again=True):
     texts = tuple(f"clause {number} of the agreement" for number in range(20))
-    profile = read_profile(Document("a.txt", " ".join(texts), ()))
-    table = np.zeros((len(texts), 4), np.int64)
-    entry = Entry(-1, "a.txt", "", 0, None, profile, "")
-    prepared = Prepared(entry, " ".join(texts), (), table, texts, None, None, None)
-    embedder = Hashing(64)
+    text = " ".join(texts)
+    profile = read_profile(Document("a.txt", text, ()))
+    starts = [text.index(words) for words in texts]
+    table = np.array([[at, at + len(words), 0, 0] for at, words in zip(starts, texts, strict=True)], np.int64)
+    prepared = Prepared(Entry(-1, "a.txt", "", 0, None, profile, ""), text, (), table, texts, None, None, None)
+    monkeypatch.setattr(asked, "shared_kinds", lambda: told)
+    embedder = embedder or told
+    monkeypatch.setattr(asked, "confidence", lambda reranker, scores: max(scores))
     chunks = embedder.embed(list(texts), role="passage")
-    judged = Asker(embedder, Counted(), Scripted()).judge("Which clause?", ["Which clause?"], prepared, chunks)
-    assert judged.status == "absent" and read == [FIRST, MORE - FIRST], "more are read where the first do not answer"
+    wordings = ["Which clause?", "And which?"]
+    return Asker(embedder, told, told).judge("Which clause?", wordings, prepared, chunks, Levels(again=again))
+
+
+def test_the_chunks_whose_vectors_say_that_they_answer_are_read_first(monkeypatch):
+    told = Told(odds=4.0)
+    judged = judge(told, monkeypatch)
+    assert judged.status == "sure" and judged.confidence == 0.982
+    assert told.read_texts[0].startswith("clause 7 ") and len(told.read_texts) == READ
+    assert told.read_texts[1].startswith("clause 0 "), "then those that are near the wordings"
+    assert told.hints == ["which clause is the seventh?"], "it is read beside its kind's own words"
+
+
+def test_nothing_is_read_where_no_vector_says_that_a_chunk_answers(monkeypatch):
+    told = Told(odds=-3.0)
+    judged = judge(told, monkeypatch)
+    assert (judged.status, judged.spans, told.hints) == ("absent", (), [])
+    assert judged.confidence == round(1 - 1 / (1 + math.exp(3.0 - math.log1p(19 * math.exp(-6.0)))), 3)
+
+
+def test_vectors_of_another_embedder_say_nothing_of_kinds(monkeypatch):
+    told = Told(odds=-3.0)
+    judged = judge(told, monkeypatch, Hashing(64))
+    assert (judged.status, judged.confidence, told.hints) == ("sure", 0.9, [""])
+
+
+def test_what_the_reranker_finds_again_is_not_absent_and_comes_first_in_the_review(monkeypatch):
+    told = Told(odds=-3.0, again=0.9)
+    judged = judge(told, monkeypatch)
+    assert (judged.status, judged.confidence) == ("unsure", 0.5) and told.hints, "it is read to propose its passages"
+    assert judge(Told(odds=-3.0, again=0.9), monkeypatch, again=False).status == "absent"
+    assert judge(Told(odds=-3.0, again=0.19), monkeypatch).status == "absent"
+
+
+def test_what_is_likely_to_be_there_is_never_called_absent_for_want_of_marked_words(monkeypatch):
+    told = Told(odds=0.0)
+    monkeypatch.setattr(told, "read", lambda question, passages, hint: [Reading(0.0, ()) for _ in passages])
+    judged = judge(told, monkeypatch)
+    [span] = judged.spans
+    assert judged.status == "unsure" and span == Span(*prepared_place(7)), "the best chunk is proposed whole"
+
+
+def prepared_place(number):
+    texts = [f"clause {at} of the agreement" for at in range(20)]
+    start = len(" ".join(texts[:number])) + 1
+    return start, start + len(texts[number])

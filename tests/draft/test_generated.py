@@ -50,7 +50,7 @@ class Model:
 def prepared(tmp_path):
     path = tmp_path / "Alder.txt"
     path.write_text(CONTRACT.format(party="Alder", law="Norway"), encoding="utf-8")
-    return Work(Preparation(Config.preset("careful")))(path).prepared
+    return Work(Preparation(Config.preset("routed")))(path).prepared
 
 
 def generate(model, prepared, topic=""):

@@ -211,3 +211,48 @@ def test_what_was_judged_moves_the_confidence_of_this_folders_other_drafts(draft
     others = set(sure[1::2])
     assert len(data["cases"]) > 20 and others
     assert others <= made if stay else not others & made
+
+
+def spread(out):
+    """Give the folder's absences confidences from 0.90 to 0.998, and return them by id."""
+    path = out / "gold.jsonl"
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    asked = [line for line in lines if line["labels"]["drafted"] == "playbook"]
+    absent = sorted(line["id"] for line in asked if line["labels"]["draft"] == "absent")
+    sure = {id: round(0.9 + 0.098 * at / (len(absent) - 1), 4) for at, id in enumerate(absent)}
+    for line in lines:
+        line["labels"]["confidence"] = sure.get(line["id"], line["labels"]["confidence"])
+    path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
+    return sure
+
+
+def test_judgments_say_from_which_confidence_on_this_folders_drafts_are_sure(drafted, tmp_path):
+    out, *_ = drafted
+    sure = spread(out)
+    data = page_of(out, tmp_path, "--sample", "500")
+    judged = {id for at, id in enumerate(sure) if at % 3}
+    data["cases"] = [case for case in data["cases"] if case["id"] in judged]
+    reviewed = saved(tmp_path, data, lambda case: {"gold": "wrong" if sure[case["id"]] < 0.93 else "right"})
+    final = tmp_path / "final"
+    assert review(["apply", str(reviewed), "--bundle", str(out), "--out", str(final)]) == 0
+    made = {row["id"] for row in json.loads((final / "train.json").read_text("utf-8"))}
+    stay = {id: id in made for id in sure if id not in judged}
+    least = min(sure[id] for id, kept in stay.items() if kept)
+    assert 0.93 < least < 0.99, "what is as sure as those that were right stays, what is as sure as the wrong waits"
+    assert all(kept == (sure[id] >= least) for id, kept in stay.items())
+    told = (final / "drafts.jsonl").read_text("utf-8")
+    assert all(f'"id": {id}' in told for id, kept in stay.items() if not kept)
+
+
+def test_a_kind_by_construction_that_is_wrong_too_often_leaves_the_playbooks_drafts_as_they_were(drafted, tmp_path):
+    out, rows, lines, _ = drafted
+    data = page_of(out, tmp_path, "--sample", "500")
+    kinds = {line["id"]: line["labels"]["drafted"] for line in lines}
+    headings = [id for id, kind in kinds.items() if kind == "heading"]
+    data["cases"] = [case for case in data["cases"] if case["id"] in headings[:-1]]
+    final = tmp_path / "final"
+    reviewed = saved(tmp_path, data, lambda _: {"gold": "wrong"})
+    assert review(["apply", str(reviewed), "--bundle", str(out), "--out", str(final)]) == 0
+    made = {row["id"] for row in json.loads((final / "train.json").read_text("utf-8"))}
+    assert len(headings) > 5 and headings[-1] not in made
+    assert made == {row["id"] for row in rows if kinds[row["id"]] != "heading"}

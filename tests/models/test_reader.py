@@ -67,8 +67,25 @@ def test_the_kind_of_a_question_is_told_from_its_vector_and_its_own_words_are_re
 
 def test_the_reranker_has_its_say() -> None:
     model = reader.shared_reader()
-    assert model.confidence([0.0], 0.05) < model.confidence([0.0], 0.95)
-    assert all(0 < model.confidence([0.0], found) < 1 for found in (0.0, 1.0))
+    assert model.confidence([0.0], found=0.05) < model.confidence([0.0], found=0.95)
+    assert all(0 < model.confidence([0.0], found=found) < 1 for found in (0.0, 1.0))
+
+
+def test_a_passage_s_vector_tells_which_kinds_it_answers() -> None:
+    embedder, kinds = legal.open("int8"), reader.shared_kinds()
+    asked = ["Which law governs it?", "What is its cap on liability?"]
+    law, cap = (kinds.of(vector) for vector in embedder.embed(asked, role="query"))
+    capped = "In no event shall either party's total liability exceed the fees paid in the preceding twelve months."
+    passages = embedder.embed([LAW, RENT, capped], role="passage")
+    assert kinds.answers(law, passages).argmax() == 0 and kinds.answers(cap, passages).argmax() == 2
+    assert kinds.answers(law, passages)[0] > 0 > kinds.answers(law, passages)[1:].max()
+
+
+def test_what_vectors_say_decides_together_with_what_was_read_and_alone_where_nothing_was() -> None:
+    model = reader.shared_reader()
+    unlikely, likely = (model.confidence([0.0], spot=spot) for spot in (-3.0, 3.0))
+    assert unlikely < 0.3 and likely > 0.7 and model.confidence([-6.0], spot=3.0) < likely
+    assert model.confidence([], spot=-3.0) < 0.05 and model.confidence([], spot=3.0) > 0.95
 
 
 def test_the_same_score_means_more_where_all_of_the_document_was_read_and_in_a_policy() -> None:
@@ -133,9 +150,9 @@ def test_confidence_is_logistic_in_what_is_known_as_it_was_calibrated() -> None:
     assert odds([0.0], also=["short", "policy"]) - odds([0.0]) == pytest.approx(
         told["short"]["offset"] + told["policy"]["offset"]
     )
-    assert odds([0.0], 0.75) == pytest.approx(together["offset"] + together["reranker"] * math.log(3))
-    assert odds([0.0], 0.5) == pytest.approx(together["offset"])
-    assert odds([0.0], 0.0) == odds([0.0], 1e-6) and odds([0.0], 1.0) == odds([0.0], 1 - 1e-6)
+    assert odds([0.0], found=0.75) == pytest.approx(together["offset"] + together["reranker"] * math.log(3))
+    assert odds([0.0], found=0.5) == pytest.approx(together["offset"])
+    assert odds([0.0], found=0.0) == odds([0.0], 1e-6) and odds([0.0], found=1.0) == odds([0.0], 1 - 1e-6)
 
 
 def test_what_is_usual_is_known_of_the_kinds() -> None:

@@ -430,6 +430,27 @@ def test_kinds_are_told_apart_and_written_with_their_questions(
     assert record["kinds"]["cuad/Governing Law"] == "which state's or country's law governs it?"
     assert read_tensors(tmp_path / "kinds.safetensors")["weight"].shape[0] == len(record["kinds"])
     assert record["usual"].keys() == record["kinds"].keys() and any(record["usual"].values())
+    spots = read_tensors(tmp_path / "kinds.safetensors")
+    assert spots["spots.weight"].shape == spots["weight"].shape and spots["spots.bias"].shape == spots["bias"].shape
+
+
+def test_passages_that_answer_a_kind_are_told_by_their_vectors() -> None:
+    rows = [(document, kind, -1, int(document % 2 != kind)) for document in range(8) for kind in (0, 1)]
+    passages = np.array([(document, 0, 1, 0, -1) for document in range(8) for _ in range(3)])
+    gold = [(row, 3 * document, 1) for row, (document, _, _, impossible) in enumerate(rows) if not impossible]
+    documents = [{"name": str(number), "source": "cuad", "split": "train"} for number in range(8)]
+    none = np.zeros((0, 3), np.int64)
+    pack = Pack(
+        "training", documents, ["cuad/a", "cuad/b"], passages, none, np.array(rows), none, np.array(gold), none, none,
+        np.zeros(0, np.uint16), np.zeros(0, np.int64),
+    )  # fmt: skip
+    vectors = torch.nn.functional.normalize(torch.randn(24, 16, generator=torch.Generator().manual_seed(3)), dim=1)
+    for _, passage, _ in gold:
+        vectors[passage] = torch.eye(16)[int(passages[passage, 0]) % 2]
+    weight, bias = hints.spot(pack, vectors, np.arange(6))
+    odds = vectors.numpy() @ weight.T + bias
+    assert odds[18].argmax() == 0 and odds[21].argmax() == 1, "of documents that were not learned from"
+    assert odds[18, 0] > 0 > odds[18, 1] and odds[21, 1] > 0 > odds[21, 0]
 
 
 def test_low_rank_weights_in_eight_bits_are_nearly_the_same(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ from exhibit.storage.bundle import Bundle, open_bundle
 from exhibit.viewer.review.source import JOINT, Judged, Key, Questions, ReviewedRun, by_question, placed_passage
 
 _ENOUGH = 20  # judged playbook drafts from which on their confidence is fitted anew: fewer say little
+_STEPS = 20  # of Newton's method, which needs about five
 _PRIOR = 5.0  # judgments that the confidence as it was stands for, so that a few do not turn it over
 _PER_STATUS = 0.3  # share of the sample that checks sure drafts: their error rate is told beside every figure
 
@@ -253,8 +253,8 @@ class Fitted:
 
     slope: float
     offset: float
-    level: float
-    """From which confidence on a draft counts as sure."""
+    levels: Mapping[tuple[str, bool], float]
+    """From which confidence on a playbook's answers, and its absences, count as sure."""
     doubtful: frozenset[str]
     """Kinds of drafts by construction of which too many were wrong."""
 
@@ -266,7 +266,23 @@ class Fitted:
         if labels.get("drafted") != "playbook":
             return labels.get("draft") != "unsure"
         odds = self.slope * _logit(_number(labels.get("confidence")) or 0.0) + self.offset
-        return 1 / (1 + math.exp(-odds)) >= self.level
+        return odds >= _logit(self.levels.get(_played(labels), 1.0)) - 1e-9
+
+
+def _played(labels: Mapping[str, object]) -> tuple[str, bool]:
+    """Return the playbook of a draft, and whether it says that nothing answers."""
+    return str(labels.get("asks_for")).partition("/")[0], labels.get("draft") == "absent"
+
+
+def _levels(drafted: DraftedBundle) -> dict[tuple[str, bool], float]:
+    """Return the least confidence at which each playbook's answers, and its absences, were sure."""
+    levels: dict[tuple[str, bool], float] = {}
+    for _, gold in drafted.rows.values():
+        labels = gold[0].labels if gold else {}
+        if labels.get("drafted") == "playbook" and labels.get("draft") != "unsure":
+            key, sure = _played(labels), _number(labels.get("confidence")) or 0.0
+            levels[key] = min(sure, levels.get(key, 1.0))
+    return levels
 
 
 _WRONG = 0.2  # share of a kind's judged drafts: above it the rest of the kind waits for a person
@@ -285,17 +301,20 @@ def _fit(said: Mapping[int, Judged], drafted: DraftedBundle) -> Fitted | None:
     )  # fmt: skip
     asked = [(_number(gold[0].labels.get("confidence")) or 0.0, right) for gold, right in judged
              if gold and gold[0].labels.get("drafted") == "playbook"]  # fmt: skip
-    level = float(drafted.info.options.get("sure") or 0.85)
+    levels = _levels(drafted)
     if len(asked) < _ENOUGH:
-        return Fitted(1.0, 0.0, level, doubtful) if doubtful else None
+        return Fitted(1.0, 0.0, levels, doubtful) if doubtful else None
     x = np.array([_logit(confidence) for confidence, _ in asked])
     y = np.array([right for _, right in asked], float)
-    slope, offset = 1.0, 0.0
-    for _ in range(200):  # gradient steps: two numbers from a few dozen points
-        p = 1 / (1 + np.exp(-(slope * x + offset)))
-        slope -= 0.05 * (float(np.mean((p - y) * x)) + _PRIOR / len(y) * (slope - 1.0))
-        offset -= 0.05 * (float(np.mean(p - y)) + _PRIOR / len(y) * offset)
-    return Fitted(slope, offset, level, doubtful)
+    # what the models said, and its deviations from the middle: so that a shift and a steeper curve are told apart
+    middle = float(np.mean(x))
+    table, moved = np.stack([x - middle, np.ones(len(x))], axis=1), np.zeros(2)
+    for _ in range(_STEPS):
+        p = 1 / (1 + np.exp(-(x + table @ moved)))
+        curve = (table * (p * (1 - p))[:, None]).T @ table + _PRIOR * np.eye(2)
+        moved -= np.linalg.solve(curve, table.T @ (p - y) + _PRIOR * moved)
+    slope, offset = 1 + float(moved[0]), float(moved[1] - moved[0] * middle)
+    return Fitted(slope, offset, levels, doubtful)
 
 
 def _logit(confidence: float) -> float:
