@@ -4,8 +4,6 @@ A distribution names its modules as entry points of the group `exhibit.KIND`, KI
 `[project.entry-points."exhibit.metrics"]`. A name of ours stays ours, so that no installation changes what it means.
 """
 
-from __future__ import annotations
-
 import pkgutil
 import sys
 from functools import cache, lru_cache
