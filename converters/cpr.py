@@ -3,8 +3,6 @@
 python -m converters.cpr --source FOLDER --out datasets_out/cpr
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Citations in an answer: found, put right, tied to their claims, checked against the sources; and refusals."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ Words are every run of letters and digits, those that carry meaning (reduced to 
 `EXHIBIT_SYSTEMS` names.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """Looks into an index: `python -m rag.inspect INDEX list|categories|sections|chunks|search|test|export`."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

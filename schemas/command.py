@@ -4,8 +4,6 @@
 def main(argv: Sequence[str] | None = None) -> int: ...
 """
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import functools
@@ -184,25 +182,22 @@ _WRONG = re.compile(r"invalid choice: '([^'\n]*)' \(choose from ([^\n]*)")
 
 def positive(text: str) -> int:
     """Read a number of at least 1 from the command line."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be 1 or more")
-    return number
+    return int(_at_least(1, int(text), "must be 1 or more"))
 
 
 def natural(text: str) -> int:
     """Read a whole number of at least 0 from the command line."""
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError("must be 0 or more")
-    return number
+    return int(_at_least(0, int(text), "must be 0 or more"))
 
 
 def seconds(text: str) -> float:
     """Read a number of seconds from the command line."""
-    number = float(text)
-    if not 0 <= number < float("inf"):
-        raise argparse.ArgumentTypeError("must be 0 or more seconds")
+    return _at_least(0, float(text), "must be 0 or more seconds")
+
+
+def _at_least(least: int, number: float, words: str) -> float:
+    if not least <= number < float("inf"):
+        raise argparse.ArgumentTypeError(words)
     return number
 
 

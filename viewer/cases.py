@@ -1,7 +1,5 @@
 """Questions as the page's script reads them: what became of each, its line of the list, and its case."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

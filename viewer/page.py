@@ -1,7 +1,5 @@
 """The frame of every page of results: one look in light, dark and print, and a policy that lets nothing else run."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
@@ -111,15 +109,6 @@ def plain(text: object) -> Markup:
     return Markup(_MARKDOWN.sub(r"\\\1", " ".join(str(text).split())))
 
 
-def _xml(text: str) -> str:
-    """Return text without characters that XML cannot hold."""
-    return _NO_XML.sub("\ufffd", text)
-
-
-def _fill(text: str, *values: object) -> str:
-    return text.format(*values)
-
-
 @cache
 def _environment(language: str) -> Environment:
     # kept: to compile the templates takes longer than to fill them for a small run
@@ -130,7 +119,9 @@ def _environment(language: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"plain": plain, "xml": _xml, "t": lambda text: say(language, str(text)), "fill": _fill}
+    environment.filters |= {"plain": plain, "t": lambda text: say(language, str(text))}
+    environment.filters["fill"] = lambda text, *values: text.format(*values)
+    environment.filters["xml"] = lambda text: _NO_XML.sub("\ufffd", text)  # which XML cannot hold
     return environment
 
 

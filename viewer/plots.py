@@ -1,7 +1,5 @@
 """Small plots as geometry; `plots.j2` draws them as SVG."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -3,8 +3,6 @@
 >>> write_report(Path("results/first"))
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime

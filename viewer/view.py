@@ -1,7 +1,5 @@
 """One page over runs: its pieces and pictures beside it, or all of it in a single file."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

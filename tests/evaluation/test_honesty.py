@@ -80,6 +80,21 @@ def test_a_server_that_cannot_be_asked_stops_the_run_in_one_line(start, server, 
     assert start("--target-url", server.url)[0] == 0, "the folder is not in the way of the next try"
 
 
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        (407, "the server refuses the key"),
+        (405, "nothing takes questions at this address"),
+        (410, "nothing takes questions at this address"),
+        (400, "none of 5 questions, spread over the set, was answered"),
+    ],
+)
+def test_what_a_status_means_is_said(start, server, status, why):
+    server.reply = lambda question: (status, b"no")
+    code, _, err, _ = start("--target-url", server.url, "--retries", "0")
+    assert code == 1 and f"{why}" in err and f"HTTP {status}" in err
+
+
 def test_paths_that_find_nothing_are_answered_with_the_reply_s_shape_and_those_that_fit(start, server):
     server.reply = lambda question: {"out": {"said": "the law of Norway"}, "hits": [{"words": "by the law of Norway"}]}
     shape = "{out: {said: text}, hits: [1 × {words: text}]}"

@@ -16,11 +16,13 @@ import pytest
 import exhibit
 from exhibit import conversion, prepare, reference
 from exhibit.__main__ import main
-from exhibit.commands import EXIT_CODES, VERBS, spellings
+from exhibit.commands import EXIT_CODES, FLAGS, VERBS, kept_help, spellings
 from exhibit.schemas.command import Manner, called, print_note, spelled
+from exhibit.schemas.plugins import plugin_names
 from tests.rag.bundles import write_bundle
 
 ROOT = Path(__file__).parent.parent.parent
+CONVERTERS = "exhibit.converters"
 
 
 def test_every_verb_names_a_function_that_is_there():
@@ -35,6 +37,27 @@ def test_help_lists_verbs_and_exit_codes(capsys):
     told = capsys.readouterr().out
     assert all(f"  {verb} " in told for verb in VERBS) and all(f"  {code} " in told for code in EXIT_CODES)
     assert main([]) == 2 and "usage: exhibit" in capsys.readouterr().err
+
+
+def test_help_and_flags_are_known_wherever_they_stand(monkeypatch, capsys):
+    for word in ("-h", "help"):
+        assert main([word]) == 0 and "verbs:" in capsys.readouterr().out
+    monkeypatch.setattr(sys, "argv", ["exhibit", "--version"])
+    assert main() == 0 and capsys.readouterr().out.startswith("exhibit ")
+    given: list[list[str]] = []
+    monkeypatch.setattr("exhibit.prepare.main", lambda words: given.append(words) or 5)
+    assert main(["--quiet", "prepare", "a", "--verbose", "--", "--quiet", "b"]) == 5
+    assert given == [["a", "--", "--quiet", "b"]], "what follows -- is the verb's own"
+    assert main(["validate", "-h"]) == 0 and capsys.readouterr().out.startswith("usage: exhibit validate")
+    assert main(["qqqq"]) == 2
+    assert capsys.readouterr().err.splitlines()[1] == "usage: exhibit VERB …"
+
+
+def test_help_names_what_other_distributions_bring(monkeypatch, capsys):
+    monkeypatch.setattr("exhibit.commands.brought_names", lambda: {"metrics": ["theirs", "too"]})
+    assert main(["evaluate", "--help"]) == 0
+    assert capsys.readouterr().out.endswith("\nfrom other distributions:\n  metrics: theirs, too\n")
+    assert kept_help(["nothing"]) == ""
 
 
 def test_the_version(capsys):
@@ -110,7 +133,7 @@ def test_convert_names_the_converters(capsys):
     assert "cuad" in capsys.readouterr().out
     assert main(["convert", "nothing"]) == 2
     assert "no converter 'nothing'" in capsys.readouterr().err
-    assert main(["convert", "cuda"]) == 2
+    assert main(["convert", "cuda", "--out", "x"]) == 2
     assert capsys.readouterr().err.splitlines() == [
         "error: no converter 'cuda'",
         "did you mean exhibit convert cuad?",
@@ -124,7 +147,9 @@ def test_convert_names_the_converters(capsys):
 def test_convert_hands_a_converter_its_own_words(monkeypatch):
     given: list[object] = []
     own = SimpleNamespace(run=lambda words: given.append(words) or 3)
-    monkeypatch.setattr(conversion, "load_plugin", lambda package, name: (own, None))
+    monkeypatch.setattr(
+        conversion, "load_plugin", lambda package, name: {"web": (own, None), "cuad": (own, None)}[name]
+    )
     assert main(["convert", "web", "--out", "x"]) == 3 and given == [["--out", "x"]]
     monkeypatch.setattr(sys, "argv", ["exhibit", "web", "--jobs", "2"])
     assert conversion.main() == 3 and given[1:] == [["--jobs", "2"]]
@@ -182,10 +207,14 @@ def test_exit_codes_and_quiet_come_through(tmp_path, capsys):
     assert capsys.readouterr().err.startswith("error: ")
 
 
-def test_verbose_shows_where_an_error_was_raised(tmp_path, capsys):
+def test_verbose_shows_where_an_error_was_raised(tmp_path, monkeypatch, capsys):
+    levels: list[int] = []
+    monkeypatch.setattr("logging.basicConfig", lambda *, level, **_: levels.append(level))
+    assert main(["show", str(tmp_path / "nowhere"), "1"]) == 1 and levels == []
+    capsys.readouterr()
     assert main(["--verbose", "show", str(tmp_path / "nowhere"), "1"]) == 1
     told = capsys.readouterr().err
-    assert "Traceback" in told and "error: " in told
+    assert "Traceback" in told and "error: " in told and levels == [20], "as what it does is logged"
 
 
 def test_quiet_ends_with_the_command(capsys):
@@ -274,7 +303,7 @@ def test_flags_are_those_of_the_first_verb_among_the_words(capsys):
         assert "--version" in capsys.readouterr().out.split()
     assert main(["completion", "flags", "convert", "table"]) == 0
     assert "--sheet" in capsys.readouterr().out.split()
-    assert main(["completion", "settings"]) == 0
+    assert main(["completion", "settings", "--set"]) == 0
     assert "limit=" in capsys.readouterr().out.split()
 
 
@@ -287,6 +316,19 @@ def test_the_kept_help_is_written_where_it_is_out_of_date(tmp_path, monkeypatch,
     assert reference.main([]) == 0 and capsys.readouterr().out == "written: help.json\n"
     assert (tmp_path / "help.json").read_text(encoding="utf-8") == "new\n"
     assert reference.main(["--check"]) == reference.main([]) == 0 and capsys.readouterr().out == ""
+
+
+def test_fish_knows_converters_shells_settings_and_flags(capsys):
+    assert main(["completion", "fish"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(VERBS) + len(FLAGS) + 4
+    converters, shells, settings, flags = lines[-4:]
+    assert "from convert; and not" in converters and converters.endswith(
+        f"-f -a '{' '.join(plugin_names(CONVERTERS))}'"
+    )
+    assert "from completion; and not" in shells and shells.endswith("-f -a 'bash zsh fish'")
+    assert settings.endswith("-l set -x -a '(exhibit completion settings 2>/dev/null)'")
+    assert flags.endswith("-f -a '(exhibit completion flags (commandline -opc)[2..-1] 2>/dev/null)'")
 
 
 @pytest.mark.parametrize(("shell", "word"), [("zsh", "bashcompinit"), ("fish", "__fish_use_subcommand -f -a doctor")])

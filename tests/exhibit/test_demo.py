@@ -31,3 +31,52 @@ def test_the_other_samples_are_converted_without_one(name, samples, convert, mon
     bundle = convert(name, "--source", samples / name)
     printing = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))["printing"]
     assert printing is None or printing["printer"].startswith("ReportLab ")
+
+
+@pytest.fixture
+def steps(monkeypatch, tmp_path):
+    """What the demo does, in order, with exit codes of its steps; nothing is converted."""
+    done: list[tuple[object, ...]] = []
+    codes: dict[str, int] = {}
+
+    def step(name):
+        return lambda *given, **more: done.append((name, *given, *more.values())) or codes.get(name, 0)
+
+    for name in ("convert", "validate", "check", "show", "evaluate"):
+        monkeypatch.setattr(demo, name, step(name))
+    return done, codes
+
+
+def test_every_step_of_a_demo_is_done_on_what_the_one_before_made(steps, samples, tmp_path, capsys):
+    done, _ = steps
+    bundle = tmp_path / "datasets_out" / "cuad"
+    assert demo.main(["--only", "cuad", "--out", str(tmp_path), "--run-name", "first"]) == 0
+    picture = tmp_path / "datasets_out" / "gold-on-the-page.png"
+    flags = ["--file-type", "pdf", "--output-dir", str(tmp_path / "results"), "--run-name", "first"]
+    assert done == [
+        ("convert", "cuad", samples / "cuad", bundle, True),
+        ("validate", [str(bundle)]),
+        ("check", [str(bundle)]),
+        ("show", [str(bundle), "33", "--out", str(picture)]),
+        ("evaluate", [str(bundle), *flags]),
+    ]
+    told = capsys.readouterr().err
+    assert "converting the sample of cuad" in told and f"open {tmp_path / 'results' / 'first' / 'report.html'}" in told
+    (tmp_path / "results" / "first").mkdir(parents=True)
+    assert demo.main(["--only", "maud", "--out", str(tmp_path), "--run-name", "first"]) == 1
+    assert "a demo is there already; remove it, or give --run-name" in capsys.readouterr().err
+    assert [name for name, *_ in done[5:]] == ["convert", "validate", "check"], "gold is drawn of cuad alone"
+
+
+@pytest.mark.parametrize(
+    ("fails", "after"),
+    [("validate", ["validate"]), ("check", ["validate", "check"]), ("show", ["validate", "check", "show"])],
+)
+def test_a_step_that_fails_ends_the_demo_with_its_code(fails, after, steps, tmp_path):
+    done, codes = steps
+    codes[fails] = 3
+    assert demo.main(["--only", "cuad", "--out", str(tmp_path)]) == 3
+    assert [name for name, *_ in done] == ["convert", *after]
+    codes.clear()
+    codes["evaluate"] = 4
+    assert demo.main(["--only", "cuad", "--out", str(tmp_path)]) == 4

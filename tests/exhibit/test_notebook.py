@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from types import SimpleNamespace
 
 import pytest
+from PIL import Image
 
 import exhibit
 from exhibit import conversion
@@ -59,12 +61,49 @@ def test_a_folder_of_other_peoples_tells_what_it_has(tmp_path, monkeypatch):
         exhibit.load("nowhere")
 
 
+def test_gold_on_several_pages_is_one_sheet(tmp_path, monkeypatch):
+    pages = [Image.new("RGB", (30, 20), "red"), Image.new("RGB", (40, 10), "blue")]
+    asked = []
+    drawn = [SimpleNamespace(picture=page) for page in pages]
+    monkeypatch.setattr(
+        "exhibit.bundles.draw_row", lambda root, row, *, scale: asked.append((root, row, scale)) or drawn
+    )
+    bundle = exhibit.load(write_bundle(tmp_path / "leases"))
+    sheet = bundle.show(3)
+    assert asked == [(tmp_path / "leases", 3, 1.5)] and sheet.size == (40, 30)
+    assert [sheet.getpixel(at) for at in ((0, 0), (29, 19), (0, 20), (39, 29))] == [(255, 0, 0)] * 2 + [(0, 0, 255)] * 2
+    assert sheet.getpixel((39, 0)) == (255, 255, 255)
+    del drawn[1]
+    assert bundle.show(3, scale=0.5) is pages[0] and asked[1][2] == 0.5
+
+
 def test_a_wrong_option_is_one_error(samples, tmp_path, capsys):
     with pytest.raises(exhibit.ToolkitError, match="unrecognized arguments: --colour red; see exhibit convert cuad"):
         exhibit.convert("cuad", source=samples / "cuad", out=tmp_path / "x", options={"colour": "red"})
     with pytest.raises(exhibit.ToolkitError, match="no converter 'cuda'"):
         exhibit.convert("cuda")
     assert capsys.readouterr().err == ""
+
+
+def test_what_is_told_to_a_conversion_is_what_its_flags_say(converted, tmp_path, monkeypatch):
+    told = []
+    monkeypatch.setattr(conversion._cli, "convert", lambda converter, options: told.append(options) or converted.info)
+    monkeypatch.chdir(tmp_path)
+    clock = iter([10.0, 12.5])
+    monkeypatch.setattr(conversion.time, "monotonic", lambda: next(clock))
+    made = exhibit.convert("cuad")
+    assert (str(made.out), made.seconds) == ("datasets_out/cuad", 2.5) and "2.5 s" in repr(made)
+    assert "the card" not in made._repr_html_(), "there is none"
+    usual = vars(told[0])
+    assert str(usual["out"]) == "datasets_out/cuad" and not usual["force"] and not usual["strict"]
+    assert not usual["ocr"] and not usual["answerable_only"] and usual["patch"] == []
+    monkeypatch.undo()
+    monkeypatch.setattr(conversion._cli, "convert", lambda converter, options: told.append(options) or converted.info)
+    flags = {"force": True, "strict": True, "ocr": True, "answerable_only": True, "jobs": 3, "engine": "serial"}
+    exhibit.convert("cuad", out=tmp_path / "x", patch=["a.jsonl", "b.jsonl"], options={"titles": "llm"}, **flags)
+    given = vars(told[1])
+    assert {name: given[name] for name in flags} == flags and given["titles"] == "llm"
+    assert given["patch"] == ["a.jsonl", "b.jsonl"] and str(given["out"]) == str(tmp_path / "x")
 
 
 def test_a_conversion_runs_in_a_notebook_whose_thread_has_a_loop_already(converted, samples, tmp_path, monkeypatch):
@@ -99,6 +138,32 @@ def test_runs_draw_figures_with_intervals_and_are_compared(tmp_path, monkeypatch
     assert set(compared.regressions) <= set(compared.differences)
     with pytest.raises(exhibit.ToolkitError, match="no such run"):
         exhibit.compare(tmp_path / "nowhere", after)
+
+
+def test_a_run_on_two_datasets_has_a_column_for_all_and_says_what_failed(tmp_path, monkeypatch):
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
+    folders = [write_bundle(tmp_path / name) for name in ("alder", "birch")]
+
+    def answer(question: str) -> str:
+        if "Alder" in question:
+            raise ValueError("out of order")
+        return "The law of Norway."
+
+    fixed = {"output_dir": tmp_path / "results", "settings": {"report_cases": 0}, "threads": 1, "max_failures": 1.0}
+    run = exhibit.evaluate(folders, target=answer, metrics="answer_length", run_name="two", **fixed)
+    failed = [row for row in run.rows if row.reply.error]
+    assert f"{len(failed)} of {len(run.rows)} questions failed. The first: " in repr(run) and failed
+    assert "out of order" in run._repr_html_() and "ALL" in repr(run).splitlines()[0]
+    assert set(run.summary.index) == {("answer_length", name) for name in ("alder", "birch", "ALL")}
+    row = run.questions.loc[("alder", failed[0].id)]
+    assert "out of order" in row["error"] and row["file"] == failed[0].file and row["question"] == failed[0].question
+    one = exhibit.evaluate(exhibit.load(folders[0]), target=answer, metrics="answer_length", run_name="one", **fixed)
+    assert set(one.summary.index) == {("answer_length", "alder")} and "ALL" not in repr(one)
+    two = exhibit.evaluate(folders[1], target=answer, metrics="answer_f1", run_name="other", **fixed)
+    with pytest.raises(exhibit.ToolkitError, match="exists already; go on with it"):
+        exhibit.evaluate(folders[1], target=answer, metrics="answer_f1", run_name="other", **fixed)
+    with pytest.raises(exhibit.ToolkitError, match="have no dataset and metric in common"):
+        exhibit.compare(one, two)
 
 
 @pytest.mark.parametrize(("module", "ask"), [("pandas", lambda b: b.questions), ("datasets", lambda b: b.dataset())])

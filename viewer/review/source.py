@@ -1,7 +1,5 @@
 """What a review is about: questions, replies and documents; and how far reviewers agree, by Cohen's kappa."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
