@@ -277,8 +277,8 @@ def metric_names() -> list[str]:
 
 def about(name: str) -> About:
     """Return what a metric says about itself; of one that no file yields, that no change of it is a judgment."""
-    unknown = About(_family(name).replace("_", " "), name, unit="number", better="neither")
-    return _described().get(_family(name), unknown)
+    family = _family(name)
+    return _described().get(family) or About(family.replace("_", " "), name, unit="number", better="neither")
 
 
 @cache
