@@ -1,7 +1,5 @@
 """What a converter reads: documents, questions with the quotes that answer them, and what it had to leave out."""
 
-from __future__ import annotations
-
 import tomllib
 from argparse import Namespace
 from collections import Counter

@@ -1,7 +1,5 @@
 """A benchmark to a bundle: documents copied in, gold located, everything written aside and moved into place."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from argparse import Namespace
@@ -192,14 +190,14 @@ def _row(row: RawRow, done: dict[str, Done]) -> Row:
         answer=IMPOSSIBLE_ANSWER if row.is_impossible else row.answer,
         is_impossible=row.is_impossible,
         contexts=[
-            Context(filename=quote.filename, text=None if _is_unfound_answer(quote, done) else quote.text)
+            Context(
+                filename=quote.filename,
+                # an answer that stands for a passage, and is not found, is none
+                text=None if quote.answer and done[quote.filename].places[quote].how == "absent" else quote.text,
+            )
             for quote in row.quotes
         ],
     )
-
-
-def _is_unfound_answer(quote: Quote, done: dict[str, Done]) -> bool:
-    return quote.answer and done[quote.filename].places[quote].how == "absent"
 
 
 def _located(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:

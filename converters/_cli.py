@@ -1,7 +1,5 @@
 """The command line that all converters share: flags, errors, the table at the end."""
 
-from __future__ import annotations
-
 import argparse
 import textwrap
 import time
@@ -60,7 +58,8 @@ def convert(converter: Converter, options: argparse.Namespace) -> BundleInfo:
         read = patched(converter.read(source, options, tally), converter.INFO, options.patch, tally)
         benchmark = choose(read, options, tally)
         if not benchmark.rows and not converter.INFO.corpus_only:
-            raise SourceError(f"{options.source or source}: no questions left; {_reasons(tally)}")
+            reasons = "; ".join(f"{reason}: {len(names)}" for reason, names in tally.left_out.items())
+            raise SourceError(f"{options.source or source}: no questions left; {reasons or 'is it empty?'}")
         with opened_out(options.out, force=options.force, progress=track) as out:
             return build(converter.INFO, benchmark, tally, options, out)
 
@@ -106,10 +105,6 @@ def add_own_flags(converter: Any, parser: argparse.ArgumentParser) -> None:
     if hasattr(converter, "add_arguments"):
         converter.add_arguments(parser)
     add_arguments(parser, converter.INFO.flags)
-
-
-def _reasons(tally: Tally) -> str:
-    return "; ".join(f"{reason}: {len(names)}" for reason, names in tally.left_out.items()) or "is it empty?"
 
 
 def table(bundle: BundleInfo, out: Location | str, seconds: float) -> str:

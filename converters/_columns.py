@@ -1,7 +1,5 @@
 """What the columns of a table hold, named or guessed from the names they commonly have; and what their cells do."""
 
-from __future__ import annotations
-
 import ast
 import json
 import math

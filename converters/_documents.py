@@ -1,7 +1,5 @@
 """The documents that a table names: files in a folder, paths beside the table, or URLs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,12 +11,10 @@ from exhibit.converters._titles import pair_files
 from exhibit.converters._web.fetch import Policy, fetch_all, fetch_folder, report
 from exhibit.engine import track
 from exhibit.evidence.fold import fold
-from exhibit.evidence.folder import Listed, list_folder
-from exhibit.evidence.guard import read_within
-from exhibit.evidence.read import readable
+from exhibit.evidence.read import Listed, list_folder, read_within, readable
 from exhibit.law.names import FileNames, file_key
 from exhibit.schemas.errors import DocumentError, SourceError, printable
-from exhibit.storage.folders import left_out
+from exhibit.storage.place import left_out
 
 _URL = re.compile(r"https?://", re.IGNORECASE)
 NO_READER = "no reader for files of this kind"

@@ -1,7 +1,5 @@
 """Questions on laws whose gold is known by construction: what a § says or said, where it is, whether it changed."""
 
-from __future__ import annotations
-
 import difflib
 import hashlib
 import re
@@ -13,8 +11,8 @@ from functools import cached_property
 
 from exhibit.converters._benchmark import Label, Quote, RawRow
 from exhibit.converters._laws import Law, Paragraph, Version
-from exhibit.law.days import write_day
 from exhibit.law.editions import LawName, english_names, label_key, law_name, provisions
+from exhibit.law.figures import write_day
 from exhibit.law.language import System
 
 _SHORTEST = 40

@@ -1,7 +1,5 @@
 """Laws in Markdown: their versions by day, their parts, and their words as they will be printed."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import textwrap

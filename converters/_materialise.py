@@ -1,7 +1,5 @@
 """One document into the corpus: copied or printed, read back as a RAG system will read it, its gold located."""
 
-from __future__ import annotations
-
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """MAUD's release: its tables and agreements as files, where the excerpts of a cell stand, and what a deal is called."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import defaultdict
@@ -15,8 +13,8 @@ from exhibit.converters._source import find_one, read_csv, unpack
 from exhibit.converters._titles import join_names
 from exhibit.evidence import Document, Match, Span, fold, locate
 from exhibit.evidence.locate import in_order, stretch, worthy
-from exhibit.law.companies import DESCRIBED
-from exhibit.law.days import MONTH
+from exhibit.law.figures import MONTH
+from exhibit.law.names import DESCRIBED
 from exhibit.law.profile import tidy, title_case
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.layout import quote_parts
@@ -181,7 +179,9 @@ def find_excerpts(cell: Cell, document: Document) -> list[Excerpt]:
     """Return the excerpts with their places; of several places, the one that the order of the others decides."""
     places = [sorted(worthy(locate(text, document)), key=lambda match: match.span) for text in cell.excerpts]
     located = [choices for choices in places if choices]
-    chain = iter(_tightest(located) or [choices[0] for choices in located])
+    # close together: a section's heading stands in the table of contents too, and the nearest to what follows is quoted
+    tightest: list[Match] = min(in_order(located), key=stretch, default=[])
+    chain = iter(tightest or [choices[0] for choices in located])
     allowed = iter(_with_room(located) or located)
     excerpts = []
     for text, choices in zip(cell.excerpts, places, strict=True):
@@ -209,14 +209,6 @@ def _with_room(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
         [match for match in choices if before <= match.span.start and match.span.end <= after]
         for choices, before, after in zip(places, earliest[:-1], latest[1:], strict=True)
     ]
-
-
-def _tightest(places: Sequence[Sequence[Match]]) -> list[Match]:
-    """Return one place for each excerpt, in reading order and close together; [] when no order does.
-
-    A section's heading stands in the table of contents too: the nearest to what follows is the one quoted.
-    """
-    return min(in_order(places), key=stretch, default=[])
 
 
 def _without_repeats(excerpts: Sequence[Excerpt]) -> list[Excerpt]:

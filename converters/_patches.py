@@ -1,7 +1,5 @@
 """Reviewers' corrections of the gold: applied as a source is read, or to a bundle whose source is not at hand."""
 
-from __future__ import annotations
-
 import shutil
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -12,7 +10,7 @@ from exhibit.converters._benchmark import Benchmark, DatasetInfo, Label, Quote, 
 from exhibit.converters._build import ORIGINALS, card_text, counts_of, finish, gold_of
 from exhibit.converters._materialise import NOWHERE, marked_place
 from exhibit.engine import open_engine, track
-from exhibit.evidence.guard import read_within
+from exhibit.evidence.read import read_within
 from exhibit.hub.card import CardText, write_card
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, Question, write_gold, write_train

@@ -274,7 +274,8 @@ def _print_sheet(sheet: _Sheet) -> _Printed:
     if text is not None:
         print_blocks(text.blocks, path, title=raw.title)
         return _Printed(printer_name(), text.notes)
-    page = office_page(raw.original) if raw.original else Printable(raw.html or _text_page(raw))
+    plain = html_from_text("\n\n".join(block.text for block in _blocks(raw)))
+    page = office_page(raw.original) if raw.original else Printable(raw.html or plain)
     if not _running:
         os.environ["TMPDIR"] = tempfile.tempdir = str(sheet.folder)
         _running.append(Printer().__enter__())
@@ -306,10 +307,6 @@ def _text(raw: RawDocument) -> _Text | None:
 def _blocks(raw: RawDocument) -> Sequence[Block]:
     heading = [Block("h1", raw.heading)] if raw.heading else []
     return raw.blocks or [*heading, Block("p", source_text(raw))]
-
-
-def _text_page(raw: RawDocument) -> str:
-    return html_from_text("\n\n".join(block.text for block in _blocks(raw)))
 
 
 # ---------------------------------------------------------------- pages for the browser: a text as it stands, and a f

@@ -1,7 +1,5 @@
 """Tables as records: JSONL, JSON, CSV, TSV, Excel and Parquet read alike, each record with its place."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -9,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -195,7 +194,7 @@ def _unpacked(read: Callable[[Path], Out], path: Path) -> Out:
 
 def _sheet(path: Path, name: str | None, tally: Tally) -> Iterator[Record]:
     """Yield the rows of a workbook: of the sheet that is named, else of the first table and those with its header."""
-    tables, others = _unpacked(_Sheets(name), path)
+    tables, others = _unpacked(partial(_read_sheets, name=name), path)
     if name is not None and name not in tables:
         raise SourceError(f"{path}: no sheet {name!r}; there are {', '.join(others)}")
     filled = {title: rows for title, rows in tables.items() if rows}
@@ -214,18 +213,12 @@ def _sheet(path: Path, name: str | None, tally: Tally) -> Iterator[Record]:
         count += len(filled[title]) - _header_at(filled[title]) - 1
 
 
-@dataclass(frozen=True)
-class _Sheets:
-    """Reads the sheet of a name, or all; called in a worker."""
-
-    name: str | None
-
-    def __call__(self, path: Path) -> tuple[dict[str, list[Numbered]], list[str]]:
-        """Return the rows of each sheet that is read, and the names of the others."""
-        with reading(str(path), path.stat().st_size), workbook(path, merged=True) as book:
-            wanted = [title for title in book.sheetnames if self.name in (None, title)]
-            tables = {title: _filled_rows(_unmerged(book[title])) for title in wanted}
-            return tables, [title for title in book.sheetnames if title not in tables]
+def _read_sheets(path: Path, name: str | None) -> tuple[dict[str, list[Numbered]], list[str]]:
+    """Return the rows of the sheet of a name, or of all, and the names of the others; called in a worker."""
+    with reading(str(path), path.stat().st_size), workbook(path, merged=True) as book:
+        wanted = [title for title in book.sheetnames if name in (None, title)]
+        tables = {title: _filled_rows(_unmerged(book[title])) for title in wanted}
+        return tables, [title for title in book.sheetnames if title not in tables]
 
 
 def _unmerged(sheet: Any) -> list[list[Any]]:

@@ -1,7 +1,5 @@
 """Raw benchmark files: a folder, an archive unpacked with care, or a pinned download."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -184,7 +182,10 @@ def fetch(info: DatasetInfo) -> Path:
     paths = {folder / Path(urlsplit(one.url).path).name: one for one in info.downloads}
     missing = {path: one for path, one in paths.items() if not path.is_file()}
     if missing:
-        tqdm.write(_notice(info), file=sys.stderr)
+        cite = info.citation.strip().replace("\n", "\n           ")
+        licence = f"{info.licence.name} {info.licence.url}".rstrip()
+        notice = f"Downloading {info.benchmark}\n  from     {info.url}\n  licence  {licence}\n  cite     {cite}"
+        tqdm.write(notice, file=sys.stderr)
     for path, one in missing.items():
         _fetch_one(one, path)
     return next(iter(paths)) if len(paths) == 1 else folder
@@ -200,16 +201,6 @@ def _fetch_one(download: Download, path: Path) -> None:
         partial.replace(path)
     except OSError as error:
         raise SourceError(f"{path}: cannot be written: {error.strerror}; set EXHIBIT_CACHE elsewhere") from error
-
-
-def _notice(info: DatasetInfo) -> str:
-    lines = [
-        f"Downloading {info.benchmark}",
-        f"  from     {info.url}",
-        f"  licence  {info.licence.name} {info.licence.url}".rstrip(),
-        "  cite     " + info.citation.strip().replace("\n", "\n           "),
-    ]
-    return "\n".join(lines)
 
 
 def _download(download: Download, partial: Path) -> None:

@@ -1,7 +1,5 @@
 """Names and titles: files paired with the rows that name them, and titles that tell documents apart."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

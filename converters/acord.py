@@ -3,8 +3,6 @@
 python -m converters.acord --source acord --out datasets_out/acord
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

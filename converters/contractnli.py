@@ -3,8 +3,6 @@
 python -m converters.contractnli --out datasets_out/contractnli
 """
 
-from __future__ import annotations
-
 import hashlib
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace

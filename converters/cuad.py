@@ -3,8 +3,6 @@
 python -m converters.cuad --out datasets_out/cuad
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import re
@@ -19,7 +17,7 @@ from exhibit.converters._benchmark import Benchmark, Quote, RawDocument, RawRow,
 from exhibit.converters._cli import main
 from exhibit.converters._source import by_name, find_one, read_csv
 from exhibit.converters._titles import join_names, llm_titles, pair_files, unique_titles
-from exhibit.evidence.guard import read_within
+from exhibit.evidence.read import read_within
 from exhibit.law.profile import tidy
 from exhibit.schemas.errors import SourceError
 
@@ -55,7 +53,8 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         contracts = [c for c in contracts if not _leave_ambiguous(c, titles[c.path.name], tally)]
     contracts = contracts[: options.limit]
     if options.titles == "llm":
-        titles = _asked_titles(contracts)
+        asked = llm_titles({c.path.name: partial(_text_of, c.path) for c in contracts})
+        titles = unique_titles({name: [title, f"{title} ({Path(name).stem})"] for name, title in asked.items()})
     return Benchmark(
         documents=[RawDocument(c.path.name, titles[c.path.name], c.path) for c in contracts],
         rows=[row for c in contracts for row in _rows(c, titles[c.path.name], tally)],
@@ -107,11 +106,6 @@ def _leave_ambiguous(contract: _Contract, title: str, tally: Tally) -> bool:
 
 
 # ---------------------------------------------------------------- titles
-
-
-def _asked_titles(contracts: list[_Contract]) -> dict[str, str]:
-    asked = llm_titles({c.path.name: partial(_text_of, c.path) for c in contracts})
-    return unique_titles({name: [title, f"{title} ({Path(name).stem})"] for name, title in asked.items()})
 
 
 def _text_of(path: Path) -> str:

@@ -3,8 +3,6 @@
 python -m converters.legalbenchrag --source legalbenchrag/data --out datasets_out/legalbenchrag
 """
 
-from __future__ import annotations
-
 import hashlib
 import random
 import sys

@@ -3,8 +3,6 @@
 python -m converters.legalquad --source LegalQuAD.json --out datasets_out/legalquad
 """
 
-from __future__ import annotations
-
 import sys
 
 from exhibit.converters._benchmark import read_info

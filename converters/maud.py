@@ -3,8 +3,6 @@
 python -m converters.maud --source maud-main --out datasets_out/maud
 """
 
-from __future__ import annotations
-
 import sys
 from argparse import Namespace
 from collections import defaultdict

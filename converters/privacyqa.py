@@ -3,8 +3,6 @@
 python -m converters.privacyqa --source PrivacyQA_EMNLP/data --out datasets_out/privacyqa
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import sys

@@ -3,8 +3,6 @@
 python -m converters.squad --source FILE.json --out datasets_out/squad
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -3,8 +3,6 @@
 python -m converters.statutes --source FOLDER --out datasets_out/statutes
 """
 
-from __future__ import annotations
-
 import hashlib
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -19,8 +17,8 @@ from exhibit.converters._benchmark import Benchmark, Item, RawDocument, RawRow, 
 from exhibit.converters._cli import main
 from exhibit.converters._law_questions import Asker, Edition
 from exhibit.converters._laws import Law, Version, read_law, read_versions, wrapped
-from exhibit.law.days import write_day
 from exhibit.law.editions import LawName, law_name
+from exhibit.law.figures import write_day
 from exhibit.law.language import system_for, systems
 from exhibit.schemas.errors import SourceError
 

@@ -3,8 +3,6 @@
 python -m converters.table --source questions.csv --documents contracts/ --out datasets_out/mine
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import sys

@@ -3,8 +3,6 @@
 python -m converters.web --source urls.txt --out datasets_out/web
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import sys
@@ -124,14 +122,11 @@ def _guess(path: Path, records: list[Record]) -> str:
         for column in columns:
             if column.strip().lower() == name:
                 return column
-    links = [column for column in columns if _all_urls([record.cells.get(column) for record in records])]
+    cells = {column: [record.cells.get(column) for record in records] for column in columns}
+    links = [column for column in columns if all(flaw_of(str(cell)) is None for cell in cells[column] if cell)]
     if len(links) != 1:
         raise SourceError(f"{path}: which column holds the URLs? Pass --column, one of {', '.join(columns) or 'none'}")
     return links[0]
-
-
-def _all_urls(cells: list[object]) -> bool:
-    return all(flaw_of(str(cell)) is None for cell in cells if cell)
 
 
 # ---------------------------------------------------------------- titles

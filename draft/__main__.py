@@ -1,7 +1,5 @@
 """Drafts a benchmark on a folder of documents, or lists and checks playbooks: `exhibit draft --help`."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Sequence

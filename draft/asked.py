@@ -1,7 +1,5 @@
 """A playbook's questions asked of one document: which passages answer, or that nothing does, and how sure that is."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

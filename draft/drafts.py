@@ -1,7 +1,5 @@
 """What a drafted question is, and how it names its document."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field

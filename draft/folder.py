@@ -3,8 +3,6 @@
 exhibit draft contracts/ --out datasets_out/mine
 """
 
-from __future__ import annotations
-
 import json
 from argparse import ArgumentParser, Namespace
 from collections import Counter

@@ -1,7 +1,5 @@
 """Questions that a language model drafts: each with a quote that must stand in the document, or it is thrown away."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,14 +1,12 @@
 """Questions made from what stands in a document: the gold is known by construction, and no model is asked."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from exhibit.draft.drafts import Draft, digest, pick
 from exhibit.evidence import Document, Span
-from exhibit.law.days import MONTH
+from exhibit.law.figures import MONTH
 from exhibit.law.profile import Profile, tidy
 from exhibit.law.sentences import sentences
 from exhibit.law.structure.tree import Section

@@ -1,9 +1,7 @@
 """Runs a map over documents or questions: one file per way of running it, named by `--engine`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from exhibit.engine import runners
 from exhibit.engine._worker import dismiss
@@ -16,7 +14,7 @@ from exhibit.engine.limits import (
     limits_now,
     make_limits,
 )
-from exhibit.engine.outcome import Engine, Outcome, track
+from exhibit.engine.outcome import Engine, In, Out, Outcome, track
 from exhibit.engine.runners.local import OneWorker
 from exhibit.schemas.command import positive
 from exhibit.schemas.errors import ToolkitError
@@ -41,8 +39,6 @@ __all__ = [
     "track",
 ]
 
-In = TypeVar("In")
-Out = TypeVar("Out")
 
 _USUAL = Limits()
 

@@ -3,8 +3,6 @@
 Both sides of the pipe stand here. What travels is pickled, between processes of one program alone.
 """
 
-from __future__ import annotations
-
 import atexit
 import os
 import pickle
@@ -41,7 +39,7 @@ class Work(NamedTuple):
     """The module that was started with `-m`, where one was."""
 
     @staticmethod
-    def of(function: bytes, limits: Limits) -> Work:
+    def of(function: bytes, limits: Limits) -> "Work":
         """Return the work of this process, in its folder and with its environment."""
         folder = os.getcwd()  # noqa: PTH109 - as bytes allow
         return Work(function, limits, folder, tuple(sys.path), dict(os.environ), main_name())

@@ -1,7 +1,5 @@
 """What one item may take: seconds, and memory beyond what its worker had before it."""
 
-from __future__ import annotations
-
 import math
 import os
 import signal
@@ -73,7 +71,7 @@ class Limits:
         most = (self.memory or 0) // _MIB
         return LimitError(f"{name}: needs more than {most} MiB of memory (--item-memory); set aside")
 
-    def for_reading(self, size: int, share: Share = PLAIN) -> Limits:
+    def for_reading(self, size: int, share: Share = PLAIN) -> "Limits":
         """Return what reading a file of so many bytes may take, of processor time and of memory."""
         seconds, memory = self.seconds, self.memory
         if seconds is not None:

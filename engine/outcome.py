@@ -1,7 +1,5 @@
 """The seam: items in, outcomes out in the same order, whatever runs them."""
 
-from __future__ import annotations
-
 import errno
 import logging
 import sys

@@ -1,7 +1,5 @@
 """A question with its truth and a system's reply: what every metric is computed from."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -7,8 +7,6 @@ examples:
 Each is given as --set NAME=VALUE, or as a key of a --config file.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache

@@ -9,8 +9,6 @@ examples:
 Without --target-url the built-in pipeline is tested. It needs no key: answers are sentences of the documents.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Iterator, Sequence

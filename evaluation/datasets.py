@@ -1,7 +1,5 @@
 """Bundles to cases: which questions are asked, of which documents, and where their gold stands."""
 
-from __future__ import annotations
-
 import glob
 import json
 import random
@@ -14,8 +12,15 @@ from typing import Any
 
 from exhibit.engine import Limits, track
 from exhibit.evaluation.cases import Case, GoldPassage, Turn, offers_of, with_choices
-from exhibit.evaluation.corpus import GRADE, GRADES, changed_tables, check_files, check_questions, read_grades
-from exhibit.evaluation.documents import Documents
+from exhibit.evaluation.documents import (
+    GRADE,
+    GRADES,
+    Documents,
+    changed_tables,
+    check_files,
+    check_questions,
+    read_grades,
+)
 from exhibit.evidence import Span, readable
 from exhibit.schemas.bundle import GOLD, INFO, Question
 from exhibit.schemas.errors import BundleError, ToolkitError
@@ -202,17 +207,17 @@ def choose_files(bundle: Bundle, selection: Selection) -> dict[str, Location]:
 def choose_questions(bundle: Bundle, selection: Selection) -> list[Question]:
     """Return the questions that are asked, in the order of train.json."""
     labels: Mapping[Any, Mapping[str, Any]] = bundle.labels
-    questions = [question for question in bundle.questions if _has_labels(labels.get(question.id), selection.where)]
+    questions = [
+        question
+        for question in bundle.questions
+        if all(str(labels.get(question.id, {}).get(name)) in values for name, values in selection.where.items())
+    ]
     if selection.limit is None or selection.limit >= len(questions):
         return questions
     if selection.sample_seed is None:
         return questions[: selection.limit]
     drawn = random.Random(selection.sample_seed).sample(range(len(questions)), selection.limit)
     return [questions[index] for index in sorted(drawn)]
-
-
-def _has_labels(labels: Mapping[str, Any] | None, where: Mapping[str, tuple[str, ...]]) -> bool:
-    return all(str((labels or {}).get(label)) in values for label, values in where.items())
 
 
 # ---------------------------------------------------------------- cases
@@ -245,7 +250,7 @@ def _dataset(
             asked = with_choices(case.question, offer.choices, offer.asked)
             case = replace(case, question=asked, choices=offer.choices, label=offer.label)
         cases.append(case)
-    sound = check_questions(
+    refused, warnings = check_questions(
         bundle, files, cases, documents,
         allow_changed=selection.allow_changed_corpus, needs_documents=selection.needs_documents,
     )  # fmt: skip
@@ -256,8 +261,8 @@ def _dataset(
         files.used,
         documents,
         bundle.info.groups if bundle.info else None,
-        sound.warnings,
-        sound.refused,
+        warnings,
+        refused,
         files.changed,
         files.digests,
         bundle.info.headline if bundle.info else None,

@@ -1,18 +1,21 @@
 """The documents of a dataset, read when they are needed, and passages found in them by name and by words."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from pathlib import PurePosixPath
 
 from exhibit.engine import Limits
-from exhibit.evaluation.cases import GoldPassage, Passage
+from exhibit.evaluation.cases import Case, GoldPassage, Passage
 from exhibit.evidence import Document, Match, Span, fold, locate
-from exhibit.evidence.guard import boxes_within, read_within
 from exhibit.evidence.locate import worthy
+from exhibit.evidence.read import boxes_within, read_within
 from exhibit.law.names import FileNames
-from exhibit.schemas.errors import DocumentError
+from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
+from exhibit.schemas.errors import BundleError, DocumentError
+from exhibit.schemas.models import Gold
+from exhibit.storage.bundle import Bundle, sha256_of
 from exhibit.storage.locations import Location
 
 _REMEMBERED = 1 << 14
@@ -197,3 +200,196 @@ def box_overlap(document: Document, span: Span, passage: Passage) -> float | Non
 
 def _area(box: tuple[float, float, float, float]) -> float:
     return max(0.0, box[2] - box[0]) * max(0.0, box[3] - box[1])
+
+
+_LISTED = 3  # file names in one message
+_ALLOW = "--allow-changed-corpus"
+_CHANGED = f"not the file that {INFO} records (sha256 differs), so its gold may be anywhere"
+
+
+@dataclass(frozen=True)
+class CorpusFiles:
+    """The documents that are used, and how they differ from what is recorded."""
+
+    used: Mapping[str, Location]
+    digests: Mapping[str, str]
+    """The sha256 of each of them, and of the bundle's own files."""
+    changed: tuple[str, ...] = ()
+    """Files that are not those of bundle.json."""
+    stray: tuple[str, ...] = ()
+    """Files that bundle.json does not have."""
+    closed: tuple[str, ...] = ()
+    """Files that this user may not open."""
+
+
+def changed_tables(bundle: Bundle) -> list[str]:
+    """Return a problem for `train.json` and `gold.jsonl` where they are not those that bundle.json records."""
+    recorded = bundle.info.files if bundle.info else {}
+    return [
+        f"{bundle.address}/{name}: not the file that {INFO} records (sha256 differs): "
+        f"convert it again, or score it all the same with {_ALLOW}"
+        for name in (TRAIN, GOLD)
+        if name in recorded and _digest(bundle.root / name) != recorded[name].sha256
+    ]
+
+
+def check_files(bundle: Bundle, files: Mapping[str, Location], *, allow_changed: bool) -> CorpusFiles:
+    """Compare the files with their checksums; those that bundle.json does not have are left out, unless allowed."""
+    recorded = _recorded(bundle)
+    digests = {name: _digest(path) for name, path in sorted(files.items())}
+    stray = tuple(name for name in digests if recorded and name not in recorded)
+    closed = tuple(name for name in digests if not digests[name])
+    changed = tuple(name for name in digests if digests[name] not in ("", recorded.get(name, digests[name])))
+    taken = {name: path for name, path in files.items() if name not in closed}
+    used = {name: path for name, path in taken.items() if allow_changed or name not in stray}
+    own = {name: sha256_of(bundle.root / name) for name in (INFO, TRAIN, GOLD) if (bundle.root / name).is_file()}
+    return CorpusFiles(used, own | {f"{CORPUS}/{name}": digests[name] for name in sorted(used)}, changed, stray, closed)
+
+
+def _digest(path: Location) -> str:
+    """Return a file's sha256; of one that cannot be opened nothing, which no bundle.json records."""
+    try:
+        return sha256_of(path)
+    except OSError:
+        return ""
+
+
+def _recorded(bundle: Bundle) -> dict[str, str]:
+    """Return the sha256 of each document that bundle.json lists; nothing where there is no bundle.json."""
+    entries = bundle.info.files.items() if bundle.info else ()
+    return {PurePosixPath(name).name: entry.sha256 for name, entry in entries if name.startswith(f"{CORPUS}/")}
+
+
+# ---------------------------------------------------------------- questions that cannot be scored
+
+
+def check_questions(
+    bundle: Bundle,
+    files: CorpusFiles,
+    cases: Sequence[Case],
+    documents: Documents,
+    *,
+    allow_changed: bool,
+    needs_documents: bool,
+) -> tuple[dict[int | str, str], tuple[str, ...]]:
+    """Return why questions are failed, by id (a changed or missing document, gold beyond its end), and what to say."""
+    entries = bundle.info.documents if bundle.info else []
+    lengths = {entry.filename: entry.characters for entry in entries if entry.filename not in files.changed}
+    here = files.used if needs_documents else bundle.files
+    refused: dict[int | str, str] = {}
+    lost: dict[str, dict[str, set[int | str]]] = {}
+
+    def length(name: str) -> int | None:
+        if name not in lengths and (document := documents.get(name)):
+            lengths[name] = len(document.text)
+        return lengths.get(name)
+
+    for case in cases:
+        for name in sorted({one for one in (*(gold.filename for gold in case.gold), case.filename) if one}):
+            if reason := _unusable(name, bundle, files, here, allow_changed):
+                told = reason if reason == _CHANGED else f"{reason}, so no system can find it there"
+                refused.setdefault(case.id, f"{name}: {told}")
+                lost.setdefault(reason, {}).setdefault(name, set()).add(case.id)
+        if case.id not in refused and (told := next(_beyond(case, length), "")):
+            refused[case.id] = told
+    return refused, tuple(_warnings(bundle, files, len(cases), refused, lost, allow_changed))
+
+
+def _unusable(name: str, bundle: Bundle, files: CorpusFiles, here: Collection[str], allow_changed: bool) -> str:
+    """Return why no question can be scored on a document; empty where one can."""
+    if name in files.changed and not allow_changed:
+        return _CHANGED
+    if name in here or not bundle.files:
+        return ""
+    if name in files.closed:
+        return "not to be opened by this user"
+    by_type = name in bundle.files and name not in files.stray
+    return "left out by their type (--file-type)" if by_type else "not in corpus/"
+
+
+def _beyond(case: Case, length: Callable[[str], int | None]) -> Iterator[str]:
+    """Yield what gold lies beyond the end of its document."""
+    for gold in case.gold:
+        last = max((span.end for place in gold.places for span in place), default=0)
+        long = length(gold.filename) if last and gold.filename else None
+        if long is not None and last > long:
+            yield f"{gold.filename}: gold up to character {last} of a document of {long}; convert it again"
+
+
+def _warnings(
+    bundle: Bundle,
+    files: CorpusFiles,
+    cases: int,
+    refused: Mapping[int | str, str],
+    lost: Mapping[str, Mapping[str, set[int | str]]],
+    allow_changed: bool,
+) -> Iterator[str]:
+    if files.changed:
+        what = "scored all the same" if allow_changed else "failed"
+        yield (
+            f"{bundle.address}: {len(files.changed)} files are not those of {INFO} ({_listed(files.changed)}); "
+            f"their questions are {what} ({_ALLOW})"
+        )
+    if files.stray:
+        what = "taken in all the same" if allow_changed else "left out"
+        listed = f"{len(files.stray)} files that {INFO} lacks ({_listed(files.stray)})"
+        yield f"{bundle.address}: {listed} are {what} ({_ALLOW})"
+    for why, names in sorted(lost.items()):
+        if why != _CHANGED:
+            count = len(set().union(*names.values()))
+            yield (
+                f"{bundle.address}: the gold of {count} of {cases} questions is in {len(names)} files that are "
+                f"{why}: {_listed(sorted(names))}; they are failed"
+            )
+    beyond = sum("gold up to character" in reason for reason in refused.values())
+    if beyond:
+        yield f"{bundle.address}: {beyond} questions have gold beyond the end of its document; they are failed"
+    known = {question.id for question in bundle.questions}
+    stray = sum(line.id not in known for line in bundle.gold)
+    if stray:
+        yield f"{bundle.address}: {stray} lines of {GOLD} have an id that {TRAIN} does not have; left out"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_LISTED]) + (" …" if len(names) > _LISTED else "")
+
+
+GRADE = "grade"
+"""The label with the grade of a gold passage's file."""
+GRADES = "grades"
+"""The label, on one line of a row, with all its grades: a JSON object, file name to grade."""
+
+
+GRADE_RANGE = range(5)
+"""A number beyond it is some other grade, of which metrics know nothing."""
+
+
+def read_grades(lines: Iterable[Gold], *, where: str) -> dict[int | str, dict[str, int]]:
+    """Return the grades of files by row, as far as lines have any; of several grades of a file the best counts."""
+    by_question: dict[int | str, dict[str, int]] = {}
+    for line in lines:
+        grades = _all_grades(line, where)
+        own = line.labels.get(GRADE)
+        if type(own) is int and own in GRADE_RANGE and line.filename:
+            grades[line.filename] = max(own, grades.get(line.filename, own))
+        for file, grade in grades.items():
+            row = by_question.setdefault(line.id, {})
+            row[file] = max(grade, row.get(file, grade))
+    return by_question
+
+
+def _all_grades(line: Gold, where: str) -> dict[str, int]:
+    told = line.labels.get(GRADES)
+    if not isinstance(told, str):
+        return {}
+    try:
+        grades = json.loads(told)
+    except ValueError:
+        grades = None
+    if not isinstance(grades, dict) or not all(
+        type(grade) is int and grade in GRADE_RANGE for grade in grades.values()
+    ):
+        raise BundleError(
+            f"{where}: row {line.id}: labels.{GRADES} must be a JSON object, file name to grade from 0 to 4"
+        )
+    return grades

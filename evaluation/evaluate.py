@@ -4,8 +4,6 @@ run = evaluate(parse_settings({"dataset_paths": ["datasets_out/cuad"]}))
 print(run.summary["char_recall@64"].mean)
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,10 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.engine import check_engine, limits_in_force, track
-from exhibit.engine.machine import commit_of, machine
 from exhibit.evaluation.datasets import Dataset, load_datasets
 from exhibit.evaluation.metrics import KS, Options, measure, metric_modules, named, needing
-from exhibit.evaluation.records import summary_json, write_evaltools, write_json
+from exhibit.evaluation.records import commit_of, machine, summary_json, write_evaltools, write_json
 from exhibit.evaluation.registers import Register, write_account
 from exhibit.evaluation.registers.client import Client
 from exhibit.evaluation.scoring import (
@@ -178,21 +175,17 @@ def _options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any]) ->
     ks = tuple(k for k in KS if k <= depth) or (depth,)
     told = (settings.config.price_in, settings.config.price_out)
     prices = None if told == (None, None) else (told[0] or 0.0, told[1] or 0.0)
-    officials = _register(settings) if settings.check_references else None
+    client = Client(cache_folder() / "officials", timeout=settings.timeout)
+    register = Register(client, legislation=settings.legislation_url, case_law=settings.case_law_url)
     return Options(
         ks=ks,
         parity=settings.parity,
         judge=judge,
         votes=settings.judge_votes,
         prices=prices,
-        officials=officials,
+        officials=register if settings.check_references else None,
         flag_below=settings.flag_below,
     )
-
-
-def _register(settings: Settings) -> Register:
-    client = Client(cache_folder() / "officials", timeout=settings.timeout)
-    return Register(client, legislation=settings.legislation_url, case_law=settings.case_law_url)
 
 
 def _names(settings: Settings, options: Options | None, say: Warn) -> tuple[str, ...]:
@@ -216,7 +209,9 @@ def run_folder(settings: Settings, plan: _Plan) -> Path:
         return settings.output_dir / settings.run_name
     if settings.resume:
         asked = _config(settings, plan)
-        stopped = [path.parent for path in settings.output_dir.glob(f"*/{CONFIG}") if not _ended(path.parent)]
+        folders = [path.parent for path in settings.output_dir.glob(f"*/{CONFIG}")]
+        # the report is what is written last
+        stopped = [path for path in folders if not ((path / SUMMARY).exists() and (path / REPORT).exists())]
         alike = [folder for folder in stopped if not same_replies(load_json(folder / CONFIG), asked)]
         if not alike:
             raise BundleError(f"{settings.output_dir}: no stopped run with these settings to resume; give --run-name")
@@ -224,11 +219,6 @@ def run_folder(settings: Settings, plan: _Plan) -> Path:
     name = settings.target_name.partition(":")[0]
     name = settings.preset.rpartition("/")[2].removesuffix(".toml") if name == "builtin" else name
     return settings.output_dir / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
-
-
-def _ended(folder: Path) -> bool:
-    """Return whether a run came to its end: the report is what is written last."""
-    return (folder / SUMMARY).exists() and (folder / REPORT).exists()
 
 
 def _open_run(folder: Path, settings: Settings, plan: _Plan) -> dict[str, Any]:

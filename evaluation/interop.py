@@ -8,8 +8,6 @@
 Questions that failed are in none of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -9,8 +9,6 @@ after its own for the others, as if it had been several: one unit a rank keeps n
 never units of one figure: gold that is a file without words is for the metrics of documents.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache

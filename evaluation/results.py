@@ -1,7 +1,5 @@
 """The commands over runs under the name that the documentation has: `python -m evaluation.results`."""
 
-from __future__ import annotations
-
 import runpy
 
 if __name__ == "__main__":

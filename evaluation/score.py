@@ -7,8 +7,6 @@ predictions.json: [{"query": "…", "retrieved_passages": ["…", …]}, …]
 gold.json:        {"tests": [{"query": "…", "snippets": [{"file_path": "…", "span": [0, 9], "answer": "…"}]}, …]}
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """Everything that a run can be told: flags over a config file over defaults."""
 
-from __future__ import annotations
-
 import json
 from codecs import BOM_UTF8
 from collections.abc import Mapping

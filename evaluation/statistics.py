@@ -5,8 +5,6 @@ documents are drawn, with all their rows, and never rows. A dataset's mean is th
 groups, of the groups' means; a run's mean is that of its datasets' means. Documents are drawn within each group.
 """
 
-from __future__ import annotations
-
 import math
 from array import array
 from collections import defaultdict
@@ -83,7 +81,7 @@ class Table:
         name: str = "",
         groups: str | None = None,
         failed: Sequence[int] | None = None,
-    ) -> Table:
+    ) -> "Table":
         """Return the table of some cases and what was measured on them; `failed` where they have no replies."""
         return cls(
             name=name,
@@ -96,7 +94,7 @@ class Table:
         )
 
     @classmethod
-    def of_repeats(cls, tables: Sequence[Table]) -> Table:
+    def of_repeats(cls, tables: "Sequence[Table]") -> "Table":
         """Return one table of the same questions asked several times: the mean over the replies to each."""
         first = tables[0]
         if len(tables) == 1:
@@ -114,7 +112,7 @@ class Table:
         """How many replies are errors."""
         return sum(self.failed)
 
-    def only(self, rows: Sequence[int]) -> Table:
+    def only(self, rows: Sequence[int]) -> "Table":
         """Return the table of some rows."""
         return replace(
             self,
@@ -127,7 +125,7 @@ class Table:
         )
 
 
-def _rows_of(values: Mapping[str, Values], rows: Sequence[int]) -> dict[str, Column]:
+def _rows_of(values: Mapping[str, Values], rows: Sequence[int]) -> "dict[str, Column]":
     return {name: Column(column[row] for row in rows) for name, column in values.items()}
 
 
@@ -216,7 +214,8 @@ class Overlap:
 def overlap(first: Sequence[Table], second: Sequence[Table]) -> Overlap:
     """Return which questions two runs can be compared over."""
     before, after = (
-        {(t.name, id): bool(bad) for t in tables for id, bad in _outcomes(t)} for tables in (first, second)
+        {(t.name, id): bool(bad) for t in tables for id, bad in zip(t.ids, t.failed or [0] * len(t.ids), strict=True)}
+        for tables in (first, second)
     )
     shared = before.keys() & after.keys()
     return Overlap(
@@ -227,10 +226,6 @@ def overlap(first: Sequence[Table], second: Sequence[Table]) -> Overlap:
         only_before=len(before) - len(shared),
         only_after=len(after) - len(shared),
     )
-
-
-def _outcomes(table: Table) -> list[tuple[int | str, int]]:
-    return list(zip(table.ids, table.failed or [0] * len(table.ids), strict=True))
 
 
 def _pair(first: Table, second: Table) -> tuple[Table, Table]:
@@ -316,20 +311,15 @@ def _drawn_interval(strata: Sequence[_Stratum]) -> Interval | None:
 
 def _draw(stratum: _Stratum, number: int) -> Floats:
     """Return the mean of each resample: as many documents as there are, drawn with replacement, with all their rows."""
-    sums, counts = _by_document(stratum)
+    # in the order of their names, so that the order of the rows does not matter
+    _, owner = np.unique(stratum.documents, return_inverse=True)
+    sums, counts = np.bincount(owner, stratum.values).astype(float), np.bincount(owner).astype(float)
     chance = np.random.default_rng((SEED, number))
     means = []
     for _ in range(0, RESAMPLES, BLOCK):
         drawn = chance.integers(len(sums), size=(BLOCK, len(sums)))
         means.append(sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1))
     return np.concatenate(means)
-
-
-def _by_document(stratum: _Stratum) -> tuple[Floats, Floats]:
-    """Return the sum and the number of each document's values."""
-    # in the order of their names, so that the order of the rows does not matter
-    _, owner = np.unique(stratum.documents, return_inverse=True)
-    return np.bincount(owner, stratum.values).astype(float), np.bincount(owner).astype(float)
 
 
 class Column(Sequence[float | None]):

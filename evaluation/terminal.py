@@ -1,7 +1,5 @@
 """Means and differences as a terminal shows them: every mean with its interval, its n and what failed."""
 
-from __future__ import annotations
-
 import operator
 import re
 import textwrap
@@ -17,9 +15,9 @@ from exhibit.evaluation.metrics import about, named, shortened
 from exhibit.evaluation.records import kinds_of, read_tables
 from exhibit.evaluation.statistics import mean
 from exhibit.schemas.bundle import read_text
+from exhibit.schemas.command import aligned
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import parse_toml, read_beside
-from exhibit.schemas.run import RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 
 ALL = "ALL"
@@ -37,7 +35,7 @@ def shown_metrics(
 
 def table_of(columns: Mapping[str, Mapping[str, statistics.Estimate]], metrics: Sequence[str]) -> str:
     """Return means with their intervals, a row a metric and a column a dataset or run."""
-    return "\n".join([*_aligned(mean_rows(columns, metrics)), *mean_notes(columns)])
+    return "\n".join([*aligned(mean_rows(columns, metrics)), *mean_notes(columns)])
 
 
 def mean_rows(columns: Mapping[str, Mapping[str, statistics.Estimate]], metrics: Sequence[str]) -> list[list[str]]:
@@ -62,7 +60,7 @@ def mean_notes(columns: Mapping[str, Mapping[str, statistics.Estimate]]) -> list
     return lines
 
 
-def cell(name: str, estimate: statistics.Estimate | None, bands: Bands | None = None) -> str:
+def cell(name: str, estimate: statistics.Estimate | None, bands: "Bands | None" = None) -> str:
     """Return a mean, its interval in brackets, its standard deviation, what it is taken over, what failed, its band."""
     failed = f", {estimate.errors} failed" if estimate and estimate.errors else ""
     if estimate is None or estimate.mean is None:
@@ -93,11 +91,6 @@ def _title(name: str) -> str:
     return f"{name}{sign}{' ↓' if told.better == 'less' else ''}"
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return ["  ".join(value.ljust(width) for value, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-
-
 # ---------------------------------------------------------------- two runs
 
 
@@ -113,7 +106,7 @@ def diff_lines(
     differences: Mapping[str, statistics.Difference], metrics: Sequence[str], overlap: statistics.Overlap
 ) -> list[str]:
     """Return two runs' table in lines, and what is not compared."""
-    return [*_aligned(diff_rows(differences, metrics, overlap)), *not_compared(overlap)]
+    return [*aligned(diff_rows(differences, metrics, overlap)), *not_compared(overlap)]
 
 
 def diff_rows(
@@ -189,7 +182,7 @@ class Bound:
     value: float
 
     @classmethod
-    def parse(cls, text: object, *, where: str) -> Bound:
+    def parse(cls, text: object, *, where: str) -> "Bound":
         """Return a bound; raise an error that shows how one is written."""
         match = _BOUND.fullmatch(text) if isinstance(text, str) else None
         if not match:
@@ -281,7 +274,8 @@ def analysis_lines(folder: Path, *, metrics: Sequence[str] = ()) -> list[str]:
     lines += ["", "IN ALL", *table_of(columns, names).splitlines()]
     for label in question_kinds([labels for table in tables for labels in table.labels]):
         lines += ["", f"BY {label.upper()}", *comparison_lines(tables, label, metrics=metrics)]
-    lines += ["", "WHAT BECAME OF THE QUESTIONS", *_verdicts(run)]
+    verdicts = Counter(row.verdict for row in run.rows).most_common()
+    lines += ["", "WHAT BECAME OF THE QUESTIONS", *(f"  {verdict:<28} {count:>6}" for verdict, count in verdicts)]
     lines += _flagged(tables)
     return lines + _weakest(tables, run)
 
@@ -350,11 +344,6 @@ def _flags(tables: Iterable[statistics.Table]) -> Iterator[tuple[str, list[str]]
         yield table.name, [*ids[:_WEAKEST], *([f"… and {len(ids) - _WEAKEST} more"] if len(ids) > _WEAKEST else [])]
 
 
-def _verdicts(run: RunFolder) -> list[str]:
-    counts = Counter(row.verdict for row in run.rows)
-    return [f"  {verdict:<28} {count:>6}" for verdict, count in counts.most_common()]
-
-
 def _weakest(tables: Sequence[statistics.Table], run: RunFolder) -> list[str]:
     """Return the questions with the lowest mean of the shares that tell of the answer, else of the retrieval."""
     names = dict.fromkeys(name for table in tables for name in table.values)
@@ -362,7 +351,7 @@ def _weakest(tables: Sequence[statistics.Table], run: RunFolder) -> list[str]:
     told = [name for name in shares if about(name).group in _ANSWERED] or shares
     answered = (row for row in run.rows if not row.reply.error)
     scored = ((mean(row.scores.get(name) for name in told), row) for row in answered)
-    weakest = nsmallest(_WEAKEST, (one for one in scored if one[0] is not None), key=_score)
+    weakest = nsmallest(_WEAKEST, (one for one in scored if one[0] is not None), key=lambda one: one[0] or 0.0)
     if not weakest:
         return []
     lines = ["", "WEAKEST ANSWERS (mean of their shares for answers and citations, confidence, question)"]
@@ -371,10 +360,6 @@ def _weakest(tables: Sequence[statistics.Table], run: RunFolder) -> list[str]:
         question = textwrap.shorten(row.question, 80, placeholder=" …")
         lines.append(f"  {score:.3f}  {'–' if sure is None else f'{sure:.2f}':>4}  {row.id}: {question}")
     return lines
-
-
-def _score(one: tuple[float | None, RunQuestion]) -> float:
-    return one[0] or 0.0
 
 
 def _value(labels: Mapping[str, Any], label: str) -> str:

@@ -7,8 +7,6 @@ Retrieval: the passage that answers was not among those read. Reading: it was, a
 others. Invented: the answer says what none of its passages does, or answers what the documents do not.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -369,7 +367,7 @@ def _retrieval(case: Case, refused: bool, k: int) -> Judgment:
     read = case.reply.numbers_read(k)
     golds = [gold for gold in case.gold if gold.worded]
     looked_at = dict.fromkeys([*read, *range(1, min(k, len(passages)) + 1)])
-    hits = [number for number in looked_at if holds_gold(passages[number - 1], golds)]
+    hits = [number for number in looked_at if any(_holds(passages[number - 1], gold) for gold in golds)]
     if not hits:
         version = next((n for n in read if right_version(passages[n - 1], case) is False), None)
         if version is not None:
@@ -389,12 +387,8 @@ def _retrieval(case: Case, refused: bool, k: int) -> Judgment:
     return Judgment("retrieved but not used", f"{where}. The answer cites {', '.join(map(str, named))}.")
 
 
-def holds_gold(passage: Passage, golds: Iterable[GoldPassage]) -> bool:
-    """Return whether a passage has a character of located gold, or the words of other gold."""
-    return any(_holds(passage, gold) for gold in golds)
-
-
 def _holds(passage: Passage, gold: GoldPassage) -> bool:
+    """Return whether a passage has a character of located gold, or the words of other gold."""
     if gold.places and passage.span is not None:
         return passage.source == gold.filename and touches(passage.span, gold)
     return passage.filename in (None, gold.filename) and matches(passage.text, gold.text or "")

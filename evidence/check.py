@@ -5,8 +5,6 @@
 `schemas.validate` checks a bundle's files against each other; this reads the corpus again and compares.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -14,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from exhibit.engine import add_limit_arguments, limits_from, limits_in_force
 from exhibit.evidence.document import Document, Span
 from exhibit.evidence.fold import align, fold
-from exhibit.evidence.guard import read_within
 from exhibit.evidence.locate import MIN_SIMILARITY
+from exhibit.evidence.read import read_within
 from exhibit.schemas.bundle import Question
 from exhibit.schemas.command import Parser, add_json, guarded, spelled
 from exhibit.schemas.errors import DocumentError

@@ -1,7 +1,5 @@
 """A document as text with coordinates: characters, pages, boxes on a page, and the furniture of pages."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections import Counter

@@ -1,7 +1,5 @@
 """What readers of files share: bytes to characters, zip archives opened with limits, XML without entities."""
 
-from __future__ import annotations
-
 import codecs
 import re
 import zipfile

@@ -5,8 +5,6 @@ dashes, ligatures and invisible marks. Folding removes all of that and keeps, fo
 the offset of the original one, so that what is found in the folded text is known in the original.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -65,7 +63,7 @@ class Fold:
     shuffled: bool = False
 
     @staticmethod
-    def of(text: str, *, loose: bool = False, without: Iterable[tuple[int, int]] = ()) -> Fold:
+    def of(text: str, *, loose: bool = False, without: Iterable[tuple[int, int]] = ()) -> "Fold":
         """Fold a text; `loose` also ignores case and hyphens, `without` leaves ranges out."""
         if text.isascii():
             return _fold_ascii(text, loose, without)
@@ -87,7 +85,7 @@ class Fold:
         shuffled = _reorder_marks(folded, offsets)
         return Fold(folded.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass"), offsets, shuffled)
 
-    def less(self, characters: Collection[str]) -> Fold:
+    def less(self, characters: Collection[str]) -> "Fold":
         """Return the fold without these characters, wherever they stand."""
         kept = ~np.isin(code_points(self.text), [ord(character) for character in characters])
         return Fold("".join(c for c in self.text if c not in characters), self.offsets[kept], self.shuffled)

@@ -4,8 +4,6 @@ A document is folded once (see `Document`); each quote then costs one `str.find`
 whatever comes between its words on the page. Only quotes that are not there as they stand cost more.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence

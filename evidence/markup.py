@@ -1,7 +1,5 @@
 """HTML: cut into tags and texts in one pass forward, and made for a browser to print."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterable, Iterator, Sequence

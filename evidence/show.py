@@ -1,7 +1,5 @@
 """Gold drawn on the page: `python -m evidence.show datasets_out/cuad 358 --out page.png`; a page in few bytes."""
 
-from __future__ import annotations
-
 import base64
 import io
 import sys
@@ -13,7 +11,7 @@ from PIL import Image, ImageDraw
 
 from exhibit.engine import add_limit_arguments, limits_from, limits_in_force
 from exhibit.evidence.document import Box, Document, Page, Span
-from exhibit.evidence.guard import boxes_within, read_within, render_within
+from exhibit.evidence.read import boxes_within, read_within, render_within
 from exhibit.schemas.command import Parser, add_json, guarded, print_results, spelled
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import Gold

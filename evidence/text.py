@@ -3,15 +3,13 @@
 The files are named after the documents, with .txt at the end, and hold exactly the characters that gold counts in.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
 from tqdm import tqdm
 
 from exhibit.engine import add_limit_arguments, limits_from, limits_in_force
-from exhibit.evidence.guard import read_within
+from exhibit.evidence.read import read_within
 from exhibit.schemas.command import Parser, add_json, guarded, print_results, spelled
 from exhibit.storage.bundle import corpus_files, mirrored
 from exhibit.storage.locations import Location, parse_location

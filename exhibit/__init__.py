@@ -12,8 +12,6 @@
 Nothing is loaded before it is asked for, so that the import takes no time. docs/python.md has every name.
 """
 
-from __future__ import annotations
-
 import os
 from importlib import import_module
 from pathlib import Path

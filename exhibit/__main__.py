@@ -1,7 +1,5 @@
 """The one command: `exhibit VERB …`, which is `python -m exhibit VERB …`."""
 
-from __future__ import annotations
-
 import difflib
 import logging
 import sys

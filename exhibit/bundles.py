@@ -70,7 +70,7 @@ class Bundle:
         columns, records = self._records(what)
         if what == "documents":  # a struct that is empty in every row cannot be stored
             records = [{**record, "ocr": [*record["ocr"].items()]} for record in records]
-        made: datasets.Dataset = _needed("datasets").Dataset.from_dict(
+        made: datasets.Dataset = needed("datasets").Dataset.from_dict(
             {column: [record[column] for record in records] for column in columns}
         )
         return made
@@ -105,7 +105,7 @@ class Bundle:
 
     def _frame(self, what: What) -> pandas.DataFrame:
         columns, records = self._records(what)
-        made: pandas.DataFrame = _needed("pandas").DataFrame(records, columns=columns)
+        made: pandas.DataFrame = needed("pandas").DataFrame(records, columns=columns)
         return made
 
     def _records(self, what: What) -> tuple[list[str], Records]:
@@ -170,7 +170,7 @@ def _document_records(bundle: Contents) -> Records:
     return [entry.model_dump() for entry in bundle.info.documents]
 
 
-def _needed(module: str) -> Any:
+def needed(module: str) -> Any:
     """Return a library that is only in an extra, or say which."""
     try:
         return import_module(module)

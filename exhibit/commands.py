@@ -1,7 +1,5 @@
 """Every verb of the one command: which function does it, how that is called by itself, and a line of help."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

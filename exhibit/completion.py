@@ -8,8 +8,6 @@ The flags of a verb are asked for when they are first completed, of the verb its
 follows --set is asked for in the same way: exhibit completion settings
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """Conversions by name: `exhibit convert cuad …`, and `exhibit.convert("cuad", …)` in a notebook."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import contextvars

@@ -7,8 +7,6 @@ examples:
 Nothing is downloaded but the embedder's weights, where they are not here yet, and no key is needed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Sequence

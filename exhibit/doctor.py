@@ -7,8 +7,6 @@ examples:
 No request leaves the machine, and no token is shown. Exit 1 when something that is needed is missing.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil

@@ -7,8 +7,6 @@ examples:
 What is here already is not fetched again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from importlib import import_module
 

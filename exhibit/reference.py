@@ -3,8 +3,6 @@
 python -m exhibit.reference [--check]
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """One atomic commit, or one pull request: sent once, found again when its reply is lost, refused on a conflict."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -38,7 +36,7 @@ class Sent:
 class CommitRequest:
     """A plan with its address: the branch, the commit it builds on, and what is said about it."""
 
-    plan: Plan
+    plan: "Plan"
     branch: str
     parent: str | None
     message: str
@@ -77,7 +75,7 @@ def send(hub: Hub, request: CommitRequest) -> Sent:
         raise HubError(f"{error}; {told}", status=error.status) from error
 
 
-def _operations(plan: Plan) -> list[huggingface_hub.CommitOperationAdd | huggingface_hub.CommitOperationDelete]:
+def _operations(plan: "Plan") -> list[huggingface_hub.CommitOperationAdd | huggingface_hub.CommitOperationDelete]:
     try:
         return [
             *(huggingface_hub.CommitOperationAdd(name, _source(plan, name)) for name in plan.sent),
@@ -87,7 +85,7 @@ def _operations(plan: Plan) -> list[huggingface_hub.CommitOperationAdd | hugging
         raise ToolkitError(f"the Hub holds no file of that name: {error}") from error
 
 
-def _source(plan: Plan, name: str) -> str | bytes:
+def _source(plan: "Plan", name: str) -> str | bytes:
     source = plan.contents[name].source
     return source if isinstance(source, bytes) else str(source.absolute())
 
@@ -195,16 +193,14 @@ class Content:
         """Return whether the Hub has this content already."""
         if remote.sha256 is not None:
             return remote.sha256 == self.sha256
-        return remote.size == self.size and remote.blob == self._blob()
+        data = self.data() if remote.size == self.size else b""
+        # git's own name for a content: not a matter of security
+        blob = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+        return remote.size == self.size and remote.blob == blob
 
     def data(self) -> bytes:
         """Return the content itself."""
         return self.source if isinstance(self.source, bytes) else self.source.read_bytes()
-
-    def _blob(self) -> str:
-        data = self.data()
-        # git's own name for a content: not a matter of security
-        return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
 Contents = Mapping[str, Content]
@@ -268,7 +264,8 @@ def compare(contents: Contents, remote: Mapping[str, RemoteFile], *, recorded: C
 def listing(plan: Plan) -> Iterator[str]:
     """Yield what is sent and what changes, in lines."""
     size = sum(plan.contents[name].size for name in plan.sent)
-    yield f"to send: {len(plan.sent):,} of {len(plan.contents):,} files, {amount(size)} of {amount(_total(plan))}"
+    total = sum(content.size for content in plan.contents.values())
+    yield f"to send: {len(plan.sent):,} of {len(plan.contents):,} files, {amount(size)} of {amount(total)}"
     for word, names in (("new", plan.new), ("changed", plan.changed), ("removed", plan.removed)):
         for name in names[:_SHOWN]:
             yield f"  {word:<9} {name}" + (f"  ({amount(plan.contents[name].size)})" if name in plan.contents else "")
@@ -276,10 +273,6 @@ def listing(plan: Plan) -> Iterator[str]:
             yield f"  {word:<9} … and {len(names) - _SHOWN:,} more"
     if plan.unchanged:
         yield f"  unchanged {len(plan.unchanged):,} files"
-
-
-def _total(plan: Plan) -> int:
-    return sum(content.size for content in plan.contents.values())
 
 
 def amount(size: float) -> str:

@@ -1,7 +1,5 @@
 """A dataset's repository on the Hub: asked with limits on patience, and with errors that say what to do."""
 
-from __future__ import annotations
-
 import json
 import re
 import time
@@ -104,7 +102,7 @@ class Hub:
                 time.sleep(wait)
         raise AssertionError("unreachable")
 
-    def explain(self, error: Exception, *, doing: str) -> HubError | None:
+    def explain(self, error: Exception, *, doing: str) -> "HubError | None":
         """Return the error in words that say what to do next; None for a bug."""
         if isinstance(error, HubError):
             return error

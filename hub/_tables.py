@@ -5,8 +5,6 @@ nested questions and PDFs alike: JSON holds no bytes, and a path in it is looked
 So the documents are here a second time, uncompressed: the Hub's storage keeps equal pieces of files once.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

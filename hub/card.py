@@ -1,7 +1,5 @@
 """A bundle on the Hub's terms: its dataset card, the tables that the card's configs name, and a page with its gold."""
 
-from __future__ import annotations
-
 import io
 import json
 import re
@@ -16,7 +14,7 @@ from PIL import Image, ImageChops, ImageOps
 
 from exhibit.engine import Engine
 from exhibit.evidence import Span
-from exhibit.evidence.guard import read_within
+from exhibit.evidence.read import read_within
 from exhibit.evidence.show import draw_spans
 from exhibit.hub._tables import PARQUET, Config, head, size_category, write_tables
 from exhibit.hub.exports.croissant import write_description
@@ -82,7 +80,7 @@ def holds_documents(name: str) -> bool:
     return name == PICTURE or name.startswith((f"{CORPUS}/", f"{PARQUET}/corpus-"))
 
 
-def render_card(bundle: BundleInfo, *, configs: Sequence[Config], example: Example | None, text: CardText) -> str:
+def render_card(bundle: BundleInfo, *, configs: Sequence[Config], example: "Example | None", text: CardText) -> str:
     """Return the card's Markdown with its YAML head."""
     passages = sum(bundle.counts.located.values())
     template = _environment().get_template("card.md.j2")

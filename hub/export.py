@@ -5,8 +5,6 @@ examples:
   python -m schemas.export datasets_out/cuad --to legalbenchrag --out out/cuad-lbr
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

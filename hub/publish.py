@@ -10,15 +10,13 @@ The token is read from HF_TOKEN or from the Hub's own store (`hf auth login`), a
 After an error run the same command again: what is uploaded is not sent twice, and no commit is made twice.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import re
 import sys
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path, PureWindowsPath
 from typing import Any, NamedTuple
 
@@ -108,19 +106,23 @@ def run(options: argparse.Namespace) -> Published:
         print("dry run: nothing was sent")
         return Published(hub.repo_id, hub.url)
     tagged = check_tag(hub, options.tag) if options.tag and state else None
-    if state and plan.is_empty and not branch_is_new:
-        sent = Sent(state.commit or "")
-        print(f"nothing to do: {hub.url} holds exactly this already (commit {sent.commit[:12]})")
+    held = (state.commit or "") if state and plan.is_empty and not branch_is_new else None
+    if tagged and tagged != held:
+        raise ToolkitError(
+            f"the tag {options.tag} is set already, on {tagged[:12]}; tags are not moved: choose another"
+        )
+    if held is not None:
+        sent = Sent(held)
+        print(f"nothing to do: {hub.url} holds exactly this already (commit {held[:12]})")
     else:
-        if tagged:
-            raise ToolkitError(
-                f"the tag {options.tag} is set already, on {tagged[:12]}; tags are not moved: choose another"
-            )
         check_card(hub, contents[CARD].data())
         state = prepare(hub, state, options, branch_is_new=branch_is_new)
         plan = compare(contents, state.files, recorded=_recorded(hub, state, set(contents)))
         sent = _deliver(hub, plan, state, options, author)
-    _tag(hub, options.tag, tagged, sent)
+    if tagged:
+        print(f"the tag {options.tag} is set on it already")
+    elif options.tag:
+        set_tag(hub, options.tag, sent.commit)
     _report(hub, root, sent, options)
     return Published(hub.repo_id, sent.pull_request or hub.url, sent.commit)
 
@@ -247,14 +249,11 @@ def warnings_for(paths: Iterable[str]) -> list[str]:
     return [*(f"{path}: no name that Windows holds" for path in odd), *(f"{same}: {one_file}" for same in twins)]
 
 
-def refused_by_clients(paths: Iterable[str]) -> list[str]:
+def refused_by_clients(paths: Collection[str]) -> list[str]:
     """Return the paths that the Hub's clients do not download, on any system: they could lead out of a folder."""
-    return sorted(path for path in paths if _leads_out(path))
-
-
-def _leads_out(path: str) -> bool:
-    parts = [PureWindowsPath(part) for part in path.split("/")]
-    return ".." in path.replace("\\", "/").split("/") or any(part.drive or part.root for part in parts)
+    outside = [path for path in paths if ".." in path.replace("\\", "/").split("/")]
+    rooted = [path for path in paths for part in map(PureWindowsPath, path.split("/")) if part.drive or part.root]
+    return sorted({*outside, *rooted})
 
 
 # ---------------------------------------------------------------- sending
@@ -303,17 +302,6 @@ def _deliver(hub: Hub, plan: Plan, state: State, options: argparse.Namespace, au
             print(f"nothing to do: a pull request with exactly this is open: {before.pull_request}")
             return before
     return send(hub, request)
-
-
-def _tag(hub: Hub, tag: str | None, tagged: str | None, sent: Sent) -> None:
-    if not tag:
-        return
-    if tagged == sent.commit:
-        print(f"the tag {tag} is set on it already")
-    elif tagged:
-        raise ToolkitError(f"the tag {tag} is set already, on {tagged[:12]}; tags are not moved: choose another")
-    else:
-        set_tag(hub, tag, sent.commit)
 
 
 # ---------------------------------------------------------------- telling

@@ -8,15 +8,13 @@
 Downloads go through the Hub's own cache, so that one that was cut off goes on where it stopped.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import glob
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,7 +62,7 @@ def _bundle_in(folder: Path) -> BundleInfo | None:
         return None
 
 
-def copy(fetched: Fetched, folder: Path) -> None:
+def copy(fetched: "Fetched", folder: Path) -> None:
     """Write a fetched bundle into an empty folder, and check it there as a whole."""
     files = [*(name for name in fetched.info.files if name != CARD), INFO]
     for name in track(files, total=len(files), label="copying", unit="file"):
@@ -194,10 +192,12 @@ def _read_info(hub: Hub, commit: str) -> BundleInfo:
 
 def _download(hub: Hub, revision: str, commit: str, info: BundleInfo) -> Path:
     """Return the snapshot's folder with every file that bundle.json lists."""
+    # a folder as a whole: for files one by one patterns would take the square of their number
+    tops = {f"{glob.escape(n.partition('/')[0])}/*" if "/" in n else glob.escape(n) for n in info.files}
 
     def download() -> Path:
         folder = hub.api.snapshot_download(
-            hub.repo_id, repo_type=KIND, revision=revision, allow_patterns=list(_patterns(info.files))
+            hub.repo_id, repo_type=KIND, revision=revision, allow_patterns=[INFO, CARD, *tops]
         )
         return Path(folder)
 
@@ -210,12 +210,6 @@ def _download(hub: Hub, revision: str, commit: str, info: BundleInfo) -> Path:
             raise
         reason = " ".join(str(error).split())[:300]
         raise BundleError(f"{hub.repo_id}: its files cannot be downloaded: {reason}") from error
-
-
-def _patterns(names: Iterable[str]) -> list[str]:
-    """Return patterns for the files: a folder as a whole, for one by one they would take the square of their number."""
-    tops = dict.fromkeys(f"{glob.escape(n.partition('/')[0])}/*" if "/" in n else glob.escape(n) for n in names)
-    return [INFO, CARD, *tops]
 
 
 def _verify(hub: Hub, folder: Path, info: BundleInfo) -> bytes:

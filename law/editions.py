@@ -4,8 +4,6 @@
 system; which law is meant is told by the laws that are known.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +11,7 @@ from datetime import date
 from functools import cache
 
 from exhibit.evidence import Span
-from exhibit.law.days import find_days
+from exhibit.law.figures import find_days
 from exhibit.law.language import System, system_of, systems
 from exhibit.law.patterns import Patterns
 
@@ -56,7 +54,7 @@ def read_edition(text: str) -> Edition | None:
     return Edition(title[:_LONGEST], lines[at] if at is not None else "")
 
 
-def _counts_up(found: list[Unit]) -> bool:
+def _counts_up(found: "list[Unit]") -> bool:
     """Whether paragraphs are a law's own: they begin with the first and go on; those that a judgment cites do not."""
     numbers = [int(match[0]) for unit in found[:_FIRST] if (match := re.search(r"\d+", unit.label))]
     roman = [unit for unit in found[:_FIRST] if re.search(r" [IVX]+$", unit.label)]
@@ -78,7 +76,7 @@ def without_version(text: str) -> str:
     return _P.version.sub(" ", text)
 
 
-def law_name(title: str) -> LawName:
+def law_name(title: str) -> "LawName":
     """Return the names by which references and questions know a law, from its title."""
     short = _P.short.search(title)
     codes = [short[1]] if short else []

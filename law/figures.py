@@ -1,20 +1,23 @@
 """The numbers and dates of a text, and whether a text says an expected answer."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from exhibit.law.companies import ABBREVIATED, DOTTED, INITIALS, SPELT
-from exhibit.law.days import MONTHS, month_names
-from exhibit.law.language import is_content, stem
+from exhibit.law.language import System, is_content, stem, systems
+from exhibit.law.names import ABBREVIATED, DOTTED, INITIALS, SPELT
 from exhibit.law.patterns import Patterns
 
+MONTHS = tuple("January February March April May June July August September October November December".split())
+MONTH = f"(?:{'|'.join(MONTHS)})"
+"""A month as part of a longer expression, which says itself whether case matters."""
+SHORT_MONTHS = (*(month[:3].lower() for month in MONTHS if len(month) > 3), "sept")
+"""What stands before a full stop and a day, `Jan. 5`; May is never cut."""
 _MONTHS = [month.lower() for month in MONTHS]
 _P = Patterns(__file__, months="|".join(f"{month}|{month[:3]}" for month in _MONTHS))
 _DATES = (_P.iso_date, _P.day_month, _P.month_day, _P.month_year, _P.numeric_date, _P.spaced_date)
@@ -30,7 +33,7 @@ class Day(NamedTuple):
     month: int | None
     day: int | None
 
-    def within(self, other: Day) -> bool:
+    def within(self, other: "Day") -> bool:
         """Return whether the other date says all that this one says."""
         return all(mine is None or mine == its for mine, its in zip(self, other, strict=True))
 
@@ -212,3 +215,52 @@ def _measures(words: list[str]) -> list[tuple[str, str]]:
             unit = following[1] if following[0] in _KINDS and len(following) > 1 else following[0]
             pairs += [(word, unit)] if unit in _ANSWER_UNITS else []
     return pairs
+
+
+_ISO = r"(?P<y>\d{4})-(?P<m>\d{2})-(?P<d>\d{2})"
+_NUMERIC = r"(?P<d2>\d{1,2})[./][ \xa0]?(?P<m2>\d{1,2})[./][ \xa0]?(?P<y2>\d{4})"
+
+
+@cache
+def month_names() -> dict[str, int]:
+    """Return the months by their names in every system, in small letters."""
+    return {
+        name: number
+        for system in systems()
+        for number, name in enumerate(system.data.get("months", "").split(), start=1)
+    }
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    names = "|".join(sorted(map(re.escape, month_names()), key=len, reverse=True))
+    worded = rf"(?P<d3>\d{{1,2}})(?:st|nd|rd|th|er|º|°|\.)?[ \xa0]+(?:de[ \xa0]+|of[ \xa0]+)?(?P<n3>{names})"
+    american = rf"(?P<n4>{names})[ \xa0]+(?P<d4>\d{{1,2}})(?:st|nd|rd|th)?,[ \xa0]+(?P<y4>\d{{4}})"
+    year = r",?[ \xa0]+(?:de[ \xa0]+)?(?P<y3>\d{4})(?!\w)"
+    return re.compile(
+        rf"(?<![\w.]){_ISO}(?!\w)|(?<![\w.]){_NUMERIC}(?!\w)|(?<!\w){worded}{year}|(?<!\w){american}",
+        re.IGNORECASE,
+    )
+
+
+def find_days(text: str) -> list[date]:
+    """Return the full dates that a text names, in order; what is no day of the calendar is none."""
+    days = []
+    for match in _pattern().finditer(text):
+        parts = {name: value for name, value in match.groupdict().items() if value}
+        month = next((int(parts[key]) for key in ("m", "m2") if key in parts), 0)
+        month = month or month_names()[next(parts[key] for key in ("n3", "n4") if key in parts).lower()]
+        year, day = (next(int(value) for name, value in parts.items() if name[0] == key) for key in "yd")
+        try:
+            days.append(date(year, month, day))
+        except ValueError:
+            continue
+    return days
+
+
+def write_day(day: date, system: System) -> str:
+    """Return a day as a law of this system writes it."""
+    months = system.data.get("months", "").split()
+    name = months[day.month - 1].title() if months else ""
+    pattern: str = system.data.get("date", "{year}-{month}-{day}")
+    return pattern.format(day=day.day, month=day.month, Month=name, year=day.year)

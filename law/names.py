@@ -1,14 +1,15 @@
 """Names of rules, guides and files, written in one way so that two of them can be compared."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from itertools import pairwise
+from typing import NamedTuple
 from urllib.parse import unquote
 
-from exhibit.law.language import word_runs
+from exhibit.law.language import systems, typed, word_runs
 
 ENDINGS = "pdf|txt|json|html?|md|docx?"
 """What a document's file name ends in, as a part of a regular expression."""
@@ -104,3 +105,162 @@ def _decoded(name: str) -> str:
     for _ in range(_MOST_ENCODED):
         name = unquote(name)
     return unicodedata.normalize("NFC", name.casefold()).strip()
+
+
+ABBREVIATED = tuple("Inc Ltd Corp Co".split())
+SPELT = tuple("Incorporated Limited Corporation Company".split())
+INITIALS = tuple("LLC LLP LP plc".split())
+SHORT_INITIALS = tuple("AG BV NA NV SA Ltda".split())
+MIXED = tuple("GmbH ApS AB".split())
+BESIDE = tuple("Pte Pty SAS SpA".split())
+"""Forms that prove no company by themselves: Pte and Pty stand before Ltd, SAS is a name and a spa a place."""
+DOTTED = tuple("L.L.C L.P N.A S.A N.V B.V".split())
+"""Forms as some write them; the last full stop is optional in every form."""
+
+SHOUTED = frozenset(form.lower() for form in (*INITIALS, *SHORT_INITIALS, *BESIDE))
+"""Forms that stay in capitals when a shouted name is written in title case."""
+STOPPED = frozenset(form.lower() for form in (*ABBREVIATED, *INITIALS, *BESIDE[:2]))
+"""Forms that people end with a full stop, so that it need not end a sentence."""
+
+_FORMS = (*ABBREVIATED, *SPELT, *INITIALS, *SHORT_INITIALS, *MIXED, *DOTTED)
+FORM = rf"(?:{'|'.join(re.escape(form) for word in _FORMS for form in (word, word.upper()))})\b\.?"
+"""A form as it is written after a name, as part of a longer expression that heeds case."""
+
+# AG, NA and SA without their dots may letter an exhibit or a column: they end no name by themselves
+_ENDINGS = (*ABBREVIATED, *SPELT, *INITIALS, "GmbH", *DOTTED)
+
+
+@cache
+def _ending() -> re.Pattern[str]:
+    """A form at the end of a line, those of the legal systems' files with their dots among them."""
+    others = (form for system in systems() for form in system.data.get("companies", "").split())
+    dotted = dict.fromkeys(form.rstrip(".") for form in others if "." in form)
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, (*_ENDINGS, *dotted)))})\.?,?$", re.IGNORECASE)
+
+
+_FOLLOWING = re.compile(
+    rf"\W*(?:{'|'.join(map(re.escape, (*ABBREVIATED, *INITIALS, *SHORT_INITIALS, *MIXED, *DOTTED)))})\b", re.IGNORECASE
+)
+"""No form that is spelt out: a company may follow the comma of any sentence."""
+
+DESCRIBED = re.compile(
+    r"(?:,\s*|(?<!\s)\s*)\ban?\s+(?:[\w.]+\s+){1,3}?(?:limited\s+liability\s+|limited\s+|statutory\s+|real\s+estate\s+)?"
+    r"(?:corporation|company|partnership|trust|bank|association|entity)\b.*$",
+    re.IGNORECASE,
+)
+"""What a contract says of a party after its name, to the end of the line: `, a Delaware corporation`."""
+
+
+def ends_in_form(line: str) -> bool:
+    """Return whether a line ends as a company's name does, in capitals or not."""
+    return _ending().search(line) is not None
+
+
+def form_follows(text: str, at: int) -> bool:
+    """Return whether a legal form stands after a place, whatever its case: after the comma of `Alder, Inc.` it does."""
+    return _FOLLOWING.match(text, at) is not None
+
+
+_WORD = re.compile(r"[^\W_]+(?:['’ʼ][^\W_]+)?")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_FILE_ENDING = re.compile(rf"\.(?:{ENDINGS})\b", re.IGNORECASE)
+_CAPITAL = re.compile(r"[^\W\d_a-z]")
+_FRESH = re.compile(rf"[.!?:;•\n\r][\W_]{{0,6}}({_WORD.pattern})")
+"""A word that may have its capital because a sentence or a line begins."""
+_NON = re.compile(r"non(?=[a-z]{5})")
+_NEAR = 2
+"""Signs between two words of one name: a full stop or a comma, and a space."""
+_FORMAL = frozenset("of and the for in de du e & to a an by".split())
+"""What an acronym leaves out."""
+
+
+class Word(NamedTuple):
+    """A word of a name as it is compared, and where it stands."""
+
+    term: str
+    capital: bool
+    start: int
+    end: int
+    parts: tuple[str, ...] = ()
+    """`AGProjects` is ag and projects: looked for where the whole is nowhere."""
+
+
+def _unaccented(text: str) -> str:
+    """Return a text in lower case without accents."""
+    if text.isascii():
+        return text.lower()
+    plain = unicodedata.normalize("NFKD", text)
+    return "".join(character for character in plain if not unicodedata.combining(character)).casefold()
+
+
+def name_words(text: str) -> Iterator[Word]:
+    """Yield the words of a text in order, without their possessive endings."""
+    for match in _WORD.finditer(text):
+        start, end = match.span()
+        shapes = _shapes(match[0])
+        if len(shapes) == 1:
+            [(term, capital, parts)] = shapes
+            yield Word(term, capital, start, end, parts)
+        elif shapes:
+            (first, capital, _), (second, _, _) = shapes
+            yield Word(first, capital, start, start + 3)
+            yield Word(second, capital, start + 3, end)
+
+
+def name_terms(text: str) -> list[str]:
+    """Return the words of a text as they are compared."""
+    return [term for raw in _WORD.findall(text) for term, _, _ in _shapes(raw)]
+
+
+@lru_cache(maxsize=1 << 13)
+def _shapes(written: str) -> tuple[tuple[str, bool, tuple[str, ...]], ...]:
+    """Return a word as it is compared, whether it is written as a name, and its parts; `Nondisclosure` is two words."""
+    raw = written.replace("’", "'").replace("ʼ", "'")
+    raw = raw[:-2] if raw[-2:] in {"'s", "'S"} else raw.replace("'", "")
+    parts = tuple(_unaccented(part) for part in _CAMEL.split(raw)) if not raw.isupper() and not raw.islower() else ()
+    term = _unaccented(raw)
+    if _NON.match(term):  # "Nondisclosure" is "Non-Disclosure"
+        upper = raw[0].isupper()
+        return ("non", upper, ()), (term[3:], upper, ())
+    if not term:
+        return ()
+    capital = any(map(str.isupper, raw)) or (raw[0].isdigit() and not raw.isdigit())
+    return ((term, capital, parts if len(parts) > 1 else ()),)
+
+
+def proper_counts(text: str) -> Counter[str]:
+    """Return how often each word is written as a name: in capitals, and not because a sentence or a line begins."""
+    plain = f"\n{typed(text)}"
+    fresh, counts = Counter(_FRESH.findall(plain)), Counter[str]()
+    for written, count in Counter(_WORD.findall(plain)).items():
+        first, _, rest = written.partition("'")
+        if _CAPITAL.search(first):
+            count -= fresh[written]
+        else:  # "d'Or"
+            written = rest
+        for term in name_terms(written) if count > 0 and _CAPITAL.search(written) else ():
+            counts[term] += count
+    return counts
+
+
+def pairs(row: Sequence[Word], *, lower: bool = False) -> Iterator[tuple[Word, Word]]:
+    """Yield the neighbours that are both written as names or figures (`No. 3`), or all when there are no capitals."""
+    for first, second in pairwise(row):
+        named = all(word.capital or word.term.isdigit() for word in (first, second))
+        if (named or lower) and second.start - first.end <= _NEAR:
+            yield first, second
+
+
+def acronyms(name: str) -> set[str]:
+    """Return the initials a name goes by: `First Nations Health Authority` is fnha; a legal form may be left out."""
+    initials = "".join(term[0] for term in name_terms(name) if term not in _FORMAL)
+    return {initials[:length] for length in (len(initials), len(initials) - 1) if length >= 2}
+
+
+def file_words(filename: str) -> tuple[str, tuple[str, ...]]:
+    """Return a file's name without its folder and ending: as one run of letters, and as words."""
+    stem = _FILE_ENDING.sub(" ", unquote(filename).replace("\\", "/").rpartition("/")[2])
+    spellings: list[str] = []
+    for word in name_words(stem.replace("||", " ")):
+        spellings += (word.term, *word.parts)
+    return "".join(name_terms(stem)), tuple(dict.fromkeys(spellings))

@@ -1,7 +1,5 @@
 """How things are worded, as data: a module's expressions and word lists in the TOML file beside it."""
 
-from __future__ import annotations
-
 import re
 from functools import cached_property
 from typing import Any

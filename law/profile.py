@@ -1,7 +1,5 @@
 """What a document says of itself on its first pages, by rule: title, kind, parties, date."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
@@ -10,10 +8,9 @@ from pathlib import PurePath
 from urllib.parse import unquote
 
 from exhibit.evidence import Document
-from exhibit.law.companies import FORM, SHOUTED
-from exhibit.law.days import MONTH
 from exhibit.law.editions import read_edition
-from exhibit.law.names import without_ending
+from exhibit.law.figures import MONTH
+from exhibit.law.names import FORM, SHOUTED, without_ending
 from exhibit.law.patterns import Patterns
 from exhibit.law.structure.lines import Line, read_opening
 
@@ -175,13 +172,10 @@ def read_profile(document: Document) -> Profile:
     name = _named(document.filename)
     kind = _kind(text, document, name)
     title = _TITLES.get(kind, _contract_title)(text, name)
-    parties = tuple(_named_parties(text, title)) if kind in AGREED else ()
+    # roles apart: the Reseller of a Reseller Agreement is nobody's name
+    named = parties_of(text) if kind in AGREED else ()
+    parties = tuple(party for party in named if party.casefold() not in title.casefold())
     return Profile(title=title or name, kind=kind, parties=parties, date=_date(text, kind))
-
-
-def _named_parties(text: str, title: str) -> list[str]:
-    """Return the parties but for roles: the Reseller of a Reseller Agreement is nobody's name."""
-    return [name for name in parties_of(text) if name.casefold() not in title.casefold()]
 
 
 def _paragraphs(lines: list[Line]) -> str:

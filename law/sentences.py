@@ -1,15 +1,13 @@
 """Where sentences and clauses end, in prose with clause numbers, company names and citations in square brackets."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import cache
 
 from exhibit.evidence import Span
-from exhibit.law.companies import STOPPED
-from exhibit.law.days import SHORT_MONTHS
+from exhibit.law.figures import SHORT_MONTHS
 from exhibit.law.language import systems
+from exhibit.law.names import STOPPED
 from exhibit.law.patterns import Patterns
 
 _P = Patterns(__file__)

@@ -1,7 +1,5 @@
 """What the models of each kind promise."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal, Protocol
 

@@ -4,8 +4,6 @@ MiniLM with low-rank weights of 1.9 MB on those of the reranker `legal`, and two
 of each token whether it is in the answer, begins it or ends it. docs/models.md says what it was trained on.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -87,7 +85,7 @@ def network() -> Network:
 
 
 @lru_cache(maxsize=1)
-def shared_reader() -> Reader:
+def shared_reader() -> "Reader":
     """Return the reader of this process, opened when it is first needed."""
     return Reader()
 

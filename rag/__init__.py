@@ -10,8 +10,6 @@ for hit in pipeline.search(["Which law governs?"])[0].selected:
 print(pipeline.answer(["Which law governs?"])[0].answer.text)
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

@@ -5,8 +5,6 @@ python -m rag search index "Which law governs the distributor agreement?"
 python -m rag answer index "Which law governs the distributor agreement?"
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

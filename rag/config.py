@@ -1,7 +1,5 @@
 """What a pipeline is made of: settings that decide an index, settings that decide a search; a preset names both."""
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json
@@ -204,7 +202,7 @@ class Config(Search, Ingest):
         return {**rest, "weights": {**told, **single}}
 
     @model_validator(mode="after")
-    def _route_needs_words(self) -> Config:
+    def _route_needs_words(self) -> "Config":
         if (self.routing or self.method != "dense") and not self.lexicon:
             raise ValueError("routing needs an index with words: set lexicon to true as well")
         searched = self.layer_documents or self.layer_sections or self.weights.summary or self.weights.gist
@@ -231,7 +229,7 @@ class Config(Search, Ingest):
         """Return a setting by the name that its flag has."""
         return getattr(self.weights, name.removeprefix(WEIGHT)) if name.startswith(WEIGHT) else getattr(self, name)
 
-    def with_own(self, own: Mapping[str, Any], *, where: str) -> Config:
+    def with_own(self, own: Mapping[str, Any], *, where: str) -> "Config":
         """Return the recipe of an index with the user's own settings; parts that are not local must be among these.
 
         An index may come from elsewhere: what it names does not decide where questions and keys are sent.
@@ -247,7 +245,7 @@ class Config(Search, Ingest):
         said_again = {name for name in own if name in Ingest.model_fields and own[name] == getattr(self, name)}
         return self.with_search(**{name: value for name, value in own.items() if name not in said_again})
 
-    def with_search(self, **settings: Any) -> Config:
+    def with_search(self, **settings: Any) -> "Config":
         """Return this recipe with settings of the search changed; raise on one that would need another index."""
         fixed = sorted(set(settings) & set(Ingest.model_fields))
         if fixed:
@@ -255,7 +253,7 @@ class Config(Search, Ingest):
         return Config.parse({**self.model_dump(), **settings})
 
     @classmethod
-    def preset(cls, name: str, **overrides: Any) -> Config:
+    def preset(cls, name: str, **overrides: Any) -> "Config":
         """Return a preset by name or by the path of a TOML file, with settings overruled."""
         path = Path(name) if name.endswith(".toml") else PRESETS / f"{name}.toml"
         if not path.is_file():
@@ -272,7 +270,7 @@ class Config(Search, Ingest):
         return cls.parse({**settings, **overrides}, where=str(path))
 
     @classmethod
-    def parse(cls, settings: Mapping[str, Any], *, where: str = "config") -> Config:
+    def parse(cls, settings: Mapping[str, Any], *, where: str = "config") -> "Config":
         """Return a config from settings; raise one error that names each bad one."""
         try:
             return cls.model_validate(dict(settings))
@@ -324,12 +322,9 @@ def add_setting_flags(group: Any, settings: type[Settings] = Config, *, but: fro
 
 def given_settings(flags: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings among parsed flags; `none` unsets one that may be unset."""
+    unset = {name for name, field in Config.model_fields.items() if field.default is None}
     return {
-        name: None if value == "none" and _may_be_unset(name) else value
+        name: None if value == "none" and name in unset else value
         for name, value in flags.items()
         if name in setting_help()
     }
-
-
-def _may_be_unset(name: str) -> bool:
-    return name in Config.model_fields and Config.model_fields[name].default is None

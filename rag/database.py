@@ -3,8 +3,6 @@
 The database has documents, their texts, chunks and words.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -57,7 +55,7 @@ class Database:
         self._scratch: Scratch | None = None
 
     @property
-    def scratch(self) -> Scratch:
+    def scratch(self) -> "Scratch":
         """Where words wait that are not sorted in yet."""
         if self._scratch is None:
             self._scratch = Scratch(self.path.parent if self.path else None, _ADDED)

@@ -7,8 +7,6 @@ index/
   store/             NAME.json: where a store has them that keeps them elsewhere
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -64,8 +62,10 @@ class Index:
         self.embedder = embedder
         self.dimensions = dimensions
         self._database = Database(folder / FILE)
-        self._entry = lru_cache(_ENTRIES)(self._read_entry)
-        self._text = lru_cache(_TEXTS)(self._read_text)
+        self.document = lru_cache(_ENTRIES)(self._read_entry)
+        """A document's entry by its number."""
+        self.text_of = lru_cache(_TEXTS)(self._read_text)
+        """A document's whole text by its number; a few are held."""
         self._known_table: Keys | None = None
         self._next_key: int | None = None
         self._stores: dict[Layer, VectorStore] = {}
@@ -132,10 +132,6 @@ class Index:
             raise BundleError(f"{self.folder}: no document {filename!r} in this index")
         return self.document(number)
 
-    def document(self, number: int) -> Entry:
-        """Return a document's entry by its number."""
-        return self._entry(number)
-
     def _read_entry(self, number: int) -> Entry:
         rows = self._database.read("SELECT record FROM documents WHERE number = ?", number)
         with self._database.sound():
@@ -180,10 +176,6 @@ class Index:
         """Return a document's whole text by its name."""
         return self.text_of(self.entry(filename).number)
 
-    def text_of(self, number: int) -> str:
-        """Return a document's whole text by its number; a few are held."""
-        return self._text(number)
-
     def _read_text(self, number: int) -> str:
         rows = self._database.read("SELECT text FROM texts WHERE number = ?", number)
         with self._database.sound():
@@ -210,8 +202,8 @@ class Index:
 
     def _forget(self) -> None:
         self._known_table = None
-        self._entry.cache_clear()
-        self._text.cache_clear()
+        self.document.cache_clear()
+        self.text_of.cache_clear()
 
     def next_number(self) -> int:
         """Return the number that the next document will have."""
@@ -301,12 +293,8 @@ class Index:
         if layer == "document":
             return np.array(self.numbers, dtype=np.int64)
         none = np.zeros(0, dtype=np.int64)
-        return np.concatenate([none, *(section_keys(number, sections) for number, sections in self._sections())])
-
-    def _sections(self) -> list[tuple[int, int]]:
-        """Return the number of each document and how many sections it has, in order."""
-        return [(number, count) for number, count in self._database.read(
-            "SELECT number, sections FROM documents ORDER BY number")]  # fmt: skip
+        rows = self._database.read("SELECT number, sections FROM documents ORDER BY number")
+        return np.concatenate([none, *(section_keys(number, sections) for number, sections in rows)])
 
     def _settle(self, layer: Layer) -> None:
         """Remove rows that no document has: a store that keeps them elsewhere has those of runs that were stopped."""

@@ -5,8 +5,6 @@ document alone is done where it is read: its words are counted there, and its su
 asked. What is left to the one process that has the index is to embed and to store.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from bisect import bisect_right

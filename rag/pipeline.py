@@ -1,7 +1,5 @@
 """The whole of it in a few lines: index a folder, search it, answer from it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
@@ -10,13 +8,12 @@ from functools import cached_property
 from pathlib import Path
 
 from exhibit.engine import Limits, open_engine
-from exhibit.evidence.folder import Listed, list_folder, with_attachments
+from exhibit.evidence.read import Listed, list_folder, with_attachments
 from exhibit.models.embedders import CachedEmbedder, VectorCache
-from exhibit.models.llms import LLM
+from exhibit.models.llms import LLM, counter_for
 from exhibit.models.protocols import Embedder
 from exhibit.models.rerankers import Reranker
-from exhibit.models.token_counts import counter_for
-from exhibit.rag.answerers import Answerer, open_answerer
+from exhibit.rag.answerers import open_answerer
 from exhibit.rag.config import DEFAULT, Config
 from exhibit.rag.database import RECORD, index_kind
 from exhibit.rag.index import Index, open_index
@@ -26,14 +23,13 @@ from exhibit.rag.questions import understand
 from exhibit.rag.retrieval.routed import retrieve
 from exhibit.rag.retrieval.stages import Parts, Retrieved, assemble
 from exhibit.rag.retrieval.statutes import with_version
-from exhibit.rag.summaries import Summariser, open_summariser
+from exhibit.rag.summaries import open_summariser
 from exhibit.rag.unfinished import open_for_questions
 from exhibit.schemas.errors import BundleError, ToolkitError, printable
 from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.folders import left_out
 from exhibit.storage.locations import Location, Remote, list_file, list_files
-from exhibit.storage.place import placed
+from exhibit.storage.place import left_out, placed
 
 
 @dataclass(frozen=True)
@@ -118,7 +114,7 @@ class Pipeline:
         self._built = folder
         return report
 
-    def open(self, folder: Path, *, unfinished: bool = False) -> Pipeline:
+    def open(self, folder: Path, *, unfinished: bool = False) -> "Pipeline":
         """Use an index that was built before, or with `unfinished` one that is still being built; return self."""
         index = open_for_questions(folder, self.config) if unfinished else open_index(folder, self.config)
         if index.embedder != self.embedder.name:
@@ -162,7 +158,7 @@ class Pipeline:
             self.config,
             engine=engine,
             embedder=self.embedder,
-            summarise=self._summarise,
+            summarise=open_summariser(self.config, llm=self.summary_llm),
             askable=askable,
             sha256=sha256 or {},
         )
@@ -173,13 +169,10 @@ class Pipeline:
         self, questions: Sequence[str], *, depth: int | None = None, documents: Collection[str] | None = None
     ) -> list[Retrieved]:
         """Return the passages found for each question, to the config's depth or another; of these documents alone."""
-        parts = self._parts(self._deep(depth))
+        parts = self._parts(self.config if depth is None else self.config.model_copy(update={"depth": depth}))
         if documents is not None:
             parts = replace(parts, only=tuple(self._opened.entry(name).number for name in documents))
         return retrieve(questions, parts)
-
-    def _deep(self, depth: int | None) -> Config:
-        return self.config if depth is None else self.config.model_copy(update={"depth": depth})
 
     def _parts(self, config: Config) -> Parts:
         llm = self.llm if config.imagine else None
@@ -189,9 +182,12 @@ class Pipeline:
 
     def answer(self, questions: Sequence[str]) -> list[Answered]:
         """Return an answer to each question, with citations that were checked."""
-        searched = self.search(questions)
+        return self.answer_from(self.search(questions))
+
+    def answer_from(self, searched: Sequence[Retrieved]) -> list[Answered]:
+        """Return an answer to each question from what was found for it."""
         contexts = [self.context(retrieved) for retrieved in searched]
-        answers = self._answerer.answer_all(
+        answers = open_answerer(self.config, llm=self.llm).answer_all(
             [(retrieved.question, context) for retrieved, context in zip(searched, contexts, strict=True)]
         )
         return [Answered(r, c, with_version(a, r, c)) for r, c, a in zip(searched, contexts, answers, strict=True)]
@@ -270,14 +266,6 @@ class Pipeline:
         module, argument = load_plugin("exhibit.models.rerankers", self.config.reranker)
         reranker: Reranker = module.open(argument)
         return reranker
-
-    @cached_property
-    def _summarise(self) -> Summariser:
-        return open_summariser(self.config, llm=self.summary_llm)
-
-    @cached_property
-    def _answerer(self) -> Answerer:
-        return open_answerer(self.config, llm=self.llm)
 
     @cached_property
     def _tokens(self) -> Callable[[str], int]:

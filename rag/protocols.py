@@ -1,7 +1,5 @@
 """The shapes that the parts of the pipeline hand to each other, and the protocols that plug-ins keep."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol, TypeVar

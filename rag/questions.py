@@ -6,16 +6,14 @@ alone (`Does Fiverr …`). Whether words that no kind stands beside are a name i
 documents carry them in their names, titles and parties. In the last case the words name *and* ask.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from exhibit.evidence import Span
-from exhibit.law.companies import form_follows
 from exhibit.law.language import content_words, stem
+from exhibit.law.names import form_follows
 from exhibit.law.patterns import Patterns
 
 Carried = Callable[[str], bool]
@@ -72,7 +70,7 @@ def understand(question: str, carried: Carried = written_as_name) -> Query:
     return _apart(question, text, references) or _mentioning(question, text, references, quotes, carried)
 
 
-def _apart(question: str, text: str, references: list[Reference]) -> Query | None:
+def _apart(question: str, text: str, references: "list[Reference]") -> Query | None:
     """Return the query of a question that asks something beside its names; None where it does not."""
     names = " ".join(text[slice(*reference.span)].strip() for reference in references)
     named = [reference.span for reference in references if reference.sure]
@@ -90,7 +88,7 @@ def _apart(question: str, text: str, references: list[Reference]) -> Query | Non
     return _query(question, names, asks, apart=True, lead=" ".join(frame.split()))
 
 
-def _mentioning(question: str, text: str, references: list[Reference], quotes: list[Span], carried: Carried) -> Query:
+def _mentioning(question: str, text: str, references: "list[Reference]", quotes: list[Span], carried: Carried) -> Query:
     """Return the query of a question all of whose words ask, and some of which may name a document."""
     named = [text[slice(*reference.span)].strip() for reference in references]
     mentions = _mentions(text, quotes, carried)
@@ -225,15 +223,12 @@ def find_references(text: str, quotes: list[Span]) -> list[Reference]:
             continue
         start = _leftwards(text, match.start(), quotes, least)
         end, joined = _rightwards(text, match.end(), quotes)
-        sure = joined or _marked(text[start : match.start()]) or bool(_P.figure.search(match[0]))
+        marked = any(map(_P.named.match, text[start : match.start()].split()))
+        sure = joined or marked or bool(_P.figure.search(match[0]))
         if sure or end > match.end() or start < match.start():
             before = _P.preposition.search(text[least:start]) if sure else None
             references.append(Reference(Span(least + before.start() if before else start, end), sure))
     return references
-
-
-def _marked(words: str) -> bool:
-    return any(_P.named.match(word) for word in words.split())
 
 
 def _leftwards(text: str, at: int, quotes: list[Span], least: int) -> int:

@@ -4,8 +4,6 @@ Whoever builds one writes its words, then a record of how far its vectors are, a
 record, and looks at no row beyond it. When the last vector is there the record goes, and the folder becomes the index.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The files of a bundle: a strict writer for converters, a lenient reader for the evaluator."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@
 def main(argv: Sequence[str] | None = None) -> int: ...
 """
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import functools
@@ -14,7 +12,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -184,25 +182,22 @@ _WRONG = re.compile(r"invalid choice: '([^'\n]*)' \(choose from ([^\n]*)")
 
 def positive(text: str) -> int:
     """Read a number of at least 1 from the command line."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be 1 or more")
-    return number
+    return int(_at_least(1, int(text), "must be 1 or more"))
 
 
 def natural(text: str) -> int:
     """Read a whole number of at least 0 from the command line."""
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError("must be 0 or more")
-    return number
+    return int(_at_least(0, int(text), "must be 0 or more"))
 
 
 def seconds(text: str) -> float:
     """Read a number of seconds from the command line."""
-    number = float(text)
-    if not 0 <= number < float("inf"):
-        raise argparse.ArgumentTypeError("must be 0 or more seconds")
+    return _at_least(0, float(text), "must be 0 or more seconds")
+
+
+def _at_least(least: int, number: float, words: str) -> float:
+    if not least <= number < float("inf"):
+        raise argparse.ArgumentTypeError(words)
     return number
 
 
@@ -240,6 +235,12 @@ def print_results(record: Any, lines: str, *, as_json: bool) -> None:
     """Print results: as JSON for a program, else as lines for a person."""
     text = json.dumps(record, ensure_ascii=False, indent=1, default=str) if as_json else lines
     sys.stdout.write(f"{text}\n")
+
+
+def aligned(rows: Sequence[Sequence[str]], most: int = sys.maxsize) -> list[str]:
+    """Return cells as lines, each column as wide as its widest cell, or as `most` says but for the last."""
+    widths = [min(most, max(map(len, column))) for column in zip(*rows, strict=True)]
+    return ["  ".join(value.ljust(width) for value, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}

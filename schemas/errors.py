@@ -1,7 +1,5 @@
 """Errors that say what is wrong, where, and what to do next."""
 
-from __future__ import annotations
-
 import errno
 
 

@@ -1,7 +1,5 @@
 """The command `python -m schemas.export`: made in the hub's room, since PDFs are read on the way out."""
 
-from __future__ import annotations
-
 import runpy
 
 if __name__ == "__main__":

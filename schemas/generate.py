@@ -1,7 +1,5 @@
 """Writes the JSON Schema files: `python -m schemas.generate [--check]`."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

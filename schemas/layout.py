@@ -1,7 +1,5 @@
 """What the files of a bundle are called, and words and marks in them: for those who need no models."""
 
-from __future__ import annotations
-
 import re
 from typing import Literal, get_args
 

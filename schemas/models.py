@@ -3,8 +3,6 @@
 These models are the only definition; the JSON Schema files beside them are generated from here.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Annotated, Literal
 
@@ -69,7 +67,7 @@ class Row(_Model):
     contexts: list[Context]
 
     @model_validator(mode="after")
-    def _impossible_has_no_passage(self) -> Row:
+    def _impossible_has_no_passage(self) -> "Row":
         if self.is_impossible and any(c.text for c in self.contexts):
             raise ValueError("is_impossible is true, yet a context has text")
         return self
@@ -95,7 +93,7 @@ class Gold(_Model):
         return None if told.data.get("how") == "absent" else value
 
     @model_validator(mode="after")
-    def _found_means_somewhere(self) -> Gold:
+    def _found_means_somewhere(self) -> "Gold":
         if (self.how == "absent") == bool(self.spans):
             raise ValueError("has spans exactly when how is not 'absent'")
         if self.score is None and self.spans:
@@ -164,7 +162,7 @@ class Account(_Model):
     left_out: dict[str, Natural]
 
     @model_validator(mode="after")
-    def _adds_up(self) -> Account:
+    def _adds_up(self) -> "Account":
         if self.given != self.kept + sum(self.left_out.values()):
             raise ValueError("given is not the sum of kept and left_out")
         return self

@@ -4,14 +4,13 @@ A distribution names its modules as entry points of the group `exhibit.KIND`, KI
 `[project.entry-points."exhibit.metrics"]`. A name of ours stays ours, so that no installation changes what it means.
 """
 
-from __future__ import annotations
-
 import pkgutil
 import sys
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 
 from exhibit.schemas.errors import ToolkitError
@@ -51,7 +50,12 @@ def own_names(package: str) -> set[str]:
     loaded = sys.modules.get(package)
     # found, not imported, where it is not loaded yet: a list of names costs no import of what the parts need
     path = loaded.__path__ if loaded else getattr(find_spec(package), "submodule_search_locations", None)
-    return {module.name for module in pkgutil.iter_modules(path or []) if not module.name.startswith("_")}
+    return set().union(*(_files(folder, Path(folder).stat().st_mtime_ns) for folder in path or []))
+
+
+@lru_cache
+def _files(folder: str, changed: int) -> frozenset[str]:  # noqa: ARG001 - a folder that was changed is read anew
+    return frozenset(module.name for module in pkgutil.iter_modules([folder]) if not module.name.startswith("_"))
 
 
 def brought_names() -> dict[str, list[str]]:

@@ -4,8 +4,6 @@ A review is the file that the review's page saves: judgments and better gold, by
 converter applies on its next run: corrected gold, questions and documents set aside, each with its reason.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable
@@ -49,7 +47,7 @@ class Better(_Model):
     """The question in better words, where a program drafted it."""
 
     @model_validator(mode="after")
-    def _either(self) -> Better:
+    def _either(self) -> "Better":
         if self.is_impossible and self.contexts:
             raise ValueError("is_impossible is true, yet there are passages")
         return self
@@ -94,7 +92,7 @@ class Review(_Model):
     cases: list[ReviewedCase]
 
     @model_validator(mode="after")
-    def _once(self) -> Review:
+    def _once(self) -> "Review":
         _no_twins("the case", [f"{case.dataset} {case.id}" for case in self.cases])
         return self
 
@@ -127,7 +125,7 @@ class Correction(_Model):
     reason: str = ""
 
     @model_validator(mode="after")
-    def _either(self) -> Correction:
+    def _either(self) -> "Correction":
         if self.is_impossible == bool(self.contexts):
             raise ValueError("has contexts exactly when is_impossible is false")
         return self
@@ -146,7 +144,7 @@ class Patch(_Model):
     corrections: list[Correction] = []
 
     @model_validator(mode="after")
-    def _once(self) -> Patch:
+    def _once(self) -> "Patch":
         _no_twins("the document", [document.filename for document in self.documents])
         _no_twins("the question", [str(q.id) for q in self.questions] + [str(c.id) for c in self.corrections])
         return self

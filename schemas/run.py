@@ -4,8 +4,6 @@ The models are the only definition: the evaluation writes through them, `run_fol
 Schema files beside them are generated from here.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, TypeAdapter

@@ -6,8 +6,6 @@ for question in run.rows:
     question.reply.answer
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime

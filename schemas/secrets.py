@@ -1,7 +1,5 @@
 """Keeps keys, tokens and signed addresses out of everything that is printed, logged or written."""
 
-from __future__ import annotations
-
 import logging
 import os
 import re

@@ -1,7 +1,5 @@
 """Checks a bundle's folder against its contract: every broken promise, by file, row and field."""
 
-from __future__ import annotations
-
 import hashlib
 import runpy
 from collections.abc import Callable, Iterator, Mapping

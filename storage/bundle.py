@@ -1,7 +1,5 @@
 """Bundles where they are: in a folder, or at a URL with the small files in the cache."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -17,8 +15,8 @@ from exhibit.schemas.errors import BundleError, DocumentError
 from exhibit.schemas.models import BundleInfo, Gold
 from exhibit.schemas.validate import sha256_of as digest_of
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.folders import files_below
 from exhibit.storage.locations import Location, Remote, fetch, fetched, origin_of
+from exhibit.storage.place import files_below
 
 
 @dataclass(frozen=True)
@@ -81,19 +79,15 @@ def corpus_files(root: Path) -> dict[str, Location]:
     corpus = root / CORPUS if origin is None else origin / CORPUS
     files: dict[str, Location] = {}
     twice = []
-    for path in _local_files(root / CORPUS) if origin is None else _remote_files(root, origin):
+    if origin is None and not (root / CORPUS).is_dir():
+        raise BundleError(f"{corpus}: no such folder; a bundle keeps its documents there")
+    for path in files_below(root / CORPUS) if origin is None else _remote_files(root, origin):
         if path.name in files:
             twice.append(f"{corpus}: two files named {path.name!r}: {files[path.name]} and {path}")
         files.setdefault(path.name, path)
     if twice:
         raise BundleError("\n".join(twice))
     return files
-
-
-def _local_files(corpus: Path) -> Iterator[Location]:
-    if not corpus.is_dir():
-        raise BundleError(f"{corpus}: no such folder; a bundle keeps its documents there")
-    yield from files_below(corpus)
 
 
 def _remote_files(root: Path, origin: Remote) -> Iterator[Location]:

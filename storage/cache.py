@@ -1,7 +1,5 @@
 """What is kept between runs: the folder, and values under keys in one SQLite file that processes share."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import sqlite3

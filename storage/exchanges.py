@@ -3,8 +3,6 @@
 A few bytes that unpack to gigabytes are refused as they come.
 """
 
-from __future__ import annotations
-
 import email.utils
 import html
 import itertools

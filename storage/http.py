@@ -8,8 +8,6 @@
 Whatever goes wrong is an `HttpError` that says whether asking again may help; `exchanges.Retries` asks again.
 """
 
-from __future__ import annotations
-
 import json
 import socket
 import ssl
@@ -22,6 +20,7 @@ from urllib.parse import urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import httpcore
+from protego import Protego
 
 from exhibit.storage.exchanges import (
     ACCEPT,
@@ -51,7 +50,7 @@ class HttpClient:
         *,
         connections: int = 4,
         secrets: Secrets | None = None,
-        policy: AddressPolicy | None = None,
+        policy: "AddressPolicy | None" = None,
         pool: Any = None,
     ) -> None:
         """Send these headers with every request, over at most so many connections at once."""
@@ -75,7 +74,7 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
         most: int = LARGEST,
         follow: int = 0,
-    ) -> Iterator[Response]:
+    ) -> "Iterator[Response]":
         """Send JSON, or `content` as it is, and yield the response as soon as its headers are there.
 
         `most` bytes of it can be read; `follow` redirects are followed.
@@ -300,3 +299,21 @@ def _left(timeout: float | None, error: type[Exception]) -> float | None:
     if not deadline.left:
         raise error("the deadline of the whole exchange")
     return deadline.left if timeout is None else min(timeout, deadline.left)
+
+
+class Rules:
+    """What one robot may do on one host, by its own groups or those for everybody; without any, everything."""
+
+    def __init__(self, robot: str = "", text: str = "") -> None:
+        self._robot = robot
+        self._parsed = Protego.parse(text.removeprefix("\ufeff"))
+
+    @property
+    def delay(self) -> float:
+        """Seconds between two requests that the site asks for."""
+        return max(0.0, self._parsed.crawl_delay(self._robot) or 0.0)
+
+    def allow(self, path: str) -> bool:
+        """Tell whether a path, with its query, may be fetched."""
+        # with a host, which rules do not look at: a path such as //x would be taken for one
+        return bool(self._parsed.can_fetch(f"http://host{path}", self._robot))

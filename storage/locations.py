@@ -4,8 +4,6 @@ with fetched(file) as path:  # a remote file is on this machine, checked, for as
     read(path)
 """
 
-from __future__ import annotations
-
 import glob
 import hashlib
 import json
@@ -67,7 +65,7 @@ class Remote:
         """What stands behind `://`, as the store's client takes it."""
         return self.url.partition("://")[2].rstrip("/")
 
-    def __truediv__(self, name: str) -> Remote:
+    def __truediv__(self, name: str) -> "Remote":
         """Return a file in this folder."""
         return Remote(f"{self.url.rstrip('/')}/{name}")
 

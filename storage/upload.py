@@ -4,8 +4,6 @@ with opened_out(parse_location("s3://bucket/bundles/cuad"), force=False) as out:
     write(out.folder)        # files may be sent before the end: out.send("corpus/a.pdf")
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import secrets

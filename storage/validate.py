@@ -1,7 +1,5 @@
 """Validates bundles wherever they are: `python -m schemas.validate datasets_out/* s3://bucket/cuad`."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path

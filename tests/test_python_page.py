@@ -10,13 +10,14 @@ import exhibit
 from exhibit.evaluation.settings import Settings
 from exhibit.evaluation.terminal import OTHER_NAMES
 from exhibit.rag.config import Config
+from tests.rag.models import link_models
 
 PAGE = (Path(__file__).parent.parent / "docs" / "python.md").read_text(encoding="utf-8")
 
 
 def test_the_examples_of_the_page_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("EXHIBIT_CACHE", str(link_models(tmp_path / "cache")))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     names: dict[str, object] = {}
     for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):

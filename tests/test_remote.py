@@ -32,6 +32,7 @@ from exhibit.storage.locations import Remote, list_files
 from exhibit.storage.validate import validate_at as validate
 from tests.hub.bundles import files_of
 from tests.object_stores import SECRET, moto
+from tests.rag.models import link_models
 from tests.storage.memory import get, memory, put
 
 __all__ = ["memory"]
@@ -46,8 +47,8 @@ def convert(name: str, out: object, *flags: str, expect: int = 0) -> None:
 
 
 def evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: str, *flags: str, expect: int = 0) -> dict:
-    """Evaluate with a cache of its own, so that nothing is known from another run; return the means."""
-    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / f"cache-{run}"))
+    """Evaluate with a cache of its own, so that nothing but the models is known from another run; return the means."""
+    monkeypatch.setenv("EXHIBIT_CACHE", str(link_models(tmp_path / f"cache-{run}")))
     fixed = ["--embedder", "hashing", "--output-dir", str(tmp_path / "results"), "--run-name", run, "--threads", "1"]
     assert evaluate_rag.main([*fixed, *flags]) == expect
     if expect:

@@ -3,7 +3,21 @@
 >>> write_report(Path("results/first"))
 """
 
-from exhibit.viewer.comparison import write_comparison
-from exhibit.viewer.report import write_report
+from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from exhibit.viewer.report import write_report
+    from exhibit.viewer.results import write_comparison
+
+_HOMES = {"write_comparison": "exhibit.viewer.results", "write_report": "exhibit.viewer.report"}
 __all__ = ["write_comparison", "write_report"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a part when it is first asked for: a worker that draws pages needs none of what writes the report."""
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

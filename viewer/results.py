@@ -9,8 +9,6 @@ python -m evaluation.results gold datasets_out/cuad
 python -m evaluation.results index results --fail-on regression
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import json
@@ -18,6 +16,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
@@ -25,26 +24,33 @@ from typing import Any
 from exhibit.engine import positive
 from exhibit.engine.limits import add_limit_arguments, limits_from
 from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
-from exhibit.evaluation.metrics import about, split_requests
+from exhibit.evaluation.metrics import about, shortened, split_requests
 from exhibit.evaluation.records import read_tables, summary_json
-from exhibit.evaluation.statistics import compare, overlap, summarise, summarise_run
-from exhibit.evaluation.terminal import ALL, diff_lines, is_regression, shown_metrics, table_of
+from exhibit.evaluation.statistics import Overlap, Table, compare, overlap, summarise, summarise_run
+from exhibit.evaluation.terminal import (
+    ALL,
+    diff_lines,
+    is_regression,
+    not_compared,
+    read_scale,
+    shown_metrics,
+    table_of,
+)
 from exhibit.schemas.command import guarded, parser_of, print_note, print_results
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import HOWS
 from exhibit.schemas.parsing import parse_pair, read_beside
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.place import whole
-from exhibit.viewer.cases import brief, fields_of, labels_of
-from exhibit.viewer.comparison import NAME, write_comparison
 from exhibit.viewer.drawing import PAGES, Record
 from exhibit.viewer.listing import Matching
-from exhibit.viewer.page import languages
-from exhibit.viewer.report import write_report
+from exhibit.viewer.page import CHANGES, brief, fields_of, labels_of, languages, render
+from exhibit.viewer.plots import shares
+from exhibit.viewer.report import MetricRow, cell, compared, when, write_report
 from exhibit.viewer.trend.index import GATE, index
 from exhibit.viewer.trend.index import NAME as INDEX
 from exhibit.viewer.trend.summary import parse_gate
-from exhibit.viewer.view import dataset_roots
+from exhibit.viewer.view import View, dataset_roots
 
 _SINGLE_PAGES = 300
 """Pages drawn for a single file unless told otherwise: about what fits."""
@@ -277,6 +283,86 @@ def _cell(name: str, value: Any) -> Any:
         return value
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+NAME = "compare.html"
+_NOT_SETTINGS = ("run_name", "datasets", "version", "format", "output_dir", "resume")
+
+
+def write_comparison(folders: Sequence[Path], *, out: Path | None = None, **how: Any) -> Path:
+    """Write the comparison of results folders with the first of them, and return its path.
+
+    It is `compare.html` in the last one's folder unless `out` says otherwise; `how` are the fields of `View`.
+    """
+    runs = [RunFolder(folder) for folder in folders]
+    tables = [read_tables(run) for run in runs]
+    grids, overlaps = _grids(tables, folders), [overlap(tables[0], other) for other in tables[1:]]
+    names = [run.name for run in runs]
+    title = f"{', '.join(names[:-1])} and {names[-1]} – Exhibit comparison"
+    body = partial(_body, grids=grids, overlaps=overlaps)
+    return View(**how).write(runs, out or Path(folders[-1]) / NAME, title, body)
+
+
+def _grids(tables: Sequence[Sequence[Table]], folders: Sequence[Path]) -> list[tuple[str, list[MetricRow]]]:
+    """Return the metrics of all runs over all datasets, then of each dataset."""
+    for folder, other in zip(folders[1:], tables[1:], strict=True):
+        if not compare(tables[0], other):
+            raise ToolkitError(f"{folders[0]} and {folder} have no dataset and metric in common")
+    names = [table.name for table in tables[0]]
+    grids = [("All benchmarks, each counting alike" if len(names) > 1 else names[0], _grid(tables))]
+    if len(names) > 1:
+        grids += [(name, _grid([[one for one in mine if one.name == name] for mine in tables])) for name in names]
+    return [(title, rows) for title, rows in grids if rows]
+
+
+def _grid(tables: Sequence[Sequence[Table]]) -> list[MetricRow]:
+    scale, columns = read_scale(), [summarise_run(mine) for mine in tables]
+    differences = [{}, *(compare(tables[0], other) for other in tables[1:])]
+    names = dict.fromkeys(name for means in columns for name, one in means.items() if one.mean is not None)
+    rows = []
+    for metric in shortened(names, all_families=True):
+        own = [cell(metric, means.get(metric), scale) for means in columns]
+        cells = [compared(metric, one, paired.get(metric)) for one, paired in zip(own, differences, strict=True)]
+        rows.append(MetricRow(metric, about(metric), cells))
+    return rows
+
+
+def _body(
+    matching: Matching,
+    meta: Record,
+    notes: list[str],
+    *,
+    grids: list[tuple[str, list[MetricRow]]],
+    overlaps: Sequence[Overlap],
+) -> str:
+    counts = dict(zip(meta["facets"][0]["values"], meta["facets"][0]["counts"], strict=True))
+    names = [run.name for run in matching.runs]
+    left_out = [f"{name}: {line}" for name, one in zip(names[1:], overlaps, strict=True) for line in not_compared(one)]
+    return render(
+        "compare.html.j2",
+        language=meta["language"],
+        runs=[
+            (run.name, when(run, meta["language"]), tally)
+            for run, tally in zip(matching.runs, matching.tallies, strict=True)
+        ],
+        meta=meta,
+        notes=notes,
+        grids=grids,
+        asked=min(one.asked for one in overlaps),
+        answered=min(one.answered for one in overlaps),
+        left_out=left_out,
+        changes=[(name, told.meaning, counts[name]) for name, told in CHANGES.items() if counts.get(name)],
+        shares=shares({name: tally.total() for name, tally in zip(names, matching.tallies, strict=True)}),
+        differing=_differing(matching.runs),
+    )
+
+
+def _differing(runs: Sequence[RunFolder]) -> list[tuple[str, list[str]]]:
+    """Return the settings that are not the same in all runs."""
+    told = [run.settings for run in runs]
+    names = dict.fromkeys(name for one in told for name in one if name.partition(".")[0] not in _NOT_SETTINGS)
+    values = {name: [one.get(name, "–") for one in told] for name in names}
+    return [(name, each) for name, each in values.items() if len(set(each)) > 1]
 
 
 if __name__ == "__main__":

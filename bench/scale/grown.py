@@ -19,11 +19,11 @@ import numpy.typing as npt
 
 from bench.stores import unit
 from exhibit.engine import track
+from exhibit.law.names import name_terms
 from exhibit.models.protocols import Vectors
 from exhibit.rag.config import Config
 from exhibit.rag.index import Entry, Index, open_index
 from exhibit.rag.lexicon import DocumentWords, read_words
-from exhibit.rag.lexicon.naming import name_terms
 from exhibit.rag.lexicon.postings import TermCounts, digest
 from exhibit.rag.protocols import section_keys
 

@@ -1,7 +1,5 @@
 """Which document of the corpus a citation means, and which section of it."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

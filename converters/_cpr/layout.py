@@ -3,8 +3,6 @@
 Headings are found by the engine that reads every document.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections import Counter

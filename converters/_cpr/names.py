@@ -1,7 +1,5 @@
 """Names and headings compared: case, punctuation, numbering style and slips of the pen aside."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Exports and pages of a CPR corpus, parsed in a worker: a hostile one is stopped there, and the others go on."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The documents of a CPR corpus: search-index exports put together again, PDFs as they are, HTML to be printed."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import Counter
@@ -28,11 +26,10 @@ from exhibit.converters._titles import own_title, unique_titles
 from exhibit.converters._web.fetch import Policy, fetch_all, fetch_folder, report
 from exhibit.engine import guarded
 from exhibit.evidence import Document, read_document
-from exhibit.evidence.folder import Listed, list_folder, with_attachments
-from exhibit.evidence.read import has_page
+from exhibit.evidence.read import Listed, has_page, list_folder, with_attachments
 from exhibit.law.profile import tidy
 from exhibit.schemas.errors import DocumentError, LimitError, SourceError
-from exhibit.storage.folders import left_out
+from exhibit.storage.place import left_out
 
 CPR, PD, GUIDE = "CPR", "PD", "Court Guide"
 """The source's own words for what a document is."""

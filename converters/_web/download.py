@@ -4,8 +4,6 @@ Whatever is asked for, by us or by a page in the browser, is asked for here: a h
 that was checked is the one that is connected to, however often a name changes its mind.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import re
 import socket
@@ -36,8 +34,7 @@ from exhibit.storage.exchanges import (
     TooLargeError,
     seconds_asked,
 )
-from exhibit.storage.http import REDIRECTS, TRANSIENT, HttpClient, Response
-from exhibit.storage.robots import Rules
+from exhibit.storage.http import REDIRECTS, TRANSIENT, HttpClient, Response, Rules
 
 ROBOT = "exhibit-rag"
 USER_AGENT = f"{ROBOT}/{__version__}"

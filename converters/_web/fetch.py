@@ -12,8 +12,6 @@ raise a SourceError, before anything is downloaded, when two URLs would have one
 fetched stays in the folder, so that the next run asks only for what is missing.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

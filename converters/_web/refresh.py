@@ -7,8 +7,6 @@ the next conversion uses them. The bundle itself is never changed. Exit code 0: 
 says something else, or is gone; 1: none does, but some could not be had today.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import textwrap

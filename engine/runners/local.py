@@ -1,7 +1,5 @@
 """Processes on this machine: a few items in flight, results in order, a worker that is late or dies replaced."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections import deque
@@ -11,14 +9,11 @@ from contextlib import suppress
 from functools import partial
 from itertools import islice
 from queue import Empty, SimpleQueue
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from exhibit.engine._worker import Place, dump, outcome_in, work_for
 from exhibit.engine.limits import UNLIMITED, Limits
-from exhibit.engine.outcome import AHEAD, Outcome, named
-
-In = TypeVar("In")
-Out = TypeVar("Out")
+from exhibit.engine.outcome import AHEAD, In, Out, Outcome, named
 
 
 class Runner:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import ray
 from ray import cloudpickle
@@ -26,11 +26,8 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 import exhibit
 from exhibit.engine._worker import Place, Work, dump, outcome_in
 from exhibit.engine.limits import UNLIMITED, Limits
-from exhibit.engine.outcome import AHEAD, TRIES, Outcome, named, worker_died
+from exhibit.engine.outcome import AHEAD, TRIES, In, Out, Outcome, named, worker_died
 from exhibit.schemas.errors import ServiceError, ToolkitError
-
-In = TypeVar("In")
-Out = TypeVar("Out")
 
 _DIED = (faults.WorkerCrashedError, faults.OutOfMemoryError, faults.NodeDiedError, faults.ObjectLostError)
 """A worker, its machine, or what it had done is gone: its item can be tried elsewhere."""

@@ -1,16 +1,10 @@
 """One item after another in this process: for debugging, and for work too small to share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
 
 from exhibit.engine.limits import UNLIMITED, Limits, time_limited
-from exhibit.engine.outcome import Outcome, attempt_within, named
+from exhibit.engine.outcome import In, Out, Outcome, attempt_within, named
 from exhibit.schemas.errors import LimitError
-
-In = TypeVar("In")
-Out = TypeVar("Out")
 
 
 class Runner:

@@ -9,8 +9,6 @@ says so in its needs, and one that asks a judge has `PROMPT_VERSION`. No other f
 `diff` ask `about`. Parts of other distributions import from here.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -205,27 +203,19 @@ def gold_files(case: Case) -> frozenset[str]:
     return frozenset() if case.is_impossible else frozenset(gold.filename for gold in case.gold if gold.filename)
 
 
-def _asks_for_passages(case: Case) -> bool:
-    return not case.is_impossible and (bool(case.grades) or any(gold.worded for gold in case.gold))
-
-
-def _is_answerable(case: Case) -> bool:
-    """Whether the documents are known to answer: not where all the gold that is quoted stands in none of them."""
-    return not case.is_impossible and (not case.gold or any(not gold.absent for gold in case.gold))
-
-
 _KNOWN: dict[Need, Callable[[Case], bool]] = {
     "gold spans": lambda case: not case.is_impossible and any(gold.located for gold in case.gold),
-    "gold text": _asks_for_passages,
+    "gold text": lambda case: not case.is_impossible and bool(case.grades or any(gold.worded for gold in case.gold)),
     "gold files": lambda case: bool(gold_files(case)),
     "grades": lambda case: bool(case.grades) and not case.is_impossible,
     "truth": lambda case: bool(case.truth.strip()) and not case.is_impossible,
     "expected": lambda case: bool(case.truth.strip()) and not case.is_impossible,
     "label": lambda case: bool(case.choices) and case.label is not None,
     "answer": lambda case: case.reply.answer is not None,
-    "passages": lambda case: not case.reply.passages or any(map(_says_something, case.reply.passages)),
+    "passages": lambda case: not case.reply.passages or any(p.span or p.text.strip() for p in case.reply.passages),
     "impossible": lambda case: case.is_impossible,
-    "answerable": _is_answerable,
+    # not where all the gold that is quoted stands in none of the documents
+    "answerable": lambda case: not case.is_impossible and not (case.gold and all(gold.absent for gold in case.gold)),
 }
 """Whether a case has what a metric needs."""
 _OF_RUN: dict[Need, str] = {"judge": "judge", "corpus": "corpus", "registers": "officials"}
@@ -260,10 +250,6 @@ def is_wrong_file(passage: Passage, files: Collection[str]) -> bool | None:
     return True if passage.told_filename and passage.text.strip() and not passage.also_in else None
 
 
-def _says_something(passage: Passage) -> bool:
-    return bool(passage.span) or bool(passage.text.strip())
-
-
 # ---------------------------------------------------------------- every metric
 
 
@@ -291,8 +277,8 @@ def metric_names() -> list[str]:
 
 def about(name: str) -> About:
     """Return what a metric says about itself; of one that no file yields, that no change of it is a judgment."""
-    unknown = About(_family(name).replace("_", " "), name, unit="number", better="neither")
-    return _described().get(_family(name), unknown)
+    family = _family(name)
+    return _described().get(family) or About(family.replace("_", " "), name, unit="number", better="neither")
 
 
 @cache

@@ -1,7 +1,5 @@
 """Marks from 1 to 5 given by a language model."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Sequence

@@ -3,8 +3,6 @@
 The parameters of a metric are the keyword-only arguments of its `measure`, with their types and defaults.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 import re

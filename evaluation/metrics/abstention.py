@@ -1,7 +1,5 @@
 """Abstention: whether impossible questions are refused, and whether answerable ones are not."""
 
-from __future__ import annotations
-
 from exhibit.evaluation.metrics import Case, per_case
 from exhibit.law.citations import is_refusal
 

@@ -5,11 +5,8 @@ The expected answer stands there word for word, or every number, date, amount, n
 that the answer was made from, where that is known, else the first K.
 """
 
-from __future__ import annotations
-
 from exhibit.evaluation.metrics import Case, K, per_case
-from exhibit.evaluation.metrics._cited_names import without_named
-from exhibit.evaluation.metrics._words import without_citations
+from exhibit.evaluation.metrics._words import without_citations, without_named
 from exhibit.law.figures import stands_in
 
 

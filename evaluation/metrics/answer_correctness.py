@@ -5,8 +5,6 @@ variance: a judge that contradicts itself says little. Every second vote is show
 as judges favour what they read first. Impossible rows are None: `abstention_accuracy` is about those.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations

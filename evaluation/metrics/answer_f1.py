@@ -4,8 +4,6 @@ An impossible row has none: `abstention_accuracy` is about those. Parity "squad"
 articles, against the gold's words alone, and a refusal is right where the row is impossible.
 """
 
-from __future__ import annotations
-
 from exhibit.evaluation.metrics import Case, Options, with_options
 from exhibit.evaluation.metrics._words import against, multiset_f1, squad_f1, squad_golds
 

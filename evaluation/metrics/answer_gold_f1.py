@@ -3,8 +3,6 @@
 Benchmarks of clauses are answered by quoting; `answer_f1` is against the expected answer alone, in every bundle.
 """
 
-from __future__ import annotations
-
 from exhibit.evaluation.metrics import gold_texts, per_case
 from exhibit.evaluation.metrics._words import against, multiset_f1
 

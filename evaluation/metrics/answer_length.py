@@ -1,7 +1,5 @@
 """Answer length, in characters."""
 
-from __future__ import annotations
-
 from exhibit.evaluation.metrics import per_case
 
 NAMES, measure = per_case(answer_length=lambda case: float(len(case.reply.answer or "")))

@@ -5,8 +5,6 @@ of a file that was retrieved or is gold. A placeholder of a contract (`[amount]`
 A refusal has nothing to cite, so it does not apply.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import PurePath
 

@@ -3,8 +3,6 @@
 The whole ranking counts, as deep as the system gave it. What is ranked is said in `evaluation.ranking`.
 """
 
-from __future__ import annotations
-
 from exhibit.evaluation.metrics import Case, per_case
 from exhibit.evaluation.ranking import ranking_of
 

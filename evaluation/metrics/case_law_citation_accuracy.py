@@ -3,8 +3,6 @@
 Year, court, division and number must all agree: [2024] EWHC 789 (Ch) is not [2024] EWHC 789 (Admin).
 """
 
-from __future__ import annotations
-
 from exhibit.evaluation.metrics import Case, per_case
 from exhibit.law.references import references
 

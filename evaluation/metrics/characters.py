@@ -14,8 +14,6 @@ Parity "legalbenchrag" is the published way: nothing is united, each retrieved s
 snippet is added up, and a gold stands in its first place.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple

@@ -5,8 +5,6 @@ begins within 500 characters of gold in the same file, and so may hold what the 
 The three shares add up to 1.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

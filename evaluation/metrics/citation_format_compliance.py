@@ -5,8 +5,6 @@ after a sentence are not, and count as one each. Money, "Rules 3, 4 and 5", the 
 paragraph in "at [45]" are no citations. `any_citation` says whether there is one.
 """
 
-from __future__ import annotations
-
 import re
 
 from exhibit.evaluation.metrics import Case, per_case

@@ -9,8 +9,6 @@ dates (`law.citations.verify`: a net for citations that are plainly wrong, not a
 A citation of a passage that there is not bears out nothing. A refusal claims nothing, so neither applies.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

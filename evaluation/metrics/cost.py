@@ -4,8 +4,6 @@ Prices are those of a million tokens (`--price-in`, `--price-out`), in whatever 
 that the system tells itself.
 """
 
-from __future__ import annotations
-
 from exhibit.evaluation.metrics import Case, Options, with_options
 
 _MILLION = 1_000_000  # tokens that a price is for

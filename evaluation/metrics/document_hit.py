@@ -3,8 +3,6 @@
 None where none does for certain and the file of one of them is not known.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

@@ -4,8 +4,6 @@ A passage whose file is not known, as several have its words, counts neither way
 share is of those; where none was, there is no share. The mean is over questions; `pooled` is over all passages at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple

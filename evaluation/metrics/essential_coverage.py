@@ -4,8 +4,6 @@ A passage is covered where the answer holds four fifths of its words: clauses of
 another's would do for less. A question that one passage answers has none.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 
 from exhibit.evaluation.metrics import Case, gold_texts, per_case

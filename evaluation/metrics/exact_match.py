@@ -5,27 +5,24 @@ Parity "seed" compares the top passage in lower case, trimmed, punctuation inclu
 SQuAD 2.0 does (`_squad`).
 """
 
-from __future__ import annotations
-
 from exhibit.evaluation.metrics import Case, Options, gold_texts, with_options
 from exhibit.evaluation.metrics._words import against, same_words, squad_exact, squad_golds
 
 
 def _passage(case: Case, options: Options) -> float | None:
-    same = _same_text if options.parity == "seed" else same_words
     golds = gold_texts(case)
-    hits = (same(top.text, gold) for top in case.reply.passages[:1] for gold in golds)
-    return float(any(hits)) if golds else None
+    pairs = [(top.text, gold) for top in case.reply.passages[:1] for gold in golds]
+    if options.parity == "seed":
+        hit = any(text.strip().lower() == gold.strip().lower() for text, gold in pairs)
+    else:
+        hit = any(same_words(text, gold) for text, gold in pairs)
+    return float(hit) if golds else None
 
 
 def _answer(case: Case, options: Options) -> float | None:
     if options.parity == "squad":
         return squad_exact(case.reply.answer or "", squad_golds(case))
     return against(case, [case.truth], same_words)
-
-
-def _same_text(one: str, other: str) -> float:
-    return float(one.strip().lower() == other.strip().lower())
 
 
 NAMES, measure = with_options(exact_match=_passage, answer_exact_match=_answer)

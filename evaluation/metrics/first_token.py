@@ -1,7 +1,5 @@
 """Time to the first token: the seconds until the first words of a streamed answer could be read."""
 
-from __future__ import annotations
-
 from exhibit.evaluation.metrics import per_case
 
 NAMES, measure = per_case(first_token=lambda case: case.reply.first_token)

@@ -1,7 +1,5 @@
 """Flagged for review: the share of answers of which the system itself is less sure than `--flag-below` asks for."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from exhibit.evaluation.metrics import Case, Options, Share, Values, each

@@ -3,8 +3,6 @@
 A refusal claims nothing and an answer without passages has nothing to stand on: both are None.
 """
 
-from __future__ import annotations
-
 from exhibit.evaluation.metrics import Case
 from exhibit.evaluation.metrics._judge import fenced, judged, system_prompt
 from exhibit.law.citations import is_refusal

@@ -4,8 +4,6 @@
 mentioned, and a refusal chooses it. Macro F1 and the table of confusions are in `labels.json`.
 """
 
-from __future__ import annotations
-
 from exhibit.evaluation.cases import chosen
 from exhibit.evaluation.metrics import per_case
 

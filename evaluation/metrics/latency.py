@@ -1,7 +1,5 @@
 """Latency: the seconds that a reply took."""
 
-from __future__ import annotations
-
 from exhibit.evaluation.metrics import per_case
 
 NAMES, measure = per_case(latency=lambda case: case.reply.seconds)

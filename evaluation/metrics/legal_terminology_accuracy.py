@@ -6,8 +6,6 @@ discovery of a fraud), or where the truth itself has it. None where the truth ha
 `lawyer` and `settlement offer`, which English lawyers say as well, for US terms.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 
@@ -40,12 +38,9 @@ _CASE_NAME = re.compile(r"\b(?:R|Re|[A-Z]\w+)\s+(?:v\.?\s+|\([^)]{0,40}+\)?)[^.;
 
 
 def _compiled(terms: Iterable[str]) -> dict[str, re.Pattern[str]]:
-    return {term: re.compile(rf"(?<![\w-])(?:{_spaced(term)})(?![\w-])", re.IGNORECASE) for term in terms}
-
-
-def _spaced(term: str) -> str:
-    """Return a term whose words may stand on two lines."""
-    return re.sub(r" (?![?\]])", r"\\s+", term)
+    # the words of a term may stand on two lines
+    spaced = {term: re.sub(r" (?![?\]])", r"\\s+", term) for term in terms}
+    return {term: re.compile(rf"(?<![\w-])(?:{form})(?![\w-])", re.IGNORECASE) for term, form in spaced.items()}
 
 
 _TERMS = read_beside(__file__, "_terms.toml")

@@ -3,8 +3,6 @@
 What is ranked (passages, or files where a case has grades) is said in `evaluation.ranking`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

@@ -5,8 +5,6 @@ pass 1. Where a case has grades (ACORD), it is over files, with the grade as gai
 that matches any gold, and it can pass 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from functools import partial
 from math import log2

@@ -8,8 +8,6 @@ Counted are the passages that the answer cites, or all where it cites none by nu
 no boxes, has no such score.
 """
 
-from __future__ import annotations
-
 from exhibit.evaluation.metrics import Case, Passage, gold_files, per_case
 from exhibit.law.citations import find_citations
 

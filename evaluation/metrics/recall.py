@@ -4,8 +4,6 @@ A gold is found when the passages so far, united, hold at least half of its char
 it is the share of the gold files among the first K different files.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

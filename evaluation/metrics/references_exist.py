@@ -3,8 +3,6 @@
 A rule nobody wrote is the worst kind of answer.
 """
 
-from __future__ import annotations
-
 from exhibit.evaluation.metrics import Case, Options, with_options
 from exhibit.law.references import references
 

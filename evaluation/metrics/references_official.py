@@ -4,8 +4,6 @@ legislation.gov.uk and Find Case Law are asked by `--check-references`, and not 
 rules, Scottish and Northern Irish judgments, older cases) or could not be asked counts neither way.
 """
 
-from __future__ import annotations
-
 from exhibit.evaluation.metrics import Case, Options, with_options
 from exhibit.law.references import references
 

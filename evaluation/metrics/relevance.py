@@ -3,8 +3,6 @@
 The judge sees question and answer only: whether it is true is for `groundedness`. Impossible rows are None.
 """
 
-from __future__ import annotations
-
 from exhibit.evaluation.metrics import Case
 from exhibit.evaluation.metrics._judge import fenced, judged, system_prompt
 from exhibit.models.llms import Prompt

@@ -3,8 +3,6 @@
 Parity "seed" cuts words as NLTK does and keeps those of letters and digits alone.
 """
 
-from __future__ import annotations
-
 from exhibit.evaluation.metrics import Case, Options, gold_texts, with_options
 from exhibit.evaluation.metrics._words import seed_words, set_f1, words
 

@@ -4,8 +4,6 @@ Stars are one more than the grade: grade 2 is three stars. Where fewer than five
 missing count as without stars. Only cases with grades have it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Tokens: how many a reply took in and gave out, as the system itself counts them in its `usage`."""
 
-from __future__ import annotations
-
 from exhibit.evaluation.metrics import per_case
 
 NAMES, measure = per_case(

@@ -4,8 +4,6 @@
 `version_accuracy`: of the questions where it is, whether it is the version of the question's day.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

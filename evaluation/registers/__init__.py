@@ -5,8 +5,6 @@ checked = Register(Client(cache)).check(reference)
 Asked politely: one request at a time, with a pause, as robots.txt allows, and never twice for the same thing.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """Pages of a public register, asked for politely and kept: a pause between requests, robots.txt, one try at a time."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable
@@ -14,8 +12,7 @@ from exhibit.schemas import __version__
 from exhibit.schemas.errors import ServiceError
 from exhibit.storage.cache import Cache, key_of
 from exhibit.storage.exchanges import BodyError, Deadline, HttpError, Retries
-from exhibit.storage.http import REDIRECTS, TRANSIENT, HttpClient
-from exhibit.storage.robots import Rules
+from exhibit.storage.http import REDIRECTS, TRANSIENT, HttpClient, Rules
 
 ROBOT = "exhibit-rag"
 USER_AGENT = f"{ROBOT}/{__version__}"

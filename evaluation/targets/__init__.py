@@ -18,8 +18,6 @@ The target itself has `probe`, `ingest` and `ask`, which are called in this orde
 has that at hand.
 """
 
-from __future__ import annotations
-
 import queue
 import threading
 import time

@@ -1,7 +1,5 @@
 """Replies and rows known by their fields, as shapes.toml describes them, and what is at a path of one."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping

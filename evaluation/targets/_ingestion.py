@@ -1,7 +1,5 @@
 """A corpus given to a system as its file says: uploaded, waited for, checked against the system's own list."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping

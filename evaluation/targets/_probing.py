@@ -1,7 +1,5 @@
 """A question or two before a run: is anybody there, is the key taken, are answer and passages where they are sought?"""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

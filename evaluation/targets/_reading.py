@@ -1,7 +1,5 @@
 """A server's reply, whole or streamed, read as its system's file says; what it does not say is known by the fields."""
 
-from __future__ import annotations
-
 import codecs
 import json
 import re

@@ -1,7 +1,5 @@
 """A system under test that is asked over HTTP as its file says: address, key, deadline, retries, probe, documents."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re

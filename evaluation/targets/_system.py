@@ -1,7 +1,5 @@
 """A system under test as a TOML file describes it: what it is asked, where its answer is, how it takes documents."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,29 +1,23 @@
 """This project's own pipeline: one index a dataset, kept between runs while settings and documents stay the same."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import islice, starmap
 from pathlib import Path
-from typing import NamedTuple
 
 from exhibit.evaluation.cases import Case, Passage, Reply, choose, without_choices
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions
-from exhibit.law.citations import find_citations
-from exhibit.rag.answerers import open_answerer
+from exhibit.law.citations import rewritten
 from exhibit.rag.config import PLUGINS, Config
 from exhibit.rag.database import FORMAT, MANIFEST
 from exhibit.rag.index import open_index
-from exhibit.rag.pipeline import Pipeline
-from exhibit.rag.protocols import Answer, Context, Hit, Source
+from exhibit.rag.pipeline import Answered, Pipeline
+from exhibit.rag.protocols import Hit, Source
 from exhibit.rag.retrieval.stages import Retrieved
-from exhibit.rag.retrieval.statutes import with_version
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.bundle import sha256_of
@@ -31,16 +25,14 @@ from exhibit.storage.locations import Location
 from exhibit.storage.place import taking_turns
 
 _log = logging.getLogger(__name__)
-_SEARCHED = 64
-"""Questions searched at once: enough to be embedded side by side, few enough that those who answer do not wait."""
-_ANSWERED = 16
-"""Questions answered at once: what a stopped run may have to ask again."""
+_AT_ONCE = 32
+"""Questions searched and answered together: enough to be embedded side by side, few to be asked again after a stop."""
 GRADED_DEPTH = 500
 """Passages ranked where files are graded: those that nobody judged are left out, and ten judged ones must remain.
 On ACORD nDCG@10 is 39.8 with 64 passages of `rcts`, 52.4 with 256, and 54.0 with 500 as with 1,000."""
 
 
-def open(argument: str | None, options: TargetOptions) -> Builtin:
+def open(argument: str | None, options: TargetOptions) -> "Builtin":
     """Return the target; what it is made of comes from the config."""
     if argument:
         raise ToolkitError(f"--target builtin takes no argument, not {argument!r}; use --preset and the other settings")
@@ -144,19 +136,17 @@ class Builtin:
     # ---------------------------------------------------------------- questions
 
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[Asked]:
-        """Yield the replies in order; questions are searched in batches, and answered as they come."""
+        """Yield the replies in order, a batch of questions at a time."""
         self._pipeline.open(self.index_folder(dataset))
         graded = any(case.grades for case in cases)
         depth = max(GRADED_DEPTH, self._options.config.depth) if graded else None
         # a model is told what to choose from; in a search those words would only be in the way
         asks = self._pipeline.llm is not None
         questions = [_asked(case if asks else replace(case, question=without_choices(case))) for case in cases]
-        searched = self._search(questions, depth)
-        if not self._options.answers:
-            replies: Iterator[Reply] = (_reply(retrieved, seconds=seconds) for retrieved, seconds in searched)
-        else:
-            replies = self._answer(searched)
-        yield from starmap(Asked, enumerate(map(self._labelled, cases, replies)))
+        for start in range(0, len(cases), _AT_ONCE):
+            replies = self._replies(questions[start : start + _AT_ONCE], depth)
+            for position, reply in enumerate(replies, start):
+                yield Asked(position, self._labelled(cases[position], reply))
 
     def _labelled(self, case: Case, reply: Reply) -> Reply:
         """Return a reply that begins with a label, where one is asked for and no language model makes the choice."""
@@ -167,36 +157,21 @@ class Builtin:
         label = choose(replace(case, reply=reply), passages, reranker.score if reranker else None)
         return replace(reply, answer=f"{label}. {reply.answer}")
 
-    def _search(self, questions: Sequence[str], depth: int | None) -> Iterator[_Searched]:
-        for start in range(0, len(questions), _SEARCHED):
-            began = time.monotonic()
-            results = self._pipeline.search(questions[start : start + _SEARCHED], depth=depth)
-            each = (time.monotonic() - began) / len(results)
-            yield from (_Searched(retrieved, each) for retrieved in results)
-
-    def _answer(self, results: Iterator[_Searched]) -> Iterator[Reply]:
-        """Yield replies made in this process: a model has one budget, and its own requests at once."""
-        answerer = open_answerer(self._options.config, llm=self._pipeline.llm)
-        while batch := list(islice(results, _ANSWERED)):
-            began = time.monotonic()
-            contexts = [self._pipeline.context(retrieved) for retrieved, _ in batch]
-            asked = [(one.retrieved.question, context) for one, context in zip(batch, contexts, strict=True)]
-            answers = answerer.answer_all(asked)
-            each = (time.monotonic() - began) / len(batch)
-            for (retrieved, searched), context, answer in zip(batch, contexts, answers, strict=True):
-                yield _answered(retrieved, context, answer, searched + answer.usage.get("seconds", each))
+    def _replies(self, questions: Sequence[str], depth: int | None) -> list[Reply]:
+        """Return the replies to some questions, each with its share of the time."""
+        began = time.monotonic()
+        results = self._pipeline.search(questions, depth=depth)
+        searched = (time.monotonic() - began) / len(results)
+        if not self._options.answers:
+            return [_reply(retrieved, seconds=searched) for retrieved in results]
+        answered = self._pipeline.answer_from(results)
+        each = (time.monotonic() - began) / len(results) - searched
+        return [_answered(one, searched + one.answer.usage.get("seconds", each)) for one in answered]
 
 
 def _asked(case: Case) -> str:
     """Return a question with those before it in its conversation: the pipeline remembers nothing."""
     return " ".join([*(turn.content for turn in case.history if turn.role == "user"), case.question])
-
-
-class _Searched(NamedTuple):
-    """What was found for a question, and its share of the time."""
-
-    retrieved: Retrieved
-    seconds: float
 
 
 def _reply(retrieved: Retrieved, *, seconds: float) -> Reply:
@@ -213,12 +188,11 @@ def _reply(retrieved: Retrieved, *, seconds: float) -> Reply:
     )
 
 
-def _answered(retrieved: Retrieved, context: Context, answer: Answer, seconds: float) -> Reply:
-    answer = with_version(answer, retrieved, context)
-    reply = _reply(retrieved, seconds=seconds)
+def _answered(one: Answered, seconds: float) -> Reply:
+    reply, answer = _reply(one.retrieved, seconds=seconds), one.answer
     if answer.error:
         return replace(reply, error=answer.error, usage=dict(answer.usage))
-    ranks = {source.number: _rank(source, retrieved.ranked) for source in context.sources}
+    ranks = {source.number: _rank(source, one.retrieved.ranked) for source in one.context.sources}
     told = reply.confidence if answer.confidence is None else round(answer.confidence, 6)
     read = tuple(dict.fromkeys(ranks.values()))
     return replace(reply, answer=renumber(answer.text, ranks), context=read, usage=dict(answer.usage), confidence=told)
@@ -238,11 +212,11 @@ def renumber(text: str, ranks: dict[int, int]) -> str:
     """Return an answer whose citations are ranks: a source's own number skips passages that say the same."""
     if all(number == rank for number, rank in ranks.items()):
         return text
-    for citation in reversed(find_citations(text)):
-        written = text[citation.span.start : citation.span.end]
-        new = re.sub(r"\d+", lambda match: str(ranks.get(int(match[0]), int(match[0]))), written)
-        text = text[: citation.span.start] + new + text[citation.span.end :]
-    return text
+
+    def rank(match: re.Match[str]) -> str:
+        return str(ranks.get(int(match[0]), match[0]))
+
+    return rewritten(text, lambda written, _: re.sub(r"\d+", rank, written))
 
 
 def _told(folder: Path, dataset: Dataset, config: Config) -> Ingestion:

@@ -4,8 +4,6 @@ It is called with a question, and with `history`, `session` and `as_of` where it
 returns the answer as a text, or an object or a mapping with `answer` and `passages`, or what `shapes.toml` knows.
 """
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import threading
@@ -28,7 +26,7 @@ _TRIED = 3
 """Questions, spread over the set, that may fail before a function is given up."""
 
 
-def open(_argument: str | None, options: TargetOptions) -> Function:
+def open(_argument: str | None, options: TargetOptions) -> "Function":
     """Return the function that was given."""
     if options.function is None:
         raise ToolkitError("--target function is for Python: exhibit.evaluate(bundle, target=my_function)")

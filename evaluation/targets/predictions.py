@@ -7,8 +7,6 @@ NVIDIA's blueprint, LangChain, LlamaIndex, Haystack, ragas, evaltools, a run of 
 said; a field that holds the truth is never taken for a reply.
 """
 
-from __future__ import annotations
-
 import ast
 import csv
 import io
@@ -32,7 +30,7 @@ _FEW = 3
 """So many answers must equal the truth, and all of them, before a file is suspected to hold the truth."""
 
 
-def open(argument: str | None, options: TargetOptions) -> Predictions:
+def open(argument: str | None, options: TargetOptions) -> "Predictions":
     """Return the replies of a file."""
     if not argument:
         raise ToolkitError("--target predictions needs a file: predictions:FILE")
@@ -159,7 +157,7 @@ def read_row(row: Mapping[str, Any], shape: _fields.Shape, names: _fields.Names)
     )
 
 
-def _shape(path: Path, rows: Rows) -> _fields.Shape:
+def _shape(path: Path, rows: "Rows") -> _fields.Shape:
     """Return the shape that most rows have; raise an error that shows a row where they are like none that is known."""
     if all(map(_fields.is_truth, rows)):
         raise ToolkitError(f"{path}: these are questions with their truths (a train.json), not replies to them")

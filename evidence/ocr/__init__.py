@@ -10,8 +10,6 @@ A plug-in says everything about itself:
 Pictures come straightened, so that lines run from left to right; boxes are in pixels from the top left.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

@@ -1,7 +1,5 @@
 """RapidOCR: its models come inside the package (the extra `ocr`), so that nothing is downloaded."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module

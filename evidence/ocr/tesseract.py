@@ -1,7 +1,5 @@
 """Tesseract, where the system has its command: a language for each of its packages (`tesseract-ocr-ces` …)."""
 
-from __future__ import annotations
-
 import csv
 import io
 import shutil

@@ -1,7 +1,5 @@
 """The numbers that Word sets before paragraphs ("4.2", "(a)", "Article IV"), which are not in the text of the file."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from typing import Any

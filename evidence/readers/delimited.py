@@ -1,7 +1,5 @@
 """CSV and TSV as documents: the cells as a table."""
 
-from __future__ import annotations
-
 import csv
 import io
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Mails as files (.eml): head, body, and attachments as documents of their own."""
 
-from __future__ import annotations
-
 import email
 from collections.abc import Iterable, Sequence
 from email import policy

@@ -1,7 +1,5 @@
 """EPUB: the chapters in the order that the book gives them."""
 
-from __future__ import annotations
-
 import posixpath
 from pathlib import Path
 from typing import Any

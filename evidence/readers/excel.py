@@ -1,7 +1,5 @@
 """Excel workbooks: each sheet as a table under its name, formulas by their last value."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date, datetime, time

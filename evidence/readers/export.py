@@ -1,7 +1,5 @@
 """JSON exports of a search index or a crawler: the record's text, or its records' texts one after another."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

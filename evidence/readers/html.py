@@ -1,7 +1,5 @@
 """HTML: the words a reader sees, one line per block, as a browser would break them."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from pathlib import Path
@@ -76,13 +74,10 @@ class _Visible:
             self.pieces.append(data)
             return
         text = _SPACES.sub(" ", data)
-        if self._fresh():
+        if not self.pieces or self.pieces[-1].endswith(("\n", " ", "\t")):
             text = text.lstrip(" ")
         if text:
             self.pieces.append(text)
-
-    def _fresh(self) -> bool:
-        return not self.pieces or self.pieces[-1].endswith(("\n", " ", "\t"))
 
     def _line(self) -> None:
         if self.pieces and not self.pieces[-1].endswith("\n"):

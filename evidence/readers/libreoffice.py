@@ -1,7 +1,5 @@
 """Older and rarer office files, through LibreOffice where there is one: it writes a kind that has a reader."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

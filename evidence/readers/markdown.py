@@ -1,7 +1,5 @@
 """Markdown, rendered: the words that a reader sees, without the marks that make them bold."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from exhibit.evidence.files import reading

@@ -1,7 +1,5 @@
 """Outlook's mails (.msg), which are storages of properties in an OLE file: [MS-OXMSG], as far as a reader needs it."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -102,7 +100,7 @@ class _Storage:
                 return moment.strftime("%Y-%m-%d %H:%M UTC")
         return ""
 
-    def children(self, prefix: str) -> list[_Storage]:
+    def children(self, prefix: str) -> "list[_Storage]":
         """Return the storages inside this one whose names begin so, in order."""
         depth = len(self.folder)
         names = {

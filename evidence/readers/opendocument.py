@@ -1,7 +1,5 @@
 """OpenDocument text (.odt): headings, numbered lists, tables, footnotes, headers and comments; changes as accepted."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Iterator
 from dataclasses import dataclass, field

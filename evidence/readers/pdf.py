@@ -5,8 +5,6 @@ which PDFium reports as U+FFFE and joins to the next line, is "-". Every kind of
 plain space: in a PDF they are layout. Each of these keeps one character for one, so boxes are never off.
 """
 
-from __future__ import annotations
-
 import ctypes
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """Pictures of pages (.png, .jpg, .tiff): scans, which have no words until OCR reads them."""
 
-from __future__ import annotations
-
 import base64
 import io
 from pathlib import Path

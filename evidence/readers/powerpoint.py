@@ -1,7 +1,5 @@
 """PowerPoint: each slide on a page of its own, its tables, groups and speaker's notes included."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -42,9 +40,5 @@ def _pieces(shape: Any, depth: int) -> Iterator[str]:
     elif getattr(shape, "has_table", False):
         yield grid([[cell.text for cell in row.cells] for row in shape.table.rows])
     elif shape.has_text_frame:
-        tag = "h2" if _is_title(shape) else "p"
+        tag = "h2" if shape.is_placeholder and "TITLE" in str(shape.placeholder_format.type) else "p"
         yield from (paragraph(line.text.replace("\v", "\n"), tag) for line in shape.text_frame.paragraphs if line.text)
-
-
-def _is_title(shape: Any) -> bool:
-    return bool(shape.is_placeholder and "TITLE" in str(shape.placeholder_format.type))

@@ -1,7 +1,5 @@
 """Rich Text Format: its words, paragraphs and table rows, without LibreOffice."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from exhibit.evidence.files import head_of, reading

@@ -1,7 +1,5 @@
 """Plain text, character for character: no newline is changed, a BOM is character 0."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from exhibit.evidence.document import Document

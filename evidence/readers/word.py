@@ -4,8 +4,6 @@ mammoth turns the text into HTML. What it leaves aside is put in before or after
 counts when it shows a file; headers above the text and footers below it, each once; comments at the end.
 """
 
-from __future__ import annotations
-
 import io
 import posixpath
 import zipfile

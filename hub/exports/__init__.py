@@ -1,7 +1,5 @@
 """One file per format: its name is the format's name on the command line, `write(export, folder)` writes it."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections import defaultdict
@@ -10,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from exhibit.evidence.guard import read_within
+from exhibit.evidence.read import read_within
 from exhibit.schemas.bundle import GOLD, Question, read_text
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import Gold

@@ -1,7 +1,5 @@
 """BEIR's format: documents, queries, and which document is relevant to which query."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -3,8 +3,6 @@
 A piece that holds at least half of a gold passage is relevant with score 2, one that has any of its words with score 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

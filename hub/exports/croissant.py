@@ -1,7 +1,5 @@
 """Croissant: the bundle described as MLCommons' metadata, one `croissant.json` that other tools load it by."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Inspect: the questions as samples, the documents' texts, and a task with a scorer that `inspect eval` runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

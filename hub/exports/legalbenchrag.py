@@ -1,7 +1,5 @@
 """LegalBench-RAG's own format: tests with character spans, and the texts that the spans count in."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """MTEB: the pieces and relevances of `beir_passages`, with a task beside them that `mteb` loads and runs."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

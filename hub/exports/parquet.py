@@ -1,7 +1,5 @@
 """Parquet with real types: the questions, and the gold with its places and labels."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """SQuAD 2.0: each document one paragraph, its questions below it, answers with their offsets."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from pathlib import Path

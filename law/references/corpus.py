@@ -1,7 +1,5 @@
 """All references of a text, and what a corpus has of the law: what it says itself, and what it refers to."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -102,7 +100,7 @@ class ReferenceCorpus:
                 self._sources[reference.kind, reference.path[:end]].add(reference.source)
 
     @classmethod
-    def of(cls, texts: Iterable[str]) -> ReferenceCorpus:
+    def of(cls, texts: Iterable[str]) -> "ReferenceCorpus":
         """Read each text once: its own rules, paragraphs and annexes, and all that it refers to."""
         return cls(reference for text in texts for reference in (*own_places(text), *references(text)))
 

@@ -1,7 +1,5 @@
 """What courts make: the Civil Procedure Rules, practice directions, court guides, and decisions."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

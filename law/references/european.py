@@ -1,7 +1,5 @@
 """The law of the European Union: acts by number or by name, and their articles, recitals and annexes."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import pairwise
@@ -24,7 +22,8 @@ def find_european(text: str) -> Iterator[Mention]:
     by_start = {act.start: act for act in acts}
     units = list(read_units(text, _P.provision, roman=("annex",)))
     owners: dict[int, Named] = {}
-    used = _aliases(text, acts)
+    # an act's other name may stand in brackets after it: `Regulation (EU) 2016/679 (GDPR)`
+    used = {b.start for a, b in pairwise(acts) if a.name == b.name and _P.alias.fullmatch(text, a.end, b.start)}
     for unit in reversed(units):  # "Article 3 and Article 5 of the Directive": the later one knows
         owner, end = _owner(text, unit, acts, by_start) or (None, unit.end)
         if owner is None:
@@ -40,11 +39,6 @@ def find_european(text: str) -> Iterator[Mention]:
         yield mentioned("statute", owner.name, paths, unit.start, end)
     for act in acts:
         yield mentioned("statute", act.name, [] if act.start in used else [()], act.start, act.end)
-
-
-def _aliases(text: str, acts: list[Named]) -> set[int]:
-    """Return where an act's other name stands in brackets after it: `Regulation (EU) 2016/679 (GDPR)`."""
-    return {b.start for a, b in pairwise(acts) if a.name == b.name and _P.alias.fullmatch(text, a.end, b.start)}
 
 
 def _owner(text: str, unit: NumberedUnit, acts: list[Named], by_start: dict[int, Named]) -> tuple[Named, int] | None:

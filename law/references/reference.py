@@ -1,7 +1,5 @@
 """A reference in one form however it is written, how much of one another one gives, and the numbers in it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +7,7 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 from exhibit.evidence import Span
-from exhibit.law.days import MONTH
+from exhibit.law.figures import MONTH
 from exhibit.law.patterns import Patterns
 
 Kind = Literal["rule", "direction", "statute", "guide", "case"]

@@ -1,7 +1,5 @@
 """Acts, regulations, orders and rules by name, in full or in short, or by number (`SI 2002/618`); their provisions."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator
@@ -37,14 +35,10 @@ class Instruments:
         self._defined: dict[str, str] = {}
         for named in self.named:
             self._define(named)
-        self._mentions = sorted([*self.named, *self._by_year()])
-
-    def _by_year(self) -> list[Named]:
-        """Return where `the 1996 Act` stands, which `the Act` after it means."""
-        return [
-            Named(*match.span(), self._full(match["sort"].lower(), match["year"], match.start()))
-            for match in _P.by_year.finditer(self.text)
-        ]
+        # `the 1996 Act`, which `the Act` after it means
+        dated = [(*match.span(), match["sort"].lower(), match["year"]) for match in _P.by_year.finditer(text)]
+        by_year = [Named(start, end, self._full(sort, year, start)) for start, end, sort, year in dated]
+        self._mentions = sorted([*self.named, *by_year])
 
     def _full(self, sort: str, year: str, before: int) -> str:
         """Return the full name of an instrument of that year: as defined, as named last, or as named at all."""

@@ -1,16 +1,13 @@
 """The headings of legal texts: numbered, lettered, worded ("ARTICLE IV"), shouted, and titles over a number."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from exhibit.evidence import Document
-from exhibit.law.companies import ends_in_form
 from exhibit.law.language import system_of
-from exhibit.law.names import letters
+from exhibit.law.names import ends_in_form, letters
 from exhibit.law.patterns import Patterns
 from exhibit.law.structure.labels import (
     SMALL,

@@ -1,12 +1,10 @@
 """What a heading begins with, and which words read as a title: ARTICLE IV, Section 2.01, 1.1, (a); shouted, run in."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 
-from exhibit.law.companies import ends_in_form
 from exhibit.law.language import Level, System, system_for
+from exhibit.law.names import ends_in_form
 from exhibit.law.patterns import Patterns
 from exhibit.law.structure.lines import Line, is_entry
 

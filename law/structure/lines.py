@@ -1,7 +1,5 @@
 """A document's lines as a reader sees them, without page furniture and contents; and what is known of its headings."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A document as a tree of sections: articles, sections, clauses, recitals, schedules; the leaves tile the text."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -25,13 +23,13 @@ class Section:
     kind: str = "section"
     """document, recitals, definitions, article, part, section, clause, schedule, signature …"""
     level: int = 0
-    children: tuple[Section, ...] = ()
+    children: "tuple[Section, ...]" = ()
     label: str = ""
     """What its heading is numbered by, `§ 12` or `Section 2.01`."""
     title: Span = _NOWHERE
     """Where its heading stands: the span may begin with the headings above it."""
 
-    def walk(self) -> Iterator[Section]:
+    def walk(self) -> "Iterator[Section]":
         """Yield this section and all below it, in reading order."""
         yield self
         for child in self.children:
@@ -113,7 +111,7 @@ class _Node:
     heading: Heading
     rank: float
     level: int
-    children: list[_Node] = field(default_factory=list)
+    children: "list[_Node]" = field(default_factory=list)
 
 
 def _place(stack: list[_Node], heading: Heading) -> _Node | None:

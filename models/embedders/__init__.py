@@ -1,7 +1,5 @@
 """Texts to unit vectors: one file per embedder, named by `--embedder`; what was embedded once is kept between runs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

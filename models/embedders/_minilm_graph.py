@@ -9,8 +9,6 @@ processors have instructions for, and takes half the time. A graph of scores alo
 confidence was measured with.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -70,7 +68,7 @@ def build_graph(
     return graph.model(inputs=("ids",), outputs={VECTORS: ("texts", WIDTH)})
 
 
-def _encode(graph: _Graph, *, pairs: bool, **gelu: Any) -> str:
+def _encode(graph: "_Graph", *, pairs: bool, **gelu: Any) -> str:
     """Return each token's state after the last layer."""
     state = _embed_tokens(graph, pairs=pairs)
     for number in range(LAYERS):
@@ -85,7 +83,7 @@ def _encode(graph: _Graph, *, pairs: bool, **gelu: Any) -> str:
     return state
 
 
-def _embed_tokens(graph: _Graph, *, pairs: bool) -> str:
+def _embed_tokens(graph: "_Graph", *, pairs: bool) -> str:
     """Return each token's state before the first layer."""
     kinds = graph.weights["embeddings.token_type_embeddings.weight"]
     words = graph.add("Gather", graph.weight("embeddings.word_embeddings.weight"), "ids")
@@ -100,7 +98,7 @@ def _embed_tokens(graph: _Graph, *, pairs: bool) -> str:
     return graph.normalise(state, "embeddings.LayerNorm")
 
 
-def _attend(graph: _Graph, state: str, prefix: str) -> str:
+def _attend(graph: "_Graph", state: str, prefix: str) -> str:
     """Return each token's mixture of the others: query, key and value come from one product, which is faster."""
     scales = {"query": np.float32((WIDTH // HEADS) ** -0.5), "key": np.float32(1), "value": np.float32(1)}
     weight, bias = (
@@ -117,7 +115,7 @@ def _attend(graph: _Graph, state: str, prefix: str) -> str:
     return graph.add("Reshape", mixed, graph.integers(0, 0, WIDTH))
 
 
-def _attend_at_once(graph: _Graph, state: str, prefix: str) -> str:
+def _attend_at_once(graph: "_Graph", state: str, prefix: str) -> str:
     """Return the same by one node, which is quicker; it is there in single precision alone."""
     weight, bias = (
         np.concatenate([graph.weights[f"{prefix}.{part}.{kind}"] for part in ("query", "key", "value")])

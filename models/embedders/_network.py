@@ -5,8 +5,6 @@ space, so the ids of a text are those of its words in a row. Words come again an
 fraction of the time, and a device need not wait for its tokens.
 """
 
-from __future__ import annotations
-
 import atexit
 import hashlib
 import json

@@ -3,8 +3,6 @@
 The environment says where and with which key, as for `--llm azure:DEPLOYMENT` (models/llms/azure.py).
 """
 
-from __future__ import annotations
-
 from exhibit.models.embedders.openai import OpenAIEmbedder, named
 from exhibit.schemas.errors import ToolkitError
 

@@ -3,8 +3,6 @@
 The lexical baseline that any real embedder must beat, and what the tests use where vectors only have to be vectors.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Sequence
 
@@ -17,7 +15,7 @@ from exhibit.schemas.errors import ToolkitError
 LOCAL = True
 
 
-def open(argument: str | None) -> Hashing:
+def open(argument: str | None) -> "Hashing":
     """Return an embedder of so many dimensions (256 when none is given)."""
     if argument and not argument.isdigit():
         raise ToolkitError(f"--embedder hashing:{argument}: the argument is a number of dimensions, such as 256")

@@ -6,8 +6,6 @@ graph is built, so a text costs what it costs with `minilm`. bench/results/model
 python -m models.embedders.legal --prepare    builds the graphs of this embedder and of `minilm`, which it is made from
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

@@ -6,8 +6,6 @@ processor can run it too, slowly, to ask an index that was made on an accelerato
 python -m models.embedders.minilm --prepare    finds the weights and builds the graphs: later runs need no network
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence
@@ -60,16 +58,12 @@ def open(argument: str | None) -> Embedder:
 
 def open_network(plugin: str, argument: str | None, network: Network) -> Embedder:
     """Return a network's embedder: by onnxruntime, or by PyTorch where that alone can use the device that is here."""
-    if argument is None and not accelerator(onnxruntime.get_available_providers()) and torch_device():
+    device = _DEVICE.exists() and find_spec("torch") is not None  # neither is started to find out
+    if argument is None and device and not accelerator(onnxruntime.get_available_providers()):
         module, _ = load_plugin("exhibit.models.embedders", "cuda")
         embedder: Embedder = module.open(plugin)
         return embedder
     return MiniLM(chosen_variant("embedder", plugin, argument), network=network)
-
-
-def torch_device() -> bool:
-    """Return whether there is an NVIDIA device and a PyTorch that may use it; neither is started to find out."""
-    return _DEVICE.exists() and find_spec("torch") is not None
 
 
 def chosen_variant(what: str, plugin: str, argument: str | None) -> str:

@@ -3,8 +3,6 @@
 The server is at `OPENAI_BASE_URL`, the key in `OPENAI_API_KEY`.
 """
 
-from __future__ import annotations
-
 import re
 import threading
 import time
@@ -31,7 +29,7 @@ _TOO_MUCH = frozenset({400, 413, 422})
 """Replies that may be about one text, or about the number of them: half of them may pass."""
 
 
-def open(argument: str | None) -> OpenAIEmbedder:
+def open(argument: str | None) -> "OpenAIEmbedder":
     """Return the model of that name."""
     if not argument:
         raise ToolkitError("openai: which model? For instance openai:text-embedding-3-large")

@@ -4,8 +4,6 @@
 means the same in every sentence. The table is made the first time, in some ten seconds, and kept in the cache.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -45,7 +43,7 @@ _SLAB = 1024
 LOCAL = True
 
 
-def open(argument: str | None) -> Static:
+def open(argument: str | None) -> "Static":
     """Return the embedder; its table is made the first time."""
     if argument:
         raise ToolkitError(f"--embedder static:{argument}: it takes no argument")

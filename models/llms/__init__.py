@@ -1,10 +1,16 @@
 """Language models: one file each; its name is its name on the command line (`--llm openai:MODEL`)."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol
 
 
 @dataclass(frozen=True)
@@ -36,3 +42,96 @@ class LLM(Protocol):
 
     def complete(self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float) -> list[Completion]:
         """Return one completion per prompt, in order; a failure is a Completion with an error."""
+
+
+Counter = Callable[[str], int]
+
+_PIECES = re.compile(r"[^\W\d_]+|\d+|_+|[^\w\s]|\n+|[^\S\n]{2,}|[^\S\n ]")
+_WHOLE = 7
+"""Letters that an English word has before tokenizers begin to cut it."""
+
+_VOCABULARIES = {
+    "cl100k_base": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+    "o200k_base": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+}
+"""Encoding and the sha256 of its file: tiktoken downloads any other file anew."""
+_VOCABULARY_URL = "https://openaipublic.blob.core.windows.net/encodings/{name}.tiktoken"
+
+
+def estimate(text: str) -> int:
+    """Return about how many tokens a text takes, from its words alone.
+
+    Against four real tokenizers (cl100k, o200k, BERT's word pieces and one more) on 858 passages of 500 characters
+    from contracts, merger agreements, privacy policies and procedure rules: the total of each collection is within 9%
+    of each tokenizer's, and 93 single passages of 100 or more are within 20%. The weights were
+    fitted on these same passages. Other languages than English take more: a Welsh sentence took 60% more.
+    """
+    if len(_WEIGHTS) > _MOST:
+        _WEIGHTS.clear()
+    return round(sum(map(_WEIGHTS.__getitem__, _PIECES.findall(text))))
+
+
+class _Weights(dict[str, float]):
+    """The weights of pieces, each worked out once: a quarter of the time of a search was spent on them."""
+
+    def __missing__(self, piece: str) -> float:
+        weight = self[piece] = _weight(piece)
+        return weight
+
+
+_WEIGHTS = _Weights()
+_MOST = 1 << 16
+"""Pieces that are kept, 8 MB: all words of a few thousand contracts."""
+
+
+def _weight(piece: str) -> float:
+    first = piece[0]
+    if first.isalpha():
+        if not piece.isascii():
+            return len(piece.encode()) / 2.5
+        if piece.isupper() and len(piece) > 3:  # headings in capitals are rare in any vocabulary
+            return len(piece) / 3.5
+        return 1 + max(0, len(piece) - _WHOLE) / _WHOLE
+    if first.isdigit():
+        return (len(piece) + 2) // 3
+    if first == "_":  # a line to sign on
+        return max(1.0, len(piece) / 8)
+    if first.isspace():
+        return 0.75 if first == " " else 1.0
+    return 0.95 if first.isascii() else 1.5
+
+
+def counter_for(model: str | None = None) -> Counter:
+    """Return the counter of the model if its vocabulary is here, else `estimate`.
+
+    Nothing is ever downloaded.
+    """
+    return (_from_tiktoken(model) if model else None) or estimate
+
+
+def _from_tiktoken(model: str) -> Counter | None:
+    """Return the counter of an OpenAI model, None where the package or its vocabulary is not on this machine."""
+    if find_spec("tiktoken") is None:
+        return None
+    try:
+        name: str = import_module("tiktoken.model").encoding_name_for_model(model)
+    except KeyError:
+        return None
+    if name not in _VOCABULARIES or not _vocabulary_is_here(name):
+        return None
+    return partial(_count_codes, import_module("tiktoken").get_encoding(name))
+
+
+def _count_codes(encoding: Any, text: str) -> int:
+    # a document may spell out "<|endoftext|>": it is text, not an order
+    return len(encoding.encode(text, disallowed_special=()))
+
+
+def _vocabulary_is_here(name: str) -> bool:
+    """Return whether tiktoken will find the whole file in its cache, so that it has no reason to download it."""
+    folder = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR"))
+    if folder == "":  # tiktoken reads this as "no cache"
+        return False
+    place = Path(folder) if folder else Path(tempfile.gettempdir()) / "data-gym-cache"
+    path = place / hashlib.sha1(_VOCABULARY_URL.format(name=name).encode()).hexdigest()
+    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == _VOCABULARIES[name]

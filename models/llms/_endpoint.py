@@ -1,7 +1,5 @@
 """A server that speaks OpenAI's protocol, or Azure's: one exchange, and the key to it, which no error shows."""
 
-from __future__ import annotations
-
 import json
 import os
 import threading

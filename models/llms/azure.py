@@ -3,8 +3,6 @@
 The key is in `AZURE_OPENAI_API_KEY`, or a token of Microsoft Entra in `AZURE_OPENAI_AD_TOKEN`.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 

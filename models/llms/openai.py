@@ -3,8 +3,6 @@
 `OPENAI_TIMEOUT` is the seconds for one reply (60).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import threading
@@ -16,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.engine import track
-from exhibit.models.llms import Completion, Prompt
+from exhibit.models.llms import Completion, Prompt, counter_for
 from exhibit.models.llms._endpoint import Budget, CapError, Endpoint, Prices, refused_parameter
-from exhibit.models.token_counts import counter_for
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.cache import Cache, key_of
 from exhibit.storage.exchanges import LONGEST_WAIT, HttpError, Retries
@@ -52,7 +49,7 @@ class Options:
     """Is given the words of a reply as they come; replies are then read as streams."""
 
 
-def open(argument: str | None, options: Mapping[str, object]) -> OpenAI:
+def open(argument: str | None, options: Mapping[str, object]) -> "OpenAI":
     """Return the model of that name, or the one that OPENAI_MODEL names."""
     model = argument or os.environ.get("OPENAI_MODEL")
     if not model:
@@ -136,7 +133,7 @@ class OpenAI:
         }
         return key_of(json.dumps(parts, sort_keys=True, ensure_ascii=True)).hex()
 
-    def _answer(self, call: _Call) -> Completion:
+    def _answer(self, call: "_Call") -> Completion:
         """Return the kept reply, or ask until there is one, a fault that lasts, or no try left; no error is kept."""
         key = call.key.encode()
         kept = self._cache.get([key]).get(key) if self._cache is not None else None
@@ -158,7 +155,7 @@ class OpenAI:
             self._cache.put({key: json.dumps([reply.text, reply.tokens_in, reply.tokens_out]).encode()})
         return replace(reply, seconds=time.monotonic() - started)
 
-    def _adapted(self, call: _Call) -> Completion:
+    def _adapted(self, call: "_Call") -> Completion:
         """Ask once, and at once again without each parameter that the server says it does not take."""
         while True:
             if call.stop.is_set():
@@ -171,7 +168,7 @@ class OpenAI:
                     raise
                 self._not_taken.add(parameter)
 
-    def _once(self, call: _Call) -> Completion:
+    def _once(self, call: "_Call") -> Completion:
         prompt = call.prompt
         tokens_in = self._count(prompt.system) + self._count(prompt.user)
         with self.budget.request(tokens_in=tokens_in, tokens_out=call.max_tokens) as receipt:
@@ -191,7 +188,7 @@ class OpenAI:
             return Completion(error=f"{self.name}: {why}", tokens_in=used[0])
         return Completion(text, tokens_in=used[0], tokens_out=used[1])
 
-    def _body(self, call: _Call) -> dict[str, object]:
+    def _body(self, call: "_Call") -> dict[str, object]:
         prompt = call.prompt
         messages = [{"role": "system", "content": prompt.system}] if prompt.system else []
         messages.append({"role": "user", "content": prompt.user})

@@ -1,7 +1,5 @@
 """Rerankers by name: a second, slower look at the first passages, question and passage together."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Protocol
 

@@ -3,8 +3,6 @@
 It is asked as most are: `{"model", "query", "documents"}`, and replies `{"results": [{"index", "relevance_score"}]}`.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -23,7 +21,7 @@ _LARGEST = 64 << 20
 _KEY = "RERANK_API_KEY"
 
 
-def open(argument: str | None) -> HttpReranker:
+def open(argument: str | None) -> "HttpReranker":
     """Return the server of that address."""
     model, at, address = (argument or "").rpartition("@http")
     address = f"http{address}" if at else address

@@ -5,8 +5,6 @@ with what retrieval found, as each knows something that the other does not. benc
 trained on. `legal:int8` is the processor's, `legal:fp16` the accelerator's, `legal:fp32` the reference.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence
@@ -53,7 +51,7 @@ def _weights() -> dict[str, npt.NDArray[np.float32]]:
 LOCAL = True
 
 
-def open(argument: str | None) -> LegalReranker:
+def open(argument: str | None) -> "LegalReranker":
     """Return the reranker; its graph is built the first time."""
     return LegalReranker(chosen_variant("reranker", "legal", argument))
 

@@ -1,7 +1,5 @@
 """The question's words in the passage, rare ones first: no model, no network; what others are measured against."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from math import log
@@ -15,7 +13,7 @@ _K1, _B = 1.2, 0.75  # the values BM25 is usually given
 LOCAL = True
 
 
-def open(argument: str | None) -> WordReranker:
+def open(argument: str | None) -> "WordReranker":
     """Return it; there is nothing to choose."""
     if argument:
         raise ToolkitError(f"words:{argument}: this reranker takes no argument")

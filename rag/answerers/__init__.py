@@ -1,15 +1,15 @@
 """Answerers: one file per way to answer from sources; its name is its name on the command line."""
 
-from __future__ import annotations
-
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, cast
+from pathlib import PurePath
+from typing import Literal, Protocol, cast
 
+from exhibit.law.citations import SOURCES, find_citations
 from exhibit.models.llms import LLM
-from exhibit.rag.answerers._places import Form, with_places
 from exhibit.rag.config import Config
-from exhibit.rag.protocols import Answer, Context
+from exhibit.rag.protocols import Answer, Context, Source
 from exhibit.schemas.plugins import load_plugin
 
 
@@ -39,7 +39,7 @@ class Placed:
 
     name: str
     inner: Answerer
-    form: Form
+    form: "Form"
 
     def answer(self, question: str, context: Context) -> Answer:
         """Return the answer with its places."""
@@ -54,3 +54,85 @@ class Placed:
         if answer.refused or answer.error:
             return answer
         return replace(answer, text=with_places(answer.text, context.sources, self.form))
+
+
+Form = Literal["numbers", "places"]
+
+_WORDS = r"(?:section|clause|rule|article|part|schedule|annex|appendix|§+)"
+_NUMBER = re.compile(rf"(?:{_WORDS}\s*)?(\d+[A-Z]{{0,2}}(?:\.\d+[A-Z]?)*)\b\.?", re.I)
+"""A heading that begins with the number it is cited by: `24.2`, `Section 9.10`, `§ 12`."""
+_OUTER = re.compile(r"(article|part|chapter|schedule|annex)\s+([IVXLC]+|\d+[A-Z]?|[A-Z])\b", re.I)
+_INNER = re.compile(r"\(\w{1,4}\)")
+_RULES = re.compile(r"part\s+(\d+[A-Z]?)\b", re.I)
+_DIRECTION = re.compile(r"(?:practice direction|pd)\s+(\d+[A-Z]*)", re.I)
+_ENOUGH = 8  # words by which a quoted sentence is found in its source
+_LONGEST = 80  # characters of a heading: more is the beginning of its text
+
+
+def section_of(document: str, path: str) -> str:
+    """Return a section as a lawyer cites it: `CPR 36.14(3)`, `Article III, 3.2(b)`, `9.10 Specific Performance`."""
+    headings = [part.strip() for part in path.split(" > ") if part.strip()]
+    inner: list[str] = []
+    while headings and _INNER.fullmatch(headings[-1].split(" ")[0]):
+        inner.insert(0, headings.pop().split(" ")[0])
+    if not headings:
+        return "".join(inner)
+    number = _NUMBER.match(headings[-1])
+    label = (number[1] if number else "") + "".join(inner)
+    stem = PurePath(document).stem
+    if number and (direction := _DIRECTION.match(stem)):
+        return f"PD {direction[1].upper()} para {label}"
+    if number and (rules := _RULES.match(stem)) and number[1].partition(".")[0] == rules[1]:
+        return f"CPR {label}"
+    shown = headings[-1] if len(headings[-1]) <= _LONGEST else headings[-1][:_LONGEST].rsplit(" ", 1)[0] + " …"
+    if not number:
+        return f"{shown} {''.join(inner)}".strip()
+    outer = next((match[0] for part in headings[-2::-1] if (match := _OUTER.match(part))), "")
+    if inner or shown == number[0]:
+        shown = label
+    return f"{outer.title() if outer.islower() else outer}, {shown}" if outer else shown
+
+
+def place_of(source: Source, words: str) -> str:
+    """Return where words of a source stand, on one line; where it does not have them, where it begins."""
+    section, page = _found(source, words)
+    parts = [PurePath(source.document).name, section_of(source.document, section)]
+    parts += [f"page {page}"] if page is not None else []
+    return ", ".join(" ".join(part.split()) for part in parts if part)
+
+
+def with_places(text: str, sources: Sequence[Source], form: Form) -> str:
+    """Return an answer that says where each sentence stands: in a list below, or in the place of each number."""
+    known = {source.number: source for source in sources}
+    cited, lines = find_citations(text), dict[int, dict[str, None]]()
+    shown, claims, end = text, list[str](), 0
+    for citation in cited:  # of two that stand together both cite the same words
+        words, end = text[end : citation.span.start], citation.span.end
+        claims.append(words if words.strip() or not claims else claims[-1])
+    for citation, words in zip(reversed(cited), reversed(claims), strict=True):
+        there = [known[number] for number in citation.numbers if number in known]
+        named = "".join(_named(source, words) for source in there)
+        shown = shown[: citation.span.start] + named + shown[citation.span.end :]
+        for source in there:
+            lines[source.number] = {place_of(source, words): None, **lines.get(source.number, {})}
+    if form == "places" or not lines:
+        return shown if form == "places" else text
+    listed = [f"[{number}] {'; '.join(lines[number])}" for number in sorted(lines)]
+    return "\n".join([f"{text}\n\n{SOURCES}", *listed])
+
+
+def _named(source: Source, words: str) -> str:
+    """Return a source in the form `[Part 36#page=3]`, or by its section where it has no page."""
+    section, page = _found(source, words)
+    stem = re.sub(r"[\[\]#]", " ", PurePath(source.document).stem)
+    short = re.split(r"\s[–—-]\s", stem, maxsplit=1)[0].strip()
+    return f"[{short}#page={page or section_of(source.document, section)}]"
+
+
+def _found(source: Source, words: str) -> tuple[str, int | None]:
+    """Return the headings above the words of an answer in their source, and their page."""
+    first = [re.escape(word) for word in words.strip(" …").split()[:_ENOUGH]]
+    match = re.search(r"\s+".join(first), source.text) if first else None
+    if match is None:
+        return source.section, source.page
+    return source.hit.chunk.place(source.hit.chunk.span.start + match.start())

@@ -1,7 +1,5 @@
 """Answers in the documents' own words: the sentences nearest the question, cited; no language model."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter
@@ -43,7 +41,7 @@ TITLE = re.compile(r"(?<!\s)\s*consider\b[^;]{1,1000};\s*(?=\S)", re.IGNORECASE)
 LOCAL = True
 
 
-def open(config: Config, *, llm: LLM | None) -> Extractive:  # noqa: ARG001
+def open(config: Config, *, llm: LLM | None) -> "Extractive":  # noqa: ARG001
     """Return the answerer; it asks no model."""
     # who is confident refused before, and better than words can: bench/results/models.md
     return Extractive(near=NEAR if config.refuse_below is None or config.reranker == "none" else 0.0)

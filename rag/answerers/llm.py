@@ -1,7 +1,5 @@
 """Answers by a language model, with every citation and quotation checked, and one more try when they do not hold."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -66,7 +64,7 @@ _QUOTED = re.compile(r"[“\"]([^“”\"\n]{12,600})[”\"]")
 """A quotation of some words; shorter ones are terms, which a sentence may well put in quotation marks."""
 
 
-def open(config: Config, *, llm: LLM | None) -> LLMAnswerer:
+def open(config: Config, *, llm: LLM | None) -> "LLMAnswerer":
     """Return the answerer of the config's model."""
     if llm is None:
         raise ToolkitError("the answerer llm needs a model; give one, as in --llm openai:gpt-4o-mini")
@@ -94,7 +92,8 @@ class LLMAnswerer:
         first = dict(zip(with_sources, self._complete([ask(*asked[index]) for index in with_sources]), strict=True))
         for index, reply in first.items():
             answers[index] = _judge(*asked[index], [reply])
-        weak = [index for index in with_sources if _needs_another(answers[index])]
+        replied = [index for index in with_sources if not answers[index].error and not answers[index].refused]
+        weak = [index for index in replied if answers[index].unsupported or not answers[index].citations]
         again = [insist(*asked[index], answers[index].text, answers[index].unsupported) for index in weak]
         for index, reply in zip(weak, self._complete(again), strict=True):
             answers[index] = _better(answers[index], _judge(*asked[index], [first[index], reply]))
@@ -132,10 +131,6 @@ def _misquoted(text: str, context: Context) -> list[str]:
     said = [fold(source.text) for source in context.sources]
     quotes = [match[1] for match in _QUOTED.finditer(text)]
     return [quote for quote in quotes if not any(fold(quote.strip(" .,;…")) in words for words in said)]
-
-
-def _needs_another(answer: Answer) -> bool:
-    return not answer.error and not answer.refused and (bool(answer.unsupported) or not answer.citations)
 
 
 def _better(first: Answer, second: Answer) -> Answer:

@@ -1,7 +1,5 @@
 """Answers in the documents' own words: the exact ones, found by the reader of our own, or a refusal."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -56,7 +54,7 @@ _GAP = 4
 """Characters between two passages that were one stretch before they were cut: a space, a mark, the end of a line."""
 
 
-def open(config: Config, *, llm: LLM | None) -> ReaderAnswerer:  # noqa: ARG001
+def open(config: Config, *, llm: LLM | None) -> "ReaderAnswerer":  # noqa: ARG001
     """Return the answerer; it asks no language model."""
     return ReaderAnswerer(refuse_below=config.refuse_below, most=config.read)
 

@@ -1,7 +1,5 @@
 """What an index knows by words: of its chunks, of its headings, and those by which documents are named."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 

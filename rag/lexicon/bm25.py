@@ -1,7 +1,5 @@
 """The words of chunks or of headings: how often each has which, and BM25 over them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple

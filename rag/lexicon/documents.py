@@ -5,8 +5,6 @@ is log(N/df). It is looked for where documents are named, and counts once, at th
 words is the log-likelihood of a document up to a constant: normalised, it is how sure one may be.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter
@@ -17,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from exhibit.law.names import Word, acronyms, file_words, name_terms, name_words, pairs, proper_counts
 from exhibit.law.profile import AGREED, Profile
 from exhibit.rag.database import Database
-from exhibit.rag.lexicon.naming import Word, acronyms, file_words, name_terms, name_words, pairs, proper_counts
 from exhibit.rag.lexicon.postings import Postings, TermCounts
 from exhibit.rag.protocols import Keys
 from exhibit.rag.questions import Query
@@ -68,7 +66,7 @@ class Choice:
         before = np.cumsum(np.exp(self.log_weights[order])) - np.exp(self.log_weights[order])
         return [int(number) for number in self.numbers[order[before < share]]]
 
-    def adding(self, name: str, given: Weights) -> Choice:
+    def adding(self, name: str, given: Weights) -> "Choice":
         """Return the choice with one more signal, in natural logarithms, one for each document in order."""
         return Choice(self.numbers, _normalised(self.log_weights + given), {**self.evidence, name: given})
 
@@ -156,7 +154,7 @@ class Documents:
         self._layout = None
         self._choices.clear()
 
-    def _laid_out(self) -> _Layout:
+    def _laid_out(self) -> "_Layout":
         if self._layout is None:
             rows = self._database.read("SELECT number, kind, run FROM names ORDER BY number")
             with self._database.sound():

@@ -1,7 +1,5 @@
 """Which chunk, section or document has which word how often: sorted by word, in blocks, in the index's database."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
@@ -47,7 +45,7 @@ class TermCounts(NamedTuple):
     counts: npt.NDArray[np.uint16]
 
     @classmethod
-    def of(cls, counts: Mapping[str, int]) -> TermCounts:
+    def of(cls, counts: Mapping[str, int]) -> "TermCounts":
         """Return them as arrays; a count that two bytes do not hold is the largest that they do."""
         terms = np.fromiter(map(digest, counts), np.uint32, len(counts))
         return cls(terms, np.fromiter((min(count, 0xFFFF) for count in counts.values()), np.uint16, len(counts)))
@@ -60,7 +58,7 @@ class Entries(NamedTuple):
     owners: Array
     counts: Array
 
-    def sorted(self) -> Entries:
+    def sorted(self) -> "Entries":
         """Return them by word, then by where it stands."""
         order = np.lexsort((self.owners, self.terms))
         return Entries(*(column[order] for column in self))

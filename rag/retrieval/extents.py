@@ -4,8 +4,6 @@ The first passage is the sentence that answers, no more; those after it are fill
 are less sure. No two of them share a character, and none is longer than the limit.
 """
 
-from __future__ import annotations
-
 import string
 import sys
 from collections.abc import Callable, Mapping, Sequence

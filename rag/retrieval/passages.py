@@ -5,8 +5,6 @@ know the scale of another: a cosine and a BM25 score have none in common. What e
 bench/results/notebook-retrieval.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

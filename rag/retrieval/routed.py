@@ -1,7 +1,5 @@
 """Questions to passages by way of documents: what is named chooses them, what is asked is looked for in them."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace

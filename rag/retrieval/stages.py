@@ -1,7 +1,5 @@
 """The stages of the seed's recipe, each a small step that a setting switches on."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Questions on laws: which law, which §, and which day; the version of that day is where the answer is looked for."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -12,8 +10,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from exhibit.evidence import Span
-from exhibit.law.days import find_days
 from exhibit.law.editions import Edition, LawName, Provision, Unit, label_key, law_name, provisions, units
+from exhibit.law.figures import find_days
 from exhibit.law.language import System, system_for, system_of
 from exhibit.rag.index import Index
 from exhibit.rag.protocols import Answer, Context, Keys

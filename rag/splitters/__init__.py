@@ -1,7 +1,5 @@
 """Texts to spans: one file per way of splitting, named by `--splitter`."""
 
-from __future__ import annotations
-
 import sys
 from bisect import bisect_right
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """A cut every so many characters, whatever is there: what the others are compared with."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from exhibit.evidence import Span

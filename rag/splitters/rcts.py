@@ -1,7 +1,5 @@
 """Recursive character splitting with exact offsets: the chunks' spans tile the text, whatever its sections are."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Recursive character splitting with exact offsets that never crosses the boundary of a section."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from itertools import chain, pairwise

@@ -1,7 +1,5 @@
 """Vector stores: one file each, named by `--store NAME[:ARGUMENT]`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

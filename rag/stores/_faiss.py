@@ -6,8 +6,6 @@ it, and the index is built anew without such rows when they are a quarter of it;
 searched row by row while it has such rows, at once.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import struct
@@ -58,7 +56,7 @@ class Kind(NamedTuple):
     options: dict[str, int] = {}  # noqa: RUF012 - never changed
 
     @classmethod
-    def parse(cls, argument: str | None) -> Kind:
+    def parse(cls, argument: str | None) -> "Kind":
         """Read `ivf,nlist=1024,nprobe=64`; what is not known is refused with what there is."""
         name, *settings = (argument or "flat").split(",")
         if name not in _OPTIONS:
@@ -66,7 +64,7 @@ class Kind(NamedTuple):
         pairs = [(option, value) for option, _, value in (setting.partition("=") for setting in settings)]
         return cls(name, read_options(pairs, _OPTIONS[name], where=f"faiss:{argument}", name=name))
 
-    def suiting(self, rows: int) -> Kind:
+    def suiting(self, rows: int) -> "Kind":
         """Return the kind that an index of so many rows has: flat while they are few."""
         return self if rows >= _ENOUGH else Kind()
 

@@ -1,7 +1,5 @@
 """What is said to a Milvus: where it is, how its collections are indexed, and which keys are meant."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -28,7 +26,7 @@ class Address(NamedTuple):
     options: dict[str, int] = {}  # noqa: RUF012 - never changed
 
     @classmethod
-    def parse(cls, argument: str | None, *, own: Path) -> Address:
+    def parse(cls, argument: str | None, *, own: Path) -> "Address":
         """Read `URI[?index=HNSW&M=16]`; no URI, or `lite`, is the index's own file."""
         place, _, query = (argument or "").partition("?")
         if place.startswith(_SERVERS):
@@ -115,9 +113,6 @@ def _joined(field: str, ranges: list[str], singles: list[int]) -> str:
     """Return one condition, in pairs of pairs: a server refuses a chain of 50, since each link lies within the next."""
     parts = [*ranges, *([f"{field} in {singles}"] if singles else [])]
     while len(parts) > 2:
-        parts = [_either(parts[at : at + 2]) for at in range(0, len(parts), 2)]
+        pairs = [parts[at : at + 2] for at in range(0, len(parts), 2)]
+        parts = [f"({' or '.join(pair)})" if len(pair) > 1 else pair[0] for pair in pairs]
     return " or ".join(parts)
-
-
-def _either(parts: list[str]) -> str:
-    return f"({' or '.join(parts)})" if len(parts) > 1 else parts[0]

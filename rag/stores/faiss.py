@@ -5,8 +5,6 @@ For collections too large for that: `faiss:pq[,refine=N]` (sketches first, then 
 They are built when the index is saved; docs/stores.md says what each costs and finds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -35,12 +33,12 @@ _LARGE = 64 << 20
 LOCAL = True
 
 
-def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> Store:
+def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> "Store":
     """Open a layer's vectors in a folder, or begin with none."""
     return Store(folder / f"{name}.faiss", dimensions, kinds.Kind.parse(argument))
 
 
-def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys: Keys) -> Store:
+def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys: Keys) -> "Store":
     """Open a layer's vectors that another process is writing: those of the first keys, which are there already."""
     path = folder / f"{name}.faiss"
     if path.is_file():  # the last one was written
@@ -71,7 +69,7 @@ class Store:
             self._rows = Rows(rows_path(path), dimensions)
 
     @classmethod
-    def holding(cls, keys: Keys, vectors: Vectors) -> Store:
+    def holding(cls, keys: Keys, vectors: Vectors) -> "Store":
         """Return a store of rows in memory, which no file has."""
         store = cls(Path("memory"), vectors.shape[1])
         store._opened, store._rows = kinds.build(kinds.Kind(), keys, vectors), None

@@ -1,7 +1,5 @@
 """Summaries of documents and sections: one file per way to make them; its name is its name on the command line."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Protocol, cast
 

@@ -1,7 +1,5 @@
 """Summaries in the document's own words: title, parties, subject; for a section its heading and first sentence."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +19,7 @@ _BODY = 1500  # characters of a section that its summary is drawn from
 _MOST_NAMES = 3  # parties that are named; of more, two and a count
 
 
-def open(argument: str | None, *, llm: LLM | None, style: str, characters: int) -> Extractive:  # noqa: ARG001
+def open(argument: str | None, *, llm: LLM | None, style: str, characters: int) -> "Extractive":  # noqa: ARG001
     """Return the summariser that needs nothing but the text."""
     return Extractive(characters)
 

@@ -1,7 +1,5 @@
 """Summaries by a language model: generic, or guided by what an expert looks for; asked once, never over the limit."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +21,7 @@ _TASKS: dict[str, str] = _PROMPT["tasks"]
 _NOISE = re.compile(r"^(?:\**summary\**\s*[:\-–—]\s*)|[\"“”*`]+", re.IGNORECASE)
 
 
-def open(argument: str | None, *, llm: LLM | None, style: str, characters: int) -> LLMSummaries:
+def open(argument: str | None, *, llm: LLM | None, style: str, characters: int) -> "LLMSummaries":
     """Return summaries by the model that was opened; `llm:expert` overrules the style."""
     if llm is None:
         raise ToolkitError(

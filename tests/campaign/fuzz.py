@@ -46,7 +46,7 @@ from exhibit.schemas.bundle import read_gold, read_questions
 from exhibit.schemas.errors import LimitError, ToolkitError
 from exhibit.schemas.parsing import parse_json
 from exhibit.storage.exchanges import Body, HttpError
-from exhibit.storage.robots import Rules
+from exhibit.storage.http import Rules
 from tests.campaign.replies import ask
 from tests.campaign.table import Result, added, as_markdown, together, write_table
 from tests.evidence import files as kinds

@@ -32,7 +32,7 @@ from exhibit.evidence import read_document
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.validate import validate
-from exhibit.storage.robots import Rules
+from exhibit.storage.http import Rules
 from tests.converters.fontconfigs import misleading_fonts
 from tests.converters.site import Site, serve
 from tests.evidence import files

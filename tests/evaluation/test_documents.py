@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from exhibit.law.names import acronyms, file_words, name_words, pairs, proper_counts
 from exhibit.law.profile import Profile
 from exhibit.rag.database import Database
 from exhibit.rag.lexicon.documents import Documents
-from exhibit.rag.lexicon.naming import acronyms, file_words, name_words, pairs, proper_counts
 from exhibit.rag.questions import understand
 
 NDA = "Non-Disclosure Agreement"

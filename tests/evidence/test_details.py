@@ -10,8 +10,8 @@ from PIL import Image, ImageChops, ImageDraw
 
 from exhibit.evidence import Document, Span, fold, read_document
 from exhibit.evidence.files import _unmarked_utf16
-from exhibit.evidence.guard import boxes_within, render_within, words_within
 from exhibit.evidence.ocr import TextLine
+from exhibit.evidence.read import boxes_within, render_within, words_within
 from exhibit.evidence.readers import export, libreoffice, opendocument
 from exhibit.evidence.readers._numbering import W, _level, read_numbering
 from exhibit.evidence.readers.pdf import render

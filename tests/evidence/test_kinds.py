@@ -9,8 +9,7 @@ import pytest
 from compressed_rtf import compress
 
 from exhibit.evidence import locate, read_document
-from exhibit.evidence.folder import list_folder
-from exhibit.evidence.read import attachments, kinds, printable
+from exhibit.evidence.read import attachments, kinds, list_folder, printable
 from exhibit.schemas.errors import DocumentError
 from tests.evidence import files
 

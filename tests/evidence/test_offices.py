@@ -16,11 +16,10 @@ import pytest
 from PIL import Image
 
 from exhibit.evidence import files as shared
-from exhibit.evidence import folder
-from exhibit.evidence.folder import list_folder
+from exhibit.evidence import read as folder
 from exhibit.evidence.markup import fragment, grid, paragraph, section
 from exhibit.evidence.ocr import TextLine, tesseract
-from exhibit.evidence.read import read_document
+from exhibit.evidence.read import list_folder, read_document
 from exhibit.evidence.readers import eml, excel, msg, opendocument
 from exhibit.evidence.readers.html import html_text
 from exhibit.schemas.errors import DocumentError, ToolkitError

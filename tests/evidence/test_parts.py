@@ -9,11 +9,11 @@ from types import SimpleNamespace
 import pytest
 from PIL import Image
 
-from exhibit.evidence import Box, Document, Page, Span, check, files, folder, locate, show
+from exhibit.evidence import Box, Document, Page, Span, check, files, locate, read, show
 from exhibit.evidence.files import opened, part, reading
-from exhibit.evidence.folder import Listed, _plain, list_folder, with_attachments
 from exhibit.evidence.markup import Piece, pieces, unescape
 from exhibit.evidence.ocr import TextLine
+from exhibit.evidence.read import Listed, _plain, list_folder, with_attachments
 from exhibit.evidence.readers.pdf import _char_range, _Counted
 from exhibit.evidence.readers.powerpoint import _DEEPEST, _pieces
 from exhibit.evidence.scan import Ocr, in_order, read_scan
@@ -135,7 +135,7 @@ def test_an_attachments_name_fits_any_file_system(name, plain):
 @pytest.fixture
 def in_place(monkeypatch):
     """Let attachments be read in this process, where a test can put others in their place."""
-    monkeypatch.setattr(folder, "guarded", lambda read, path: read(path))
+    monkeypatch.setattr(read, "guarded", lambda read, path: read(path))
 
 
 def test_attachments_follow_their_mail_with_names_that_differ(tmp_path, monkeypatch, in_place):
@@ -143,7 +143,7 @@ def test_attachments_follow_their_mail_with_names_that_differ(tmp_path, monkeypa
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "a.eml").touch()
     inside = {"a.eml": [("x.txt", b"1"), ("x.txt", b"2"), ("c/d.eml", b"3")], "a.eml - c_d.eml": [("y.txt", b"4")]}
-    monkeypatch.setattr(folder, "attachments", lambda path: inside.get(path.name, []))
+    monkeypatch.setattr(read, "attachments", lambda path: inside.get(path.name, []))
     listed = list_folder(tmp_path)
     assert [(one.name, one.aliases) for one in listed] == [
         ("b.txt", ()),
@@ -160,16 +160,16 @@ def test_attachments_follow_their_mail_with_names_that_differ(tmp_path, monkeypa
 def test_mails_in_mails_are_opened_to_a_depth_and_a_thousand_attachments(tmp_path, monkeypatch, in_place):
     mail = tmp_path / "m.eml"
     mail.touch()
-    monkeypatch.setattr(folder, "attachments", lambda path: [("m.eml", b"x")])
+    monkeypatch.setattr(read, "attachments", lambda path: [("m.eml", b"x")])
     assert len(list(with_attachments([Listed(mail, "m.eml")]))) == 1 + 5 + 1  # the last is named, and not read
-    monkeypatch.setattr(folder, "attachments", lambda path: [("a", b"x")] * 1001 if path == mail else [])
-    monkeypatch.setattr(folder.Path, "write_bytes", lambda path, data: None)  # a thousand files take a while
+    monkeypatch.setattr(read, "attachments", lambda path: [("a", b"x")] * 1001 if path == mail else [])
+    monkeypatch.setattr(read.Path, "write_bytes", lambda path, data: None)  # a thousand files take a while
     assert len(list(with_attachments([Listed(mail, "m.eml")]))) == 1 + 1001  # the last is named, and not read
 
     def broken(path):
         raise DocumentError("broken")
 
-    monkeypatch.setattr(folder, "attachments", broken)
+    monkeypatch.setattr(read, "attachments", broken)
     assert [one.name for one in with_attachments([Listed(mail, "m.eml"), Listed(mail, "n.eml")])] == ["m.eml", "n.eml"]
 
 

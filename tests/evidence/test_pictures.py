@@ -10,7 +10,7 @@ from PIL import Image
 
 from exhibit.evidence import Span, read_document
 from exhibit.evidence.document import Page
-from exhibit.evidence.guard import boxes_within, words_within
+from exhibit.evidence.read import boxes_within, words_within
 from exhibit.evidence.show import in_few_bytes, page_uri
 
 

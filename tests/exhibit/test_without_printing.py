@@ -2,61 +2,96 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 
 
-@pytest.fixture
-def exhibit(tmp_path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run the command where Playwright cannot be imported, in the workers neither."""
-    hidden = tmp_path / "hidden"
+RUN = """
+import contextlib, io, json, sys
+from exhibit.__main__ import main
+if __name__ == "__main__":
+    for words in json.loads(sys.argv[1]):
+        with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
+            try:
+                code = main(words)
+            except SystemExit as end:
+                code = end.code or 0
+        print(json.dumps([code, out.getvalue(), err.getvalue()]))
+"""
+"""Runs commands one after the other: what they have in common is imported once."""
+
+
+class Told(NamedTuple):
+    """What a command said."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Where the commands write, with contracts to draft questions about."""
+    folder = tmp_path_factory.mktemp("without")
+    (folder / "contracts").mkdir()
+    for name in ("lease.md", "loan.md", "will.txt"):
+        (folder / "contracts" / name).write_text("# Lease\n\nThe rent is due monthly.\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def told(folder, samples, request) -> dict[str, Told]:
+    """The commands, run in one process in which Playwright cannot be imported, in its workers neither."""
+    hidden = folder / "hidden"
     hidden.mkdir()
     (hidden / "sitecustomize.py").write_text("import sys\nsys.modules['playwright'] = None\n", encoding="utf-8")
-
-    def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "exhibit", *map(str, words)]
-        environment = os.environ | {"PYTHONPATH": str(hidden)}
-        return subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", env=environment)
-
-    return run
+    commands: dict[str, list[str]] = {}
+    asked = [item for item in request.session.items if item.path == request.path and hasattr(item, "callspec")]
+    for name in ("table", *(item.callspec.params["name"] for item in asked)):
+        out = ["--out", str(folder / name), "--jobs", "1"]
+        limit = [] if name == "table" else ["--limit", "1"]
+        commands[name] = ["convert", name, "--source", str(samples / name), *out, *limit]
+    commands["draft"] = ["draft", str(folder / "contracts"), "--out", str(folder / "mine"), "--jobs", "1"]
+    commands |= {"doctor": ["doctor"], "prepare": ["prepare", "browser"]}
+    (folder / "run.py").write_text(RUN, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(folder / "run.py"), json.dumps(list(commands.values()))],
+        cwd=ROOT,
+        capture_output=True,
+        encoding="utf-8",
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(hidden), str(ROOT)])},
+    )
+    assert done.returncode == 0, done.stderr
+    return {name: Told(*json.loads(line)) for name, line in zip(commands, done.stdout.splitlines(), strict=True)}
 
 
 @pytest.mark.parametrize("name", [pytest.param("cuad", marks=pytest.mark.slow), "maud"])
-def test_a_benchmark_of_pdfs_or_of_text_is_converted(exhibit, samples, tmp_path, name):
-    out = tmp_path / name
-    done = exhibit("convert", name, "--source", samples / name, "--out", out, "--limit", "1", "--jobs", "1")
-    assert done.returncode == 0, done.stderr
-    assert (out / "parquet" / "gold.parquet").is_file()
+def test_a_benchmark_of_pdfs_or_of_text_is_converted(told, folder, name):
+    assert told[name].code == 0, told[name].err
+    assert (folder / name / "parquet" / "gold.parquet").is_file()
 
 
-def test_what_must_be_printed_names_the_extra(exhibit, samples, tmp_path):
-    out = tmp_path / "table"
-    source = samples / "table"
-    done = exhibit("convert", "table", "--source", source, "--out", out, "--jobs", "1")
-    assert done.returncode == 1 and not out.exists()
-    [line] = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+def test_what_must_be_printed_names_the_extra(told, folder):
+    assert told["table"].code == 1 and not (folder / "table").exists()
+    [line] = [line for line in told["table"].err.splitlines() if line.startswith("error: ")]
     assert "pip install 'exhibit-rag[print]', then exhibit prepare browser" in line
 
 
-def test_drafting_says_so_before_it_begins(exhibit, tmp_path):
-    (tmp_path / "contracts").mkdir()
-    for name in ("lease.md", "loan.md", "will.txt"):
-        (tmp_path / "contracts" / name).write_text("# Lease\n\nThe rent is due monthly.\n", encoding="utf-8")
-    done = exhibit("draft", tmp_path / "contracts", "--out", tmp_path / "mine", "--jobs", "1")
-    assert done.returncode == 1 and "drafts: " not in done.stderr
-    assert "error: lease.md and 1 more: " in done.stderr and "exhibit-rag[print]" in done.stderr
+def test_drafting_says_so_before_it_begins(told):
+    assert told["draft"].code == 1 and "drafts: " not in told["draft"].err
+    assert "error: lease.md and 1 more: " in told["draft"].err and "exhibit-rag[print]" in told["draft"].err
 
 
-def test_the_doctor_counts_printing_as_optional(exhibit):
-    shown = exhibit("doctor").stdout
+def test_the_doctor_counts_printing_as_optional(told):
+    shown = told["doctor"].out
     assert "absent   browser" in shown and "exhibit-rag[print]" in shown
     assert "missing  browser" not in shown
-    done = exhibit("prepare", "browser")
-    assert done.returncode == 1 and "exhibit-rag[print]" in done.stderr
+    assert told["prepare"].code == 1 and "exhibit-rag[print]" in told["prepare"].err

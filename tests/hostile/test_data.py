@@ -33,8 +33,7 @@ from exhibit.schemas.errors import SourceError, ToolkitError, disk_trouble
 from exhibit.schemas.parsing import parse_json
 from exhibit.storage import place
 from exhibit.storage.exchanges import Body, BodyError
-from exhibit.storage.folders import LINK, files_below, left_out
-from exhibit.storage.place import scratch_folder, taking_turns
+from exhibit.storage.place import LINK, files_below, left_out, scratch_folder, taking_turns
 from tests.rag.bundles import row, rows_of, write_bundle
 
 # ---------------------------------------------------------------- bodies
@@ -174,7 +173,7 @@ def test_a_folder_for_a_while_is_held_before_another_process_can_see_it(tmp_path
 LEAVING = """
 import sys
 from pathlib import Path
-from exhibit.evidence.folder import list_folder
+from exhibit.evidence.read import list_folder
 print(list_folder(Path(sys.argv[1]))[1].path, flush=True)
 if sys.argv[2:]:
     import os

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from exhibit.engine import Limits, guarded, open_engine
-from exhibit.evidence.guard import render_within
+from exhibit.evidence.read import render_within
 from exhibit.evidence.readers.html import html_text
 from exhibit.rag.__main__ import main as rag_main
 from exhibit.rag.config import Config

@@ -9,7 +9,7 @@ import pytest
 
 from exhibit.engine import Limits, open_engine
 from exhibit.evidence import read_document
-from exhibit.evidence.folder import list_folder
+from exhibit.evidence.read import list_folder
 from exhibit.schemas.errors import DocumentError, LimitError
 from tests.evidence.files import ole
 

@@ -16,11 +16,11 @@ from exhibit.engine import Limits, open_engine
 from exhibit.evaluation.settings import read_config_file
 from exhibit.evaluation.terminal import read_scale
 from exhibit.evidence import read_document
-from exhibit.evidence.folder import list_folder
+from exhibit.evidence.read import list_folder
 from exhibit.rag.config import Config
 from exhibit.schemas.bundle import read_gold
 from exhibit.schemas.errors import LimitError, SourceError, ToolkitError
-from exhibit.storage.folders import files_below, left_out
+from exhibit.storage.place import files_below, left_out
 from tests.hostile.work import take_all
 
 GOOD = json.dumps({"question": "When is the rent due?", "document": "a.txt"})

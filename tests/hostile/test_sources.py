@@ -27,12 +27,11 @@ from exhibit.converters._records import read_records
 from exhibit.engine import Limits, guarded, limits_in_force
 from exhibit.evidence import Document, Span
 from exhibit.evidence.document import Page
-from exhibit.evidence.folder import list_folder
-from exhibit.evidence.read import read_document
+from exhibit.evidence.read import list_folder, read_document
 from exhibit.rag.config import Config
 from exhibit.rag.pipeline import Pipeline, find_files
 from exhibit.schemas.errors import DocumentError, SourceError
-from exhibit.storage.folders import LINK, NO_FILE, NOWHERE, left_out
+from exhibit.storage.place import LINK, NO_FILE, NOWHERE, left_out
 from tests.evidence import files as kinds
 
 SMALL = Limits(memory=256 << 20)

@@ -6,9 +6,8 @@ import re
 
 import pytest
 
-from exhibit.law.companies import FORM, ends_in_form
-from exhibit.law.days import MONTH, MONTHS
-from exhibit.law.names import file_key, letters, plain, without_ending
+from exhibit.law.figures import MONTH, MONTHS
+from exhibit.law.names import FORM, ends_in_form, file_key, letters, plain, without_ending
 from exhibit.law.profile import parties_of, title_case
 from exhibit.law.sentences import sentences
 

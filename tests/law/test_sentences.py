@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exhibit.law.days import SHORT_MONTHS
+from exhibit.law.figures import SHORT_MONTHS
 from exhibit.law.sentences import sentences, tile_clauses
 
 

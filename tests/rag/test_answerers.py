@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from exhibit.evidence import Span, read_document
 from exhibit.law.citations import claims_of, verify
-from exhibit.models.llms import LLM, Completion, Prompt
+from exhibit.models.llms import LLM, Completion, Prompt, estimate
 from exhibit.models.llms.openai import OpenAI, Options
-from exhibit.models.token_counts import estimate
 from exhibit.rag.answerers import open_answerer
 from exhibit.rag.answerers.extractive import MOST, Extractive
 from exhibit.rag.answerers.llm import LLMAnswerer

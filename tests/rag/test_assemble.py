@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exhibit.evidence import Span
-from exhibit.models import token_counts as tokens_module
-from exhibit.models.token_counts import counter_for, estimate
+from exhibit.models import llms as tokens_module
+from exhibit.models.llms import counter_for, estimate
 from exhibit.rag.protocols import Chunk, Hit
 from exhibit.rag.retrieval.stages import assemble
 from exhibit.schemas.errors import ToolkitError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from exhibit.evidence import Span
-from exhibit.rag.lexicon.naming import acronyms, file_words, name_terms, name_words, pairs, proper_counts
+from exhibit.law.names import acronyms, file_words, name_terms, name_words, pairs, proper_counts
 from exhibit.rag.questions import find_references, understand
 
 

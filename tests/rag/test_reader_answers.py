@@ -10,10 +10,9 @@ import pytest
 from exhibit.evidence import Span
 from exhibit.law.citations import claims_of, without_places
 from exhibit.models.embedders import legal
+from exhibit.models.llms import estimate
 from exhibit.models.reader import Found, Reading
-from exhibit.models.token_counts import estimate
-from exhibit.rag.answerers import open_answerer
-from exhibit.rag.answerers._places import section_of, with_places
+from exhibit.rag.answerers import open_answerer, section_of, with_places
 from exhibit.rag.answerers.reader import ReaderAnswerer
 from exhibit.rag.config import Config
 from exhibit.rag.protocols import Asked, Chunk, Context, Hit

@@ -12,8 +12,8 @@ from types import SimpleNamespace
 import pytest
 from playwright.sync_api import Browser
 
-from exhibit.engine.machine import commit_of
 from exhibit.evaluation.evaluate import describe_run, evaluate
+from exhibit.evaluation.records import commit_of
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.statistics import Table
 from exhibit.evaluation.terminal import Bound, read_scale

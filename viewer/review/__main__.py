@@ -7,8 +7,6 @@
 The page needs no server and no network. A converter applies a patch on its next run: --patch FILE.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Better gold from reviews, as a patch for each dataset: what most reviewers call wrong and agree how to mend."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """A drafted bundle under review: what a person sees first, and the bundle that judgments make of it."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -97,10 +95,6 @@ class DraftedBundle:
             verdict=str(labels.get("draft", "")),
         )
 
-    def bundle_name(self, dataset: str) -> str:  # noqa: ARG002 - there is one
-        """Return what a patch calls it."""
-        return self.info.name
-
     def document(self, dataset: str, filename: str) -> Document | None:  # noqa: ARG002 - there is one
         """Return a document, read once; None where there is none."""
         return self._documents.get(filename)
@@ -119,18 +113,14 @@ class DraftedBundle:
             order["unsure" if row.verdict == "unsure" else "sure"].append(row)
         kinds = Counter(str(row.labels.get("asks_for")) for row in order["unsure"])
         order["unsure"].sort(key=lambda row: (_far(row), kinds[str(row.labels.get("asks_for"))], row.id))
-        order["sure"].sort(key=lambda row: (hash_of(row), row.id))
+        # an order that chance might have drawn, the same on every machine: ids are hashes of what is asked
+        order["sure"].sort(key=lambda row: (int(row.id) * 2654435761 % (1 << 32), row.id))
         checks = min(len(order["sure"]), max(size - len(order["unsure"]), round(size * _PER_STATUS)))
         return [row.key for row in (*order["unsure"][: size - checks], *order["sure"][:checks])]
 
 
 Reviewed = ReviewedRun | DraftedBundle
 """What a person can review: a run with its replies, or questions that a program drafted."""
-
-
-def hash_of(row: RunQuestion) -> int:
-    """Return an order that chance might have drawn, the same on every machine: ids are hashes of what is asked."""
-    return int(row.id) * 2654435761 % (1 << 32)
 
 
 def _far(row: RunQuestion) -> float:

@@ -1,7 +1,5 @@
 """A sample of a run as one page that an expert opens by double click, judges, and saves a file from."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -14,16 +12,15 @@ from typing import Any, NamedTuple
 from exhibit.engine import track
 from exhibit.evidence import Document, Span
 from exhibit.evidence.document import Page
-from exhibit.evidence.guard import words_within
+from exhibit.evidence.read import words_within
 from exhibit.evidence.show import page_uri
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.schemas.review import REVIEW, gold_digest
 from exhibit.schemas.run import RunPassage, RunQuestion
 from exhibit.storage.locations import keeping
 from exhibit.storage.place import write_whole
-from exhibit.viewer.cases import cut
 from exhibit.viewer.drawing import WIDTH, Placed, Record, choose_pages, placed, windows
-from exhibit.viewer.page import as_json, page, render
+from exhibit.viewer.page import as_json, cut, page, render
 from exhibit.viewer.review.drafts import DraftedBundle, Reviewed
 from exhibit.viewer.review.source import Key, draw_sample
 
@@ -71,7 +68,7 @@ def make_review(run: Reviewed, path: Path, *, by: Sequence[str], size: int, seed
     return Made(path, len(cases), len(run.questions), len(album.sheets), album.left_out)
 
 
-def _cases(keys: Sequence[Key], run: Reviewed) -> tuple[list[Record], Album]:
+def _cases(keys: Sequence[Key], run: Reviewed) -> "tuple[list[Record], Album]":
     album, rows = Album(run), [run.questions[key] for key in keys]
     marked = [placed(row) for row in rows]
     wanted = [sheets_of(row, spots, run) for row, spots in zip(rows, marked, strict=True)]

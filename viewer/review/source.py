@@ -1,7 +1,5 @@
 """What a review is about: questions, replies and documents; and how far reviewers agree, by Cohen's kappa."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,7 +22,7 @@ from exhibit.schemas.review import MarkedPassage, Review, ReviewedCase
 from exhibit.schemas.run import Id, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.bundle import corpus_files, mirrored, sha256_of
-from exhibit.viewer.cases import GOOD_MARK
+from exhibit.viewer.page import GOOD_MARK
 from exhibit.viewer.view import dataset_roots
 
 Key = tuple[str, Id]

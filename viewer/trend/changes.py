@@ -5,8 +5,6 @@ runs and metrics chance alone gives such changes, so with enough runs a change m
 usual step.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -199,7 +197,9 @@ def find_regressions(series: Series, metrics: Sequence[str]) -> list[Regression]
     """
     tables = [_only(table, metrics) for table in series.tables]
     last = len(tables) - 1
-    priors = {at: prior for at in range(1, len(tables)) if (prior := _prior(tables, at)) is not None}
+    # the last run before that was asked the same questions
+    alike = {at: [place for place in range(at) if _alike(tables[place], tables[at])] for at in range(1, len(tables))}
+    priors = {at: places[-1] for at, places in alike.items() if places}
     steps = {at: {name: change_of(tables[prior], tables[at], name) for name in metrics} for at, prior in priors.items()}
 
     def regression(at: int, prior: int) -> Regression | None:
@@ -239,11 +239,6 @@ def _alike(one: Table, other: Table) -> bool:
     """Return whether two runs share at least half of the questions of the smaller of the two."""
     asked, before = set(one.ids), set(other.ids)
     return 2 * len(asked & before) >= min(len(asked), len(before)) > 0
-
-
-def _prior(tables: Sequence[Table], at: int) -> int | None:
-    """Return the last run before that was asked the same questions."""
-    return next((place for place in reversed(range(at)) if _alike(tables[place], tables[at])), None)
 
 
 def _stands(before: Table, newest: Table, falls: Sequence[Fall], more: int) -> bool:

@@ -1,7 +1,5 @@
 """The command `results index`: a page over all runs, checks for a CI, and what it is told."""
 
-from __future__ import annotations
-
 import argparse
 import math
 import os
@@ -177,6 +175,8 @@ def draw(
     intervals = [(x(at), place(one.ci95[1]), place(one.ci95[0])) for at, one in known if one.ci95]
     low_note = ", lower is better" if about(metric).better == "less" else ""
     step = max(1, math.ceil(len(means) / _TICKS))
+    data = [run.data_version(series.dataset) for run in series.runs]
+    moved = [at for at in range(1, len(data)) if data[at] != data[at - 1]]
     return Plot(
         summary.metric_title(metric),
         f"{summary.value(metric, known[-1][1].mean)} in the newest run{low_note}",
@@ -184,7 +184,7 @@ def draw(
         ticks=[Point(x(at), BOTTOM, str(numbers[series.runs[at].name])) for at in range(0, len(means), step)],
         sides=[Point(LEFT, place(end), summary.value(metric, end)) for end in (low, (low + high) / 2, high)],
         zones=_zones(bands, low, high, place) if bands else [],
-        breaks=[Point(x(at), TOP, "the data changed here") for at in _data_changes(series)],
+        breaks=[Point(x(at), TOP, "the data changed here") for at in moved],
     )
 
 
@@ -215,11 +215,6 @@ def _zones(bands: Bands, low: float, high: float, place: Callable[[float], float
         if bottom > top:
             zones.append(Zone(name, top, bottom - top))
     return zones
-
-
-def _data_changes(series: changes.Series) -> list[int]:
-    versions = [run.data_version(series.dataset) for run in series.runs]
-    return [at for at in range(1, len(versions)) if versions[at] != versions[at - 1]]
 
 
 def _label(series: changes.Series, metric: str, at: int, mean: Estimate) -> str:

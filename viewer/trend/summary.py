@@ -1,7 +1,5 @@
 """What a CI shows of the trend: a summary in Markdown, and checks as JUnit XML."""
 
-from __future__ import annotations
-
 import argparse
 import re
 from collections import Counter
@@ -167,7 +165,7 @@ def markdown(
     series: Sequence[Series],
     metrics: Mapping[str, Sequence[str]],
     explanations: Sequence[Explanation],
-    checks: Sequence[Check],
+    checks: "Sequence[Check]",
     scale: Scale,
 ) -> str:
     """Return the summary: what stands, the newest figures with their bands, and each check."""
@@ -183,7 +181,7 @@ def markdown(
     )
 
 
-def junit(checks: Sequence[Check]) -> str:
+def junit(checks: "Sequence[Check]") -> str:
     """Return the checks as JUnit XML, a suite a dataset."""
     return render("junit.xml.j2", checks=checks)
 

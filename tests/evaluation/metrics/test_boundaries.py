@@ -21,7 +21,7 @@ from exhibit.evaluation.metrics import (
     references_official,
     relevance,
 )  # fmt: skip
-from exhibit.evaluation.metrics._cited_names import cited_files, cited_names, without_named
+from exhibit.evaluation.metrics._words import cited_files, cited_names, without_named
 from exhibit.evaluation.metrics.legal_terminology_accuracy import us_terms
 from exhibit.evaluation.ranking import gold_ranks, matches, ranking_of
 from exhibit.evidence import Span

@@ -21,9 +21,8 @@ from exhibit.evaluation.metrics import (
     ndcg,
     shortened,
 )  # fmt: skip
-from exhibit.evaluation.metrics._cited_names import likeness
 from exhibit.evaluation.metrics._judge import fenced, judged, read_mark
-from exhibit.evaluation.metrics._words import squad_exact, squad_f1, squad_golds, squad_prediction
+from exhibit.evaluation.metrics._words import likeness, squad_exact, squad_f1, squad_golds, squad_prediction
 from exhibit.evaluation.metrics.legal_terminology_accuracy import us_terms
 from exhibit.evaluation.metrics.page_accuracy import cited_passages
 from exhibit.evaluation.ranking import Ranking, gold_ranks, matches, ranking_of, without
