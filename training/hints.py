@@ -208,9 +208,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _cli.add_inputs(parser)
     parser.add_argument("--adapter", type=Path, required=True, metavar="FILE", help="the embedder's low-rank weights")
     parser.add_argument("--out", type=Path, required=True, metavar="NAME", help="writes NAME.safetensors and NAME.json")
-    parser.add_argument(
-        "--trust", type=Path, metavar="FILE", help="weights trained without --all: how far each kind is told apart"
-    )
     options = parser.parse_args(arguments)
     pack, weights, device = _cli.prepare(options)
     encoder = Encoder(merge(weights, read_tensors(options.adapter)), rank=1, seed=0).to(device)
@@ -243,8 +240,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }
     weights = {"weight": kinds.weight, "bias": kinds.bias}
     weights |= {f"spots.{name}": array for name, array in vars(spots).items()}
-    if options.trust:  # what an embedder was trained on says too much for it
-        weights |= {name: read_tensors(options.trust)[name] for name in ("spots.slope", "spots.offset")}
     _cli.write(weights, options.out, told)
     return 0
 
