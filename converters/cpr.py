@@ -24,7 +24,7 @@ from exhibit.converters._records import read_records
 from exhibit.converters._source import find_one, open_source
 from exhibit.converters._web.fetch import add_fetch_arguments as add_arguments
 from exhibit.converters._web.fetch import policy_from
-from exhibit.schemas.command import Parser, guarded, spelled
+from exhibit.schemas.command import Parser, aligned, guarded, spelled
 from exhibit.schemas.errors import SourceError
 from exhibit.storage.place import write_whole
 
@@ -180,9 +180,7 @@ def _check(argv: list[str]) -> int:
             if cited.place:
                 target += f": {cited.place.heading}" + (f" (page {cited.place.page})" if cited.place.page else "")
             lines.append((str(entry.id), cited.how, f"[{citation.text}]", target))
-    widths = [min(60, max(len(line[column]) for line in lines)) for column in range(3)]
-    for line in lines:
-        print("  ".join([*(cell.ljust(width) for cell, width in zip(line, widths, strict=False)), line[3]]).rstrip())
+    print("\n".join(aligned(lines, most=60)))
     counts = Counter(cited.how for entry in entries for _, cited in entry.cited)
     located = sum(1 for entry in entries for _, cited in entry.cited if cited.place)
     print(f"{counts.total()} citations: " + ", ".join(f"{counts[how]} {how}" for how in METHODS))

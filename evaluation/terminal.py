@@ -15,6 +15,7 @@ from exhibit.evaluation.metrics import about, named, shortened
 from exhibit.evaluation.records import kinds_of, read_tables
 from exhibit.evaluation.statistics import mean
 from exhibit.schemas.bundle import read_text
+from exhibit.schemas.command import aligned
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import parse_toml, read_beside
 from exhibit.schemas.run_folder import RunFolder
@@ -34,7 +35,7 @@ def shown_metrics(
 
 def table_of(columns: Mapping[str, Mapping[str, statistics.Estimate]], metrics: Sequence[str]) -> str:
     """Return means with their intervals, a row a metric and a column a dataset or run."""
-    return "\n".join([*_aligned(mean_rows(columns, metrics)), *mean_notes(columns)])
+    return "\n".join([*aligned(mean_rows(columns, metrics)), *mean_notes(columns)])
 
 
 def mean_rows(columns: Mapping[str, Mapping[str, statistics.Estimate]], metrics: Sequence[str]) -> list[list[str]]:
@@ -90,11 +91,6 @@ def _title(name: str) -> str:
     return f"{name}{sign}{' ↓' if told.better == 'less' else ''}"
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return ["  ".join(value.ljust(width) for value, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-
-
 # ---------------------------------------------------------------- two runs
 
 
@@ -110,7 +106,7 @@ def diff_lines(
     differences: Mapping[str, statistics.Difference], metrics: Sequence[str], overlap: statistics.Overlap
 ) -> list[str]:
     """Return two runs' table in lines, and what is not compared."""
-    return [*_aligned(diff_rows(differences, metrics, overlap)), *not_compared(overlap)]
+    return [*aligned(diff_rows(differences, metrics, overlap)), *not_compared(overlap)]
 
 
 def diff_rows(

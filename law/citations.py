@@ -1,7 +1,7 @@
 """Citations in an answer: found, put right, tied to their claims, checked against the sources; and refusals."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -69,12 +69,15 @@ def find_citations(text: str) -> list[Citation]:
 
 def normalise(text: str) -> str:
     """Return the text with every citation in the form `[1][2]`."""
-    parts = []
-    end = 0
-    for citation in find_citations(text):
-        parts += [text[end : citation.span.start], "".join(f"[{number}]" for number in citation.numbers)]
-        end = citation.span.end
-    return "".join([*parts, text[end:]])
+    return rewritten(text, lambda _, numbers: "".join(f"[{number}]" for number in numbers))
+
+
+def rewritten(text: str, write: Callable[[str, Sequence[int]], str]) -> str:
+    """Return a text with its citations as `write` has them, which is given each as it stands and its numbers."""
+    for citation in reversed(find_citations(text)):
+        start, end = citation.span
+        text = text[:start] + write(text[start:end], citation.numbers) + text[end:]
+    return text
 
 
 def _numbers(citation: str) -> tuple[int, ...]:
@@ -106,7 +109,7 @@ def claims_of(text: str) -> list[Claim]:
     for span in sentences(text):
         raw = text[span.start : span.end]
         citations = find_citations(raw)
-        words = _plain(raw, citations)
+        words = _plain(raw)
         inside = next((one["cites"] for one in quotations if one.start() <= span.start < one.end()), "")
         cited = [*citations, *find_citations(inside)]
         numbers = tuple(dict.fromkeys(number for citation in cited for number in citation.numbers))
@@ -125,10 +128,9 @@ def claims_of(text: str) -> list[Claim]:
     return claims
 
 
-def _plain(raw: str, citations: Sequence[Citation]) -> str:
+def _plain(raw: str) -> str:
     """Return a sentence without its citations, bullet and markup."""
-    for citation in reversed(citations):
-        raw = raw[: citation.span.start] + raw[citation.span.end :]
+    raw = rewritten(raw, lambda *_: "")
     words = _P.bullet.sub("", raw.strip(), count=1) if _P.bullet.match(raw) else raw
     return _P.gaps.sub("", _P.markup.sub("", words)).strip()
 
@@ -223,7 +225,7 @@ def is_refusal(text: str) -> bool:
 
     A phrase after a cited statement only says what part of the question stays open.
     """
-    parts = [_without_citations(text[span.start : span.end]) for span in sentences(text)]
+    parts = [rewritten(text[span.start : span.end], lambda *_: "") for span in sentences(text)]
     said = [bool(_P.refusal.fullmatch(part) or _foreign().fullmatch(part)) for part in parts]
     return bool(said) and (said[0] or (any(said) and not find_citations(text)))
 
@@ -233,9 +235,3 @@ def _foreign() -> re.Pattern[str]:
     """The refusal in the languages of the legal systems: a short sentence that says nothing else."""
     phrases = "|".join(phrase for system in systems() for phrase in system.data.get("refusals", ()))
     return re.compile(rf"\W*(?:.{{0,60}}\b)?(?:{phrases}).{{0,30}}", re.IGNORECASE | re.DOTALL)
-
-
-def _without_citations(sentence: str) -> str:
-    for citation in reversed(find_citations(sentence)):
-        sentence = sentence[: citation.span.start] + sentence[citation.span.end :]
-    return sentence

@@ -52,13 +52,9 @@ def stem(word: str) -> str:
     return bare if len(bare) >= 3 else word
 
 
-def content_words(text: str) -> list[str]:
-    """Return the stems of the words that carry meaning, in order, repeats included; numbers are not words."""
-    return list(_content_words(text))
-
-
 @lru_cache(maxsize=4096)  # questions on one document are held against the same sentences
-def _content_words(text: str) -> tuple[str, ...]:
+def content_words(text: str) -> tuple[str, ...]:
+    """Return the stems of the words that carry meaning, in order, repeats included; numbers are not words."""
     return tuple(stem(word) for word in written_words(text) if is_content(word))
 
 
@@ -92,7 +88,7 @@ def numbers(text: str) -> list[str]:
 
 def search_terms(text: str) -> list[str]:
     """Return the stems of the words that carry meaning, then the numbers; repeats included."""
-    return content_words(text) + numbers(text)
+    return [*content_words(text), *numbers(text)]
 
 
 def word_parts(text: str) -> list[str]:

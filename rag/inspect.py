@@ -13,7 +13,7 @@ from exhibit.law.names import plain
 from exhibit.rag.config import ASKED, add_setting_flags, given_settings, setting_help
 from exhibit.rag.index import Entry, open_index
 from exhibit.rag.pipeline import Pipeline
-from exhibit.schemas.command import Parser, add_json, guarded, spelled
+from exhibit.schemas.command import Parser, add_json, aligned, guarded, spelled
 from exhibit.storage.bundle import open_bundle
 
 TEST_QUESTIONS = (
@@ -155,9 +155,8 @@ _COLUMNS = {
 
 def _table(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
     cells = [[_cell(row[column]) for column in columns] for row in rows]
-    widths = [max(len(line[i]) for line in [list(columns), *cells]) for i in range(len(columns))]
-    lines = [[*columns], ["-" * width for width in widths], *cells]
-    return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines)
+    rule = ["-" * max(map(len, column)) for column in zip(columns, *cells, strict=True)]
+    return "\n".join(aligned([columns, rule, *cells]))
 
 
 def _cell(value: object, most: int = 60) -> str:

@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -235,6 +235,12 @@ def print_results(record: Any, lines: str, *, as_json: bool) -> None:
     """Print results: as JSON for a program, else as lines for a person."""
     text = json.dumps(record, ensure_ascii=False, indent=1, default=str) if as_json else lines
     sys.stdout.write(f"{text}\n")
+
+
+def aligned(rows: Sequence[Sequence[str]], most: int = sys.maxsize) -> list[str]:
+    """Return cells as lines, each column as wide as its widest cell, or as `most` says but for the last."""
+    widths = [min(most, max(map(len, column))) for column in zip(*rows, strict=True)]
+    return ["  ".join(value.ljust(width) for value, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}

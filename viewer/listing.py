@@ -15,9 +15,8 @@ from typing import Any
 from exhibit.evaluation.metrics import about
 from exhibit.schemas.run import Id, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
-from exhibit.viewer.cases import CHANGES, GOOD_VERDICTS, OUTCOMES, Block, error_kind, is_right, nearest, outcome
 from exhibit.viewer.drawing import Record, Wanted
-from exhibit.viewer.page import as_json
+from exhibit.viewer.page import CHANGES, GOOD_VERDICTS, OUTCOMES, Block, as_json, error_kind, is_right, nearest, outcome
 
 LINES = 500
 """Lines of the list in a piece: 40 pieces for 20,000 cases, each read in some milliseconds."""

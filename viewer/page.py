@@ -1,4 +1,4 @@
-"""The frame of every page of results: one look in light, dark and print, and a policy that lets nothing else run."""
+"""The frame of every page of results, one look in light, dark and print, and the questions as its script reads them."""
 
 import base64
 import hashlib
@@ -8,10 +8,15 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
+
+from exhibit.evidence import Span
+from exhibit.schemas.parsing import read_beside
+from exhibit.schemas.run import RunGold, RunPassage, RunQuestion
+from exhibit.viewer.drawing import PASSAGES, Placed, Record, Wanted, best_place, gold_ranges, meets, placed
 
 _STATIC = Path(__file__).parent / "static"
 _LANGUAGES = _STATIC.with_name("languages")
@@ -138,3 +143,213 @@ def _policy(css: str, code: str, pieces: bool) -> str:
 def _hash(text: str) -> str:
     """Return what the page's policy allows: this text and no other."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
+
+
+GOOD_VERDICTS = ("answered", "expected answer given")
+
+
+class Outcome(NamedTuple):
+    """What an outcome means, and the colour that it has."""
+
+    meaning: str
+    tone: str = ""
+    good: bool = False
+    judged: bool = True
+    """Whether it says anything for the system or against it."""
+
+
+_WORDS = read_beside(__file__, "static/outcomes.toml")
+OUTCOMES: dict[str, Outcome] = {name: Outcome(**told) for name, told in _WORDS["outcomes"].items()}
+"""What can become of a question, the most serious first."""
+GOOD_MARK: float = _WORDS["right"]["answer_correctness"]
+"""From here on a judge's mark calls an answer right."""
+CHANGES: dict[str, Outcome] = {name: Outcome(**told) for name, told in _WORDS["changes"].items()}
+"""How a question changed from the first run to the others, the worst first."""
+
+
+def is_right(row: RunQuestion) -> bool | None:
+    """Return whether the reply gives the expected answer; None where no metric tells."""
+    known = ((row.scores.get(name), least) for name, least in _WORDS["right"].items())
+    return next((value >= least for value, least in known if value is not None), None)
+
+
+def outcome(row: RunQuestion) -> str:
+    """Return what became of a question: one of `OUTCOMES`."""
+    if row.verdict not in GOOD_VERDICTS:
+        name = _WORDS["verdicts"].get(row.verdict, row.verdict)
+        return name if name in OUTCOMES else "cannot be judged"
+    if row.is_impossible:
+        return "rightly refused"
+    right = is_right(row) if row.verdict == "answered" else True
+    if right is None:
+        return "right passage used"
+    return "answered rightly" if right else "right passage, another answer"
+
+
+def reasons(row: RunQuestion) -> list[str]:
+    """Return why a question has its outcome, a sentence each, with the evidence for it at the end."""
+    name = outcome(row)
+    if name == "failed":
+        return [OUTCOMES[name].meaning, "The error:", row.reply.error or "unknown"]
+    return [*filter(None, (_WORDS["stages"].get(row.stage or ""), OUTCOMES[name].meaning, row.evidence))]
+
+
+_LONGEST = 20_000
+"""A text of a reply beyond this is cut: a model that repeats itself must not fill the report."""
+_LONGEST_PASSAGE = 4000  # characters: two pages; a passage is shorter
+_QUESTION, _ANSWER, _ERROR = 500, 240, 300
+"""Characters of a line of the list, where search looks."""
+
+
+def numbered(numbers: dict[str, int], value: str) -> int:
+    """Return the number of a value, each of which has one."""
+    return numbers.setdefault(value, len(numbers))
+
+
+class Block:
+    """Some cases that are loaded together: what they share is there once."""
+
+    def __init__(self, metrics: dict[str, int], wanted: Wanted) -> None:
+        """Start empty; metrics and documents have numbers for the whole report."""
+        self.cases: list[Record] = []
+        self._texts: dict[str, int] = {}
+        self._files: dict[int, str] = {}
+        self._metrics = metrics
+        self._wanted = wanted
+
+    def add(self, rows: Sequence[RunQuestion | None], *, rank: int | None) -> None:
+        """Add a question and what became of it in each run, None where a run did not ask it."""
+        first = next(row for row in rows if row is not None)
+        self.cases.append(
+            {
+                "dataset": first.dataset,
+                "id": first.id,
+                "question": cut(first.question, _LONGEST),
+                "truth": cut(first.truth, _LONGEST),
+                "impossible": first.is_impossible,
+                "labels": labels_of(first),
+                "gold": [self._gold(first.dataset, gold, rows) for gold in first.gold],
+                "sides": [None if row is None else self._side(row, rank) for row in rows],
+            }
+        )
+
+    def as_json(self) -> Record:
+        """Return what the script reads."""
+        return {"texts": list(self._texts), "files": self._files, "cases": self.cases}
+
+    def _side(self, row: RunQuestion, rank: int | None) -> Record:
+        reply, at = row.reply, placed(row)
+        return {
+            "verdict": outcome(row),
+            "why": reasons(row),
+            "answer": cut(reply.answer or "", _LONGEST),
+            "refused": reply.refused,
+            "error": cut(reply.error, _LONGEST),
+            "seconds": reply.seconds,
+            "confidence": reply.confidence,
+            "selected": reply.selected,
+            "retrieved": len(reply.passages),
+            # a failed question has no score, even where -1 was written for other tools
+            "scores": [] if reply.error else self._scores(row.scores),
+            "passages": [self._passage(row.dataset, one, at) for one in reply.passages[:PASSAGES]],
+            "pages": self._wanted.ask(row, at, rank=rank),
+        }
+
+    def _scores(self, scores: Mapping[str, float | None]) -> list[Any]:
+        """Return metric, value, metric, value …"""
+        known = {name: value for name, value in scores.items() if value is not None}
+        return [one for name, value in known.items() for one in (numbered(self._metrics, name), round(value, 4))]
+
+    def _gold(self, dataset: str, gold: RunGold, rows: Sequence[RunQuestion | None]) -> Record:
+        passages = (passage for row in rows if row is not None for passage in row.reply.passages)
+        retrieved = [Span(*one.span) for one in passages if one.span and one.filename == gold.filename]
+        return {
+            "file": self._file(dataset, gold.filename or ""),
+            "pages": gold.pages,
+            "how": gold.how or "",
+            "text": numbered(self._texts, cut(gold.text or "", _LONGEST)),
+            "spans": best_place(gold.places, retrieved) if gold.places else [],
+        }
+
+    def _passage(self, dataset: str, passage: RunPassage, at: Mapping[str, Placed]) -> Record:
+        filename, text = passage.filename or "", passage.text or ""
+        span = Span(*passage.span) if passage.span else None
+        gold = at[filename].gold if filename in at else []
+        # the words are those of the span, unless a system gave others
+        told = span is not None and span.end - span.start == len(text)
+        return {
+            "file": self._file(dataset, filename),
+            "page": passage.page,
+            "score": None if passage.score is None else round(passage.score, 4),
+            "text": numbered(self._texts, cut(text, _LONGEST_PASSAGE)),
+            "gold": span is not None and meets(span, gold),
+            "ranges": gold_ranges(span, gold) if span is not None and told else [],
+            "span": span,
+        }
+
+    def _file(self, dataset: str, filename: str) -> int:
+        """Return a document's number, -1 where none is named."""
+        if not filename:
+            return -1
+        number = self._wanted.number(dataset, filename)
+        self._files[number] = filename
+        return number
+
+
+def fields_of(runs: Sequence[str]) -> list[str]:
+    """Return what a line of the list tells beside its facets and labels."""
+    names = [""] if len(runs) == 1 else [f": {run}" for run in runs]
+    return [
+        "id",
+        "question",
+        "file",
+        "error",
+        *(f"found{name}" for name in names),
+        *(f"answer{name}" for name in names),
+    ]
+
+
+def brief(rows: Sequence[RunQuestion | None]) -> list[Any]:
+    """Return what a line of the list tells of a question: the values of `fields_of`."""
+    known = [row for row in rows if row is not None]
+    errors = dict.fromkeys(cut(row.reply.error, _ERROR) for row in known if row.reply.error)
+    return [
+        known[0].id,
+        cut(known[0].question, _QUESTION),
+        known[0].file,
+        " / ".join(errors),
+        *(None if row is None else gold_found(row) for row in rows),
+        *("" if row is None else cut(row.reply.answer or "", _ANSWER) for row in rows),
+    ]
+
+
+def gold_found(row: RunQuestion) -> float | None:
+    """Return the share of the gold that was retrieved, None where that does not apply."""
+    recall = None if row.reply.error else nearest(row.scores, "char_recall")
+    return None if recall is None else round(recall, 3)
+
+
+def labels_of(row: RunQuestion) -> dict[str, str]:
+    """Return a question's own labels that are one word or a few."""
+    return {key: cut(str(value), 200) for key, value in row.labels.items() if _plain(value)}
+
+
+def error_kind(rows: Sequence[RunQuestion | None]) -> str:
+    """Return what kind of error a reply is, its numbers and addresses left out; nothing where none is one."""
+    error = next((row.reply.error for row in reversed(rows) if row is not None and row.reply.error), "")
+    return cut(re.sub(r"\d+", "…", " ".join(error.split())[:200]), 90)
+
+
+def nearest(scores: Mapping[str, float | None], family: str, depth: int = 8) -> float | None:
+    """Return a metric at the depth nearest to the one wanted, None where it does not apply."""
+    depths = [int(name.partition("@")[2]) for name in scores if name.startswith(f"{family}@")]
+    return scores[f"{family}@{min(depths, key=lambda k: abs(k - depth))}"] if depths else None
+
+
+def cut(text: str, longest: int) -> str:
+    """Return a text, and a sign where it was cut."""
+    return text if len(text) <= longest else f"{text[:longest]} …"
+
+
+def _plain(value: object) -> bool:
+    return isinstance(value, str | int | float) and value != ""

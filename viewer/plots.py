@@ -10,7 +10,7 @@ from typing import Any
 from exhibit.evaluation.metrics import about, shortened
 from exhibit.schemas.run import Estimate, Means
 from exhibit.schemas.run_folder import RunFolder
-from exhibit.viewer.cases import OUTCOMES
+from exhibit.viewer.page import OUTCOMES
 
 WIDTH, HEIGHT = 340, 210  # of a plot, in pixels: three stand beside each other
 LEFT, RIGHT, TOP, BOTTOM = 34, 330, 14, 176

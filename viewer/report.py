@@ -17,10 +17,9 @@ from exhibit.evaluation.terminal import Scale, read_scale
 from exhibit.schemas.command import guarded
 from exhibit.schemas.run import REPORT, Estimate, Means
 from exhibit.schemas.run_folder import RunFolder
-from exhibit.viewer.cases import OUTCOMES, reasons
 from exhibit.viewer.drawing import Record
 from exhibit.viewer.listing import Matching, Tally
-from exhibit.viewer.page import render, say
+from exhibit.viewer.page import OUTCOMES, reasons, render, say
 from exhibit.viewer.plots import make_plots, shares
 from exhibit.viewer.view import View
 

@@ -42,10 +42,9 @@ from exhibit.schemas.models import HOWS
 from exhibit.schemas.parsing import parse_pair, read_beside
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.place import whole
-from exhibit.viewer.cases import CHANGES, brief, fields_of, labels_of
 from exhibit.viewer.drawing import PAGES, Record
 from exhibit.viewer.listing import Matching
-from exhibit.viewer.page import languages, render
+from exhibit.viewer.page import CHANGES, brief, fields_of, labels_of, languages, render
 from exhibit.viewer.plots import shares
 from exhibit.viewer.report import MetricRow, cell, compared, when, write_report
 from exhibit.viewer.trend.index import GATE, index

@@ -13,10 +13,9 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.locations import is_url, keeping
 from exhibit.storage.place import Kind, placed, scratch_folder, write_whole
-from exhibit.viewer.cases import brief, fields_of, labels_of
 from exhibit.viewer.drawing import PAGES, Drawn, Record, Wanted, draw
 from exhibit.viewer.listing import IMAGES, Catalogue, Inlined, Matching, PieceWriter, write_piece
-from exhibit.viewer.page import as_json, page, words
+from exhibit.viewer.page import as_json, brief, fields_of, labels_of, page, words
 
 PIECES = Kind("the pieces of a page", lambda folder: (folder / "i0.js").is_file())
 SINGLE_BUDGET = 30_000_000

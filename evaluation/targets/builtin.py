@@ -11,7 +11,7 @@ from pathlib import Path
 from exhibit.evaluation.cases import Case, Passage, Reply, choose, without_choices
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions
-from exhibit.law.citations import find_citations
+from exhibit.law.citations import rewritten
 from exhibit.rag.config import PLUGINS, Config
 from exhibit.rag.database import FORMAT, MANIFEST
 from exhibit.rag.index import open_index
@@ -212,11 +212,11 @@ def renumber(text: str, ranks: dict[int, int]) -> str:
     """Return an answer whose citations are ranks: a source's own number skips passages that say the same."""
     if all(number == rank for number, rank in ranks.items()):
         return text
-    for citation in reversed(find_citations(text)):
-        written = text[citation.span.start : citation.span.end]
-        new = re.sub(r"\d+", lambda match: str(ranks.get(int(match[0]), int(match[0]))), written)
-        text = text[: citation.span.start] + new + text[citation.span.end :]
-    return text
+
+    def rank(match: re.Match[str]) -> str:
+        return str(ranks.get(int(match[0]), match[0]))
+
+    return rewritten(text, lambda written, _: re.sub(r"\d+", rank, written))
 
 
 def _told(folder: Path, dataset: Dataset, config: Config) -> Ingestion:

@@ -272,8 +272,8 @@ def test_a_refusal_is_known_beside_its_citation():
 
 
 def test_a_bullet_is_taken_off_once():
-    assert _plain("- rent - due", []) == "rent - due" and _plain("(a) rent (b) due", []) == "rent (b) due"
-    assert _plain("rent - due", []) == "rent - due" and _plain("**rent** , due", []) == "rent, due"
+    assert _plain("- rent - due") == "rent - due" and _plain("(a) rent (b) due") == "rent (b) due"
+    assert _plain("rent - due") == "rent - due" and _plain("**rent** , due") == "rent, due"
 
 
 def heading(style: str, rank: float, kind: str = "section") -> SimpleNamespace:

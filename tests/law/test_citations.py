@@ -252,7 +252,7 @@ def test_words_of_one_family_have_one_stem(family):
 
 
 def test_small_words_and_numbers_carry_no_content():
-    assert content_words("Shall the Parties, pursuant to 5.2 hereof, pay the Company’s fee?") == [
+    assert list(content_words("Shall the Parties, pursuant to 5.2 hereof, pay the Company’s fee?")) == [
         "part",
         "pay",
         "compan",
@@ -337,8 +337,8 @@ def test_a_stem_keeps_three_letters_or_four(word, root):
 
 
 def test_single_letters_and_apostrophes():
-    assert content_words("a B x y") == [] and content_words("Alder’s o'clock") == [stem("alder's"), stem("o'clock")]
-    assert content_words("ﬁle") == [stem("file")], "a ligature is its letters"
+    assert not content_words("a B x y") and list(content_words("Alder’s o'clock")) == [stem("alder's"), stem("o'clock")]
+    assert list(content_words("ﬁle")) == [stem("file")], "a ligature is its letters"
 
 
 def test_a_sentence_glued_to_the_citation_before_it_is_a_claim_of_its_own():

@@ -15,8 +15,8 @@ from exhibit.evaluation.records import read_tables
 from exhibit.evaluation.statistics import compare, summarise_run
 from exhibit.schemas.run import RunQuestion
 from exhibit.schemas.run_folder import RunFolder
-from exhibit.viewer.cases import CHANGES
 from exhibit.viewer.listing import how_changed
+from exhibit.viewer.page import CHANGES
 from exhibit.viewer.results import main
 from tests.viewer.report_data import (
     Tab,

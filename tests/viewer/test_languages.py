@@ -11,8 +11,7 @@ import pytest
 
 from exhibit import viewer
 from exhibit.evaluation.metrics import GROUPS, about, metric_names
-from exhibit.viewer.cases import CHANGES, OUTCOMES
-from exhibit.viewer.page import languages
+from exhibit.viewer.page import CHANGES, OUTCOMES, languages
 from exhibit.viewer.results import main
 from tests.viewer.report_data import Tab
 

@@ -18,8 +18,7 @@ from playwright.sync_api import Page
 from exhibit.schemas.run import RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer import write_report
-from exhibit.viewer.cases import OUTCOMES, outcome, reasons
-from exhibit.viewer.page import as_json
+from exhibit.viewer.page import OUTCOMES, as_json, outcome, reasons
 from tests.rag.bundles import rows_of
 from tests.viewer.report_data import (
     Tab,

@@ -25,9 +25,9 @@ from exhibit.schemas.run import RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.bundle import open_bundle
 from exhibit.viewer import write_report
-from exhibit.viewer.cases import OUTCOMES, error_kind
 from exhibit.viewer.drawing import Wanted, choose_pages, gold_ranges, placed, windows
 from exhibit.viewer.listing import CASES, LINES, Catalogue, Facet
+from exhibit.viewer.page import OUTCOMES, error_kind
 from exhibit.viewer.results import main
 from tests.viewer.report_data import block_of, cases_of, make_results, piece
 

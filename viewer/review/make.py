@@ -19,9 +19,8 @@ from exhibit.schemas.review import REVIEW, gold_digest
 from exhibit.schemas.run import RunPassage, RunQuestion
 from exhibit.storage.locations import keeping
 from exhibit.storage.place import write_whole
-from exhibit.viewer.cases import cut
 from exhibit.viewer.drawing import WIDTH, Placed, Record, choose_pages, placed, windows
-from exhibit.viewer.page import as_json, page, render
+from exhibit.viewer.page import as_json, cut, page, render
 from exhibit.viewer.review.drafts import DraftedBundle, Reviewed
 from exhibit.viewer.review.source import Key, draw_sample
 

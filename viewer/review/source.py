@@ -22,7 +22,7 @@ from exhibit.schemas.review import MarkedPassage, Review, ReviewedCase
 from exhibit.schemas.run import Id, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.bundle import corpus_files, mirrored, sha256_of
-from exhibit.viewer.cases import GOOD_MARK
+from exhibit.viewer.page import GOOD_MARK
 from exhibit.viewer.view import dataset_roots
 
 Key = tuple[str, Id]
