@@ -26,8 +26,8 @@ from exhibit.engine.limits import (
     run_program,
     time_limited,
 )
-from exhibit.engine.machine import machine
 from exhibit.engine.outcome import named
+from exhibit.evaluation.records import machine
 from exhibit.schemas.errors import LimitError, ToolkitError
 from tests.engine.work import fail, what_cannot_travel
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from exhibit.models import token_counts
-from exhibit.models.token_counts import estimate
+from exhibit.models import llms as token_counts
+from exhibit.models.llms import estimate
 
 
 @pytest.mark.parametrize(
