@@ -56,6 +56,7 @@ HYPOTHESES = {
     "nda-19": "survival of obligations", "nda-20": "retained copies",
 }  # fmt: skip
 """ContractNLI's hypotheses by the playbook's names."""
+WHAT = "playbooks' questions on documents for tuning of CUAD and ContractNLI, by weights that were trained without them"
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95)
 ABSENT = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 
@@ -187,7 +188,7 @@ def fit(judged: Sequence[Judged], path: Path) -> None:
     known = [(one.by.score, one.by.spot, one) for one in judged if one.by and one.by.spot is not None]
     table, wanted = np.array([pair[:2] for pair in known]), np.array([float(pair[2].answerable) for pair in known])
     files = {one.draft.filename for *_, one in known}
-    counts = {"documents": len(files), "questions": len(known), "answerable": int(wanted.sum())}
+    counts = {"documents": len(files), "questions": len(known), "answerable": int(wanted.sum()), "what": WHAT}
     told = json.loads(path.read_text(encoding="utf-8"))
     both, alone = logistic(table, wanted), logistic(table[:, 1:], wanted)
     told["spotted"] = dict(zip(("reader", "spot", "offset"), both, strict=True)) | counts

@@ -74,7 +74,8 @@ ROOMS = {
     "metrics": Room(_SCORES, ("tests/evaluation/metrics", "tests/evaluation/test_statistics.py")),
     "models": Room(
         ("models",),
-        ("tests/models", "tests/rag/test_answerers.py", "tests/rag/test_vectors.py", "tests/rag/test_assemble.py"),
+        ("tests/models", "tests/rag/test_answerers.py", "tests/rag/test_vectors.py", "tests/rag/test_assemble.py",
+         "tests/rag/test_legal.py"),
     ),
     "rag": Room(("rag",), ("tests/rag",), without=_RETRIEVAL),
     "retrieval": Room(

@@ -119,7 +119,7 @@ class Asker:
         kind = self._kind(question)
         if kind.number >= 0:
             odds = shared_kinds().answers(kind, chunks)
-            near, spot = near + odds, float(np.logaddexp.reduce(odds))
+            near, spot = near + odds, shared_kinds().together(kind, odds)
         best = [int(at) for at in np.argsort(-near, kind="stable")[:READ]]
         texts = [prepared.texts[at] for at in best]
         readings: list[Reading] = []

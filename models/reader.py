@@ -100,7 +100,7 @@ class Kinds:
     def __init__(self) -> None:
         arrays, told = read_lowrank(KINDS), read_record(KINDS)
         self._weight, self._bias = arrays["weight"], arrays["bias"]
-        self._spots, self._spots_bias = arrays["spots.weight"], arrays["spots.bias"]
+        self._spots = [arrays[f"spots.{name}"] for name in ("weight", "bias", "slope", "offset")]
         each = enumerate(told["kinds"].items())
         self._kinds = [Kind(asks, told["usual"][name], number) for number, (name, asks) in each]
         self._least: float = told["least"]
@@ -114,8 +114,14 @@ class Kinds:
 
     def answers(self, kind: Kind, passages: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Return the log-odds that each passage answers a question of a kind, by their vectors."""
-        odds: npt.NDArray[np.float32] = passages @ self._spots[kind.number] + self._spots_bias[kind.number]
+        weight, bias, *_ = (array[kind.number] for array in self._spots)
+        odds: npt.NDArray[np.float32] = passages @ weight + bias
         return odds
+
+    def together(self, kind: Kind, odds: npt.NDArray[np.float32]) -> float:
+        """Return the log-odds that one of a document's passages does, as far as the kind is told apart by vectors."""
+        slope, offset = (float(array[kind.number]) for array in self._spots[2:])
+        return slope * float(np.logaddexp.reduce(odds)) + offset
 
 
 @lru_cache(maxsize=1)
@@ -154,7 +160,7 @@ class Reader(PairModel):
 
         `usual` is what is known of the question's kind. `found` is what a reranker holds of the same question, where
         there is one: then the two decide together. `spot` is what the vectors of all passages of a document say of it
-        (`Kinds.answers`, together), which alone decides where none was read.
+        (`Kinds.together`), which alone decides where none was read.
         `also` says where the same score means more: the passages are the whole document, or of a privacy policy.
         """
         told = self._calibration[_calibrated(bool(scores), found, spot)]

@@ -45,9 +45,9 @@ def head(text: str) -> dict:
     return yaml.safe_load(re.match(r"---\n(.*?\n)---\n", text, re.DOTALL)[1])
 
 
-def render(bundle: Path, *, example: Row | None = None, **changes: object) -> str:
+def render(bundle: Path, *, example: Row | None = None, line: Gold | None = None, **changes: object) -> str:
     info = read_info(bundle / "bundle.json").model_copy(update=changes)
-    shown = cards.Example(example) if example else None
+    shown = cards.Example(example, line) if example else None
     config = _tables.Config("corpus", "parquet/corpus-*.parquet", [{"name": "text", "dtype": "string"}], 1, 1)
     return render_card(info, configs=[config], example=shown, text=CardText())
 
@@ -79,6 +79,16 @@ def test_the_head_is_what_the_hub_reads(text):
         ("corpus", None),
     ]
     assert [info["splits"][0]["num_examples"] for info in data["dataset_info"]] == [164, 199, 4]
+    assert all(info["splits"][0]["num_bytes"] > 1000 for info in data["dataset_info"]) and text.endswith("\n")
+
+
+def test_an_example_is_shown_as_far_as_it_is_read_at_a_glance(bundle):
+    long = "x" * 300
+    for words, shown in ((long, long), (f"{long}y", f"{long} …")):
+        row = row_of(0, words, "a.pdf", "b.pdf", "c.pdf").model_copy(update={"answer": words})
+        line = gold_of(0, pages=[], labels={"clause": words, "year": 2008})
+        card = render(bundle, example=row, line=line)
+        assert f'"{shown}"' in card and card.count(f'"{shown}"') == 4, "the answer, two contexts and a label"
 
 
 def test_the_hubs_own_library_reads_the_head_and_keeps_all_of_it(text):

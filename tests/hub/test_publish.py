@@ -11,7 +11,7 @@ import pytest
 from exhibit.converters import acord, contractnli, cpr, cuad, maud, privacyqa
 from exhibit.hub import publish
 from exhibit.hub._commit import addressed, amount, unaddressed
-from exhibit.hub._remote import TRANSPORT, HubError
+from exhibit.hub._remote import TRANSPORT, Hub, HubError
 from exhibit.hub.publish import warnings_for
 from exhibit.schemas.models import Licence
 from exhibit.schemas.secrets import scrubbed
@@ -346,6 +346,27 @@ def test_trouble_of_the_hub_passes(hub, waits, bundle, capsys, status):
     err = capsys.readouterr().err
     assert f"the Hub is in trouble ({status}: Planted fault); trying again in 1 s (1 of 4)" in err
     assert published(hub) == expected(bundle) and len(ours(hub)) == 1
+
+
+def test_waits_double_and_a_bug_is_no_trouble_of_the_hub(hub, waits):
+    said: list[str] = []
+    remote = Hub(REPO, say=said.append)
+    hub.fault("GET", "/api/datasets", status=503, times=9)
+    with pytest.raises(HubError) as caught:
+        remote.commit_of("main")
+    assert waits == [1.0, 2.0, 4.0, 8.0] and len(said) == 4 and said[-1].endswith("trying again in 8 s (4 of 4)")
+    assert caught.value.status == 503 and caught.value.missing is False
+    with pytest.raises(ZeroDivisionError):
+        remote.ask(lambda: 1 // 0, doing="counting")
+    assert len(waits) == 4 and HubError("no").missing is False
+
+
+def test_from_python_it_is_published_and_told_where(hub, waits, bundle, capsys):
+    done = publish.publish(bundle, REPO, tag="v1")
+    assert done == publish.Published(REPO, f"{hub.url}/datasets/{REPO}", ours(hub)[0].oid)
+    assert published(hub, revision="v1") == expected(bundle) and not hub.repo(REPO).private
+    dry = publish.publish(str(bundle), "me/other", dry_run=True)
+    assert dry == publish.Published("me/other", f"{hub.url}/datasets/me/other")
 
 
 def test_trouble_that_does_not_pass_publishes_nothing_and_the_second_try_completes(hub, waits, bundle, capsys):

@@ -210,7 +210,7 @@ def test_azure_says_what_is_missing(deployment, monkeypatch, missing):
 # ---------------------------------------------------------------- faults
 
 
-@pytest.mark.parametrize("fault", [429, 500, 503, "nonsense", "blank", "array", "nothing"])
+@pytest.mark.parametrize("fault", [409, 429, 500, 503, "nonsense", "blank", "array", "nothing"])
 def test_passing_faults_are_tried_again(llm, server, waits, fault):
     server.faults = {"q": [fault, fault]}
     (reply,) = ask(llm(backoff=1.0), "q")
@@ -397,6 +397,12 @@ def test_a_refused_request_costs_nothing_and_a_lost_one_its_worst_case(llm, serv
 
 def test_usage_that_is_not_given_is_estimated(llm, server):
     server.usage = None
+    (reply,) = ask(llm(), "How long is the initial term?")
+    assert 5 < reply.tokens_in < 20 and 5 < reply.tokens_out < 20
+    server.usage = {"prompt_tokens": 0, "completion_tokens": 0}
+    (reply,) = ask(llm(), "How long is the initial term?")
+    assert (reply.tokens_in, reply.tokens_out) == (0, 0), "what the server says counts"
+    server.usage = {"prompt_tokens": -1, "completion_tokens": "many"}
     (reply,) = ask(llm(), "How long is the initial term?")
     assert 5 < reply.tokens_in < 20 and 5 < reply.tokens_out < 20
 

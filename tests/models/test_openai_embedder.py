@@ -133,6 +133,7 @@ def test_what_passes_is_tried_again(server, fault):
     ("fault", "message"),
     [
         (401, "check OPENAI_API_KEY"),
+        (403, "check OPENAI_API_KEY"),
         (404, "HTTP 404"),
         (b'{"object": "list"}', "no list 'data'"),
         (lambda reply: {"data": reply["data"][1:]}, "1 vectors came back for 2 texts"),
@@ -174,6 +175,28 @@ def test_a_batch_that_is_too_large_for_a_server_is_halved(server):
     server.limit = 10
     texts = ["x" * n for n in range(1, 61)]
     assert lengths(model.embed(texts, role="passage")) == list(range(1, 61))
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_two_texts_that_a_server_refuses_are_sent_one_by_one(server, status):
+    model = OpenAIEmbedder("m")
+    server.faults = [status]
+    assert lengths(model.embed(["a", "bb"], role="passage")) == [1, 2]
+    assert [body["input"] for body in server.asked[1:]] == [["a", "bb"], ["a"], ["bb"]]
+
+
+def test_long_texts_are_sent_a_few_at_a_time(server):
+    model = OpenAIEmbedder("m", concurrency=1)
+    model.embed(["x" * 30_000] * 14, role="passage")  # 24,000 characters of each are read
+    assert [len(body["input"]) for body in server.asked[1:]] == [12, 2]
+    model.embed(["x"] * 97, role="passage")
+    assert [len(body["input"]) for body in server.asked[3:]] == [96, 1]
+
+
+def test_the_lengths_of_known_models_need_not_be_asked(server):
+    models = ("text-embedding-3-large", "text-embedding-3-small", "text-embedding-ada-002")
+    assert [openai_plugin.open(model).dimensions for model in models] == [3072, 1536, 1536]
+    assert server.asked == []
 
 
 def test_a_text_that_a_server_refuses_is_named(server):

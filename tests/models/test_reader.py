@@ -94,6 +94,12 @@ def test_the_same_score_means_more_where_all_of_the_document_was_read_and_in_a_p
     assert model.confidence([-2.0]) < 0.35 < model.confidence([-2.0], also=["policy"])
 
 
+def test_a_question_is_read_to_its_sixty_four_tokens_and_a_passage_to_what_is_left() -> None:
+    long, short = (reader.shared_reader().tokenise(asked, ["law " * 400])[0] for asked in ("law " * 100, "law"))
+    assert long.types[0].tolist() == [0] * 64 + [1] * 192 and len(long.offsets) == 191
+    assert short.types[0].tolist() == [0] * 3 + [1] * 253 and long.ids[0, 63] == long.ids[0, -1] == short.ids[0, 2]
+
+
 def test_long_odd_and_empty_texts_are_read() -> None:
     model = reader.shared_reader()
     long, odd, empty = model.read("which law " * 100, ["the law " * 300, "\ud800 half a pair", ""])
@@ -152,7 +158,7 @@ def test_confidence_is_logistic_in_what_is_known_as_it_was_calibrated() -> None:
     )
     assert odds([0.0], found=0.75) == pytest.approx(together["offset"] + together["reranker"] * math.log(3))
     assert odds([0.0], found=0.5) == pytest.approx(together["offset"])
-    assert odds([0.0], found=0.0) == odds([0.0], 1e-6) and odds([0.0], found=1.0) == odds([0.0], 1 - 1e-6)
+    assert odds([0.0], found=0.0) == odds([0.0], found=1e-6) and odds([0.0], found=1.0) == odds([0.0], found=1 - 1e-6)
 
 
 def test_what_is_usual_is_known_of_the_kinds() -> None:

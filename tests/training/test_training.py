@@ -431,6 +431,14 @@ def test_kinds_are_told_apart_and_written_with_their_questions(
     assert read_tensors(tmp_path / "kinds.safetensors")["weight"].shape[0] == len(record["kinds"])
     assert record["usual"].keys() == record["kinds"].keys() and any(record["usual"].values())
     spots = read_tensors(tmp_path / "kinds.safetensors")
+    assert (
+        hints.main([*given[:-1], str(tmp_path / "again"), "--trust", str(tmp_path / "kinds.safetensors"), "--all"]) == 0
+    )
+    again = read_tensors(tmp_path / "again.safetensors")
+    assert np.array_equal(again["spots.slope"], spots["spots.slope"])
+    assert not np.array_equal(again["spots.weight"], spots["spots.weight"]), (
+        "documents for tuning were learned from, too"
+    )
     assert spots["spots.weight"].shape == spots["weight"].shape and spots["spots.bias"].shape == spots["bias"].shape
 
 
@@ -447,8 +455,9 @@ def test_passages_that_answer_a_kind_are_told_by_their_vectors() -> None:
     vectors = torch.nn.functional.normalize(torch.randn(24, 16, generator=torch.Generator().manual_seed(3)), dim=1)
     for _, passage, _ in gold:
         vectors[passage] = torch.eye(16)[int(passages[passage, 0]) % 2]
-    weight, bias = hints.spot(pack, vectors, np.arange(6))
-    odds = vectors.numpy() @ weight.T + bias
+    spots = hints.spot(pack, vectors, np.arange(6))
+    odds = vectors.numpy() @ spots.weight.T + spots.bias
+    assert (spots.slope > 0).all() and spots.offset.shape == (2,)
     assert odds[18].argmax() == 0 and odds[21].argmax() == 1, "of documents that were not learned from"
     assert odds[18, 0] > 0 > odds[18, 1] and odds[21, 1] > 0 > odds[21, 0]
 
