@@ -27,7 +27,6 @@ from exhibit.engine.limits import (
     time_limited,
 )
 from exhibit.engine.outcome import named
-from exhibit.evaluation.records import machine
 from exhibit.schemas.errors import LimitError, ToolkitError
 from tests.engine.work import fail, what_cannot_travel
 
