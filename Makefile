@@ -4,6 +4,8 @@ VENV := .venv
 PY := $(VENV)/bin/python
 ROOMS := schemas storage engine evidence law models hub converters rag draft evaluation viewer
 JOBS ?= 2
+# one process more than there are cores: a test waits for browsers, servers and clocks a quarter of its time
+TESTERS ?= $(shell expr $(JOBS) + 1)
 SECONDS ?= 300
 SEED ?= 1
 
@@ -21,10 +23,10 @@ demo: $(VENV)/ready       ## convert the samples, check them, test the pipeline 
 test test-all: export PYTHONDONTWRITEBYTECODE =
 
 test: $(VENV)/ready       ## the default suite: loopback only
-	$(PY) -m pytest -n $(JOBS) --dist worksteal -m "not slow and not extra and not server and not data"
+	$(PY) -m pytest -n $(TESTERS) --dist worksteal -m "not slow and not extra and not server and not data"
 
 test-all: $(VENV)/extras  ## the slow tests too, those of the extras, and those that measure on real data
-	$(PY) -m pytest -n $(JOBS) --dist worksteal -m "not server"
+	$(PY) -m pytest -n $(TESTERS) --dist worksteal -m "not server"
 
 test-scale: $(VENV)/extras ## real servers, killed and restarted: Milvus (x86-64), S3, Google Cloud Storage; ten minutes
 	$(PY) -m pytest -m server

@@ -274,8 +274,8 @@ def _print_sheet(sheet: _Sheet) -> _Printed:
     if text is not None:
         print_blocks(text.blocks, path, title=raw.title)
         return _Printed(printer_name(), text.notes)
-    plain = html_from_text("\n\n".join(block.text for block in _blocks(raw)))
-    page = office_page(raw.original) if raw.original else Printable(raw.html or plain)
+    words = "\n\n".join(block.text for block in _blocks(raw))
+    page = office_page(raw.original) if raw.original else Printable(raw.html or html_from_text(words))
     if not _running:
         os.environ["TMPDIR"] = tempfile.tempdir = str(sheet.folder)
         _running.append(Printer().__enter__())

@@ -176,14 +176,14 @@ def _options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any]) ->
     told = (settings.config.price_in, settings.config.price_out)
     prices = None if told == (None, None) else (told[0] or 0.0, told[1] or 0.0)
     client = Client(cache_folder() / "officials", timeout=settings.timeout)
-    register = Register(client, legislation=settings.legislation_url, case_law=settings.case_law_url)
+    addresses = {"legislation": settings.legislation_url, "case_law": settings.case_law_url}
     return Options(
         ks=ks,
         parity=settings.parity,
         judge=judge,
         votes=settings.judge_votes,
         prices=prices,
-        officials=register if settings.check_references else None,
+        officials=Register(client, **addresses) if settings.check_references else None,
         flag_below=settings.flag_below,
     )
 

@@ -193,10 +193,11 @@ class Content:
         """Return whether the Hub has this content already."""
         if remote.sha256 is not None:
             return remote.sha256 == self.sha256
-        data = self.data() if remote.size == self.size else b""
+        if remote.size != self.size:
+            return False
+        data = self.data()
         # git's own name for a content: not a matter of security
-        blob = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
-        return remote.size == self.size and remote.blob == blob
+        return remote.blob == hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
     def data(self) -> bytes:
         """Return the content itself."""

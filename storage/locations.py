@@ -8,7 +8,8 @@ import glob
 import hashlib
 import json
 import re
-from collections import Counter
+import weakref
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -210,68 +211,45 @@ def fetched(file: Location) -> Iterator[Path]:
     if isinstance(file, Path):
         yield file
         return
-    path = _FETCHED.take(file)
+    with _lock:
+        held = _at_hand.get(file) or _at_hand.setdefault(file, _Held(file))
+        if held in _kept:
+            _kept.remove(held)
+        _kept.append(held)  # the last in order is the one used last
     try:
-        yield path
+        yield held.path
     except DocumentError as error:
         # the reader knows the file by a path that is about to vanish; the cause decides whether it is tried again
-        raise DocumentError(str(error).replace(str(path), str(file))) from error.__cause__
+        raise DocumentError(str(error).replace(str(held.path), str(file))) from error.__cause__
     finally:
-        _FETCHED.give_back(file)
+        del held
 
 
 @contextmanager
 def keeping(*, files: int = 8) -> Iterator[None]:
     """Keep the last few remote files at hand within the block: a page is drawn in several steps."""
-    _FETCHED.keep(files)
+    global _kept
+    before, _kept = _kept, deque(maxlen=files)
     try:
         yield
     finally:
-        _FETCHED.keep(0)
+        _kept = before
 
 
-class _FetchedFiles:
-    """The remote files that this process has at hand, each in a folder of its own."""
+class _Held:
+    """A remote file on this machine, in a folder of its own that goes when nobody has the file any more."""
 
-    def __init__(self) -> None:
-        self._lock = RLock()
-        self._held: dict[Remote, tuple[Path, ExitStack]] = {}
-        self._readers: Counter[Remote] = Counter()
-        self._kept = 0
-
-    def take(self, file: Remote) -> Path:
-        """Return a file's path, fetched where it is not at hand."""
-        with self._lock:
-            held = self._held.pop(file, None)
-            if held is None:
-                with ExitStack() as stack:
-                    # readers go by the ending, and a document is called by its name
-                    path = stack.enter_context(scratch_folder()) / file.name
-                    fetch(file, path)
-                    held = path, stack.pop_all()
-            self._readers[file] += 1
-            self._held[file] = held  # the last in order is the one used last
-            return held[0]
-
-    def give_back(self, file: Remote) -> None:
-        """Let go of a file."""
-        with self._lock:
-            self._readers[file] -= 1
-            self._trim()
-
-    def keep(self, files: int) -> None:
-        """Keep so many files that nobody reads."""
-        with self._lock:
-            self._kept = files
-            self._trim()
-
-    def _trim(self) -> None:
-        unread = [file for file in self._held if not self._readers[file]]
-        for file in unread[: max(len(unread) - self._kept, 0)]:
-            self._held.pop(file)[1].close()
+    def __init__(self, file: Remote) -> None:
+        with ExitStack() as stack:
+            # readers go by the ending, and a document is called by its name
+            self.path = stack.enter_context(scratch_folder()) / file.name
+            fetch(file, self.path)
+            weakref.finalize(self, stack.pop_all().close)
 
 
-_FETCHED = _FetchedFiles()
+_lock = RLock()
+_at_hand: weakref.WeakValueDictionary[Remote, _Held] = weakref.WeakValueDictionary()
+_kept: deque[_Held] = deque(maxlen=0)
 
 
 # ---------------------------------------------------------------- the clients of stores

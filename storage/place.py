@@ -90,36 +90,23 @@ def check_free(out: Path, *, force: bool, kind: Kind = BUNDLE) -> None:
 
 
 @contextmanager
-def locked(folder: Path, *, busy: str) -> Iterator[None]:
-    """Hold a folder for one process; raise with the words of `busy` when another has it."""
+def locked(folder: Path, *, busy: str, say: Callable[[str], None] | None = None) -> Iterator[None]:
+    """Hold a folder for one process; when another has it raise with the words of `busy`, or `say` them and wait."""
     # beside the folder: Windows renames no folder in which a file is open
     path = folder.with_name(f".{folder.name}.lock")
-    lock = FileLock(path, timeout=0)
+    lock = FileLock(path)
     try:
-        lock.acquire()
+        lock.acquire(timeout=0)
     except Timeout as error:
-        raise BundleError(busy) from error
+        if say is None:
+            raise BundleError(busy) from error
+        say(busy)
+        lock.acquire()
     try:
         yield
     finally:
         with suppress(OSError):  # Windows removes no open file; filelock does it there when it lets go
             path.unlink()  # while it is held: one who waits for it sees that its file is gone, and begins anew
-        lock.release()
-
-
-@contextmanager
-def taking_turns(path: Path, *, say: Callable[[str], None] = lambda _: None) -> Iterator[None]:
-    """Hold a lock file for one process; another waits for it, and is told so."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(path)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        say(f"{path.with_suffix('')}: another run is making it; waiting for it to end")
-        lock.acquire()
-    try:
-        yield
-    finally:
         lock.release()
 
 

@@ -49,14 +49,20 @@ class Reach:
         return any(begin <= line <= end for line in self.early.get(change.file, ()))
 
     def callers(self, change: Change, source: str) -> set[str]:
-        """Return the tests that call the function of a change, or may."""
+        """Return the tests that call the function of a change."""
         by_line = self.calls[change.file]
         begin, end, remembers = self._lines(change, source)
         lines = [line for line in by_line if begin <= line <= end] if not remembers else list(by_line)
-        # tests that bear the file's name may reach it in a process of their own, or read what it says of itself
+        return set().union(*(by_line[line] for line in lines))
+
+    def _named(self, change: Change) -> set[str]:
+        """Return the tests that bear a file's name: they may read what it says of itself."""
         name = Path(change.file).stem
-        named = {test for test in self.seconds if f"/test_{name}.py::" in test or f"[{name}]" in test}
-        return named.union(*(by_line[line] for line in lines))
+        return {test for test in self.seconds if f"/test_{name}.py::" in test or f"[{name}]" in test}
+
+    def is_called(self, change: Change, source: str) -> bool:
+        """Return whether a test calls the function of a change, or bears its file's name."""
+        return bool(self.callers(change, source) or self._named(change))
 
     def _lines(self, change: Change, source: str) -> tuple[int, int, bool]:
         begin, end, remembers = _function(source, change.line)
@@ -68,6 +74,7 @@ class Reach:
         """Return the tests of a change, the quickest first; outside functions those that use its file come first."""
         # what no test calls may run in a process that one starts, as all that workers do: those that use its file
         tests = self.callers(change, source) or set().union(*self.calls[change.file].values())
+        tests |= self._named(change)
         # a constant is used by other files, whose tests need not call anything here: those come last
         others = set(self.seconds) - tests if self._lines(change, source)[0] == 0 else set()
         chosen: list[str] = []
@@ -178,7 +185,7 @@ class Workshop:
             return "too slow"
         if code != 0:
             return "noticed"
-        return "survived" if known.callers(change, source) else "no test runs it"
+        return "survived" if known.is_called(change, source) else "no test runs it"
 
     def _try(
         self, change: Change, source: str, limits: Mapping[str, float], *, in_place: bool, seconds: float

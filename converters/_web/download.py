@@ -10,9 +10,9 @@ import socket
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from http import HTTPStatus
 from pathlib import Path, PurePosixPath
 from typing import Literal, NamedTuple
@@ -34,7 +34,7 @@ from exhibit.storage.exchanges import (
     TooLargeError,
     seconds_asked,
 )
-from exhibit.storage.http import REDIRECTS, TRANSIENT, HttpClient, Response, Rules
+from exhibit.storage.http import REDIRECTS, TRANSIENT, AddressPolicy, HttpClient, Response, Rules
 
 ROBOT = "exhibit-rag"
 USER_AGENT = f"{ROBOT}/{__version__}"
@@ -129,33 +129,18 @@ def is_public(address: str) -> bool:
     return ip.is_global and not ip.is_multicast and not any(ip in network for network in _SPECIAL)
 
 
-class Addresses:
-    """Looks hosts up, each once; one that may not be reached is refused."""
-
-    def __init__(self, *, allow_private: bool) -> None:
-        self._allow_private = allow_private
-        self._known: dict[tuple[str, int], list[str]] = {}
-        self._lock = threading.Lock()
-
-    def __call__(self, host: str, port: int) -> Sequence[str]:
-        """Return the host's IP addresses, or raise FetchError."""
-        key = host.strip("[]").lower(), port
-        with self._lock:
-            if key not in self._known:
-                self._known[key] = self._look_up(*key)
-            return self._known[key]
-
-    def _look_up(self, host: str, port: int) -> list[str]:
-        try:
-            infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError) as error:
-            raise FetchError("failed", "host not found", host) from error
-        addresses = list(dict.fromkeys(str(info[4][0]) for info in infos))
-        private = next((one for one in addresses if not self._allow_private and not is_public(one)), None)
-        if private is not None:
-            detail = private if private == host else f"{host} is {private}"
-            raise FetchError("refused", "a private or local address (--allow-private)", detail)
-        return addresses
+def _addresses_of(host: str, port: int, *, allow_private: bool) -> list[str]:
+    """Return a host's IP addresses; one that may not be reached is refused."""
+    try:
+        infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise FetchError("failed", "host not found", host) from error
+    addresses = list(dict.fromkeys(str(info[4][0]) for info in infos))
+    private = next((one for one in addresses if not allow_private and not is_public(one)), None)
+    if private is not None:
+        detail = private if private == host else f"{host} is {private}"
+        raise FetchError("refused", "a private or local address (--allow-private)", detail)
+    return addresses
 
 
 # ---------------------------------------------------------------- one URL
@@ -225,7 +210,8 @@ class Downloader:
 
     def __init__(self, policy: Policy) -> None:
         self._policy, self._stopped = policy, threading.Event()
-        self._addresses = Addresses(allow_private=policy.allow_private)
+        look_up = cache(partial(_addresses_of, allow_private=policy.allow_private))  # each host once
+        self._addresses: AddressPolicy = lambda host, port: look_up(host.strip("[]").lower(), port)
         headers = {"User-Agent": USER_AGENT, "Accept": _ACCEPT}
         self._http = HttpClient(headers, connections=_CONNECTIONS, policy=self._addresses)
         self._hosts: dict[str, Host] = {}

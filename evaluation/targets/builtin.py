@@ -22,7 +22,7 @@ from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.locations import Location
-from exhibit.storage.place import taking_turns
+from exhibit.storage.place import locked
 
 _log = logging.getLogger(__name__)
 _AT_ONCE = 32
@@ -86,7 +86,9 @@ class Builtin:
         """Open the index of these documents and settings, built first where there is none."""
         folder = self.index_folder(dataset)
         # beside the folder, which is replaced as a whole: of two runs that need one index, the second finds it made
-        with taking_turns(folder.with_name(f"{folder.name}.lock"), say=_log.warning):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        waiting = f"{folder}: another run is making it; waiting for it to end"
+        with locked(folder.with_name(f"{folder.name}.turn"), busy=waiting, say=_log.warning):
             return self._ingest(dataset, folder)
 
     def _ingest(self, dataset: Dataset, folder: Path) -> Ingestion:

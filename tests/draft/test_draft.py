@@ -319,3 +319,26 @@ def prepared_place(number):
     texts = [f"clause {at} of the agreement" for at in range(20)]
     start = len(" ".join(texts[:number])) + 1
     return start, start + len(texts[number])
+
+
+def test_a_document_without_chunks_answers_nothing(monkeypatch):
+    told = Told(odds=4.0)
+    monkeypatch.setattr(told, "embed", lambda texts, role: np.empty((0, 20), np.float32))
+    assert judge(told, monkeypatch) == ("absent", (), 1.0) and told.hints == []
+
+
+def test_a_second_chunk_counts_where_it_is_nearly_as_good_and_a_person_is_shown_three_passages(monkeypatch):
+    def marked(*scores, spans=((9, 11),)):
+        found = tuple(Found(*span, 1.0 - number) for number, span in enumerate(spans))
+        return lambda question, passages, hint: [Reading(score, found) for score in scores]
+
+    told = Told(odds=4.0)
+    monkeypatch.setattr(told, "read", marked(1.4, 3.0, 1.5))
+    second, third = judge(told, monkeypatch).spans
+    assert second == Span(9, 11) and third.start == prepared_place(1)[0] + 9, "by their scores"
+    unsure = Told(odds=0.0)
+    monkeypatch.setattr(unsure, "read", marked(3.0, 3.0, 3.0, spans=((9, 11), (12, 15))))
+    judged = judge(unsure, monkeypatch)
+    assert judged.status == "unsure" and len(judged.spans) == 3
+    monkeypatch.setattr(told, "read", marked(3.0, 3.0, 3.0, spans=((9, 11), (12, 15))))
+    assert len(judge(told, monkeypatch).spans) == 6, "a sure one has all of its gold"

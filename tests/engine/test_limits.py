@@ -26,7 +26,6 @@ from exhibit.engine.limits import (
     run_program,
     time_limited,
 )
-from exhibit.engine.machine import machine
 from exhibit.engine.outcome import named
 from exhibit.schemas.errors import LimitError, ToolkitError
 from tests.engine.work import fail, what_cannot_travel
@@ -156,9 +155,3 @@ def test_programs_are_found_however_deep_they_stand():
         assert {shell.pid, sleeper} <= set(programs_below(os.getpid())) and programs_below(shell.pid) == [sleeper]
         os.kill(sleeper, signal.SIGKILL)
     assert sleeper not in programs_below(os.getpid())
-
-
-def test_a_machine_is_told_by_what_figures_of_time_depend_on():
-    told = machine()
-    assert set(told) == {"system", "processor", "cores", "python"} and told["cores"] == os.cpu_count()
-    assert told["python"] == ".".join(map(str, sys.version_info[:3]))

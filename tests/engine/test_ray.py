@@ -178,7 +178,17 @@ def test_a_cluster_that_is_there_is_knocked_at_and_sent_the_package(fake, monkey
     assert options["runtime_env"] == {"py_modules": ["/opt/exhibit"]} and "num_cpus" not in options
     fake.began.clear()
     list(open_engine("ray:auto").map(abs, []))
-    assert knocked == [("::1", 10001)] and fake.began[0][0] == "auto", "only Ray knows where that is"
+    fake.is_initialized = lambda: False
+    list(open_engine("ray:head.example.org:port").map(abs, []))
+    assert knocked == [("::1", 10001)], "only Ray knows where these are"
+    assert [address for address, _ in fake.began] == ["auto", "head.example.org:port"]
+
+
+def test_a_checkout_is_sent_as_one_package_with_every_room(fake):
+    list(open_engine("ray:auto").map(abs, []))
+    [sent] = map(Path, fake.began[0][1]["runtime_env"]["py_modules"])
+    assert sent.name == "exhibit" and (sent / "__main__.py").is_file() and not list(sent.rglob("__pycache__"))
+    assert all((sent / room / "__init__.py").is_file() for room in exhibit.ROOMS)
 
 
 @pytest.mark.parametrize(

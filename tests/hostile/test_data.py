@@ -33,7 +33,7 @@ from exhibit.schemas.errors import SourceError, ToolkitError, disk_trouble
 from exhibit.schemas.parsing import parse_json
 from exhibit.storage import place
 from exhibit.storage.exchanges import Body, BodyError
-from exhibit.storage.place import LINK, files_below, left_out, scratch_folder, taking_turns
+from exhibit.storage.place import LINK, files_below, left_out, locked, scratch_folder
 from tests.rag.bundles import row, rows_of, write_bundle
 
 # ---------------------------------------------------------------- bodies
@@ -248,17 +248,17 @@ def test_the_second_of_two_runs_waits_for_the_first(tmp_path):
     said, done, order = [], threading.Event(), []
 
     def second():
-        with taking_turns(tmp_path / "i.lock", say=lambda words: (said.append(words), done.set())):
+        with locked(tmp_path / "i", busy="wait", say=lambda words: (said.append(words), done.set())):
             order.append("second")
 
-    with taking_turns(tmp_path / "i.lock"):
+    with locked(tmp_path / "i", busy="taken"):
         thread = threading.Thread(target=second)
         thread.start()
         assert done.wait(60)
         order.append("first")
     thread.join(60)
     assert order == ["first", "second"]
-    assert said == [f"{tmp_path / 'i'}: another run is making it; waiting for it to end"]
+    assert said == ["wait"]
 
 
 # ---------------------------------------------------------------- rows

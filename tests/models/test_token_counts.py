@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from exhibit.models import token_counts
-from exhibit.models.token_counts import estimate
+from exhibit.models import llms
+from exhibit.models.llms import estimate
 
 
 @pytest.mark.parametrize(
@@ -40,6 +40,6 @@ def test_spaces_count_only_where_they_are_many():
 
 
 def test_what_is_remembered_is_forgotten_in_time(monkeypatch):
-    monkeypatch.setattr(token_counts, "_MOST", 2)
+    monkeypatch.setattr(llms, "_MOST", 2)
     assert [estimate("one two three four") for _ in range(3)] == [4, 4, 4]
-    assert len(token_counts._WEIGHTS) <= 4
+    assert len(llms._WEIGHTS) <= 4

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from exhibit.viewer import write_report
+from exhibit.viewer import drawing, write_report
 from tests.viewer.report_data import make_bundles, make_results
 
 
@@ -22,3 +25,38 @@ def report_results(report_bundles, tmp_path_factory) -> Path:
     folder = make_results(tmp_path_factory.mktemp("results") / "first", report_bundles, limit=24)
     write_report(folder)
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def pages_once() -> Iterator[None]:
+    """Let the same pages of the same document be drawn once: reports of the same run were half drawing them again."""
+    draw = drawing._drawn
+    known: dict[object, tuple[Any, dict[str, bytes]]] = {}
+
+    def remembered(items: list[drawing.Sheets], **how: Any) -> Iterator[tuple[drawing.Sheets, Any]]:
+        keys = {item: _content(item, how["limits"]) for item in items}
+        rest = draw([item for item in items if keys[item] not in known], **how)
+        for item in items:
+            if keys[item] in known:
+                outcome, pictures = known[keys[item]]
+                for name, data in pictures.items():
+                    item.folder.mkdir(parents=True, exist_ok=True)
+                    (item.folder / name).write_bytes(data)
+                yield item, outcome
+                continue
+            _, outcome = next(rest)
+            if keys[item] is not None and isinstance(outcome, dict):
+                names = [page[0] for page in outcome.get("pages", {}).values()]
+                known[keys[item]] = outcome, {name: (item.folder / name).read_bytes() for name in names}
+            yield item, outcome
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(drawing, "_drawn", remembered)
+        yield
+
+
+def _content(item: drawing.Sheets, limits: object) -> object:
+    """Return what decides how a document is drawn; None where it is not to be had here."""
+    if not isinstance(item.path, Path) or not item.path.is_file():
+        return None
+    return hashlib.sha256(item.path.read_bytes()).digest(), item.number, item.filename, item.pages, item.spans, limits
