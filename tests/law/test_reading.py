@@ -135,5 +135,5 @@ def test_an_answer_is_taken_apart_as_ever(golden):
     for line in text.splitlines():
         said = figures(line)
         told.append(f"{sorted(said.numbers)} {sorted(said.loose)} {[sorted(map(str, days)) for days in said.dates]}")
-        told.append(f"{content_words(line)} {search_terms(line)}")
+        told.append(f"{list(content_words(line))} {search_terms(line)}")
     golden("law/answer-parts.txt", "\n".join([*told, normalise(text)]) + "\n")
