@@ -229,7 +229,9 @@ class Downloader:
         """Return what a page in the browser asks for: status, headers and body."""
         # as a name in capitals, or ours would be sent, too
         headers = {name.title(): value for name, value in asked.headers.items() if name not in _OURS}
-        deadline = Deadline(self._policy.timeout / 2)  # a page is not waited for any longer
+        deadline = Deadline(
+            self._policy.timeout
+        )  # longer than a page waits: what is late is noted, not lost in silence
         follow = 0 if asked.moves else _MOST_HOPS
         with self._http.send(
             asked.method, asked.url, content=asked.body, headers=headers, deadline=deadline,

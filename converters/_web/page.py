@@ -90,13 +90,9 @@ class PagePrinter:
                     await asyncio.wait_for(context.close(), _CLOSE_SECONDS)
 
     async def _printed(self, page: Page, reply: Reply, url: str) -> tuple[bytes, str, str]:
-        async def hand_over(route: Route) -> None:
-            await route.fulfill(status=200, headers=_headers(reply), body=_body(reply))
-
-        visit = _Visit(page, self._downloader)
+        visit = _Visit(page, self._downloader, reply)
+        # one route for all: where one ends, what the page asks for meanwhile may be lost on a busy machine
         await page.context.route("**/*", visit.answer)
-        # only the page itself is handed over; whatever it asks for afterwards is fetched
-        await page.route("**/*", hand_over, times=1)
         await page.goto(url, wait_until="domcontentloaded", timeout=1000 * self._timeout)
         note = "" if await self._settled(page) else UNFINISHED
         if visit.astray is not None:
@@ -135,13 +131,19 @@ class _GoneError(Exception):
 class _Visit:
     """A page in the browser, and what it is given of what it asks for."""
 
-    def __init__(self, page: Page, downloader: Downloader) -> None:
+    def __init__(self, page: Page, downloader: Downloader, reply: Reply) -> None:
         self._page, self._downloader = page, downloader
+        self._given: Reply | None = reply
+        """The page itself, until it is handed over; whatever it asks for afterwards is fetched."""
         self.astray: FetchError | None = None
         """Set when a script or a refresh leads the page to where nothing can be printed."""
 
     async def answer(self, route: Route) -> None:
-        """Fetch what is asked for."""
+        """Hand over the page itself, and fetch what is asked for afterwards."""
+        if self._given is not None:
+            given, self._given = self._given, None
+            await route.fulfill(status=200, headers=_headers(given), body=_body(given))
+            return
         request = route.request
         moves = request.is_navigation_request()
         asked = Resource(request.method, request.url, request.headers, request.post_data_buffer, moves)
