@@ -117,7 +117,8 @@ class Asker:
             return Judged("absent", (), 1.0)
         near, spot = _COSINE * np.mean(chunks @ self._embedded(tuple(wordings)).T, axis=1), None
         kind = self._kind(question)
-        if kind.number >= 0:
+        # the vector of a page that is all clauses at once hides each of them: what is read whole is left to the reader
+        if kind.number >= 0 and len(chunks) > READ:
             odds = shared_kinds().answers(kind, chunks)
             near, spot = near + odds, shared_kinds().together(kind, odds)
         best = [int(at) for at in np.argsort(-near, kind="stable")[:READ]]

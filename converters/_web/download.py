@@ -229,9 +229,8 @@ class Downloader:
         """Return what a page in the browser asks for: status, headers and body."""
         # as a name in capitals, or ours would be sent, too
         headers = {name.title(): value for name, value in asked.headers.items() if name not in _OURS}
-        deadline = Deadline(
-            self._policy.timeout
-        )  # longer than a page waits: what is late is noted, not lost in silence
+        # longer than a page waits: what is late is noted, not lost in silence
+        deadline = Deadline(self._policy.timeout)
         follow = 0 if asked.moves else _MOST_HOPS
         with self._http.send(
             asked.method, asked.url, content=asked.body, headers=headers, deadline=deadline,

@@ -262,8 +262,8 @@ class Told:
         return [self.again] * len(passages)
 
 
-def judge(told, monkeypatch, embedder=None, again=True):
-    texts = tuple(f"clause {number} of the agreement" for number in range(20))
+def judge(told, monkeypatch, embedder=None, again=True, count=20):
+    texts = tuple(f"clause {number} of the agreement" for number in range(count))
     text = " ".join(texts)
     profile = read_profile(Document("a.txt", text, ()))
     starts = [text.index(words) for words in texts]
@@ -291,6 +291,13 @@ def test_nothing_is_read_where_no_vector_says_that_a_chunk_answers(monkeypatch):
     judged = judge(told, monkeypatch)
     assert (judged.status, judged.spans, told.hints) == ("absent", (), [])
     assert judged.confidence == round(1 - 1 / (1 + math.exp(3.0)), 3)
+
+
+def test_a_document_that_is_read_whole_is_left_to_the_reader(monkeypatch):
+    told = Told(odds=-3.0)
+    judged = judge(told, monkeypatch, count=READ)
+    assert (judged.status, judged.confidence, told.hints) == ("sure", 0.9, ["which clause is the seventh?"])
+    assert judge(Told(odds=-3.0), monkeypatch, count=READ + 1).status == "absent"
 
 
 def test_vectors_of_another_embedder_say_nothing_of_kinds(monkeypatch):
