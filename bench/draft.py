@@ -86,8 +86,8 @@ class Judged:
 class Noted:
     """The reader, which notes what each question was judged by."""
 
-    def __init__(self, reader: SpanReader, *, decides: bool = True) -> None:
-        self.name, self.threads, self._reader, self._decides = reader.name, reader.threads, reader, decides
+    def __init__(self, reader: SpanReader) -> None:
+        self.name, self.threads, self._reader = reader.name, reader.threads, reader
         self._scores: dict[str, tuple[float, ...]] = {}
         self._spots: dict[tuple[float, ...], float | None] = {}
 
@@ -98,9 +98,9 @@ class Noted:
         return readings
 
     def confidence(self, scores: Sequence[float], *, spot: float | None = None) -> float:
-        """Note what the vectors say beside some scores; where it decides nothing, every chunk is read."""
+        """Note what the vectors say beside some scores."""
         self._spots[tuple(scores)] = spot
-        return self._reader.confidence(scores, spot=spot) if self._decides else 0.5
+        return self._reader.confidence(scores, spot=spot)
 
     def taken(self, questions: Sequence[str]) -> list[By]:
         """Return what a document's questions were judged by."""
@@ -125,20 +125,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     if options.weights:
         use_weights(options.weights)
-    asker: Asker = open_asker(Thresholds(sure=0.0))
-    asker.reader = noted = Noted(asker.reader, decides=not options.fit)
+    asker: Asker = open_asker(Thresholds(sure=0.0, absent=0.0 if options.fit else None))
+    asker.reader = noted = Noted(asker.reader)
     everything: list[Judged] = []
     for root in options.bundles:
         info = open_bundle(root).info
         [playbook] = find_playbooks([PLAYBOOKS[info.name if info else root.name]])
         judged = list(judge(root, options, playbook, asker, noted))
         everything += judged
-        if not options.fit:
-            print_sure(judged)
-            print_absent(judged)
-            print(
-                f"{sum(len(one.by.scores) for one in judged) / len({one.draft.filename for one in judged}):.0f} pairs read a document"
-            )
+        print_sure(judged)
+        print_absent(judged)
+        files = {one.draft.filename for one in judged}
+        print(f"{sum(len(one.by.scores) for one in judged) / len(files):.0f} chunks read a document")
     if options.out:
         lines = [{**vars(one.draft), "right": one.right, "answerable": one.answerable} for one in everything]
         options.out.write_text("".join(json.dumps(line, default=list) + "\n" for line in lines), encoding="utf-8")

@@ -23,11 +23,12 @@ READ = 3
 On the documents for tuning of CUAD and ContractNLI, where half of the experts' gold is found, 1, 2 and 3 are right in
 0.87, 0.93 and 0.96, and in 0.89, 0.92 and 0.95.
 """
-_FOUND, _CERTAIN = 3.0, 0.95
-"""The score of one of two chunks, and how likely they answer, from which no third is read.
+_NOTHING, _STOP, _OTHERS = 0.02, 0.05, -3.0
+"""How likely a document answers by its vectors, up to which nothing is read; and by what was read, up to which no more
+is; and the log-odds of a chunk's own vector below which only the best is read.
 
-On the documents for tuning it spares 7 and 9 pairs in a hundred; of the sure answers to half of the gold one in 150 is
-wrong that was right, and none in 90.
+On CUAD's 26 contracts for tuning 60 pairs are read of 123. AUROC is 0.954 (0.957 where all are read); where half of the
+gold is found 0.924 are right (0.930), of half of the absences 0.984 (0.989).
 """
 _DOUBT = 0.2
 """What a reranker holds of the same chunks, above which an absence is not sure.
@@ -95,8 +96,10 @@ class _Sought(NamedTuple):
     kind: Kind
     chunks: tuple[int, ...]
     texts: tuple[str, ...]
+    odds: tuple[float, ...]
+    """The log-odds that each of them answers, by its vector."""
     spot: float | None
-    """The log-odds that one of all chunks answers, by their vectors; None where these cannot tell."""
+    """The log-odds that one of all chunks does; None where vectors cannot tell."""
     levels: Levels
 
 
@@ -151,24 +154,27 @@ class Asker:
     ) -> _Sought:
         """Return the chunks to read, by their vectors, and how likely these say that one answers."""
         if not len(chunks):
-            return _Sought(question, Kind(), (), (), None, levels)
+            return _Sought(question, Kind(), (), (), (), None, levels)
         vectors = self._embedded(tuple(wordings))
-        near, spot = _COSINE * np.mean(chunks @ vectors.T, axis=1), None
+        near, odds, spot = _COSINE * np.mean(chunks @ vectors.T, axis=1), np.zeros(len(chunks)), None
         kind = self._kind(question)
         # the vector of a page that is all clauses at once hides each of them: what is read whole is left to the reader
         if kind.number >= 0 and len(chunks) > READ:
             odds = shared_kinds().answers(kind, chunks)
             near, spot = near + odds, shared_kinds().together(kind, odds)
         best = tuple(int(at) for at in np.argsort(-near, kind="stable")[:READ])
-        return _Sought(question, kind, best, tuple(prepared.texts[at] for at in best), spot, levels)
+        texts, each = zip(*((prepared.texts[at], float(odds[at])) for at in best), strict=True)
+        return _Sought(question, kind, best, texts, each, spot, levels)
 
     def _read(self, sought: _Sought) -> _Known:
-        """Read chunk by chunk, until what is known says that nothing answers, or that the answer is found."""
+        """Read the best chunk, and others that may answer as long as it is not clear that nothing does."""
         readings: list[Reading] = []
         spot = sought.spot
         likely = float(bool(sought.texts)) if spot is None else self.reader.confidence((), spot=spot)
-        for text in sought.texts:
-            if spot is not None and (likely <= sought.levels.absent or _found(readings, likely)):
+        for text, odds in zip(sought.texts, sought.odds, strict=True):
+            absent = sought.levels.absent  # where nothing may be called absent all is read
+            least = min(_STOP if readings else _NOTHING, absent)
+            if spot is not None and (likely <= least or (readings and odds < _OTHERS and absent > 0)):
                 break
             readings += self.reader.read(sought.question, [text], sought.kind.asks)
             likely = self.reader.confidence([reading.score for reading in readings], spot=spot)
@@ -223,10 +229,6 @@ class Asker:
         if key not in self._questions:
             self._questions[key] = self.embedder.embed(list(wordings), role="query")
         return self._questions[key]
-
-
-def _found(readings: Sequence[Reading], likely: float) -> bool:
-    return len(readings) > 1 and likely >= _CERTAIN and any(one.score >= _FOUND and one.spans for one in readings)
 
 
 def completed(text: str, span: Span, at_start: bool, at_end: bool) -> Span:

@@ -47,6 +47,7 @@ class Scripted:
     """A reader that knows which law governs, and is not sure of deposits."""
 
     name: str = "scripted"
+    threads: int = 2
 
     def score(self, question, passages):
         words = set(re.findall(r"[a-z]+", question.lower().replace("governs it", "is governed by the agreement")))
@@ -232,11 +233,12 @@ def test_a_sentence_without_an_end_in_sight_is_left_as_it_was_cut():
 class Told:
     """The embedder's name is ours; chunk 7 answers questions of a known kind, if any does."""
 
-    name = "legal-told"
+    name, threads = "legal-told", 1
 
     def __init__(self, odds: float, again: float = 0.0) -> None:
         self.vectors = np.eye(20, dtype=np.float32)
         self.odds, self.again, self.read_texts, self.hints = odds, again, [], []
+        self.scores, self.spans, self.then = {}, ((0, None),), {}
 
     def embed(self, texts, role):
         return self.vectors[: len(texts)]
@@ -251,10 +253,18 @@ class Told:
         return float(odds.max())
 
     def read(self, question, passages, hint=""):
-        self.read_texts, self.hints = list(passages), [*self.hints, hint]
-        return [Reading(3.0, (Found(0, len(passage), 1.0),)) for passage in passages]
+        read = []
+        for passage in passages:
+            score = self.scores.get(len(self.read_texts), 2.0)
+            found = (Found(start, end or len(passage), 1.0 - at) for at, (start, end) in enumerate(self.spans))
+            read.append(Reading(score, tuple(found)))
+            self.read_texts.append(passage)
+            self.hints.append(hint)
+        return read
 
     def confidence(self, scores, *, spot=None):
+        if len(scores) in self.then:
+            return self.then[len(scores)]
         return 1 / (1 + math.exp(-spot)) if spot is not None else 0.9
 
     def score(self, question, passages):
@@ -283,7 +293,7 @@ def test_the_chunks_whose_vectors_say_that_they_answer_are_read_first(monkeypatc
     assert judged.status == "sure" and judged.confidence == 0.982
     assert told.read_texts[0].startswith("clause 7 ") and len(told.read_texts) == READ
     assert told.read_texts[1].startswith("clause 0 "), "then those that are near the wordings"
-    assert told.hints == ["which clause is the seventh?"], "it is read beside its kind's own words"
+    assert told.hints == ["which clause is the seventh?"] * READ, "it is read beside its kind's own words"
 
 
 def test_nothing_is_read_where_no_vector_says_that_a_chunk_answers(monkeypatch):
@@ -293,17 +303,37 @@ def test_nothing_is_read_where_no_vector_says_that_a_chunk_answers(monkeypatch):
     assert judged.confidence == round(1 - 1 / (1 + math.exp(3.0)), 3)
 
 
+def test_it_is_read_until_nothing_is_likely_to_answer_or_the_answer_is_found(monkeypatch):
+    told = Told(odds=0.0)
+    told.then = {1: 0.3, 2: 0.1}
+    judged = judge(told, monkeypatch, again=False)
+    assert (judged.status, judged.confidence, len(told.read_texts)) == ("absent", 0.9, 2)
+    told = Told(odds=0.0, again=0.9)
+    told.then = {1: 0.1}
+    judged = judge(told, monkeypatch)
+    assert judged.status == "unsure" and len(told.read_texts) == READ, "what is doubted is read to the end"
+
+    def read(*scores, spans=((0, None),), likely=0.95):
+        told = Told(odds=0.0)
+        told.scores, told.spans, told.then = dict(enumerate(scores)), spans, {1: 0.99, 2: likely}
+        judge(told, monkeypatch)
+        return len(told.read_texts)
+
+    assert read(0.0, 3.0) == read(3.0, 0.0) == 2 < READ
+    assert read(2.9, 2.9) == read(3.0, 0.0, spans=()) == read(3.0, 0.0, likely=0.94) == READ
+
+
 def test_a_document_that_is_read_whole_is_left_to_the_reader(monkeypatch):
     told = Told(odds=-3.0)
     judged = judge(told, monkeypatch, count=READ)
-    assert (judged.status, judged.confidence, told.hints) == ("sure", 0.9, ["which clause is the seventh?"])
+    assert (judged.status, judged.confidence) == ("sure", 0.9) and told.hints == ["which clause is the seventh?"] * READ
     assert judge(Told(odds=-3.0), monkeypatch, count=READ + 1).status == "absent"
 
 
 def test_vectors_of_another_embedder_say_nothing_of_kinds(monkeypatch):
     told = Told(odds=-3.0)
     judged = judge(told, monkeypatch, Hashing(64))
-    assert (judged.status, judged.confidence, told.hints) == ("sure", 0.9, [""])
+    assert (judged.status, judged.confidence, told.hints) == ("sure", 0.9, [""] * READ)
 
 
 def test_what_the_reranker_finds_again_is_not_absent_and_comes_first_in_the_review(monkeypatch):
@@ -316,7 +346,7 @@ def test_what_the_reranker_finds_again_is_not_absent_and_comes_first_in_the_revi
 
 def test_what_is_likely_to_be_there_is_never_called_absent_for_want_of_marked_words(monkeypatch):
     told = Told(odds=0.0)
-    monkeypatch.setattr(told, "read", lambda question, passages, hint: [Reading(0.0, ()) for _ in passages])
+    told.spans = ()
     judged = judge(told, monkeypatch)
     [span] = judged.spans
     assert judged.status == "unsure" and span == Span(*prepared_place(7)), "the best chunk is proposed whole"
@@ -335,17 +365,14 @@ def test_a_document_without_chunks_answers_nothing(monkeypatch):
 
 
 def test_a_second_chunk_counts_where_it_is_nearly_as_good_and_a_person_is_shown_three_passages(monkeypatch):
-    def marked(*scores, spans=((9, 11),)):
-        found = tuple(Found(*span, 1.0 - number) for number, span in enumerate(spans))
-        return lambda question, passages, hint: [Reading(score, found) for score in scores]
-
-    told = Told(odds=4.0)
-    monkeypatch.setattr(told, "read", marked(1.4, 3.0, 1.5))
+    told = Told(odds=2.5)
+    told.scores, told.spans = {0: 1.4, 1: 2.9, 2: 1.5}, ((9, 11),)
     second, third = judge(told, monkeypatch).spans
     assert second == Span(9, 11) and third.start == prepared_place(1)[0] + 9, "by their scores"
     unsure = Told(odds=0.0)
-    monkeypatch.setattr(unsure, "read", marked(3.0, 3.0, 3.0, spans=((9, 11), (12, 15))))
+    unsure.spans = (9, 11), (12, 15)
     judged = judge(unsure, monkeypatch)
     assert judged.status == "unsure" and len(judged.spans) == 3
-    monkeypatch.setattr(told, "read", marked(3.0, 3.0, 3.0, spans=((9, 11), (12, 15))))
+    told = Told(odds=2.5)
+    told.spans = unsure.spans
     assert len(judge(told, monkeypatch).spans) == 6, "a sure one has all of its gold"
