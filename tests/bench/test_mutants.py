@@ -189,7 +189,10 @@ def test_a_line_outside_functions_is_tried_by_all_who_use_the_file_and_a_cache_h
     remembered = SOURCE.replace("def first", "@cache\ndef first")
     known = Reach({"a": 0.2, "b": 0.1, "far": 0.0}, {"rules.py": {5: ["a"], 12: ["b"]}})
     limit, *_ = changes_of("rules.py", SOURCE)
-    assert known.tests_of(limit, SOURCE) == ["b", "a", "far"], "the quickest first, then those that may use a constant"
+    assert known.tests_of(limit, SOURCE) == ["a", "b", "far"], "those that read the constant, of its file, and of any"
+    default = SOURCE.replace("= LIMIT", "= 9").replace("LIMIT", "count")
+    assert known.tests_of(changes_of("rules.py", default)[2], default) == ["a", "b", "far"], "its own default"
+    assert known.tests_of(changes_of("rules.py", default)[0], default) == ["b", "a", "far"], "`first` reads a `count`"
     within = next(change for change in changes_of("rules.py", SOURCE) if change.line == 9)
     assert known.tests_of(within, SOURCE) == ["a"]
     first = changes_of("rules.py", remembered)[-1]
