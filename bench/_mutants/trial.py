@@ -42,6 +42,15 @@ class Reach:
     calls: dict[str, dict[int, list[str]]]
     early: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """For each file the functions, by line, that are called before the first test runs."""
+    setups: Mapping[str, float] = field(default_factory=dict)
+    """Seconds of each fixture that tests share."""
+    uses: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Those that a test uses."""
+
+    def takes(self, *tests: str) -> float:
+        """Return the seconds of some tests when no others run."""
+        shared = {name for test in tests for name in self.uses.get(test, ())}
+        return sum(self.seconds.get(test, 0.0) for test in tests) + sum(self.setups[name] for name in shared)
 
     def runs_early(self, change: Change, source: str) -> bool:
         """Return whether the function around a change runs while files are loaded, so that they must be loaded anew."""
@@ -80,10 +89,8 @@ class Reach:
         others = set(self.seconds) - tests if outside else set()
         near = self._near(change, source) if outside else set()
         chosen: list[str] = []
-        total = 0.0
         for test in (test for some in (near, tests - near, others) for test in self._quickest_first(some)):
-            total += self.seconds.get(test, 0.0)
-            if chosen and total > _MOST_SECONDS:
+            if chosen and self.takes(*chosen, test) > _MOST_SECONDS:
                 break
             chosen.append(test)
         return chosen
@@ -94,7 +101,7 @@ class Reach:
         return {test for line, tests in self.calls[change.file].items() if line in lines for test in tests}
 
     def _quickest_first(self, tests: set[str]) -> list[str]:
-        return sorted(tests, key=lambda test: (self.seconds.get(test, 0.0), test))
+        return sorted(tests, key=lambda test: (self.takes(test), test))
 
 
 def _function(source: str, line: int) -> tuple[int, int, bool]:
@@ -181,7 +188,7 @@ class Workshop:
     def _noted(self) -> Reach:
         seen = json.loads((self.folder / _NOTED).read_text(encoding="utf-8"))
         calls = {file: {int(line): t for line, t in lines.items()} for file, lines in seen["calls"].items()}
-        return Reach(seen["seconds"], calls, seen["early"])
+        return Reach(seen["seconds"], calls, seen["early"], seen["setups"], seen["uses"])
 
     def share(self, other: Workshop) -> None:
         """Let another workshop know what this one noted."""
@@ -197,8 +204,8 @@ class Workshop:
         tests = known.tests_of(change, source)
         if not tests:
             return "no test runs it"
-        limits = {test: _LEAST + _TIMES * known.seconds.get(test, 0.0) for test in tests}
-        usual = sum(known.seconds.get(test, 0.0) for test in tests)
+        limits = {test: _LEAST + _TIMES * known.takes(test) for test in tests}
+        usual = known.takes(*tests)
         in_place = not known.runs_early(change, source)
         if in_place and self._seedbed is None:
             self._seedbed = self._planted(known)  # while the files are as they were

@@ -146,6 +146,22 @@ def test_changes_are_tried_against_the_tests_that_call_them(shop, monkeypatch):
         shop.reach(["rules.py"], ["tests"])
 
 
+def test_a_fixture_that_tests_share_is_each_ones_own(shop):
+    (shop.folder / "tests" / "test_rules.py").write_text(
+        "import time\n\nimport pytest\n\nfrom rules import first\n\n\n"
+        "@pytest.fixture(scope='module')\ndef words():\n    end = time.process_time() + 0.2\n"
+        "    while time.process_time() < end:\n        pass\n    return first(['b', 'a'], 2)\n\n\n"
+        "def test_one(words):\n    assert words\n\n\ndef test_two(words):\n    assert words == ['a', 'b']\n",
+        encoding="utf-8",
+    )
+    known = shop.reach(["rules.py"], ["tests"])
+    one, two = (f"tests/test_rules.py::test_{name}" for name in ("one", "two"))
+    assert set(known.calls["rules.py"][12]) == {one, two}
+    assert known.seconds[one] < 0.15 and known.takes(two) > 0.15 and known.takes(one, two) < 0.35
+    [change] = [c for c in changes_of("rules.py", LOADED) if c.line == 13]
+    assert shop.attempt(change, known) == "noticed", "by the second, which did not set it up"
+
+
 def exchangeable(source: str, file: str = "rules.py") -> dict[str, list[str] | None]:
     """Each change, and the functions whose code it touches; None where the file must be loaded anew."""
     touched = {}
