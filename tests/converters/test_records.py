@@ -46,7 +46,7 @@ def test_cells_parted_by_other_marks_are_quoted(tmp_path):
 )
 def test_the_mark_that_makes_most_cells_parts_them(tmp_path, mark, name):
     words = "x, y" if mark != "," else "x; y"
-    records, _ = read(tmp_path, f"a, title\nid{mark}q{mark}z\n1{mark}{words}{mark}w\n", name)
+    records, _ = read(tmp_path, f"a title\nid{mark}q{mark}z\n1{mark}{words}{mark}w\n", name)
     assert [record.cells for record in records] == [{"id": "1", "q": words, "z": "w"}]
 
 
