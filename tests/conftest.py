@@ -28,6 +28,7 @@ from exhibit.converters._cli import main
 from exhibit.hub import card
 from tests.browser import browsing
 from tests.press import SharedPress
+from tests.rag.models import link_models
 
 ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "samples"
@@ -102,6 +103,24 @@ def peers() -> Path:
     pytest.skip("no peers' code: set EXHIBIT_PEERS to a folder with evaltools/, legalbenchrag/ and nvidia-rag/")
 
 
+@pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for what is made once, whichever of the processes that run the tests needs it first."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(shared_folder: Path) -> Iterator[None]:
+    """Let what the tests keep be this run's own, and the user's cache be left alone; only models stay there.
+
+    A reply that an earlier run had from a server on the same port of loopback would be taken for that of another.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EXHIBIT_CACHE", str(link_models(shared_folder / "cache")))
+        yield
+
+
 @pytest.fixture(scope="session", autouse=True)
 def few_authorities(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Let clients of the web trust one authority instead of all: to read them takes each new client 30 ms.
@@ -168,13 +187,6 @@ def convert(tmp_path: Path) -> Convert:
         return folder
 
     return run
-
-
-@pytest.fixture(scope="session")
-def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for what is made once, whichever of the processes that run the tests needs it first."""
-    own = tmp_path_factory.getbasetemp()
-    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
 
 
 @pytest.fixture(scope="session")
