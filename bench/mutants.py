@@ -93,7 +93,7 @@ ROOMS = {
         ("tests/storage", "tests/schemas/test_bundle.py", "tests/schemas/test_validate.py",
          "tests/hub/test_stream.py", "tests/test_remote.py", "tests/hostile/test_wire.py",
          "tests/hostile/test_servers.py", "tests/evaluation/test_register_client.py",
-         "tests/evaluation/test_targets.py"),
+         "tests/evaluation/test_targets.py", "tests/converters/test_download.py"),
     ),
     "viewer": Room(("viewer",), ("tests/viewer",)),
 }  # fmt: skip
