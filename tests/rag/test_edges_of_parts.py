@@ -169,7 +169,8 @@ def test_a_sentence_is_quoted_on_one_line(sentence, quoted):
 @pytest.mark.parametrize(
     ("path", "kind"),
     [("1 Definitions", "definitions"), ("Term > Recitals", "preamble"), ("Term > Rent", ""),
-     ("General", "miscellaneous"), ("Exceptions", "exclusions"), ("Obligations of X", "obligations"), ("Duration", "term")],
+     ("General", "miscellaneous"), ("Exceptions", "exclusions"), ("Obligations of X", "obligations"),
+     ("Duration", "term")],
 )  # fmt: skip
 def test_a_section_is_of_the_kind_that_its_title_says(path, kind):
     assert kind_of(path) == kind
