@@ -13,6 +13,7 @@ from exhibit.evidence import Span
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import RunQuestion
 from exhibit.viewer.drawing import best_place, gold_ranges, meets, placed, windows
+from exhibit.viewer.listing import Tally, how_changed
 from exhibit.viewer.page import (
     brief,
     cut,
@@ -27,6 +28,7 @@ from exhibit.viewer.page import (
     reasons,
 )
 from exhibit.viewer.plots import BOTTOM, LEFT, RIGHT, TOP, across, latency, outline, up
+from exhibit.viewer.review.source import agree, draw_sample, kappa, stratify, weights
 from exhibit.viewer.trend.changes import Fall, Regression
 from exhibit.viewer.trend.index import draw
 from exhibit.viewer.trend.summary import (
@@ -282,3 +284,96 @@ def test_what_is_known_of_a_regression_is_told_in_sentences():
         "It has been made good since.",
     ]
     assert value("answer_f1", None) == "–" and metric_title("char_recall@8").endswith(", k = 8")
+
+
+# ---------------------------------------------------------------- questions drawn for review, and changes
+
+
+def asked(**confidences: float | None) -> dict:
+    return {
+        ("d", name): row(id=name, reply={"confidence": told}, labels={"kind": name[0]}, filename=f"{name[0]}.pdf")
+        for name, told in confidences.items()
+    }
+
+
+def test_questions_are_sorted_by_what_they_are_or_by_a_label():
+    rows = asked(a1=None, a2=0.33, b1=0.34, b2=0.66, b3=0.67)
+    assert stratify(rows, ["confidence"]) == {
+        ("middling",): [("d", "b1"), ("d", "b2")], ("no confidence",): [("d", "a1")], ("sure",): [("d", "b3")],
+        ("unsure",): [("d", "a2")],
+    }  # fmt: skip
+    assert [len(keys) for keys in stratify(rows, ["kind"]).values()] == [2, 3] and len(stratify(rows, [])) == 1
+    with pytest.raises(ToolkitError, match="--by x: no question has that; there are .*kind"):
+        stratify(rows, ["kind", "x"])
+
+
+def test_kinds_take_turns_in_a_sample_and_each_question_stands_for_its_kind():
+    rows = asked(**dict.fromkeys([f"a{n}" for n in range(8)] + ["b0", "b1"]))
+    sample = draw_sample(rows, by=["kind"], size=4, seed=1)
+    assert sorted(name[0] for _, name in sample) == ["a", "a", "b", "b"] and sample == draw_sample(
+        rows, by=["kind"], size=4, seed=1
+    )
+    assert len(draw_sample(rows, by=["kind"], size=99, seed=1)) == 10 and draw_sample(rows, by=[], size=0, seed=1) == []
+    told = weights(rows, sample, ["kind"])
+    assert sorted(told.values()) == [1.0, 1.0, 4.0, 4.0] and set(told) == set(sample)
+
+
+def test_kappa_is_what_is_agreed_beyond_chance():
+    assert kappa([]) is None and kappa([("a", "a")] * 3) is None
+    assert kappa([("a", "a"), ("b", "b")]) == 1.0 and kappa([("a", "b"), ("b", "a")]) == -1.0
+    assert kappa([("a", "a"), ("a", "b"), ("b", "b"), ("b", "b")]) == pytest.approx((0.75 - 0.5) / 0.5)
+
+
+def test_two_raters_agree_over_what_both_judged():
+    one = {("d", n): "right" if n % 2 else "wrong" for n in range(6)}
+    other = {("d", n): "right" for n in range(1, 9)}
+    told = agree("A", one, "B", other, "gold", {("d", n): str(n) for n in range(9)})
+    assert (told.n, told.same, told.kappa) == (5, 3, 0.0)
+    alone = agree("A", one, "B", other, "gold", dict.fromkeys(one, "same.pdf"))
+    assert alone.ci95 is None, "one document cannot be drawn anew"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "change"),
+    [
+        ({}, {"reply": {"error": "x"}}, "failed"),
+        ({"verdict": "wrong document"}, {}, "won"),
+        ({}, {"verdict": "wrong document"}, "lost"),
+        ({"verdict": "wrong document"}, {"verdict": "gold not located"}, "another fault"),
+        ({}, {"verdict": "expected answer given"}, "same"),
+        ({"scores": {"char_recall@8": 0.5}}, {"scores": {"char_recall@8": 0.6}}, "better"),
+        ({"scores": {"char_recall@8": 0.5}}, {"scores": {"char_recall@8": 0.4}}, "worse"),
+        ({"scores": {"char_recall@8": 0.5}}, {"scores": {"char_recall@8": 0.5 + 1e-12}}, "same"),
+        ({"scores": {"char_recall@8": 0.5}}, {}, "same"),
+    ],
+)
+def test_how_a_question_changed_from_one_run_to_another(first, second, change):
+    assert how_changed([row(**first), row(**second)]) == change
+    assert how_changed([row(), None]) == how_changed([None, row()]) == "not asked by all"
+    assert how_changed([row(), row(), row("wrong document")]) == "lost", "the worst counts"
+
+
+def test_questions_are_counted_and_the_surest_mistake_is_kept():
+    tally = Tally()
+    sure = row(
+        "wrong document", id=2, dataset="d", reply={"confidence": 0.9, "seconds": 2.0}, scores={"char_recall@8": 0.0}
+    )
+    for one in (
+        row("wrong document", id=1, dataset="d", reply={"confidence": 0.5}), sure,
+        row("wrong document", id=3, dataset="d", reply={"confidence": 0.9}, scores={"char_recall@8": 0.0}),
+        row(dataset="d", scores={"char_recall@8": 1.0, "answer_contained": 1.0}),
+        row(dataset="e", is_impossible=True, scores={"answer_contained": 1.0}),
+        row("failed", dataset="e", reply={"error": "x"}),
+    ):  # fmt: skip
+        tally.add(one)
+    assert tally.questions == 6 and tally.failed("e") == 1 and tally.failed("d") == tally.failed("none") == 0
+    assert (
+        tally.worst == {"wrong document": sure}
+        and list(tally.seconds) == [2.0]
+        and tally.total()["wrong document"] == 3
+    )
+    counts = {
+        name: tally.counts[name] for name in ("asked", "answerable", "impossible", "judged_found", "found", "right")
+    }
+    assert counts == {"asked": 5, "answerable": 4, "impossible": 1, "judged_found": 3, "found": 1, "right": 1}
+    assert tally.counts["judged_right"] == 1 and tally.counts["failed"] == 1
