@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
@@ -26,7 +28,7 @@ from playwright.sync_api import Browser
 from exhibit.converters import _build
 from exhibit.converters._cli import main
 from exhibit.hub import card
-from tests.browser import browsing
+from tests.browser import browsing, taking_turns
 from tests.press import SharedPress
 from tests.rag.models import link_models
 
@@ -57,6 +59,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             asking = [item for item in items if item.get_closest_marker(marker)]
             config.hook.pytest_deselected(items=asking)
             items[:] = [item for item in items if item not in asking]
+    # a file is run by one process, for what its tests share; those of few tests first, which take longest, so that
+    # processes end together
+    tests = Counter(item.path for item in items)
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        items.sort(key=lambda item: tests[item.path])
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -169,11 +176,21 @@ def pictures_once() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """A browser; no longer than a module, as asyncio is not to be had in this thread while it runs."""
+@pytest.fixture(scope="session")
+def running_browser() -> Iterator[Browser]:
+    """The browser of this process, started with the first test that looks at a page."""
     with browsing() as running:
+        with taking_turns(running):
+            pass
         yield running
+        asyncio._set_running_loop(running._loop)
+
+
+@pytest.fixture(scope="module")
+def browser(running_browser: Browser) -> Iterator[Browser]:
+    """A browser, for a module at a time, as asyncio is not to be had in this thread while it is used."""
+    with taking_turns(running_browser) as mine:
+        yield mine
 
 
 @pytest.fixture

@@ -8,22 +8,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from exhibit.viewer import drawing, write_report
 from tests.viewer.report_data import make_bundles, make_results
 
 
 @pytest.fixture(scope="session")
-def report_bundles(converted, tmp_path_factory) -> dict[str, Path]:
+def report_bundles(converted, shared_folder) -> dict[str, Path]:
     """A bundle of PDFs made by its converter, and one of text whose every field attacks the page."""
-    return make_bundles(tmp_path_factory.mktemp("bundles"), converted("cuad"))
+    folder = shared_folder / "report_bundles"
+    with FileLock(folder.with_suffix(".lock")):
+        if not folder.is_dir():
+            make_bundles(folder, converted("cuad"))
+    return {"cuad": converted("cuad"), "leases": folder / "leases"}
 
 
 @pytest.fixture(scope="session")
-def report_results(report_bundles, tmp_path_factory) -> Path:
+def report_results(report_bundles, shared_folder) -> Path:
     """The results of a made-up run over both, with its report, for all who change nothing there."""
-    folder = make_results(tmp_path_factory.mktemp("results") / "first", report_bundles, limit=24)
-    write_report(folder)
+    folder = shared_folder / "report_results" / "first"
+    with FileLock(shared_folder / "report_results.lock"):
+        if not folder.is_dir():
+            write_report(make_results(folder, report_bundles, limit=24))
     return folder
 
 
