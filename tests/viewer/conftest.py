@@ -10,6 +10,10 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
+from exhibit.engine import Limits
+from exhibit.evidence.document import Page
+from exhibit.schemas.errors import ToolkitError
+from exhibit.storage.place import write_whole
 from exhibit.viewer import drawing, write_report
 from tests.viewer.report_data import make_bundles, make_results
 
@@ -35,35 +39,37 @@ def report_results(report_bundles, shared_folder) -> Path:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def pages_once() -> Iterator[None]:
-    """Let the same pages of the same document be drawn once: reports of the same run were half drawing them again."""
-    draw = drawing._drawn
-    known: dict[object, tuple[Any, dict[str, bytes]]] = {}
+def pages_once(shared_folder) -> Iterator[None]:
+    """Let a page of a document be drawn once, and here: to draw them again was half of what reports took.
 
-    def remembered(items: list[drawing.Sheets], **how: Any) -> Iterator[tuple[drawing.Sheets, Any]]:
-        keys = {item: _content(item, how["limits"]) for item in items}
-        rest = draw([item for item in items if keys[item] not in known], **how)
+    Documents that have limits, or are elsewhere, are drawn by workers as ever.
+    """
+    draw, picture = drawing._drawn, drawing._picture
+    folder = shared_folder / "pictures"
+
+    def drawn(items: list[drawing.Sheets], **how: Any) -> Iterator[tuple[drawing.Sheets, Any]]:
+        if how["limits"] != Limits() or not all(isinstance(item.path, Path) and item.path.is_file() for item in items):
+            yield from draw(items, **how)
+            return
         for item in items:
-            if keys[item] in known:
-                outcome, pictures = known[keys[item]]
-                for name, data in pictures.items():
-                    item.folder.mkdir(parents=True, exist_ok=True)
-                    (item.folder / name).write_bytes(data)
-                yield item, outcome
-                continue
-            _, outcome = next(rest)
-            if keys[item] is not None and isinstance(outcome, dict):
-                names = [page[0] for page in outcome.get("pages", {}).values()]
-                known[keys[item]] = outcome, {name: (item.folder / name).read_bytes() for name in names}
-            yield item, outcome
+            try:
+                yield item, drawing.draw_sheets(item)
+            except ToolkitError as error:
+                yield item, error
+
+    def remembered(sheets: drawing.Sheets, page: Page) -> str | None:
+        key = f"{hashlib.sha256(sheets.path.read_bytes()).hexdigest()}-{page.number}"
+        if known := next(folder.glob(f"{key}.*"), None):
+            name = f"{sheets.number}-{page.number}{known.suffix}"
+            sheets.folder.mkdir(parents=True, exist_ok=True)
+            (sheets.folder / name).write_bytes(known.read_bytes())
+            return name
+        name = picture(sheets, page)
+        if name is not None:
+            write_whole((folder / key).with_suffix(Path(name).suffix), (sheets.folder / name).read_bytes())
+        return name
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(drawing, "_drawn", remembered)
+        patch.setattr(drawing, "_drawn", drawn)
+        patch.setattr(drawing, "_picture", remembered)
         yield
-
-
-def _content(item: drawing.Sheets, limits: object) -> object:
-    """Return what decides how a document is drawn; None where it is not to be had here."""
-    if not isinstance(item.path, Path) or not item.path.is_file():
-        return None
-    return hashlib.sha256(item.path.read_bytes()).digest(), item.number, item.filename, item.pages, item.spans, limits
