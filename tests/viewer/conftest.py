@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,8 @@ def pages_once(shared_folder) -> Iterator[None]:
     Documents that have limits, or are elsewhere, are drawn by workers as ever.
     """
     draw, picture = drawing._drawn, drawing._picture
-    folder = shared_folder / "pictures"
+    folder = shared_folder / "pages"
+    folder.mkdir(exist_ok=True)
 
     def drawn(items: list[drawing.Sheets], **how: Any) -> Iterator[tuple[drawing.Sheets, Any]]:
         if how["limits"] != Limits() or not all(isinstance(item.path, Path) and item.path.is_file() for item in items):
@@ -53,23 +55,39 @@ def pages_once(shared_folder) -> Iterator[None]:
             return
         for item in items:
             try:
-                yield item, drawing.draw_sheets(item)
+                yield item, sheets_of(item)
             except ToolkitError as error:
                 yield item, error
 
-    def remembered(sheets: drawing.Sheets, page: Page) -> str | None:
-        key = f"{hashlib.sha256(sheets.path.read_bytes()).hexdigest()}-{page.number}"
+    def sheets_of(item: drawing.Sheets) -> dict[str, Any]:
+        known = folder / f"{_digest(item.path.read_bytes(), item.number, item.filename, item.pages, item.spans)}.pickle"
+        if known.is_file():
+            told: dict[str, Any] = pickle.loads(known.read_bytes())
+            for number in told.get("pages", {}):
+                remembered(item, number)
+            return told
+        told = drawing.draw_sheets(item)
+        write_whole(known, pickle.dumps(told))
+        return told
+
+    def remembered(sheets: drawing.Sheets, page: Page | int) -> str | None:
+        number = page if isinstance(page, int) else page.number
+        key = _digest(sheets.path.read_bytes(), number)
         if known := next(folder.glob(f"{key}.*"), None):
-            name = f"{sheets.number}-{page.number}{known.suffix}"
+            name = f"{sheets.number}-{number}{known.suffix}"
             sheets.folder.mkdir(parents=True, exist_ok=True)
             (sheets.folder / name).write_bytes(known.read_bytes())
             return name
         name = picture(sheets, page)
         if name is not None:
-            write_whole((folder / key).with_suffix(Path(name).suffix), (sheets.folder / name).read_bytes())
+            write_whole(folder / f"{key}{Path(name).suffix}", (sheets.folder / name).read_bytes())
         return name
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(drawing, "_drawn", drawn)
         patch.setattr(drawing, "_picture", remembered)
         yield
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
