@@ -28,6 +28,7 @@ from playwright.sync_api import Browser
 from exhibit.converters import _build
 from exhibit.converters._cli import main
 from exhibit.hub import card
+from exhibit.models.reader import Reader
 from tests.browser import browsing, taking_turns
 from tests.press import SharedPress
 from tests.rag.models import link_models
@@ -125,6 +126,21 @@ def own_cache(shared_folder: Path) -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EXHIBIT_CACHE", str(link_models(shared_folder / "cache")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_reader(own_cache: None) -> Iterator[None]:
+    """Let the reader be opened from the graph that was built on this machine, whichever cache a test names."""
+    cache, begin = os.environ["EXHIBIT_CACHE"], Reader.__init__
+
+    def begin_with_graph(self: Reader, *given: object, **options: object) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("EXHIBIT_CACHE", cache)
+            begin(self, *given, **options)  # type: ignore[arg-type]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Reader, "__init__", begin_with_graph)
         yield
 
 

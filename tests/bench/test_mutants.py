@@ -123,6 +123,7 @@ def shop(tmp_path) -> Iterator[Workshop]:
     shop.close()
 
 
+@pytest.mark.slow
 def test_changes_are_tried_against_the_tests_that_call_them(shop, monkeypatch):
     monkeypatch.setattr(trial, "_LEAST", 0.3)  # seconds of the processor for a loop that never ends
     (shop.folder / "tests" / "test_rules.py").rename(shop.folder / "tests" / "test_house.py")
@@ -234,7 +235,7 @@ def test_every_reason_is_of_a_change_that_there_is():
     rules, reasons = read_rules(REASONS), read_reasons(REASONS)
     named = [file for file in files if any(fnmatch(file, rule.file) for rule in rules)]
     named += [file for file, _, _ in reasons]
-    changes = {file: changes_of(file, (root / file).read_text(encoding="utf-8")) for file in named}
+    changes = {file: changes_of(file, (root / file).read_text(encoding="utf-8")) for file in dict.fromkeys(named)}
     for rule in rules:
         assert any(rule.covers(change) for of_file in changes.values() for change in of_file), rule
     for file, code, words in reasons:
