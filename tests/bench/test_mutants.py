@@ -148,6 +148,22 @@ def test_changes_are_tried_against_the_tests_that_call_them(shop, monkeypatch):
         shop.reach(["rules.py"], ["tests"])
 
 
+def test_a_fixture_that_tests_share_is_each_ones_own(shop):
+    (shop.folder / "tests" / "test_rules.py").write_text(
+        "import time\n\nimport pytest\n\nfrom rules import first\n\n\n"
+        "@pytest.fixture(scope='module')\ndef words():\n    end = time.process_time() + 0.2\n"
+        "    while time.process_time() < end:\n        pass\n    return first(['b', 'a'], 2)\n\n\n"
+        "def test_one(words):\n    assert words\n\n\ndef test_two(words):\n    assert words == ['a', 'b']\n",
+        encoding="utf-8",
+    )
+    known = shop.reach(["rules.py"], ["tests"])
+    one, two = (f"tests/test_rules.py::test_{name}" for name in ("one", "two"))
+    assert set(known.calls["rules.py"][12]) == {one, two}
+    assert known.seconds[one] < 0.15 and known.takes(two) > 0.15 and known.takes(one, two) < 0.35
+    [change] = [c for c in changes_of("rules.py", LOADED) if c.line == 13]
+    assert shop.attempt(change, known) == "noticed", "by the second, which did not set it up"
+
+
 def exchangeable(source: str, file: str = "rules.py") -> dict[str, list[str] | None]:
     """Each change, and the functions whose code it touches; None where the file must be loaded anew."""
     touched = {}
@@ -191,7 +207,10 @@ def test_a_line_outside_functions_is_tried_by_all_who_use_the_file_and_a_cache_h
     remembered = SOURCE.replace("def first", "@cache\ndef first")
     known = Reach({"a": 0.2, "b": 0.1, "far": 0.0}, {"rules.py": {5: ["a"], 12: ["b"]}})
     limit, *_ = changes_of("rules.py", SOURCE)
-    assert known.tests_of(limit, SOURCE) == ["b", "a", "far"], "the quickest first, then those that may use a constant"
+    assert known.tests_of(limit, SOURCE) == ["a", "b", "far"], "those that read the constant, of its file, and of any"
+    default = SOURCE.replace("= LIMIT", "= 9").replace("LIMIT", "count")
+    assert known.tests_of(changes_of("rules.py", default)[2], default) == ["a", "b", "far"], "its own default"
+    assert known.tests_of(changes_of("rules.py", default)[0], default) == ["b", "a", "far"], "`first` reads a `count`"
     within = next(change for change in changes_of("rules.py", SOURCE) if change.line == 9)
     assert known.tests_of(within, SOURCE) == ["a"]
     first = changes_of("rules.py", remembered)[-1]
