@@ -163,8 +163,8 @@ def test_a_page_that_never_ends_is_set_aside_its_browser_replaced_and_the_others
         press.print(RawDocument("first.pdf", "First", html="Rent is due."), tmp_path)
         browser = programs_below(press._worker.place.worker._process.pid)
         bad = pool.submit(press.print, RawDocument("bad.pdf", "Bad", html=ENDLESS), tmp_path)
-        assert not wait([bad], 0.5).done, "it is being printed"
-        while not wait([bad], 0.5).done:
+        assert not wait([bad], 0.2).done, "it is being printed"
+        while not wait([bad], 0.1).done:
             clock.ahead += 2000
         with pytest.raises(LimitError, match=r"^bad.pdf: not done after 1000 s \(--item-timeout\); set aside"):
             bad.result()
