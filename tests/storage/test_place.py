@@ -87,7 +87,10 @@ def test_the_old_bundle_is_back_where_the_new_one_cannot_take_its_place(tmp_path
         return replace(self, target)
 
     monkeypatch.setattr(Path, "replace", failing)
-    with pytest.raises(BundleError, match="nothing there was changed"), placed(old, force=True) as folder:
+    with (
+        pytest.raises(BundleError, match="the disk fails; nothing there was changed"),
+        placed(old, force=True) as folder,
+    ):
         bundle(folder, "new")
     assert (old / "train.json").read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
@@ -268,3 +271,10 @@ def test_a_folder_that_is_held_is_refused_or_waited_for(tmp_path):
     assert not (tmp_path / ".held.lock").exists()
     with locked(folder, busy="somebody has it", say=said.append):
         assert said == []
+
+
+def test_a_link_that_leads_nowhere_is_placed_like_any_file(tmp_path):
+    with placed(tmp_path / "out", force=False) as folder:
+        bundle(folder, "new")
+        (folder / "link").symlink_to(tmp_path / "none")
+    assert (tmp_path / "out" / "link").is_symlink()
