@@ -119,7 +119,7 @@ def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def own_cache(shared_folder: Path) -> Iterator[None]:
+def cache_of_run(shared_folder: Path) -> Iterator[None]:
     """Let what the tests keep be this run's own, and the user's cache be left alone; only models stay there.
 
     A reply that an earlier run had from a server on the same port of loopback would be taken for that of another.
@@ -130,7 +130,7 @@ def own_cache(shared_folder: Path) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def one_reader(own_cache: None) -> Iterator[None]:
+def one_reader(cache_of_run: None) -> Iterator[None]:
     """Let the reader be opened from the graph that was built on this machine, whichever cache a test names."""
     cache, begin = os.environ["EXHIBIT_CACHE"], Reader.__init__
 

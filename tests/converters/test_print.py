@@ -154,6 +154,7 @@ ENDLESS = '<div style="height: 33000000px">x</div>' * 300
 """Ten million sheets of paper."""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for the browser's processes as Linux shows them")
 def test_a_page_that_never_ends_is_set_aside_its_browser_replaced_and_the_others_printed(tmp_path, monkeypatch):
     clock = SimpleNamespace(ahead=0.0)
@@ -260,7 +261,8 @@ def _bytes_under(configuration: Path, folder: Path, monkeypatch: pytest.MonkeyPa
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("fonts", [misleading_fonts, pytest.param(no_fonts, marks=pytest.mark.slow)])
+@pytest.mark.slow  # test_web.py prints its sample on such a machine
+@pytest.mark.parametrize("fonts", [misleading_fonts, no_fonts])
 def test_the_machine_s_fonts_do_not_change_a_byte(printer, tmp_path, monkeypatch, fonts):
     for name, page in SOURCES.items():
         printer.print_html(page, tmp_path / name)  # as this machine is
