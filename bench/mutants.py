@@ -59,7 +59,12 @@ _WHOLE = ("tests/test_evaluate_rag.py", "tests/test_score.py", "tests/test_pytho
 """Tests of the commands and of the Python face, which pass through many rooms."""
 
 ROOMS = {
-    "converters": Room(("converters",), ("tests/converters",)),
+    "converters": Room(
+        ("converters",),
+        ("tests/converters", "tests/viewer/test_review.py", "tests/hostile/test_sources.py",
+         "tests/hostile/test_neighbours.py", "tests/hostile/test_addresses.py", "tests/law/test_systems.py",
+         "tests/bench/test_citations.py"),
+    ),
     "draft": Room(("draft",), ("tests/draft",)),
     "engine": Room(("engine",), ("tests/engine", "tests/hostile/test_workers.py")),
     "evaluation": Room(("evaluation",), ("tests/evaluation", *_WHOLE, "tests/test_systems.py"), without=_SCORES),
@@ -88,9 +93,9 @@ ROOMS = {
         ("tests/storage", "tests/schemas/test_bundle.py", "tests/schemas/test_validate.py",
          "tests/hub/test_stream.py", "tests/test_remote.py", "tests/hostile/test_wire.py",
          "tests/hostile/test_servers.py", "tests/evaluation/test_register_client.py",
-         "tests/evaluation/test_targets.py"),
+         "tests/evaluation/test_targets.py", "tests/converters/test_download.py"),
     ),
-    "viewer": Room(("viewer",), ("tests/viewer",)),
+    "viewer": Room(("viewer",), ("tests/viewer", "tests/draft/test_review.py")),
 }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ On a machine without any font the text of a page has no size, and what is waited
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -30,3 +31,18 @@ def browsing() -> Iterator[Browser]:
             yield browser
         finally:
             browser.close()
+
+
+@contextmanager
+def taking_turns(browser: Browser) -> Iterator[Browser]:
+    """Yield a browser that runs on; before and after, asyncio is to be had in this thread, and no page is open.
+
+    Playwright stops in the middle of its own loop between two calls, and asyncio starts none beside one that runs.
+    """
+    asyncio._set_running_loop(browser._loop)
+    try:
+        yield browser
+        for context in browser.contexts:
+            context.close()
+    finally:
+        asyncio._set_running_loop(None)

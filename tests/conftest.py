@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
@@ -26,8 +28,10 @@ from playwright.sync_api import Browser
 from exhibit.converters import _build
 from exhibit.converters._cli import main
 from exhibit.hub import card
-from tests.browser import browsing
+from exhibit.models.reader import Reader
+from tests.browser import browsing, taking_turns
 from tests.press import SharedPress
+from tests.rag.models import link_models
 
 ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "samples"
@@ -56,6 +60,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             asking = [item for item in items if item.get_closest_marker(marker)]
             config.hook.pytest_deselected(items=asking)
             items[:] = [item for item in items if item not in asking]
+    # a file is run by one process, for what its tests share; those of few tests first, which take longest, so that
+    # processes end together
+    tests = Counter(item.path for item in items)
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        items.sort(key=lambda item: tests[item.path])
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -100,6 +109,39 @@ def peers() -> Path:
         if folder and Path(folder).is_dir():
             return Path(folder)
     pytest.skip("no peers' code: set EXHIBIT_PEERS to a folder with evaltools/, legalbenchrag/ and nvidia-rag/")
+
+
+@pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for what is made once, whichever of the processes that run the tests needs it first."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_of_run(shared_folder: Path) -> Iterator[None]:
+    """Let what the tests keep be this run's own, and the user's cache be left alone; only models stay there.
+
+    A reply that an earlier run had from a server on the same port of loopback would be taken for that of another.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EXHIBIT_CACHE", str(link_models(shared_folder / "cache")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_reader(cache_of_run: None) -> Iterator[None]:
+    """Let the reader be opened from the graph that was built on this machine, whichever cache a test names."""
+    cache, begin = os.environ["EXHIBIT_CACHE"], Reader.__init__
+
+    def begin_with_graph(self: Reader, *given: object, **options: object) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("EXHIBIT_CACHE", cache)
+            begin(self, *given, **options)  # type: ignore[arg-type]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Reader, "__init__", begin_with_graph)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -150,11 +192,21 @@ def pictures_once() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """A browser; no longer than a module, as asyncio is not to be had in this thread while it runs."""
+@pytest.fixture(scope="session")
+def running_browser() -> Iterator[Browser]:
+    """The browser of this process, started with the first test that looks at a page."""
     with browsing() as running:
+        with taking_turns(running):
+            pass
         yield running
+        asyncio._set_running_loop(running._loop)
+
+
+@pytest.fixture(scope="module")
+def browser(running_browser: Browser) -> Iterator[Browser]:
+    """A browser, for a module at a time, as asyncio is not to be had in this thread while it is used."""
+    with taking_turns(running_browser) as mine:
+        yield mine
 
 
 @pytest.fixture
@@ -168,13 +220,6 @@ def convert(tmp_path: Path) -> Convert:
         return folder
 
     return run
-
-
-@pytest.fixture(scope="session")
-def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for what is made once, whichever of the processes that run the tests needs it first."""
-    own = tmp_path_factory.getbasetemp()
-    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
 
 
 @pytest.fixture(scope="session")

@@ -91,6 +91,7 @@ def test_the_commands_of_the_page_use_the_installed_parts(installed):
     assert (installed / "pairs" / "pairs.csv").read_text(encoding="utf-8").startswith("When does the gate close?,")
 
 
+@pytest.mark.slow
 def test_help_lists_them_and_a_broken_one_is_named_with_its_owner(installed):
     wrong = ["evaluate", "faq", "--metrics", "comas"]
     own, all_of_them, told = exhibit(installed, ["convert", "faq", "--help"], ["convert", "--help"], wrong, last=1)

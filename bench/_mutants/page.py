@@ -21,9 +21,8 @@ notices. It tries a sample, the same one every time for a seed. `python -m bench
 tries more of one room. Reasons for changes that may stay are in `bench/mutants.toml`.
 
 Each share below was measured on a seed that no test had been written against. Tests for what survived are written
-afterwards (by now for seeds 1, 7, 8, 11, 12, 29, 31 to 33, 37, 41, 43, 51, 61, 71, 201 to 203, 303, 404 and 601; of
-71 for evidence and schemas, of 701 for engine), so that a later run takes another seed. With sixty changes a room, a
-share may be off by eight points; with thirty, by thirteen. A share counts the changes for which the time sufficed. A
+afterwards, so that a later run takes a seed above those of the page. With sixty changes a room, a share may be off by
+eight points; with thirty, by thirteen. A share counts the changes for which the time sufficed. A
 room that is not listed has not been measured yet.
 """
 _RULES = "what is not tried"

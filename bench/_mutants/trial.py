@@ -26,7 +26,18 @@ _MOST_SECONDS = 20.0
 _SLACK, _LEAST, _TIMES = 60.0, 5.0, 10.0
 """A change whose tests take so many times longer, and a minute more, is noticed by the clock: it never ends. So is one
 of whose tests a single one takes so many times longer, and five seconds of the processor more."""
-_NOT_COPIED = (".git", ".venv", "datasets_out", "results", "__pycache__", ".*_cache", ".hypothesis", "images")
+_NOT_COPIED = (
+    ".git",
+    ".venv",
+    "build",
+    "dist",
+    "datasets_out",
+    "results",
+    "__pycache__",
+    ".*_cache",
+    ".hypothesis",
+    "images",
+)
 _NOTED, _LISTED, _SAID = "reach.json", "tests.txt", "said.txt"
 _FLAGS = (
     "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", "--tb=line",
@@ -42,6 +53,15 @@ class Reach:
     calls: dict[str, dict[int, list[str]]]
     early: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """For each file the functions, by line, that are called before the first test runs."""
+    setups: Mapping[str, float] = field(default_factory=dict)
+    """Seconds of each fixture that tests share."""
+    uses: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Those that a test uses."""
+
+    def takes(self, *tests: str) -> float:
+        """Return the seconds of some tests when no others run."""
+        shared = {name for test in tests for name in self.uses.get(test, ())}
+        return sum(self.seconds.get(test, 0.0) for test in tests) + sum(self.setups[name] for name in shared)
 
     def runs_early(self, change: Change, source: str) -> bool:
         """Return whether the function around a change runs while files are loaded, so that they must be loaded anew."""
@@ -71,23 +91,28 @@ class Reach:
         return begin, end, remembers
 
     def tests_of(self, change: Change, source: str) -> list[str]:
-        """Return the tests of a change, the quickest first; outside functions those that use its file come first."""
+        """Return the tests of a change, the quickest first; outside functions those that use the name come first."""
         # what no test calls may run in a process that one starts, as all that workers do: those that use its file
         tests = self.callers(change, source) or set().union(*self.calls[change.file].values())
         tests |= self._named(change)
         # a constant is used by other files, whose tests need not call anything here: those come last
-        others = set(self.seconds) - tests if self._lines(change, source)[0] == 0 else set()
+        outside = self._lines(change, source)[0] == 0
+        others = set(self.seconds) - tests if outside else set()
+        near = self._near(change, source) if outside else set()
         chosen: list[str] = []
-        total = 0.0
-        for test in (*self._quickest_first(tests), *self._quickest_first(others)):
-            total += self.seconds.get(test, 0.0)
-            if chosen and total > _MOST_SECONDS:
+        for test in (test for some in (near, tests - near, others) for test in self._quickest_first(some)):
+            if chosen and self.takes(*chosen, test) > _MOST_SECONDS:
                 break
             chosen.append(test)
         return chosen
 
+    def _near(self, change: Change, source: str) -> set[str]:
+        """Return the tests that call a function of the file which names what a line outside functions sets."""
+        lines = _readers(source, change.line)
+        return {test for line, tests in self.calls[change.file].items() if line in lines for test in tests}
+
     def _quickest_first(self, tests: set[str]) -> list[str]:
-        return sorted(tests, key=lambda test: (self.seconds.get(test, 0.0), test))
+        return sorted(tests, key=lambda test: (self.takes(test), test))
 
 
 def _function(source: str, line: int) -> tuple[int, int, bool]:
@@ -100,6 +125,25 @@ def _function(source: str, line: int) -> tuple[int, int, bool]:
         return 0, sys.maxsize, False
     first = min([inner.lineno, *(decorator.lineno for decorator in inner.decorator_list)])
     return first, _end(inner), any("cache" in ast.unparse(decorator) for decorator in inner.decorator_list)
+
+
+def _readers(source: str, line: int) -> set[int]:
+    """Return where the functions begin that read what a line sets: a constant, an attribute, their own default."""
+    nodes = list(ast.walk(ast.parse(source)))
+    set_there = [n for n in nodes if isinstance(n, ast.Assign | ast.AnnAssign) and n.lineno <= line <= _end(n)]
+    names = {name for node in set_there for name in _names(node, ast.Store)}
+    lines = set()
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            if first <= line < node.body[0].lineno or names & _names(node, ast.Load):
+                lines.add(first)
+    return lines
+
+
+def _names(node: ast.AST, how: type[ast.expr_context]) -> set[str]:
+    named = [n for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, how)]
+    return {n.id if isinstance(n, ast.Name) else n.attr for n in named}
 
 
 def _end(node: ast.stmt) -> int:
@@ -155,7 +199,7 @@ class Workshop:
     def _noted(self) -> Reach:
         seen = json.loads((self.folder / _NOTED).read_text(encoding="utf-8"))
         calls = {file: {int(line): t for line, t in lines.items()} for file, lines in seen["calls"].items()}
-        return Reach(seen["seconds"], calls, seen["early"])
+        return Reach(seen["seconds"], calls, seen["early"], seen["setups"], seen["uses"])
 
     def share(self, other: Workshop) -> None:
         """Let another workshop know what this one noted."""
@@ -171,8 +215,8 @@ class Workshop:
         tests = known.tests_of(change, source)
         if not tests:
             return "no test runs it"
-        limits = {test: _LEAST + _TIMES * known.seconds.get(test, 0.0) for test in tests}
-        usual = sum(known.seconds.get(test, 0.0) for test in tests)
+        limits = {test: _LEAST + _TIMES * known.takes(test) for test in tests}
+        usual = known.takes(*tests)
         in_place = not known.runs_early(change, source)
         if in_place and self._seedbed is None:
             self._seedbed = self._planted(known)  # while the files are as they were

@@ -42,10 +42,14 @@ def test_the_ratio_is_that_of_the_least_processor_time(source, monkeypatch, caps
     assert ends == ["1.0", "3.0", "30.0"]
 
 
-def test_parts_are_timed_in_both_checkouts_and_the_least_of_each_counts(source, monkeypatch, capsys, tmp_path):
+@pytest.mark.slow
+def test_the_parts_of_a_checkout_are_timed(source):
     parts = ingest.run_parts(ingest.ROOT, source, "routed", every=1)
     assert list(parts) == ["read_structure", "read_profile", "read_words", "all three"]
     assert parts["all three"] == pytest.approx(sum(list(parts.values())[:3])) and min(parts.values()) > 0
+
+
+def test_of_parts_in_both_checkouts_the_least_of_each_counts(source, monkeypatch, capsys, tmp_path):
     times = {tmp_path: [{"words": 4.0}, {"words": 5.0}], ingest.ROOT: [{"words": 3.0}, {"words": 2.0}]}
     monkeypatch.setattr(ingest, "run_parts", lambda where, *_, every: times[where].pop(0))
     assert ingest.main(["--parts", "--source", str(source), "--before", str(tmp_path), "--rounds", "2"]) == 0

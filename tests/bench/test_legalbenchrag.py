@@ -105,6 +105,7 @@ def test_curves_are_svg_that_names_every_value(done):
         assert f"at k = {depth}" in (line[0].text or "")
 
 
+@pytest.mark.slow
 def test_a_finished_run_is_read_a_stopped_one_goes_on_and_a_changed_one_is_made_anew(command, tmp_path, capsys):
     recipe = tmp_path / "mine.toml"
     recipe.write_text('splitter = "naive"\naugment = "none"\n', encoding="utf-8")

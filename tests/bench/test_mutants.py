@@ -9,6 +9,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator
 from fnmatch import fnmatch
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -123,6 +124,7 @@ def shop(tmp_path) -> Iterator[Workshop]:
     shop.close()
 
 
+@pytest.mark.slow
 def test_changes_are_tried_against_the_tests_that_call_them(shop, monkeypatch):
     monkeypatch.setattr(trial, "_LEAST", 0.3)  # seconds of the processor for a loop that never ends
     (shop.folder / "tests" / "test_rules.py").rename(shop.folder / "tests" / "test_house.py")
@@ -144,6 +146,22 @@ def test_changes_are_tried_against_the_tests_that_call_them(shop, monkeypatch):
     (shop.folder / "tests" / "test_house.py").write_text("def test_a():\n    assert 0\n", encoding="utf-8")
     with pytest.raises(ToolkitError, match="fail before anything is changed"):
         shop.reach(["rules.py"], ["tests"])
+
+
+def test_a_fixture_that_tests_share_is_each_ones_own(shop):
+    (shop.folder / "tests" / "test_rules.py").write_text(
+        "import time\n\nimport pytest\n\nfrom rules import first\n\n\n"
+        "@pytest.fixture(scope='module')\ndef words():\n    end = time.process_time() + 0.2\n"
+        "    while time.process_time() < end:\n        pass\n    return first(['b', 'a'], 2)\n\n\n"
+        "def test_one(words):\n    assert words\n\n\ndef test_two(words):\n    assert words == ['a', 'b']\n",
+        encoding="utf-8",
+    )
+    known = shop.reach(["rules.py"], ["tests"])
+    one, two = (f"tests/test_rules.py::test_{name}" for name in ("one", "two"))
+    assert set(known.calls["rules.py"][12]) == {one, two}
+    assert known.seconds[one] < 0.15 and known.takes(two) > 0.15 and known.takes(one, two) < 0.35
+    [change] = [c for c in changes_of("rules.py", LOADED) if c.line == 13]
+    assert shop.attempt(change, known) == "noticed", "by the second, which did not set it up"
 
 
 def exchangeable(source: str, file: str = "rules.py") -> dict[str, list[str] | None]:
@@ -189,7 +207,10 @@ def test_a_line_outside_functions_is_tried_by_all_who_use_the_file_and_a_cache_h
     remembered = SOURCE.replace("def first", "@cache\ndef first")
     known = Reach({"a": 0.2, "b": 0.1, "far": 0.0}, {"rules.py": {5: ["a"], 12: ["b"]}})
     limit, *_ = changes_of("rules.py", SOURCE)
-    assert known.tests_of(limit, SOURCE) == ["b", "a", "far"], "the quickest first, then those that may use a constant"
+    assert known.tests_of(limit, SOURCE) == ["a", "b", "far"], "those that read the constant, of its file, and of any"
+    default = SOURCE.replace("= LIMIT", "= 9").replace("LIMIT", "count")
+    assert known.tests_of(changes_of("rules.py", default)[2], default) == ["a", "b", "far"], "its own default"
+    assert known.tests_of(changes_of("rules.py", default)[0], default) == ["b", "a", "far"], "`first` reads a `count`"
     within = next(change for change in changes_of("rules.py", SOURCE) if change.line == 9)
     assert known.tests_of(within, SOURCE) == ["a"]
     first = changes_of("rules.py", remembered)[-1]
@@ -232,13 +253,16 @@ def test_every_reason_is_of_a_change_that_there_is():
     root = REASONS.parents[1]
     files = [file for room in ROOMS.values() for file in room.files()]
     rules, reasons = read_rules(REASONS), read_reasons(REASONS)
-    named = [file for file in files if any(fnmatch(file, rule.file) for rule in rules)]
-    named += [file for file, _, _ in reasons]
-    changes = {file: changes_of(file, (root / file).read_text(encoding="utf-8")) for file in named}
+
+    @cache
+    def changes(file: str) -> list[Change]:
+        return changes_of(file, (root / file).read_text(encoding="utf-8"))
+
     for rule in rules:
-        assert any(rule.covers(change) for of_file in changes.values() for change in of_file), rule
+        named = (file for file in files if fnmatch(file, rule.file))
+        assert any(rule.covers(change) for file in named for change in changes(file)), rule
     for file, code, words in reasons:
-        assert (code, words) in {(change.code, change.words) for change in changes[file]}, (file, code, words)
+        assert (code, words) in {(change.code, change.words) for change in changes(file)}, (file, code, words)
 
 
 def test_every_file_of_the_product_is_in_one_room():

@@ -205,6 +205,7 @@ def test_the_page_says_what_is_within_chance_and_what_is_not():
 # ---------------------------------------------------------------- the command
 
 
+@pytest.mark.slow
 def test_the_command_writes_pictures_and_between_the_markers_only(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     page = tmp_path / "page.md"

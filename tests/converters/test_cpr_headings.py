@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from exhibit.converters._cpr.layout import Heading, find_headings, lines_of
-from exhibit.converters._cpr.names import guide_courts, likeness, names_court, read_name, strange_courts
+from exhibit.converters._cpr.layout import Heading, Layout, SourceLine, find_headings, lines_of, splits
+from exhibit.converters._cpr.names import (
+    citations,
+    courts_in,
+    guide_courts,
+    likeness,
+    names_court,
+    read_citation,
+    read_name,
+    strange_courts,
+)
 from exhibit.evidence import Document, Span
 from exhibit.evidence.document import Page
 from exhibit.law.structure.lines import Outline
@@ -129,3 +138,213 @@ def test_a_court_is_known_by_its_name_its_initials_and_not_by_a_part_of_another(
     said = "See the Inland Harbour Court Guide and the Harbour Court Guide."
     assert strange_courts(said, harbour, guides_only=True) == ["Inland Harbour Court Guide"]
     assert not strange_courts("Purpose of Guide", harbour, guides_only=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "number", "title"),
+    [
+        ("Part 20 claims", "", "", "Part 20 claims"),
+        ("Part 20. Claims", "part", "20", "Claims"),
+        ("Part 20", "part", "20", ""),
+        ("Chapter 5 Judgment", "", "5", "Judgment"),
+        ("Section 3 (draft)", "", "3", ""),
+        ("Annex 2 of the guide", "", "", "Annex 2 of the guide"),
+        ("Appendix B) list", "", "", "Appendix B) list"),
+        ("Schedule 1 –", "schedule", "1", ""),
+        ("Rule 3.4 Strike out", "", "", "Rule 3.4 Strike out"),
+        ("9 Hearings", "", "", "9 Hearings"),
+        ("7. Names", "", "7", "Names"),
+        ("Chaptr 5 Costs", "", "", "Chaptr 5 Costs"),
+    ],
+)
+def test_a_heading_has_a_number_where_the_words_before_it_are_its_own(text, kind, number, title):
+    name = read_name(text, loose=False)
+    assert (name.kind, name.number, name.title) == (kind, number, title)
+
+
+def test_a_citation_may_have_a_slip_in_the_word_before_its_number():
+    assert read_name("Chaptr 5 Costs").number == "5" and read_name("Sectoin 5 Costs").number == ""
+
+
+@pytest.mark.parametrize(
+    ("cited", "heading", "like"),
+    [
+        ("Costs", "5. Costs", 1.0),
+        ("5. Costs", "Costs", 0.0),
+        ("Section 5", "5. Costs", 1.0),
+        ("5. Costs", "5.", 0.0),
+        ("", "Costs", 0.0),
+        ("Costs and fees", "Fees and costs", 0.97),
+        ("Judgement", "Judgment", 0.97),
+        ("Cost…", "Costs", 0.97),
+        ("Cos…", "Costs", 0.0),
+        ("Costs budgets…", "Costs budget and list", 0.0),
+        ("5.1 Bail form", "5.1 Mail form", 0.93),
+        ("Bail form", "Mail form", 0.0),
+        ("5.1 Bail form", "5.1 Bali form", 0.0),
+        ("5.1 Ba form", "5.1 Be form", 0.0),
+        ("5.1 Bail 2021", "5.1 Bail 2022", 0.0),
+        ("Costs budget list", "The costs budget list of cases", 0.8 + 0.15 * 3 / 4),
+        ("Costs budget list", "Costs budget list claims fees", 0.8 + 0.15 * 3 / 5),
+        ("Costs budget list", "Costs budget list claims fees more", 0.0),
+        ("Costs budget", "Costs budget list", 0.0),
+        ("Costs budget list", "Budget costs list fees", 0.0),
+        ("5.1 Costs", "5.1 Costs budget list", 0.8 + 0.15 / 3),
+        ("5.1 Costs", "5.1 Costs budget list fees", 0.0),
+        ("Acknowledgement", "Acknowledgmint", 0.97),
+        ("Acknowledgement", "Acknowladgmint", 0.0),
+        ("Trials", "Trial", 0.97),
+        ("Trial", "Trail", 0.0),
+        ("Bails", "Bail", 0.0),
+        ("Dwellings", "Swellings", 0.97),
+        ("Dwelling", "Swellinh", 0.0),
+        ("Annex A: X y", "Appendix A: X y", 0.0),
+    ],
+)
+def test_how_alike_two_headings_are(cited, heading, like):
+    assert likeness(read_name(cited), read_name(heading, loose=False)) == pytest.approx(like)
+
+
+@pytest.mark.parametrize(
+    ("text", "document", "section", "pages"),
+    [
+        ("Part 3, p. 12", "Part 3", "", (12, 12)),
+        ("Guide (pp. 12-14)", "Guide", "", (12, 14)),
+        ("Guide, pages 3, 5", "Guide", "", (3, 5)),
+        ("Guide#page=12-9", "Guide", "", (12, 12)),
+        ("Guide#page=Time (p. 4)", "Guide", "Time", (4, 4)),
+        ("Guide#page=C.2 Time", "Guide", "C.2 Time", None),
+        ("Guide p. 123456789", "Guide", "", (123456789, 123456789)),
+        ("Guide p. 1234567890", "Guide", "", None),
+    ],
+)
+def test_a_citation_is_read_into_document_section_and_pages(text, document, section, pages):
+    one = read_citation(text)
+    assert (one.text, one.document, one.section, one.pages) == (text, document, section, pages)
+
+
+@pytest.mark.parametrize(
+    ("truth", "cited"),
+    [
+        ("A. [1, 2–4]", []),
+        ("A [Offers to Settle]", ["Offers to Settle"]),
+        ("A. [offers]", ["offers"]),
+        ("He said “[the] rent”. [Costs]", ["Costs"]),
+        ('He "said [Costs Budget] it"', []),
+        ("Pay [insert date].", []),
+        ("Pay. [The Name of Parties]", ["The Name of Parties"]),
+        ("Pay [The Name of Parties] soon.", []),
+        ("Pay. [Name Parties]", ["Name Parties"]),
+        ("Pay. [Name parties]", []),
+        ("Pay. [Name of party]", ["Name of party"]),
+        ("Pay. [Name]", []),
+        ("Pay [a b] soon", []),
+        ("Pay [Costs] soon", []),
+        ("Pay [Costs], soon", ["Costs"]),
+        ("Pay [Costs Fees] soon", ["Costs Fees"]),
+        ("Pay [x].", []),
+        ("Pay [part 3] soon", ["part 3"]),
+        ("Pay [costs fees]", ["costs fees"]),
+        ("Pay [costs fees]. More", []),
+        ("Pay: [costs fees]\nMore", ["costs fees"]),
+        ("Q [Part 3] and [PART  3].", ["Part 3"]),
+    ],
+)
+def test_a_bracket_is_a_citation_or_an_editors(truth, cited):
+    assert [one.text for one in citations(truth)] == cited
+
+
+def test_a_citation_has_five_hundred_characters_at_the_most():
+    for length, number in ((500, 1), (501, 0)):
+        assert len(citations(f"A. [{'Part 3 ' * 71}{'a' * (length - 497)}]")) == number
+
+
+@pytest.mark.parametrize(
+    ("text", "courts", "guides"),
+    [
+        ("See the Harbour Court and the Inland Harbour Court.", ["harbour", "inland harbour"], {}),
+        ("Queen's Bench Division", ["kings bench"], {}),
+        ("the Court of Appeal", [], {}),
+        ("Courts and Tribunals Judiciary The Commercial Court", ["commercial"], {}),
+        ("King's Bench Guide 2024", ["kings bench"], {"kings bench": {"kb", "kbd"}}),
+        ("Chancery Division Guide", ["chancery"], {"chancery": {"cd"}}),
+        ("Harbour and Dock Division Guide", ["harbour dock"], {"harbour dock": {"hd", "hdd"}}),
+        ("Patent Court Guide", ["patents"], {"patents": {"pc"}}),
+    ],
+)
+def test_courts_are_told_by_the_words_that_tell(text, courts, guides):
+    assert list(courts_in(text)) == courts and guide_courts([text]) == guides
+
+
+# ---------------------------------------------------------------- what a citation means in a layout
+
+
+def layout_of(*rows: tuple[str, int]) -> Layout:
+    """A layout of lines, each with the level of its heading, 0 for a line of text; all on one page."""
+    lines, at = [], 0
+    for text, _ in rows:
+        lines.append(SourceLine(at, at + len(text), text, 1))
+        at += len(text) + 1
+    headings = []
+    for place, (line, (text, level)) in enumerate(zip(lines, rows, strict=True)):
+        if level:
+            after = [
+                other.start
+                for other, (_, deep) in zip(lines[place + 1 :], rows[place + 1 :], strict=True)
+                if 0 < deep <= level
+            ]
+            until = min([lines[-1].end, *(start - 1 for start in after)])
+            headings.append(Heading(line.start, line.end, read_name(text, loose=False), level, page=1, until=until))
+    return Layout("\n".join(text for text, _ in rows), lines, headings, listed=(read_name("9.9 Unread page"),))
+
+
+RULES = layout_of(
+    ("Chapter 1 Trial", 1), ("Opening speech", 0), ("It is short.", 0), ("1.1 Witness list", 2), ("A list.", 0),
+    ("Closing speech", 0), ("Last.", 0), ("Chapter 2 Costs", 1), ("2.1 Budget", 2), ("Closing speech", 0),
+    ("It is long", 0), ("2.2 Fees", 2), ("the fee is due", 0), ("and a Small note.", 0),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cited", "meant"),
+    [
+        ("1.1 Witness list", [("1.1 Witness list\nA list.\nClosing speech\nLast.", 1.0, False)]),
+        ("Chapter 1 Trial, 1.1 Witness list", [("1.1 Witness list\nA list.\nClosing speech\nLast.", 1.0, True)]),
+        ("Opening speech", [("Opening speech\nIt is short.", 1.0, False)]),
+        ("Closing speech", [("Closing speech\nLast.", 1.0, False), ("Closing speech\nIt is long", 1.0, False)]),
+        (
+            "Chapter 2 Costs, Closing speech",
+            [
+                (RULES.text[RULES.text.index("Chapter 2") :], 0.8 + 0.15 / 3, False),
+                ("Closing speech\nIt is long", 1.0, True),
+            ],
+        ),
+        ("Part 7, 2.2 Fees", [("2.2 Fees\nthe fee is due\nand a Small note.", 1.0, True)]),
+        ("Chapter 2 Cost, 2.2 Fees", [("2.2 Fees\nthe fee is due\nand a Small note.", 1.0, True)]),
+        ("9.9 Unread page", [(None, 1.0, False)]),
+        ("9.9", []),
+        ("The fee is due", []),
+        ("Speech", []),
+        ("Small note", []),
+    ],
+)
+def test_what_a_text_can_mean(cited, meant):
+    found = [(h and RULES.text[h.start : h.until], like, above) for h, like, above in RULES.meant(cited)]
+    assert found == [(text, pytest.approx(like), above) for text, like, above in meant]
+
+
+def test_a_title_stands_as_whole_lines_and_four_at_the_most():
+    lines = [(word, 0) for word in ("One", "Two", "Three", "Four", "Five")]
+    four, five = layout_of(*lines), "One Two Three Four Five"
+    assert [(h.start, h.end) for h in four.titled("One Two Three Four")] == [(0, 18)]
+    assert list(four.titled(five)) == list(four.titled("")) == list(four.titled("One Tw")) == []
+    for end in ".,;:":
+        assert list(layout_of((f"One{end}", 0)).titled("One")) == []
+    assert len(list(layout_of(("One.x", 0)).titled("One.x"))) == 1, "a mark within it ends nothing"
+
+
+def test_a_text_is_two_names_at_each_mark_between_words():
+    assert splits("Guide, Part 3 - Costs") == [("Guide", "Part 3 - Costs"), ("Guide, Part 3", "Costs")]
+    assert splits("Court Guide Costs: fees") == [("Court Guide", "Costs: fees"), ("Court Guide Costs", "fees")]
+    assert splits("Court Guide 2024 Costs") == [("Court Guide", "2024 Costs"), ("Court Guide 2024", "Costs")]
+    assert splits("Costs, ") == splits("One-two") == []

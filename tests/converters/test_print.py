@@ -154,6 +154,7 @@ ENDLESS = '<div style="height: 33000000px">x</div>' * 300
 """Ten million sheets of paper."""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for the browser's processes as Linux shows them")
 def test_a_page_that_never_ends_is_set_aside_its_browser_replaced_and_the_others_printed(tmp_path, monkeypatch):
     clock = SimpleNamespace(ahead=0.0)
@@ -163,8 +164,8 @@ def test_a_page_that_never_ends_is_set_aside_its_browser_replaced_and_the_others
         press.print(RawDocument("first.pdf", "First", html="Rent is due."), tmp_path)
         browser = programs_below(press._worker.place.worker._process.pid)
         bad = pool.submit(press.print, RawDocument("bad.pdf", "Bad", html=ENDLESS), tmp_path)
-        assert not wait([bad], 0.5).done, "it is being printed"
-        while not wait([bad], 0.5).done:
+        assert not wait([bad], 0.2).done, "it is being printed"
+        while not wait([bad], 0.1).done:
             clock.ahead += 2000
         with pytest.raises(LimitError, match=r"^bad.pdf: not done after 1000 s \(--item-timeout\); set aside"):
             bad.result()
@@ -260,7 +261,8 @@ def _bytes_under(configuration: Path, folder: Path, monkeypatch: pytest.MonkeyPa
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("fonts", [misleading_fonts, pytest.param(no_fonts, marks=pytest.mark.slow)])
+@pytest.mark.slow  # test_web.py prints its sample on such a machine
+@pytest.mark.parametrize("fonts", [misleading_fonts, no_fonts])
 def test_the_machine_s_fonts_do_not_change_a_byte(printer, tmp_path, monkeypatch, fonts):
     for name, page in SOURCES.items():
         printer.print_html(page, tmp_path / name)  # as this machine is

@@ -15,6 +15,7 @@ from exhibit.converters._benchmark import Benchmark, Tally
 from exhibit.converters._laws import read_law, read_versions, wrapped
 from exhibit.schemas.errors import SourceError
 from tests.conftest import Convert
+from tests.converters.account import account_of
 
 
 def read(
@@ -23,8 +24,9 @@ def read(
     return statutes.read(source, Namespace(since=since, as_of=as_of, questions=questions, ask_in=ask_in), Tally())
 
 
-def test_the_sample_becomes_a_bundle_all_of_whose_gold_is_exact(converted: Convert):
+def test_the_sample_becomes_a_bundle_all_of_whose_gold_is_exact(converted: Convert, golden):
     bundle = converted("statutes")
+    golden("statutes/account.json", account_of(bundle))
     info = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
     assert info["counts"]["located"]["exact"] == info["counts"]["contexts"] > 30
     days = {document["filename"]: document["labels"] for document in info["documents"]}
@@ -178,3 +180,121 @@ def test_a_folder_without_laws_says_what_was_expected(tmp_path: Path):
     (tmp_path / "a.md").write_text("# Title\n\nwords\n", encoding="utf-8")
     with pytest.raises(SourceError, match="no § or article in any of 1 files"):
         read(tmp_path)
+
+
+def test_every_question_on_the_sample_is_as_it_was(samples: Path, golden):
+    lines = [f"{most}: {[row.id for row in read(samples / 'statutes', questions=most).rows]}\n" for most in (1, 2, 4)]
+    for row in read(samples / "statutes", questions=50, ask_in="en,cs").rows:
+        labels = {name: value for name, value in row.labels.items() if name not in ("language", "question_language")}
+        gold = [[*quote.spans[0], *dict(quote.labels).values()] for quote in row.quotes]
+        told = [row.id, row.question, row.answer, row.filename, list(labels.values()), gold]
+        lines.append(json.dumps(told, ensure_ascii=False) + "\n")
+    golden("statutes/rows.jsonl", "".join(lines))
+
+
+LAW = """---
+title: "Zákon o molech"
+country: cz
+---
+# Zákon o přístavech
+
+## ČÁST PRVNÍ
+
+### HLAVA I
+
+#### Díl 1
+
+Pododdíl 1
+
+##### § 1
+
+###### Předmět úpravy
+
+(1) Zákon upravuje **provoz** přístavů.
+
+- a) a lodí
+- b) a mol
+
+##### § 2 Pojmy
+
+| Loď | plavidlo |
+|-----|----------|
+| Molo | stavba |
+
+#### Díl 2
+
+Společná ustanovení
+
+##### § 3
+
+[image omitted]
+Pro účely zákona.
+
+## ČÁST DRUHÁ
+
+### Čl. II
+
+##### § 4 Vložený
+
+Text.
+
+### Čl. III
+
+Účinnost.
+"""
+
+
+def test_a_czech_law_is_read_into_its_parts():
+    law = read_law(LAW)
+    assert (law.title, law.system.language, law.fields["title"]) == ("Zákon o přístavech", "cs", "Zákon o molech")
+    above = ("ČÁST PRVNÍ", "HLAVA I", "Díl 1", "Pododdíl 1")
+    assert [(p.label, p.title, p.path, law.words(p)) for p in law.paragraphs] == [
+        ("§ 1", "Předmět úpravy", above, "(1) Zákon upravuje provoz přístavů. a) a lodí b) a mol"),
+        ("§ 2", "Pojmy", above, "Loď; plavidlo Molo; stavba"),
+        ("§ 3", "", ("ČÁST PRVNÍ", "HLAVA I", "Díl 2"), "Pro účely zákona."),
+        ("Čl. II", "", ("ČÁST DRUHÁ",), ""),
+        ("§ 4", "Vložený", ("ČÁST DRUHÁ", "Čl. II"), "Text."),
+        ("Čl. III", "", ("ČÁST DRUHÁ",), "Účinnost."),
+    ]
+    assert [law.text[p.start : p.end].partition("\n")[0] for p in law.paragraphs] == [
+        "§ 1", "§ 2 Pojmy", "§ 3", "Čl. II", "§ 4 Vložený", "Čl. III",
+    ]  # fmt: skip
+    assert read_law("# A\n\nb").title == "A" and read_law("---\nTitle: C\n---\nb").title == "C"
+
+
+def test_a_line_is_as_long_as_the_page_is_wide_and_capitals_are_wider():
+    assert [len(line) for line in wrapped("a" * 85)] == [84, 1] and wrapped("") == [""]
+    assert [len(line) for line in wrapped("A" * 60)] == [56, 4]
+    assert len(wrapped("A" * 20 + "a" * 64)) == 1 and len(wrapped("A" * 21 + "a" * 63)) == 2, "a quarter of capitals"
+    assert wrapped("a-" * 43) == ["a-" * 42, "a-"], "what has no space is cut where it must be"
+
+
+def test_a_version_ends_the_day_before_the_next_and_the_later_of_one_day_counts(tmp_path: Path):
+    for name, text in {
+        "mola/2020-01-01.md": "first",
+        "mola/2021-03-01.md": "second",
+        "vyhlaska.md": "effective_date: 2019-05-05\n",
+        "bez data.md": "nothing",
+        "README.md": "no law",
+        "2018-01-01.md": "a date at the top is no law's folder",
+        "pozdni.md": "x" * 3983 + "\neffective_date: 2019-05-05\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    versions = {(v.law, v.start): v.end for v in read_versions(tmp_path)}
+    assert versions == {
+        ("mola", date(2020, 1, 1)): date(2021, 2, 28),
+        ("mola", date(2021, 3, 1)): None,
+        ("vyhlaska", date(2019, 5, 5)): None,
+        ("bez data", None): None,
+        ("2018-01-01", date(2018, 1, 1)): None,
+        ("pozdni", None): None,
+    }
+    for day, laws in {"2021-02-28": ["mola"], "2021-03-01": ["mola"], "2019-12-31": []}.items():
+        kept = read_versions(tmp_path, as_of=date.fromisoformat(day))
+        assert [v.law for v in kept if v.law == "mola"] == laws and "bez data" in {v.law for v in kept}
+    for day, number in {"2021-02-28": 2, "2021-03-01": 1}.items():
+        assert len([v for v in read_versions(tmp_path, since=date.fromisoformat(day)) if v.law == "mola"]) == number
+    (tmp_path / "mola" / "2021-02-30.md").write_text("no day", encoding="utf-8")
+    with pytest.raises(SourceError, match="2021-02-30 is no day of the calendar"):
+        read_versions(tmp_path)

@@ -12,10 +12,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from exhibit.converters import _text_pdf
 from exhibit.converters._cpr.parsing import blocks_of
 from exhibit.converters._print import filed_text, filing
-from exhibit.converters._text_pdf import Block, joined, needs_browser, pdf_of, print_blocks
+from exhibit.converters._text_pdf import (
+    Block,
+    font_hashes,
+    font_path,
+    joined,
+    needs_browser,
+    pdf_of,
+    print_blocks,
+    sealed_environment,
+)
 from exhibit.evidence import fold, read_document
+from exhibit.schemas.errors import ServiceError
 
 SCRIPTS = {
     "latin": "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞß ĀĂĄĆĈĊČĎĐĒĔĖĘĚĜĞĠĢĤĦĨĪĬĮİĲĴĶĹĻĽĿŁ ŃŅŇŊŌŎŐŒŔŖŘŚŜŞŠŢŤŦŨŪŬŮŰŲŴŶŸŹŻŽ ȘȚẠẢẤỆỰ",
@@ -127,3 +138,46 @@ def test_a_filing_keeps_its_columns_and_its_page_ends(tmp_path):
     text = read_back(tmp_path / "a.pdf", *filed_text(page))
     assert "AGREEMENT" in text and "<" not in text
     assert len(read_document(tmp_path / "a.pdf").pages) == 2
+
+
+def test_long_words_marks_of_the_page_and_scripts_from_the_right_stand_where_they_stood():
+    blocks = [
+        Block("h1", "An Agreement of " + "W" * 90),
+        Block("p", "a" * 300 + " b\tc   d\n\n" + "Long words stand in lines as they are broken between words. " * 12),
+        Block("p", "هذا العقد مبرم بين الطرفين\nA → ☐ b"),
+        *(Block(style, text) for n in range(12) for style, text in (("h2", f"{n}. Term"), ("p", "Paid.\n" * n))),
+        Block("pre", "  1  2\n\fnext\n" + "x" * 200),
+    ]
+    digest = hashlib.sha256(pdf_of(blocks, title="T\x00\r\n")).hexdigest()
+    # whoever changes where a line breaks or stands, a page ends or a letter is joined sees it here
+    assert digest == "aa33e1d6f80fbc513ca42d48375d0e39f7482f024a3a58d97c420fdd5ccc32a8"
+
+
+def test_arabic_letters_join_those_beside_them():
+    forms = {"initial": "ﺑ", "medial": "ﺒ", "final": "ﺐ", "isolated": "ﺏ"}
+    assert joined("ب") == forms["isolated"] and joined("بب") == forms["initial"] + forms["final"]
+    assert joined("ببب") == forms["initial"] + forms["medial"] + forms["final"]
+    assert joined("اب") == "ﺍ" + forms["isolated"], "an alif joins nothing after it"
+    assert joined("بx") == forms["isolated"] + "x"
+
+
+def test_a_font_that_is_missing_or_another_is_told(tmp_path, monkeypatch):
+    name = next(iter(font_hashes()))
+    monkeypatch.setattr(_text_pdf, "_FOLDER", tmp_path)
+    font_path.cache_clear()
+    with pytest.raises(ServiceError, match="is missing; install the project again"):
+        font_path(name)
+    (tmp_path / name).write_bytes(b"another")
+    with pytest.raises(ServiceError, match="is not the font that documents are printed with"):
+        font_path(name)
+    font_path.cache_clear()
+
+
+def test_a_browser_sees_our_fonts_and_no_settings_of_the_desktop(tmp_path, monkeypatch):
+    monkeypatch.setenv("GTK_THEME", "dark")
+    monkeypatch.setenv("KEPT", "yes")
+    told = sealed_environment(tmp_path)
+    assert told["LANG"] == "C.UTF-8" and "GTK_THEME" not in told and told["KEPT"] == "yes"
+    assert Path(told["FONTCONFIG_FILE"]).read_text(encoding="utf-8").count("<dir>") == len(
+        {font_path(name).parent for name in font_hashes()}
+    )

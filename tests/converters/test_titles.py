@@ -68,8 +68,8 @@ def test_the_last_resort_is_the_whole_file_name():
 
 
 @pytest.fixture
-def llm(monkeypatch):
-    """An OpenAI-compatible server on loopback that titles a document by its file name."""
+def llm(monkeypatch, tmp_path):
+    """An OpenAI-compatible server on loopback that titles a document by its file name; its replies are kept apart."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -90,6 +90,7 @@ def llm(monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{server.server_port}/v1")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-secret")
     monkeypatch.setenv("OPENAI_MODEL", "tiny")
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     yield server
     server.shutdown()
 
@@ -101,8 +102,7 @@ def source(samples, tmp_path):
     return shutil.copytree(samples / "cuad" / "CUAD_v1", tmp_path / "CUAD_v1")
 
 
-def test_llm_titles_are_asked_once_and_kept(llm, source, convert, capsys, monkeypatch, tmp_path):
-    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
+def test_llm_titles_are_asked_once_and_kept(llm, source, convert, capsys, tmp_path):
     first = convert("cuad", "--source", source, "--titles", "llm", "--limit", "2", out="first")
     questions = {
         row["question"].split(";")[0] for row in json.loads((first / "train.json").read_text(encoding="utf-8"))

@@ -237,7 +237,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("path", ["/never", "/spinning"])
+@pytest.mark.parametrize("path", [pytest.param("/never", marks=pytest.mark.slow), "/spinning"])
 def test_what_never_ends_is_given_up(site_folder, tmp_path, monkeypatch, capsys, path):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     with serve(site_folder) as site:

@@ -217,7 +217,8 @@ def test_a_run_is_not_overwritten_nor_mixed(run, bundle, tmp_path):
 # ---------------------------------------------------------------- stopped and gone on with
 
 
-def test_killed_after_any_question_it_goes_on_where_it_was(run, server, tmp_path):
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
+def test_killed_after_any_question_it_goes_on_where_it_was(run, server, tmp_path, every):
     server.reply = lambda question: chat(f"About {question} [1].", ["alder.txt: the law of Norway"])
     told = {"target_url": server.url, "metrics": "answer_f1,char_recall@8,citations_matched"}
     whole = run("whole", **told)
@@ -225,7 +226,7 @@ def test_killed_after_any_question_it_goes_on_where_it_was(run, server, tmp_path
     journal = (whole.folder / "leases" / "journal.jsonl").read_bytes()
     ends = [at for at, byte in enumerate(journal) if byte == 10]
     # after each question, and in the middle of writing its line
-    for cut in sorted({0, *(end + 1 for end in ends), *(end - 7 for end in ends)}):
+    for cut in sorted({0, *(end + 1 for end in ends), *(end - 7 for end in ends)})[::every]:
         folder = tmp_path / "results" / "cut"
         shutil.rmtree(folder, ignore_errors=True)
         (folder / "leases").mkdir(parents=True)

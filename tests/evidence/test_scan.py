@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
+from collections.abc import Iterator
 from pathlib import Path
 
 import pdfplumber
@@ -38,6 +40,20 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Ocr:
     lines = [TextLine(*place, text, 0.9) for place, text in zip(places, LINES, strict=True)]
     monkeypatch.setattr("exhibit.evidence.ocr.tesseract.open", lambda language: lambda picture: lines[::-1])
     return Ocr("tesseract", "cs")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def angles_once() -> Iterator[None]:
+    """Let the angle of the same picture be looked for once: a second of processor time each."""
+    known: dict[str, float] = {}
+
+    def remembered(picture: Image.Image) -> float:
+        key = f"{picture.size} {hashlib.sha256(picture.tobytes()).hexdigest()}"
+        return known[key] if key in known else known.setdefault(key, skew(picture))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("exhibit.evidence.scan.skew", remembered)
+        yield
 
 
 @pytest.fixture

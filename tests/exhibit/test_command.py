@@ -182,7 +182,10 @@ USERS = ("schemas.py", "rag/__init__.py", "evaluation/__init__.py", "storage/__i
 """Modules of a user's own that have the names of our rooms."""
 
 
-@pytest.mark.parametrize("order", ["import exhibit, exhibit.rag, {}", "import {}, exhibit, exhibit.rag"])
+@pytest.mark.parametrize(
+    "order",
+    [pytest.param("import exhibit, exhibit.rag, {}", marks=pytest.mark.slow), "import {}, exhibit, exhibit.rag"],
+)
 def test_a_users_modules_keep_their_names_and_nothing_touches_the_path(order, tmp_path):
     for name in USERS:
         (tmp_path / name).parent.mkdir(exist_ok=True)

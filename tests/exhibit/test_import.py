@@ -13,7 +13,10 @@ ROOT = Path(__file__).parent.parent.parent
 MODULES = ("exhibit", "schemas", "rag", "evaluation")
 
 
-@pytest.mark.parametrize("order", [MODULES, MODULES[::-1]], ids=["exhibit first", "exhibit last"])
+@pytest.mark.parametrize(
+    "order",
+    [pytest.param(MODULES, id="exhibit first"), pytest.param(MODULES[::-1], id="exhibit last", marks=pytest.mark.slow)],
+)
 def test_modules_of_the_user_s_own_stand_beside_it(order, tmp_path):
     for name in ("rag", "evaluation"):
         (tmp_path / name).mkdir(parents=True)

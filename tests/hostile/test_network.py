@@ -139,7 +139,7 @@ def test_a_page_is_given_what_it_asks_for_by_our_client_and_the_browser_itself_a
     assert heard == []
 
 
-@pytest.mark.parametrize("times", [pytest.param(1, marks=pytest.mark.slow), 2])
+@pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_page_that_ends_the_browser_takes_no_neighbour_along(times):
     """`times`: once as when a neighbour ended it; twice when the page itself does."""
 

@@ -7,6 +7,7 @@ import json
 import re
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
@@ -29,6 +30,7 @@ from exhibit.schemas.bundle import read_info
 from exhibit.schemas.models import Gold, Licence, Row
 from exhibit.storage.bundle import open_bundle
 from tests.hostile.files import page_pdf
+from tests.hub.bundles import write
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +107,7 @@ def test_the_hubs_own_library_reads_the_head_and_keeps_all_of_it(text):
             Licence(id="other", name="Terms: «x», 2.0", url="https://e.org"),
             {"license": "other", "license_name": "terms-x-2.0", "license_link": "https://e.org"},
         ),
+        (Licence(id="other", name="«»"), {"license": "other", "license_name": "unnamed"}),
         (Licence(id="house-rules", name="House rules"), {"license": "other", "license_name": "house-rules"}),
     ],
 )
@@ -115,12 +118,13 @@ def test_a_licence_that_the_hub_does_not_know_is_other(bundle, licence, expected
 
 
 def test_sizes():
-    assert [size_category(n) for n in (0, 999, 1000, 20_910, 5_000_000, 50_000_000)] == [
+    assert [size_category(n) for n in (0, 999, 1000, 20_910, 5_000_000, 50_000_000, 10**9)] == [
         "n<1K",
         "n<1K",
         "1K<n<10K",
         "10K<n<100K",
         "1M<n<10M",
+        "10M<n<100M",
         "10M<n<100M",
     ]
 
@@ -135,6 +139,11 @@ nested = st.recursive(
 @given(st.dictionaries(st.text(), nested, max_size=4))
 def test_yaml_says_what_it_was_given(value):
     assert yaml.safe_load(dump(value)) == value
+
+
+def test_yaml_keeps_its_order_and_its_letters_and_a_long_line_is_one():
+    same = ["no"]
+    assert dump({"b": "É", "a": "x " * 99, "c": [same, same]}) == f'b: "É"\na: "{"x " * 99}"\nc:\n- - "no"\n- - "no"\n'
 
 
 @given(st.text(min_size=1), st.text())
@@ -207,6 +216,21 @@ def test_markup_is_shown_not_obeyed(words):
     assert block.count(ticks) == 2
 
 
+def test_code_is_marked_with_as_many_ticks_as_it_needs():
+    assert code("x") == "`x`" and code("a`b") == "``a`b``" and code("a\n|b") == "`a ¦b`"
+    assert code("`a") == "`` `a ``" and code("a``") == "``` a`` ```" and code("") == "``"
+    assert fence("x", "json") == "```json\nx\n```" and fence("``", "").startswith("```\n")
+    assert fence("```", "").startswith("````\n")
+    assert plain("1) a") == "\\1) a" and plain("- a & b") == "\\- a &amp; b" and plain("a - 1) b") == "a - 1) b"
+
+
+def test_the_command_and_the_citation_are_those_of_the_bundle(bundle):
+    options = {"keep_ambiguous": True, "dry": False, "limit": None, "least": 0, "title": "a b"}
+    text = render(bundle, options=options, name="«»")
+    assert "converters.«» --keep-ambiguous --least 0 --title 'a b' --out datasets_out/«»" in text
+    assert "@misc{exhibit-bundle," in text
+
+
 def test_only_addresses_of_the_web_are_links():
     assert link("a", "https://e.org/x y") == link("a", "javascript:alert(1)") == link("a", "") == "a"
     assert link("a|b", "https://e.org/(x)") == "[a\\|b](<https://e.org/(x)>)"
@@ -221,6 +245,10 @@ def test_the_picture_shows_the_gold_and_is_small(bundle, text):
     colours = Image.open(io.BytesIO(content)).convert("RGB").getcolors()
     marked = sum(number for number, (red, _, blue) in colours if red > 200 and red - blue > 50)
     assert marked > 2_000, "the gold is drawn in yellow"
+    picture = Image.open(io.BytesIO(content))
+    assert len(picture.getcolors()) == 32, "few colours make a small file"
+    edge, paper = ((x, picture.convert("RGB").getpixel((x, x))) for x in (0, 1))
+    assert edge == (0, (200, 204, 210)) and paper == (1, (255, 255, 255)), "a frame of one pixel around white paper"
 
 
 def test_the_same_bundle_gives_the_same_picture_and_tables(bundle, tmp_path):
@@ -277,6 +305,18 @@ def test_a_page_that_cannot_be_drawn_is_named_and_another_shown(tmp_path):
     example = cards.write_example(rows, gold, tmp_path, undrawn=undrawn.append)
     assert example.row.id == 1 and (tmp_path / "page.png").is_file()
     assert undrawn == ["town.pdf: page 1 is 1.44e+07 by 1.44e+07 points; too large to draw"]
+
+
+def test_five_pages_are_tried_and_no_more(tmp_path):
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "town.pdf").write_bytes(
+        page_pdf(b"BT /H 9 Tf 9 9 Td (Rent is due.) Tj ET", box=b"0 0 14400000 14400000")
+    )
+    rows = [row_of(number, "Rent is due.", "town.pdf") for number in range(6)]
+    gold = [gold_of(number, pages=[1], filename="town.pdf") for number in range(6)]
+    undrawn: list[str] = []
+    assert cards.write_example(rows, gold, tmp_path, undrawn=undrawn.append) == cards.Example(rows[0], gold[0])
+    assert len(undrawn) == 5 and not (tmp_path / "page.png").exists()
 
 
 def test_a_picture_too_large_is_drawn_smaller(bundle, monkeypatch):
@@ -345,6 +385,27 @@ def test_a_large_corpus_is_cut_into_groups_and_files(bundle, tmp_path, monkeypat
     assert [pq.ParquetFile(file).num_row_groups for file in files] == [len(pq.read_table(file)) for file in files]
     names = [name for file in files for name in pq.read_table(file)["filename"].to_pylist()]
     assert names == [document.filename for document in info.documents]
+    groups = [
+        pa.Table.from_pylist([row], table.schema) for table in map(pq.read_table, files) for row in table.to_pylist()
+    ]
+    assert config.bytes == sum(group.nbytes for group in groups)
+
+
+@pytest.mark.parametrize(("before", "pdf"), [(1019, True), (1020, False)])
+def test_a_pdf_says_so_within_a_kilobyte(tmp_path, before, pdf):
+    content = b"x" * before + b"%PDF-1.7"
+    folder = write(tmp_path / "charters", names=("aurora.txt",), more={"corpus/b.txt": content})
+    [config] = _tables.write_tables(
+        read_info(folder / "bundle.json"),
+        folder,
+        rows=[],
+        gold=[],
+        engine=open_engine("serial"),
+        texts=folder / "corpus",
+    )
+    table = pq.read_table(folder / "parquet" / "corpus-00000.parquet").to_pylist()
+    assert config.pdf is pdf and ("pdf" in table[0]) is pdf
+    assert not pdf or [row["pdf"] for row in table] == [None, {"bytes": content, "path": "b.txt"}]
 
 
 def test_a_text_that_is_known_is_not_read_again(bundle, tmp_path):

@@ -276,6 +276,25 @@ def test_pieces_make_up_the_text(text):
     assert all(0 < end - start <= 1000 for start, end in pieces)
 
 
+@pytest.mark.parametrize(
+    ("text", "ends"),
+    [
+        ("0123456789", [10]),
+        ("0123456789a", [10, 11]),
+        ("01234 6789abcdef", [6, 16]),
+        ("0123 56789abcdef", [10, 16]),  # a break in the first half is none
+        ("012345678 abc", [10, 13]),
+        ("0123456789 bc", [10, 13]),  # one that begins behind it, too
+        ("01234\n6 89abc", [6, 13]),
+        ("0123. 6\n9abc", [8, 12]),
+        ("01234. 78 abc", [7, 13]),
+        ("012345\n\n8\nabc", [8, 13]),
+    ],
+)
+def test_a_piece_ends_at_the_best_break_of_its_second_half(text, ends):
+    assert [end for _, end in tile(text, 10)] == ends
+
+
 def test_passages_of_a_bundle_and_which_of_them_answer(overlapping, tmp_path):
     text = (overlapping / CORPUS / "a.txt").read_text(encoding="utf-8")
     long = f"{text}\n\n" + "Nothing here. " * 70
@@ -294,6 +313,9 @@ def test_a_passage_with_little_of_the_gold_counts_less(tmp_path):
         )
     ]
     assert relevant(lines, {"a": [(0, 6), (6, 20), (20, 30)]}) == {"a#0-6": 1, "a#6-20": 2}
+    half = lines[0].model_copy(update={"spans": [(0, 4), (10, 14)]})
+    assert relevant([half, *lines], {"a": [(0, 8), (8, 12), (12, 20)]}) == {"a#0-8": 2, "a#8-12": 2, "a#12-20": 1}
+    assert relevant([*lines, half], {"b": [(0, 8)]}) == {}
 
 
 @pytest.mark.interop
@@ -466,6 +488,15 @@ def test_squad_gives_a_question_on_two_documents_under_each(small, tmp_path):
     assert record(out)["noted"] == {"question on several documents, given under each": ["1"]}
 
 
+def test_an_impossible_question_without_a_document_is_counted(small, tmp_path):
+    gold = (small / GOLD).read_text(encoding="utf-8").splitlines()
+    last = json.loads(gold[-1])
+    (small / GOLD).write_text("\n".join([*gold[:-1], json.dumps({**last, "filename": None})]), encoding="utf-8")
+    left = record(export(small, "squad", tmp_path / "out"))["left_out"]
+    assert left["impossible question that names no document"] == ["3"]
+    assert left["question without a located passage"] == ["2"]
+
+
 # ---------------------------------------------------------------- parquet
 
 
@@ -537,6 +568,20 @@ def test_gold_past_the_end_of_a_text_is_refused_and_nothing_is_written(small, tm
     export(small, "legalbenchrag", tmp_path / "out", expect=1)
     assert "two.txt: gold at 0-11, past its 4 characters" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_texts_that_no_file_could_hold_or_two_would_be_are_refused(small, tmp_path, capsys):
+    longest = small / CORPUS / f"{'n' * 248}.md"
+    longest.write_bytes(b"x")
+    export(small, "legalbenchrag", tmp_path / "255")
+    longest.rename(small / CORPUS / f"{'n' * 249}.md")
+    export(small, "legalbenchrag", tmp_path / "256", expect=1)
+    assert "longer than the 255 bytes a file name may have" in capsys.readouterr().err
+    (small / CORPUS / f"{'n' * 249}.md").unlink()
+    for name in ("b.md", "b.md.txt"):
+        (small / CORPUS / name).write_bytes(b"x")
+    export(small, "legalbenchrag", tmp_path / "two", expect=1)
+    assert "two documents would both be corpus/small/b.md.txt" in capsys.readouterr().err
 
 
 def test_formats_that_need_places_say_when_there_are_none(small, tmp_path, capsys):

@@ -18,9 +18,10 @@ from exhibit.evidence import read_document
 from exhibit.schemas.bundle import read_info
 from tests.hub.loopback import LoopbackHub
 
-ALWAYS = ("cuad", "cpr", "legalbenchrag")
-"""PDFs with quotes, PDFs without, and texts: between them all that a bundle can be."""
-NAMES = [*ALWAYS, *(pytest.param(name, marks=pytest.mark.slow) for name in ("contractnli", "maud", "privacyqa"))]
+ALWAYS = ("cuad", "legalbenchrag")
+"""PDFs and texts."""
+OTHERS = ("contractnli", "cpr", "maud", "privacyqa")
+NAMES = [*ALWAYS, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
 """The five benchmarks, and a corpus of text files."""
 WAYS = ("local", "local streamed", "hub", "hub streamed")
 
@@ -83,7 +84,7 @@ def strip_card(bundle: Path, folder: Path, *, renamed: str = "") -> Path:
 def bundles(converted, request):
     """The bundles that the tests of this run are about."""
     asked = {item.callspec.params.get("name") for item in request.session.items if hasattr(item, "callspec")}
-    names = [*ALWAYS, *(name for name in ("contractnli", "maud", "privacyqa") if name in asked)]
+    names = [*ALWAYS, *(name for name in OTHERS if name in asked)]
     return {name: converted(name) for name in names}
 
 

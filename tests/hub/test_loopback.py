@@ -141,6 +141,7 @@ print(json.dumps([
 """
 
 
+@pytest.mark.slow
 def test_datasets_loads_configs_whole_and_streaming(hub: LoopbackHub, run_client: RunClient) -> None:
     rows = [{"id": n, "q": f"Wer haftet nach § {n}?", "gold": [{"file": "a b.pdf", "page": n}]} for n in range(60)]
     more = "".join(json.dumps({"n": n}) + "\n" for n in range(5)).encode()

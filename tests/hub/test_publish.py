@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from exhibit.converters import acord, contractnli, cpr, cuad, maud, privacyqa
 from exhibit.hub import publish
-from exhibit.hub._commit import addressed, amount, unaddressed
-from exhibit.hub._remote import TRANSPORT, Hub, HubError
-from exhibit.hub.publish import warnings_for
+from exhibit.hub._commit import Content, addressed, amount, compare, load_lines, unaddressed
+from exhibit.hub._remote import TRANSPORT, Hub, HubError, RemoteFile, wait_for
+from exhibit.hub.publish import refused_by_clients, warnings_for
 from exhibit.schemas.models import Licence
 from exhibit.schemas.secrets import scrubbed
 from exhibit.storage.bundle import sha256_of
@@ -113,6 +115,37 @@ def test_amounts_are_for_reading(size, words):
     assert amount(size) == words
 
 
+def test_a_content_is_known_by_its_checksum_or_by_gits_name_for_it():
+    data = b"Rent is due.\n"
+    digest, blob = hashlib.sha256(data).hexdigest(), hashlib.sha1(b"blob 13\0" + data).hexdigest()
+    content = Content(data, 13, digest)
+    assert content.is_at(RemoteFile(99, digest, None)) and not content.is_at(RemoteFile(13, "0" * 64, blob))
+    assert content.is_at(RemoteFile(13, None, blob)) and not content.is_at(RemoteFile(13, None, "0" * 40))
+    assert not content.is_at(RemoteFile(14, None, blob)), "a size that differs needs no look at the content"
+
+
+def test_a_plan_is_carried_out_when_all_is_there_and_what_goes_is_gone():
+    data = b"a"
+    blob = hashlib.sha1(b"blob 1\0a").hexdigest()
+    there, other = RemoteFile(1, None, blob), RemoteFile(1, None, "0" * 40)
+    files = {name: Content(data, 1, hashlib.sha256(data).hexdigest()) for name in ("a", "b")}
+    plan = compare(files, {"a": there, "b": other, "corpus/c": other, "d": other, "e": other}, recorded=["d"])
+    assert (plan.new, plan.changed, plan.unchanged) == ((), ("b",), ("a",)) and plan.removed == ("corpus/c", "d")
+    assert not plan.is_empty and plan.is_at({"a": there, "b": there, "e": other})
+    for wrong in ({"a": there}, {"a": there, "b": other}, {"a": there, "b": there, "d": other}):
+        assert not plan.is_at(wrong)
+    gone = compare(files, {"a": there, "b": there, "d": other}, recorded=["d"])
+    assert gone.sent == () and not gone.is_empty and compare(files, {"a": there, "b": there}, recorded=[]).is_empty
+    assert compare(files, {}, recorded=[]).sent == ("a", "b")
+
+
+def test_the_default_config_is_loaded_first():
+    configs = [{"config_name": "gold"}, {"config_name": "questions", "default": True}]
+    lines = load_lines({"configs": configs}, "me/x", "v1")
+    assert lines == [f'load_dataset("me/x", "{name}", split="train", revision="v1")' for name in ("questions", "gold")]
+    assert load_lines({}, "me/x", None) == []
+
+
 def test_a_branch_is_made_and_main_stays_as_it_is(hub, waits, bundle, capsys):
     assert run(bundle, "--revision", "next") == 0
     assert published(hub, revision="next") == expected(bundle) and published(hub) == {}
@@ -210,6 +243,11 @@ def test_a_tag_of_a_pull_request_is_a_usage_error(hub, waits, bundle, capsys):
     with pytest.raises(SystemExit) as ended:
         run(bundle, "--create-pr", "--tag", "v1")
     assert ended.value.code == 2 and "tag it after it is merged" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as ended:
+        run(bundle, "--create-pr", "--revision", "next")
+    assert ended.value.code == 2 and "--create-pr is for main" in capsys.readouterr().err
+    assert run(bundle, "--create-pr") == 1
+    assert "there is no me/charters to open a pull request on" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- the token
@@ -361,6 +399,48 @@ def test_waits_double_and_a_bug_is_no_trouble_of_the_hub(hub, waits):
     assert len(waits) == 4 and HubError("no").missing is False
 
 
+def test_how_long_is_waited_is_the_hubs_to_say():
+    def refused(**headers):
+        error = OSError("refused")
+        error.response = SimpleNamespace(headers={name.replace("_", "-"): value for name, value in headers.items()})
+        return error
+
+    assert [wait_for(OSError("cut"), tries) for tries in (1, 2, 3)] == [1.0, 2.0, 4.0]
+    assert wait_for(refused(retry_after="17"), 3) == 17.0
+    assert wait_for(refused(ratelimit='"api";r=0;t=45'), 3) == 45.0
+    assert wait_for(refused(ratelimit='"api";r=9;t=45'), 3) == 4.0, "there are requests left"
+
+
+@pytest.mark.parametrize(
+    ("status", "missing", "token", "seen"),
+    [(404, True, True, True), (401, False, False, True), (401, False, True, False), (403, False, False, False)],
+)
+def test_a_repository_that_may_not_be_seen_is_none(hub, tmp_path, monkeypatch, status, missing, token, seen):
+    connect(hub, tmp_path / "home", monkeypatch, token=hub.token("me") if token else None)
+    remote = Hub(REPO, say=print)
+
+    def refuse(_revision):
+        raise HubError("no", status=status, missing=missing)
+
+    monkeypatch.setattr(remote, "commit_of", refuse)
+    if seen:
+        assert remote.state("main") is None
+    else:
+        with pytest.raises(HubError):
+            remote.state("main")
+
+
+def test_a_token_that_cannot_be_asked_about_is_left_to_the_hub(hub, waits):
+    remote = Hub(REPO, say=lambda _: None)
+    assert remote.check_writer() == "me"
+    hub.fault("GET", "whoami", status=429, times=None)
+    assert remote.check_writer() is None
+    hub.faults.clear()
+    hub.fault("GET", "whoami", status=500, times=None)
+    with pytest.raises(HubError):
+        remote.check_writer()
+
+
 def test_from_python_it_is_published_and_told_where(hub, waits, bundle, capsys):
     done = publish.publish(bundle, REPO, tag="v1")
     assert done == publish.Published(REPO, f"{hub.url}/datasets/{REPO}", ours(hub)[0].oid)
@@ -506,6 +586,32 @@ WINDOWS = {
 def test_names_that_windows_cannot_hold_are_told(name, words):
     found = warnings_for([f"corpus/{name}"])
     assert (len(found) == 1 and words in found[0]) if words else found == []
+
+
+def test_a_path_has_two_hundred_characters_on_windows():
+    assert warnings_for(["n" * 200]) == [] and len(warnings_for(["n" * 201])) == 1
+
+
+def test_ten_odd_names_are_listed_and_the_others_counted(hub, waits, tmp_path, capsys):
+    for number, more in ((10, None), (11, "… and 1 more names"), (12, "… and 2 more names")):
+        names = tuple(f"a|{letter}.txt" for letter in "abcdefghijkl"[:number])
+        assert run(write(tmp_path / str(number), names=names), "--dry-run") == 0
+        err = capsys.readouterr().err
+        assert (
+            err.count("no name that Windows holds") == 10
+            and ("more names" in err) == bool(more)
+            and (more or "") in err
+        )
+
+
+def test_names_that_lead_out_of_a_folder_are_refused_and_counted(hub, waits, tmp_path, capsys):
+    ways = ["a/../b", "C:x", "\\b", "a\\..\\b"]
+    assert refused_by_clients(["a/b", "a..b", "..a", *ways]) == sorted(ways)
+    folder = write(tmp_path / "odd", names=("C:x", "C:y", "z.txt"))
+    assert run(folder, "--dry-run") == 1
+    assert "corpus/C:x and 1 more: reads as a way out" in capsys.readouterr().err
+    assert run(write(tmp_path / "one", names=("C:x", "z.txt")), "--dry-run") == 1
+    assert "corpus/C:x: reads as a way out" in capsys.readouterr().err
 
 
 def test_names_that_differ_in_case_alone_are_told(hub, waits, tmp_path, capsys):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import evaluate_rag
 from exhibit.converters._cli import main as convert
 from exhibit.hub import publish, pull
+from exhibit.hub._remote import Hub
 from exhibit.hub.publish import refused_by_clients
 from exhibit.hub.pull import parse_address
 from exhibit.schemas.bundle import INFO, read_info, write_info
@@ -252,6 +253,35 @@ def test_a_folder_that_holds_just_this_is_left_alone(hub, bundle, tmp_path, caps
     assert "byte for byte; nothing was changed" in capsys.readouterr().out
     next(iter((bundle / "corpus").iterdir())).write_bytes(b"other")
     assert "exists already; add --force" in refused(capsys, REPO, "--out", bundle)
+
+
+def test_a_branch_that_keeps_moving_is_left_after_three_turns(hub, bundle, tmp_path, monkeypatch, capsys):
+    look, seen = Hub.commit_of, []
+
+    def moving(remote, revision):
+        seen.append(look(remote, revision))
+        if len(seen) % 4:
+            hub.commit(REPO, {"NOTES.md": f"{len(seen)}".encode()})
+        return seen[-1]
+
+    monkeypatch.setattr(Hub, "commit_of", moving)
+    assert "the branch keeps moving" in refused(capsys, REPO, "--out", tmp_path / "back")
+    assert len(seen) == 3 and not (tmp_path / "back").exists()
+    seen.append(seen[-1])
+    assert pull.main([REPO, "--out", str(tmp_path / "back")]) == 1, "two more that move, and one that stays"
+    seen[:] = seen[:2]
+    assert pull.main([REPO, "--out", str(tmp_path / "back")]) == 0 and len(seen) == 4
+
+
+def test_ten_files_that_are_wrong_are_listed(hub, bundle, tmp_path, capsys):
+    info = read_info(bundle / INFO)
+    entry = next(iter(info.files.values()))
+    for number in (10, 11):
+        files = {f"extra/{letter}": entry for letter in "abcdefghijk"[:number]}
+        write_info(info.model_copy(update={"files": {**info.files, **files}}), tmp_path / "told.json")
+        hub.commit(REPO, {INFO: (tmp_path / "told.json").read_bytes()})
+        err = refused(capsys, REPO, "--out", tmp_path / "back")
+        assert f"{number} files are wrong" in err and err.count("but not there") == 10
 
 
 def test_a_copy_under_another_name_comes_back_as_well(hub, bundle, tmp_path):

@@ -30,7 +30,7 @@ def test_without_pytorch_it_says_what_is_missing(monkeypatch):
         load_plugin("exhibit.models.embedders", "cuda")
 
 
-@pytest.mark.parametrize("plugin", [minilm, legal])
+@pytest.mark.parametrize("plugin", [pytest.param(minilm, marks=pytest.mark.slow), legal])
 def test_pytorch_is_used_where_it_alone_can_use_the_device(plugin, tmp_path, monkeypatch):
     asked = []
     module = SimpleNamespace(open=lambda argument: asked.append(argument) or "on the device")

@@ -99,6 +99,20 @@ def test_unknown_variants_are_refused():
 # ---------------------------------------------------------------- the cache of the graph
 
 
+def test_a_graph_that_was_cut_or_has_lost_its_seal_is_made_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path))
+    network, good, built = _network.Network("made-up", "made-up-", dict), b"a graph", []
+    graph = SimpleNamespace(SerializeToString=lambda: good)
+    monkeypatch.setattr(minilm, "build_graph", lambda *given, **options: built.append(given) or graph)
+    path = minilm.graph_path("int8", network)
+    assert minilm.ready_graph("int8", network) == good == path.read_bytes() and len(built) == 1
+    path.write_bytes(good[:3])
+    assert minilm.ready_graph("int8", network) == good == path.read_bytes() and len(built) == 2
+    path.with_suffix(".sha256").unlink()
+    assert minilm.ready_graph("int8", network) == minilm.ready_graph("int8", network) == good and len(built) == 3
+
+
+@pytest.mark.slow
 def test_a_damaged_graph_is_built_again(tmp_path, monkeypatch, model):
     path = copy_cache(tmp_path, monkeypatch)
     good = path.read_bytes()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -28,7 +29,7 @@ def link_models(cache: Path) -> Path:
     """Put the models that were built on this machine into a cache of a test's own: to build one takes five seconds."""
     _BUILT.mkdir(parents=True, exist_ok=True)
     cache.mkdir(parents=True, exist_ok=True)
-    if not (cache / "models").exists():
+    with suppress(FileExistsError):  # another process that runs the tests was first
         (cache / "models").symlink_to(_BUILT)
     return cache
 

@@ -62,11 +62,12 @@ def words_of(folder: Path, chunks: int) -> Words:
     return words
 
 
-def test_saving_the_words_of_many_chunks_takes_what_those_of_few_do(tmp_path):
+@pytest.mark.parametrize("most", [MANY // 4, pytest.param(MANY, marks=pytest.mark.slow)])
+def test_saving_the_words_of_many_chunks_takes_what_those_of_few_do(tmp_path, most):
     words_of(tmp_path, FEW + 500).save()  # what is imported at the first time is not counted
-    few, many = words_of(tmp_path, FEW), words_of(tmp_path, MANY)
-    assert peak(many.save) < SLACK * peak(few.save) + 2 * MANY
-    assert len(many) == MANY and len(many._postings.find("nowhere")[0]) == 0
+    few, many = words_of(tmp_path, FEW), words_of(tmp_path, most)
+    assert peak(many.save) < SLACK * peak(few.save) + 2 * most
+    assert len(many) == most and len(many._postings.find("nowhere")[0]) == 0
 
 
 def test_writing_many_vectors_takes_what_few_do(tmp_path):
@@ -165,7 +166,7 @@ def held_when_read(folder: Path, count: int) -> int:
     return held[0]
 
 
-def test_a_document_that_was_read_leaves_a_few_bytes_in_memory(tmp_path, monkeypatch):
+def test_a_document_that_was_read_leaves_a_few_bytes_in_memory(tmp_path):
     ingest_copies(tmp_path / "first", 3)  # what is imported and remembered at the first time
     few, many = (held_when_read(tmp_path / str(count), count) for count in (100, 400))
     assert (many - few) / 300 < MOST_A_DOCUMENT

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.plugins import load_plugin, plugin_names
+from exhibit.schemas.plugins import _brought, load_plugin, plugin_names
 
 
 @pytest.fixture
@@ -18,7 +18,9 @@ def package(tmp_path, monkeypatch):
     (folder / "two_slots.py").write_text("SLOTS = 2", encoding="utf-8")
     (folder / "_wires.py").write_text("raise RuntimeError('machinery is not for users')", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
+    _brought.cache_clear()
     yield "toasters"
+    _brought.cache_clear()
     for name in [name for name in sys.modules if name.split(".")[0] == "toasters"]:
         del sys.modules[name]
 
@@ -34,6 +36,18 @@ def test_a_new_file_is_a_new_plugin(package):
 def test_an_unknown_name_lists_those_there_are(package, name):
     with pytest.raises(ToolkitError, match="no toaster .*there are two-slots$"):
         load_plugin(package, name)
+
+
+def test_one_that_is_broken_is_named_with_its_owner(package, tmp_path):
+    (tmp_path / "fires.py").write_text("import nowhere_to_be_found", encoding="utf-8")
+    about = tmp_path / "house_toasters-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: house-toasters\nVersion: 1\n", encoding="utf-8")
+    (about / "entry_points.txt").write_text("[exhibit.toasters]\nfires = fires\n", encoding="utf-8")
+    assert "fires" in plugin_names(package)
+    told = r"^fires \(exhibit.toasters\) of house-toasters cannot be loaded: ModuleNotFoundError: .*nowhere_to_be_found"
+    with pytest.raises(ToolkitError, match=f"{told}.*; mend fires or uninstall house-toasters$"):
+        load_plugin(package, "fires")
 
 
 def test_machinery_is_not_listed():

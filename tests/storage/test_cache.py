@@ -35,3 +35,11 @@ def test_who_waits_gives_up_after_a_while(tmp_path, monkeypatch):
     with pytest.raises(ToolkitError, match=r"kept\.sqlite: the cache cannot be used: database is locked"):
         Cache(tmp_path / "kept.sqlite").put({b"key": b"value"})
     other.close()
+
+
+def test_values_are_written_to_a_log_so_that_others_can_read_meanwhile(tmp_path):
+    values = Cache(tmp_path / "kept.sqlite")
+    values.put({b"a": b"1"})
+    with sqlite3.connect(tmp_path / "kept.sqlite") as database:
+        assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert len(values) == 1 and values.get([b"a", b"b"]) == {b"a": b"1"}

@@ -23,6 +23,7 @@ from exhibit.storage.locations import (
     expand,
     explained,
     fetched,
+    folders_among,
     is_url,
     keeping,
     list_file,
@@ -218,3 +219,20 @@ def test_a_missing_package_names_its_extra_and_local_runs_need_none():
         "s3:// needs an extra: pip install 'exhibit-rag[s3]'",
         "gs:// needs an extra: pip install 'exhibit-rag[gs]'",
     ]
+
+
+@pytest.mark.parametrize(("length", "end"), [(300, ";"), (301, "…")])
+def test_three_hundred_characters_of_a_librarys_words_are_told(length, end):
+    with pytest.raises(StorageError) as caught, explained("s3://b/x"):
+        raise OSError("w" * length)
+    assert str(caught.value).startswith(f"s3://b/x: {'w' * 300}{end}")
+
+
+def test_a_file_among_several_folders_is_passed_over_and_one_alone_is_not(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b.txt").write_text("x")
+    (tmp_path / "c.partial").mkdir()
+    given = [tmp_path / name for name in ("a", "b.txt", "c.partial")]
+    folders, notes = folders_among([*given, Remote("s3://b/x")])
+    assert folders == [tmp_path / "a", Remote("s3://b/x")] and len(notes) == 2
+    assert folders_among(given[1:2]) == (given[1:2], [])

@@ -64,10 +64,11 @@ def test_a_folder_without_bundle_json_is_refused(memory):
         mirrored(memory / "half")
 
 
-def test_questions_that_are_not_the_recorded_ones_are_refused(bundle):
+def test_questions_that_are_not_the_recorded_ones_are_refused(bundle, tmp_path):
     put(bundle / "train.json", b"[]")
     with pytest.raises(BundleError, match=r"train.json: the content is not what bundle.json records"):
         mirrored(bundle)
+    assert list((tmp_path / "cache" / "bundles").iterdir()) == [], "nothing half-done is left"
 
 
 def test_a_remote_bundle_is_checked_to_the_last_byte(bundle, capsys):

@@ -17,7 +17,7 @@ from exhibit.converters import _build
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.validate import validate
 from exhibit.storage import place
-from exhibit.storage.place import placed, whole, write_whole
+from exhibit.storage.place import LINK, NO_FILE, NOWHERE, files_below, left_out, locked, placed, whole, write_whole
 
 ROOT = Path(__file__).parents[2]
 
@@ -87,7 +87,10 @@ def test_the_old_bundle_is_back_where_the_new_one_cannot_take_its_place(tmp_path
         return replace(self, target)
 
     monkeypatch.setattr(Path, "replace", failing)
-    with pytest.raises(BundleError, match="nothing there was changed"), placed(old, force=True) as folder:
+    with (
+        pytest.raises(BundleError, match="the disk fails; nothing there was changed"),
+        placed(old, force=True) as folder,
+    ):
         bundle(folder, "new")
     assert (old / "train.json").read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
@@ -231,3 +234,47 @@ def test_a_file_is_replaced_in_one_step_and_nothing_is_left_beside_it(tmp_path):
 def test_half_a_surrogate_pair_is_a_question_mark(tmp_path):
     write_whole(tmp_path / "a", "x\ud800y")
     assert (tmp_path / "a").read_bytes() == b"x?y"
+
+
+def test_the_files_below_a_folder_and_what_is_left_out_of_them(tmp_path):
+    folder = tmp_path / "in"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "deep" / "b.txt").write_text("b")
+    (folder / "a.txt").write_text("a")
+    (tmp_path / "out.txt").write_text("out")
+    for name, target in {"out": tmp_path / "out.txt", "within": folder / "a.txt", "gone": tmp_path / "none"}.items():
+        (folder / name).symlink_to(target)
+    os.mkfifo(folder / "pipe")
+    names = [path.relative_to(folder).as_posix() for path in files_below(folder)]
+    assert names == ["a.txt", "deep/b.txt", "within"]
+    assert {path.name: why for path, why in left_out(folder)} == {"out": LINK, "gone": NOWHERE, "pipe": NO_FILE}
+
+
+def test_the_hubs_cache_may_link_to_its_blobs_and_nothing_else_may(tmp_path):
+    for name, others in (("snapshots", ("blobs",)), ("copies", ("blobs",)), ("snapshots", ())):
+        repository = tmp_path / f"{name}{len(others)}"
+        folder = repository / name / "abc" / "corpus"
+        folder.mkdir(parents=True)
+        for other in others:
+            (repository / other).mkdir()
+        (repository / "x.txt").write_text("x")
+        (folder / "x.txt").symlink_to(repository / "x.txt")
+        assert bool(files_below(folder)) is (name == "snapshots" and bool(others))
+
+
+def test_a_folder_that_is_held_is_refused_or_waited_for(tmp_path):
+    folder, said = tmp_path / "held", []
+    with locked(folder, busy="somebody has it"):
+        with pytest.raises(BundleError, match="somebody has it"), locked(folder, busy="somebody has it"):
+            pass
+        assert (tmp_path / ".held.lock").exists()
+    assert not (tmp_path / ".held.lock").exists()
+    with locked(folder, busy="somebody has it", say=said.append):
+        assert said == []
+
+
+def test_a_link_that_leads_nowhere_is_placed_like_any_file(tmp_path):
+    with placed(tmp_path / "out", force=False) as folder:
+        bundle(folder, "new")
+        (folder / "link").symlink_to(tmp_path / "none")
+    assert (tmp_path / "out" / "link").is_symlink()

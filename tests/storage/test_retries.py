@@ -137,3 +137,21 @@ def test_a_deadline_that_is_over_says_which_flag_moves_it():
     assert str(Deadline(2.5, flag="--timeout").passed()) == "no whole reply within 2.5 s (--timeout)"
     assert str(Deadline(60).passed()) == "no whole reply within 60 s" and Deadline(-1).left == 0
     assert 59 < Deadline(60).left <= 60
+
+
+def test_one_answer_is_enough_to_be_waited_for_again():
+    retries = Retries(1, 0.0, in_vain=1)
+    with pytest.raises(HttpError):
+        retries(Step(busy(), busy()))
+    assert retries(Step()) == "done" and retries(Step(busy())) == "done"
+
+
+def test_what_too_many_ask_is_waited_for_by_all():
+    pauses: list[float] = []
+    retries = Retries(1, 1.0, sleep=pauses.append)
+    assert retries(Step(busy(status=429, wait=50.0))) == "done" and retries(Step()) == "done"
+    assert [round(pause) for pause in pauses] == [50, 50]
+    other = Retries(1, 1.0, sleep=pauses.append)
+    assert other(Step(busy(status=503, wait=50.0))) == "done" and other(Step()) == "done"
+    assert [round(pause) for pause in pauses] == [50, 50, 50], "one who fails otherwise fails alone"
+    assert other(Step(busy()), spread=0.5) == "done" and round(pauses[-1], 1) == 0.5

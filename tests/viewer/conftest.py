@@ -3,60 +3,91 @@
 from __future__ import annotations
 
 import hashlib
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
+from exhibit.engine import Limits
+from exhibit.evidence.document import Page
+from exhibit.schemas.errors import ToolkitError
+from exhibit.storage.place import write_whole
 from exhibit.viewer import drawing, write_report
 from tests.viewer.report_data import make_bundles, make_results
 
 
 @pytest.fixture(scope="session")
-def report_bundles(converted, tmp_path_factory) -> dict[str, Path]:
+def report_bundles(converted, shared_folder) -> dict[str, Path]:
     """A bundle of PDFs made by its converter, and one of text whose every field attacks the page."""
-    return make_bundles(tmp_path_factory.mktemp("bundles"), converted("cuad"))
+    folder = shared_folder / "report_bundles"
+    with FileLock(folder.with_suffix(".lock")):
+        if not folder.is_dir():
+            make_bundles(folder, converted("cuad"))
+    return {"cuad": converted("cuad"), "leases": folder / "leases"}
 
 
 @pytest.fixture(scope="session")
-def report_results(report_bundles, tmp_path_factory) -> Path:
+def report_results(report_bundles, shared_folder) -> Path:
     """The results of a made-up run over both, with its report, for all who change nothing there."""
-    folder = make_results(tmp_path_factory.mktemp("results") / "first", report_bundles, limit=24)
-    write_report(folder)
+    folder = shared_folder / "report_results" / "first"
+    with FileLock(shared_folder / "report_results.lock"):
+        if not folder.is_dir():
+            write_report(make_results(folder, report_bundles, limit=24))
     return folder
 
 
 @pytest.fixture(scope="session", autouse=True)
-def pages_once() -> Iterator[None]:
-    """Let the same pages of the same document be drawn once: reports of the same run were half drawing them again."""
-    draw = drawing._drawn
-    known: dict[object, tuple[Any, dict[str, bytes]]] = {}
+def pages_once(shared_folder) -> Iterator[None]:
+    """Let a page of a document be drawn once, and here: to draw them again was half of what reports took.
 
-    def remembered(items: list[drawing.Sheets], **how: Any) -> Iterator[tuple[drawing.Sheets, Any]]:
-        keys = {item: _content(item, how["limits"]) for item in items}
-        rest = draw([item for item in items if keys[item] not in known], **how)
+    Documents that have limits, or are elsewhere, are drawn by workers as ever.
+    """
+    draw, picture = drawing._drawn, drawing._picture
+    folder = shared_folder / "pages"
+    folder.mkdir(exist_ok=True)
+
+    def drawn(items: list[drawing.Sheets], **how: Any) -> Iterator[tuple[drawing.Sheets, Any]]:
+        if how["limits"] != Limits() or not all(isinstance(item.path, Path) and item.path.is_file() for item in items):
+            yield from draw(items, **how)
+            return
         for item in items:
-            if keys[item] in known:
-                outcome, pictures = known[keys[item]]
-                for name, data in pictures.items():
-                    item.folder.mkdir(parents=True, exist_ok=True)
-                    (item.folder / name).write_bytes(data)
-                yield item, outcome
-                continue
-            _, outcome = next(rest)
-            if keys[item] is not None and isinstance(outcome, dict):
-                names = [page[0] for page in outcome.get("pages", {}).values()]
-                known[keys[item]] = outcome, {name: (item.folder / name).read_bytes() for name in names}
-            yield item, outcome
+            try:
+                yield item, sheets_of(item)
+            except ToolkitError as error:
+                yield item, error
+
+    def sheets_of(item: drawing.Sheets) -> dict[str, Any]:
+        known = folder / f"{_digest(item.path.read_bytes(), item.number, item.filename, item.pages, item.spans)}.pickle"
+        if known.is_file():
+            told: dict[str, Any] = pickle.loads(known.read_bytes())
+            for number in told.get("pages", {}):
+                remembered(item, number)
+            return told
+        told = drawing.draw_sheets(item)
+        write_whole(known, pickle.dumps(told))
+        return told
+
+    def remembered(sheets: drawing.Sheets, page: Page | int) -> str | None:
+        number = page if isinstance(page, int) else page.number
+        key = _digest(sheets.path.read_bytes(), number)
+        if known := next(folder.glob(f"{key}.*"), None):
+            name = f"{sheets.number}-{number}{known.suffix}"
+            sheets.folder.mkdir(parents=True, exist_ok=True)
+            (sheets.folder / name).write_bytes(known.read_bytes())
+            return name
+        name = picture(sheets, page)
+        if name is not None:
+            write_whole(folder / f"{key}{Path(name).suffix}", (sheets.folder / name).read_bytes())
+        return name
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(drawing, "_drawn", remembered)
+        patch.setattr(drawing, "_drawn", drawn)
+        patch.setattr(drawing, "_picture", remembered)
         yield
 
 
-def _content(item: drawing.Sheets, limits: object) -> object:
-    """Return what decides how a document is drawn; None where it is not to be had here."""
-    if not isinstance(item.path, Path) or not item.path.is_file():
-        return None
-    return hashlib.sha256(item.path.read_bytes()).digest(), item.number, item.filename, item.pages, item.spans, limits
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()

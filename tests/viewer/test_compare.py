@@ -159,7 +159,7 @@ def test_a_line_has_a_cell_for_each_run_and_opens_to_both_answers_and_pages(page
 def test_any_number_of_runs_are_compared(runs, report_bundles, browser, tmp_path):
     third = make_results(tmp_path / "third", report_bundles, limit=24, turn=2)
     out = tmp_path / "three.html"
-    assert main(["compare", *map(str, runs), str(third), "--out", str(out), "--pages", "5"]) == 0
+    assert main(["compare", *map(str, runs), str(third), "--out", str(out), "--pages", "none"]) == 0
     shown_page = Tab(browser).open(out.as_uri(), complaints := [])
     assert shown_page.locator("details.figures[open] thead th").all_inner_texts()[1:] == ["before", "after", "third"]
     assert shown_page.locator("#lines .line").first.locator(".system").count() == 3
@@ -236,7 +236,7 @@ def test_a_static_server_will_do(browser, runs):
     assert complaints == []
 
 
-@pytest.mark.parametrize("width", [400, 1000, 1600])
+@pytest.mark.parametrize("width", [400, pytest.param(1000, marks=pytest.mark.slow), 1600])
 def test_nothing_runs_over_the_edge(page, width):
     page.set_viewport_size({"width": width, "height": 900})
     page.evaluate("toList()")

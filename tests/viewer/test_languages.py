@@ -42,7 +42,9 @@ def test_every_text_of_the_report_has_its_translation(language):
     assert named | set(GROUPS) <= words.keys()
 
 
-@pytest.mark.parametrize("language", languages()[1:])
+@pytest.mark.parametrize(
+    "language", [pytest.param(name, marks=[pytest.mark.slow] * (name != "cs")) for name in languages()[1:]]
+)
 def test_the_report_opens_in_another_language(report_results, tmp_path, browser, language):
     words = texts_of(language)["words"]
     complaints: list[str] = []

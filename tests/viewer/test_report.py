@@ -477,7 +477,7 @@ def test_a_static_server_will_do(tab, results, rows):
 
 def test_a_single_file_has_everything_that_fits_and_says_what_does_not(tab, results, bundles, tmp_path, monkeypatch):
     folder = make_results(tmp_path / "single", bundles, limit=60)
-    write_report(folder, datasets=bundles, single_file=True)
+    write_report(folder, datasets=bundles, single_file=True, pages=20)
     assert not (folder / "report_files").exists()
     text = (folder / "report.html").read_text(encoding="utf-8")
     sizes = dict(re.findall(r'id="(piece-[a-z0-9]+)">([^<]*)<', text))
@@ -491,7 +491,7 @@ def test_a_single_file_has_everything_that_fits_and_says_what_does_not(tab, resu
     assert page.locator(".page image").first.get_attribute("href").startswith("data:image/")
 
     monkeypatch.setattr("exhibit.viewer.view.SINGLE_BUDGET", room)
-    write_report(folder, datasets=bundles, single_file=True)
+    write_report(folder, datasets=bundles, single_file=True, pages=20)
     page = tab.open((folder / "report.html").as_uri(), complaints)
     notes = " ".join(page.locator("#list > .note").all_inner_texts())
     assert "has room for the first 50 of 68 questions" in notes and "pictures of pages" in notes
@@ -506,7 +506,7 @@ def test_a_single_file_has_everything_that_fits_and_says_what_does_not(tab, resu
 # ---------------------------------------------------------------- how it looks
 
 
-@pytest.mark.parametrize("width", [400, 1000, 1600])
+@pytest.mark.parametrize("width", [400, pytest.param(1000, marks=pytest.mark.slow), 1600])
 def test_nothing_runs_over_the_edge(page, width):
     page.set_viewport_size({"width": width, "height": 900})
     for verdict, dataset in (("right passage not used", "cuad"), ("answered rightly", "leases")):

@@ -178,6 +178,7 @@ def test_a_run_records_what_it_stood_on(tmp_path, monkeypatch):
     monkeypatch.setenv("EXHIBIT_COMMIT", "c" * 40)
     bundle = write_bundle(tmp_path / "leases")
     told = {"dataset_paths": [str(bundle)], "output_dir": tmp_path / "results", "run_name": "r", "report_cases": 0}
+    told |= {"preset": "naive"}
     evaluate(parse_settings(told), parts={"cache": tmp_path / "cache", "embedder": Hashing(64)})
     [run] = read_runs(tmp_path / "results")[0]
     assert run.commit == "c" * 40 and run.provenance.machine.cores >= 1
@@ -313,8 +314,12 @@ def click_through(browser: Browser, address: str) -> None:
         assert page.title() == "report"
 
 
-def test_the_page_is_clicked_through_from_disk_and_from_a_server(folder, browser):
+def test_the_page_is_clicked_through_from_disk(folder, browser):
     click_through(browser, (folder / "index.html").as_uri())
+
+
+@pytest.mark.slow
+def test_the_page_is_clicked_through_from_a_server(folder, browser):
     with served(folder) as home:
         click_through(browser, f"{home}/index.html")
 

@@ -1,0 +1,259 @@
+"""Predictions, row by row; passages placed in documents; files and questions checked; labels that sort; commits."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from exhibit.evaluation.cases import Case, GoldPassage, Passage
+from exhibit.evaluation.datasets import Selection, load_datasets
+from exhibit.evaluation.documents import Documents, check_files, check_questions, read_grades, touches
+from exhibit.evaluation.records import commit_of, kinds_of, machine
+from exhibit.evaluation.targets import TargetOptions
+from exhibit.evaluation.targets._fields import SHAPES
+from exhibit.evaluation.targets.predictions import Predictions, id_of, question_of, read_row, read_rows
+from exhibit.evaluation.targets.predictions import open as open_predictions
+from exhibit.evidence import Span
+from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.models import Gold
+from exhibit.storage.bundle import open_bundle
+from tests.rag.bundles import write_bundle
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    [dataset], _ = load_datasets([write_bundle(tmp_path / "leases")], Selection())
+    return dataset
+
+
+def written(path: Path, content: object) -> Path:
+    text = content if isinstance(content, str) else json.dumps(content)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+# ---------------------------------------------------------------- files of predictions
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("p.json", [{"id": 1, "answer": "a"}, {"id": 2, "answer": "b"}]),
+        ("p.json", {"results": [{"id": 1, "answer": "a"}, {"id": 2, "answer": "b"}]}),
+        ("p.jsonl", '\ufeff{"id": 1, "answer": "a"}\n{"id": 2, "answer": "b"}\n'),
+        ("p.json", '{"id": 1, "answer": "a"}\n\n{"id": 2, "answer": "b"}\n'),
+    ],
+)
+def test_rows_are_read_in_every_way_they_are_written(tmp_path, name, content):
+    rows = list(read_rows(written(tmp_path / name, content)))
+    assert [(row["id"], row["answer"]) for row in rows] == [(1, "a"), (2, "b")]
+
+
+def test_cells_of_a_table_are_text_or_passages(tmp_path):
+    table = 'id,answer,passages\n1,"[1] says so","[""x"", ""y""]"\n2,,"[{\'text\': \'z\'}]"\n3,[,{\n'
+    rows = list(read_rows(written(tmp_path / "p.csv", table)))
+    assert rows[0] == {"id": "1", "answer": "[1] says so", "passages": ["x", "y"]}
+    assert rows[1] == {"id": "2", "passages": [{"text": "z"}]} and rows[2]["answer"] == "["
+    tabs = list(read_rows(written(tmp_path / "p.tsv", "id\tanswer\n1\ta, b\n")))
+    assert tabs == [{"id": "1", "answer": "a, b"}]
+    long = "x" * 200_000
+    [row] = read_rows(written(tmp_path / "q.csv", f"id,answer\n1,{long}\n"))
+    assert row["answer"] == long
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("{", "neither JSON nor JSONL"),
+        ("[]", "must be a list of objects"),
+        ([3], "must be a list of objects"),
+        ([{"id": 1, "answer": "a"}, {"answer": "b"}], "row 1 has neither an id nor a question"),
+    ],
+)
+def test_a_file_that_holds_no_predictions_is_refused(tmp_path, content, words):
+    with pytest.raises(ToolkitError, match=words):
+        read_rows(written(tmp_path / "p.json", content))
+    with pytest.raises(ToolkitError, match="needs a file: predictions:FILE"):
+        open_predictions(None, TargetOptions())
+
+
+def test_a_row_says_which_question_it_is_for():
+    assert (id_of({"id": 0}), id_of({"id": ""}), id_of({})) == ("0", None, None)
+    assert question_of({"question": " a\n b "}) == "a b" and question_of({"question": 3}) is None
+
+
+def test_a_row_is_a_reply_or_an_error():
+    shape = next(one for one in SHAPES if one.name == SHAPES[-1].name)
+
+    def read(**row):
+        return read_row(row, shape, lambda name: name)
+
+    assert read(answer="a", error="down").error == "down" and read(answer="late", latency=-1).error == "late"
+    assert read(latency=-1).error == "the row is marked as failed" and read().error == "neither an answer nor passages"
+    told = read(answer="a", seconds=2, confidence=0.5, first_token=0.1, selected=1)
+    assert (told.answer, told.seconds, told.confidence, told.first_token, told.selected) == ("a", 2.0, 0.5, 0.1, 1)
+    assert read(answer="a", latency=3).seconds == 3.0 and read(answer="a", seconds=-2).seconds is None
+    assert read(answer="a", seconds=0).seconds == 0.0
+
+
+def test_rows_are_matched_by_id_and_question_and_two_for_one_are_refused(tmp_path, dataset):
+    first, second, *_ = dataset.cases
+    rows = [{"id": first.id, "answer": "a"}, {"question": second.question, "answer": "b"}]
+    target = Predictions(written(tmp_path / "p.json", rows), TargetOptions())
+    replies = [reply for _, reply in target.ask(dataset, dataset.cases[:3])]
+    assert [reply.answer for reply in replies] == ["a", "b", None] and replies[2].error == "no prediction in p.json"
+    notes = target.probe(dataset, dataset.cases)
+    assert "7 of 9 questions of leases have no row: they count as failed" in notes[1] and len(notes) == 2
+    assert len(target.probe(dataset, dataset.cases[:2])) == 1
+    with pytest.raises(ToolkitError, match="rows 1 and 3 are both for 'x'"):
+        Predictions(written(tmp_path / "q.json", [{"id": n, "answer": "a"} for n in "xyx"]), TargetOptions())
+    strange = Predictions(written(tmp_path / "r.json", [{"id": "none", "answer": "a"}]), TargetOptions())
+    with pytest.raises(ToolkitError, match="no row is for a question of leases"):
+        strange.probe(dataset, dataset.cases)
+
+
+def test_two_rows_for_one_question_need_an_id(tmp_path, dataset):
+    question = dataset.cases[0].question
+    rows = [{"question": question, "answer": "a"}, {"question": question, "answer": "b"}]
+    with pytest.raises(ToolkitError, match="two questions are alike"):
+        Predictions(written(tmp_path / "p.json", rows), TargetOptions()).probe(dataset, dataset.cases)
+
+
+def test_a_file_of_truths_is_no_prediction(tmp_path, dataset):
+    truths = json.loads((dataset.root / "train.json").read_text(encoding="utf-8"))
+    with pytest.raises(ToolkitError, match="questions with their truths"):
+        Predictions(written(tmp_path / "p.json", truths), TargetOptions())
+    bare = [{key: row[key] for key in ("id", "question", "answer", "contexts")} for row in truths]
+    copied = Predictions(written(tmp_path / "q.json", bare), TargetOptions())
+    answerable = [case for case in dataset.cases if case.gold]
+    with pytest.raises(ToolkitError, match="with their truths, not replies to them"):
+        copied.probe(dataset, answerable[:3])
+    assert copied.probe(dataset, answerable[:2]), "two may be right by chance"
+
+
+# ---------------------------------------------------------------- passages in documents
+
+
+LEASE = "The rent is 500 crowns a month and is due in advance on the first working day of each month.\n"
+
+
+@pytest.fixture
+def documents(tmp_path):
+    for name, text in {
+        "a.txt": f"A. {LEASE}The roof leaks.\n",
+        "b.txt": f"B. {LEASE}The rent is due.\nThe rent is due.\n",
+    }.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return Documents({name: tmp_path / name for name in ("a.txt", "b.txt", "gone.txt")})
+
+
+def test_a_passage_is_placed_by_its_span_or_by_its_words(documents):
+    def placed(*given, golds=(), **fields):
+        one = documents.place(Passage(*given, **fields), golds)
+        return one.filename, one.span, one.also_in
+
+    assert placed("The roof leaks.") == ("a.txt", Span(96, 111), ())
+    assert placed("The roof leaks.", "a.txt", Span(96, 111)) == ("a.txt", Span(96, 111), ())
+    assert placed("The roof leaks.", "a.txt", Span(0, 15)) == ("a.txt", Span(96, 111), ()), "the words tell"
+    assert (
+        placed("", "a.txt", Span(0, 112)) == ("a.txt", Span(0, 112), ())
+        and placed("", "a.txt", Span(0, 113))[1] is None
+    )
+    assert placed(" ", "a.txt") == ("a.txt", None, ()) and placed("Nobody wrote this anywhere.") == (None, None, ())
+    whole = LEASE.strip()
+    assert placed(whole) == (None, Span(3, 3 + len(whole)), ("a.txt", "b.txt"))
+    gold = GoldPassage("b.txt", whole, ((Span(3, 9),),))
+    assert placed(whole, golds=[gold]) == (None, Span(3, 3 + len(whole)), ("b.txt", "a.txt"))
+    second = GoldPassage("b.txt", "x", ((Span(113, 120),),))
+    assert placed("The rent is due.", "b.txt")[1] == Span(96, 112)
+    assert placed("The rent is due.", "b.txt", golds=[second])[1] == Span(113, 129), "the one with gold counts"
+    assert documents.get("gone.txt") is None and "gone.txt" in documents.faults and documents.get(None) is None
+    assert [document.filename for document in documents.all()] == ["a.txt", "b.txt"]
+
+
+def test_words_are_found_where_a_piece_of_them_stands(documents):
+    cut = LEASE.strip() + " And nothing else was ever agreed between them."
+    assert {name for name, _ in documents.matches(LEASE.strip())} == {"a.txt", "b.txt"}
+    assert documents.matches(LEASE.strip(), "gone.txt") == [] and documents.matches("") == []
+    assert len(documents.matches("The rent is due.", "b.txt")) == 2
+    assert {name for name, _ in documents.matches(cut[:100])} <= {"a.txt", "b.txt"}
+
+
+def test_spans_that_touch_share_a_character():
+    gold = GoldPassage("a", "x", ((Span(5, 10),), (Span(20, 30), Span(40, 50))))
+    assert [touches(Span(*span), gold) for span in ((0, 5), (0, 6), (9, 12), (10, 12), (45, 46))] == [
+        False, True, True, False, True,
+    ]  # fmt: skip
+
+
+def test_gold_beyond_its_document_and_documents_that_are_gone_fail_their_questions(tmp_path):
+    bundle = open_bundle(write_bundle(tmp_path / "leases"))
+    files = check_files(bundle, bundle.files, allow_changed=False)
+    assert sorted(files.used) == sorted(bundle.files) and files.stray == files.changed == files.closed == ()
+    name = sorted(bundle.files)[0]
+    documents = Documents(bundle.files)
+    size = len(documents.get(name).text)
+
+    def refused(case):
+        return check_questions(bundle, files, [case], documents, allow_changed=False, needs_documents=True)
+
+    fine = Case(1, "?", "", gold=(GoldPassage(name, "x", ((Span(0, size),),)),))
+    assert refused(fine) == ({}, ())
+    beyond, notes = refused(Case(1, "?", "", gold=(GoldPassage(name, "x", ((Span(0, size + 1),),)),)))
+    assert (
+        beyond[1].startswith(f"{name}: gold up to character {size + 1} of a document of {size}")
+        and "1 questions have gold" in notes[0]
+    )
+    lost, notes = refused(Case(2, "?", "", filename="other.pdf"))
+    assert lost[2] == "other.pdf: not in corpus/, so no system can find it there" and "1 of 1 questions" in notes[0]
+
+
+@pytest.mark.parametrize(("count", "listed"), [(3, "0.pdf, 1.pdf, 2.pdf"), (4, "0.pdf, 1.pdf, 2.pdf …")])
+def test_three_files_are_listed(tmp_path, count, listed):
+    bundle = open_bundle(write_bundle(tmp_path / "leases"))
+    files = check_files(bundle, bundle.files, allow_changed=False)
+    cases = [Case(n, "?", "", filename=f"{n}.pdf") for n in range(count)]
+    _, [note] = check_questions(bundle, files, cases, Documents({}), allow_changed=False, needs_documents=True)
+    assert note.endswith(f"{listed}; they are failed") and f"{count} of {count} questions is in {count} files" in note
+
+
+# ---------------------------------------------------------------- labels and commits
+
+
+def line(id, filename, **labels):
+    given = {
+        "id": id,
+        "context": 0,
+        "filename": filename,
+        "pages": [],
+        "spans": [],
+        "alternatives": [],
+        "how": "absent",
+    }
+    return Gold.model_validate({**given, "labels": labels})
+
+
+def test_of_several_grades_of_a_file_the_best_counts():
+    grades = read_grades(
+        [line(1, "a", grade=2), line(1, "a", grade=4), line(1, "b", grade=0, grades='{"b": 3, "c": 1}'),
+         line(2, "d", grade=5), line(2, "e", grade=True)],
+        where="x",
+    )  # fmt: skip
+    assert grades == {1: {"a": 4, "b": 3, "c": 1}}
+    for bad in ("[1]", "{", '{"a": 5}', '{"a": -1}', '{"a": true}'):
+        with pytest.raises(BundleError, match="row 1: labels.grades must be a JSON object"):
+            read_grades([line(1, "a", grades=bad)], where="x")
+
+
+def test_labels_sort_questions_into_kinds_where_they_have_few_values():
+    rows = [{"kind": n % 2, "same": 1, "own": n, "none": None, "some": n % 4 or None} for n in range(8)]
+    assert kinds_of(rows) == ["kind", "some"] and kinds_of(rows, most=2) == ["kind"]
+    assert kinds_of(rows[:3]) == ["kind", "some"] and kinds_of([{"kind": 1}]) == []
+
+
+def test_the_commit_is_what_ci_names_or_what_is_checked_out(tmp_path):
+    assert commit_of(tmp_path, {"GITHUB_SHA": "abc", "CI_COMMIT_SHA": "x"}) == {"commit": "abc", "changed_files": None}
+    assert commit_of(tmp_path, {"GITHUB_SHA": ""}) == {"commit": None, "changed_files": None}
+    assert set(machine()) == {"system", "processor", "cores", "python"} and machine()["cores"] >= 1

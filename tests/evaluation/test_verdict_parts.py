@@ -1,0 +1,297 @@
+"""Choices, confidences, what evidence lacks, bands and tables in a terminal, counted by hand."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from exhibit.evaluation.cases import (
+    Case,
+    GoldPassage,
+    Passage,
+    Reply,
+    choices_made,
+    choose,
+    chosen,
+    contradicts,
+    describe_choices,
+    labels_in_words,
+    offers_of,
+    with_choices,
+    without_choices,
+)
+from exhibit.evaluation.statistics import Difference, Estimate
+from exhibit.evaluation.terminal import Bands, Bound, Scale, cell, is_regression, read_scale
+from exhibit.evaluation.verdicts import (
+    Evidence,
+    calibration,
+    cited,
+    examine,
+    notes_on,
+    passage_lacks,
+    question_lacks,
+    risk_at_coverage,
+)
+from exhibit.evidence import Span
+from exhibit.schemas import IMPOSSIBLE_ANSWER
+from exhibit.schemas.errors import BundleError, ToolkitError
+
+NLI = ("Contradiction", "Entailment", "NotMentioned")
+
+
+def answered(answer: str | None, *passages: Passage, question: str = "?", truth: str = "", **fields) -> Case:
+    return Case(0, question, truth, reply=Reply(answer, passages=tuple(passages)), **fields)
+
+
+# ---------------------------------------------------------------- choices
+
+
+def test_what_may_be_chosen_from_is_what_a_label_says_over_all_questions():
+    rows = {1: {"kind": "a"}, 2: {"kind": "b"}, 3: {"kind": None}, 4: {}}
+    offers = offers_of("kind", rows, where="x")
+    assert (
+        list(offers) == [1, 2] and offers[1].choices == ("a", "b") and (offers[2].label, offers[2].asked) == ("b", "")
+    )
+    finer = {1: {"kind": "MAE: yes; Side: both"}, 2: {"kind": "MAE: yes; Side: one"}}
+    offers = offers_of("kind", finer, where="x")
+    assert offers[1] == (("both", "one"), "both", "Side"), "the first that has several values"
+    mixed = {1: {"kind": "MAE: yes"}, 2: {"kind": "plain"}}
+    assert offers_of("kind", mixed, where="x")[1].choices == ("MAE: yes", "plain")
+
+
+@pytest.mark.parametrize(("values", "offered"), [(1, False), (2, True), (12, True), (13, False)])
+def test_two_to_twelve_values_can_be_chosen_from(values, offered):
+    rows = {n: {"kind": f"v{n:02}"} for n in range(values)}
+    if offered:
+        assert len(offers_of("kind", rows, where="x")[0].choices) == values
+    else:
+        with pytest.raises(BundleError, match=f"x: --ask-label kind: {values} different values; 2 to 12"):
+            offers_of("kind", rows, where="x")
+
+
+def test_a_question_asks_for_a_label_and_is_searched_for_without():
+    asked = with_choices("Who pays?", ["a", "b"], "side")
+    assert asked == "Who pays?\n\nOn 'side' begin your reply with one of these labels: a; b."
+    assert with_choices("Who pays?", []) == "Who pays?" and "Begin your reply" in with_choices("q", ["a"])
+    case = Case(0, asked, "", choices=("a", "b"))
+    assert without_choices(case) == "Who pays?" and without_choices(Case(0, asked, "")) == asked
+
+
+@pytest.mark.parametrize(
+    ("answer", "label"),
+    [
+        ("Entailment: it may.", "Entailment"),
+        ("Not mentioned, no entailment", "NotMentioned"),
+        ("entailments are many", None),
+        (IMPOSSIBLE_ANSWER, "NotMentioned"),
+        ("It may.", None),
+    ],
+)
+def test_the_first_label_that_a_reply_names_is_its_choice(answer, label):
+    assert chosen(answer, NLI) == label
+
+
+def test_a_label_is_chosen_without_a_model():
+    question = "Is it so that the party shall disclose nothing but what is marked?"
+    case = answered("Only what is marked is confidential.", question=question, choices=NLI)
+    assert choose(case, ["x"], None) == "Entailment" and choose(case, [], None) == "NotMentioned"
+    loose = answered("All information, whether or not marked.", question=question, choices=NLI)
+    assert choose(loose, ["x"], None) == "Contradiction"
+    words = answered("the red ship sails", choices=("red ship", "blue ship at sea"))
+    assert choose(words, ["x"], None) == "red ship"
+    scores = {"? red ship": [0.1, 0.2], "? blue ship at sea": [0.0, 0.3]}
+    assert choose(words, ["p", "q"], lambda asked, _: scores[asked]) == "blue ship at sea"
+    assert choose(words, [], lambda asked, _: scores[asked]) == "red ship", "nothing to score"
+
+
+@pytest.mark.parametrize(
+    ("question", "evidence", "no"),
+    [
+        ("Only marked information counts.", "Information that is marked.", False),
+        ("Only marked information counts.", "Anything said.", True),
+        ("Only marked information counts.", "Marked or otherwise, without limitation.", True),
+        ("May it let others copy?", "It shall not disclose them.", True),
+        ("May it let others copy?", "It shall not disclose them, unless permitted.", False),
+        ("May it let others copy?", "It copies.", False),
+        ("Who pays?", "It shall not pay.", False),
+    ],
+)
+def test_evidence_says_no_by_its_words(question, evidence, no):
+    assert contradicts(question, evidence) is no
+
+
+def test_choices_are_counted_in_a_table():
+    cases = [
+        answered("Entailment", choices=NLI, label="Entailment", labels={"hypothesis": "h1"}),
+        answered("Entailment", choices=NLI, label="Contradiction", labels={"hypothesis": "h1"}),
+        answered("It may.", choices=NLI, label="Entailment", labels={"deal_point": "d"}),
+        answered(None, choices=NLI, label="Entailment"),
+        answered("Entailment"),
+    ]
+    made = choices_made(cases)
+    assert made == [("h1", "Entailment", "Entailment"), ("h1", "Contradiction", "Entailment"), ("d", "Entailment", "")]
+    told = describe_choices(made)
+    assert (told["questions"], told["accuracy"], told["majority"]) == (3, pytest.approx(1 / 3), pytest.approx(2 / 3))
+    assert told["macro_f1"] == pytest.approx((2 * 1 / 4 + 0) / 2)
+    assert told["confusion"] == {
+        "h1": {"Entailment": {"Entailment": 1}, "Contradiction": {"Entailment": 1}}, "d": {"Entailment": {"none": 1}},
+    }  # fmt: skip
+    assert labels_in_words("x", told) == (
+        "x: 3 labels: accuracy 0.333, macro F1 0.250; always the commonest label: accuracy 0.667"
+    )
+
+
+# ---------------------------------------------------------------- what is lacking
+
+
+def test_what_a_passage_lacks():
+    def lacks(**fields):
+        return list(passage_lacks(Passage(**{"text": "x", **fields})))
+
+    assert lacks(filename="a.pdf", told_filename="a.pdf", span=Span(0, 1)) == []
+    assert lacks(filename="a.pdf", told_filename="other.pdf", span=Span(0, 1)) == ["foreign"]
+    assert lacks(told_filename="") == ["nameless", "nowhere"] == lacks()
+    assert lacks(filename="a.pdf", text=" ") == ["wordless"] and lacks(also_in=("a.pdf", "b.pdf")) == [
+        "nameless",
+        "ambiguous",
+    ]
+
+
+def test_what_a_question_lacks():
+    gold = GoldPassage("a.pdf", "words", ((Span(0, 5),),))
+    absent = GoldPassage("a.pdf", "words", (), absent=True)
+    quoteless = GoldPassage("a.pdf", "", ())
+    passage = Passage("x", "a.pdf")
+
+    def lacks(*golds, passages=(passage,), answer="a", **fields):
+        return list(question_lacks(answered(answer, *passages, gold=golds, **fields)))
+
+    assert lacks(gold) == [] and lacks(quoteless) == ["quote"] and lacks(gold, absent) == ["some gold"]
+    assert lacks(quoteless, is_impossible=True) == []
+    assert lacks(gold, passages=()) == ["passages"] and lacks(gold, passages=(Passage("x"),)) == ["file"]
+    assert lacks(gold, passages=(Passage(" ", "a.pdf"),)) == ["words"] and lacks(gold, answer=None) == ["answer"]
+
+
+def test_evidence_is_counted_over_questions_and_told_where_it_is_much():
+    evidence = Evidence()
+    foreign = [Passage("x", "a.pdf", told_filename=f"{n}.doc", span=Span(0, 1)) for n in range(5)]
+    evidence.add([answered("a", *foreign), answered("a"), Case(0, "?", "", reply=Reply(error="x"))])
+    told = evidence.as_json("d")
+    assert (told["questions"], told["passages"], told["passages_lacking"]) == (2, 5, {"foreign": 5})
+    assert told["examples"] == ["0.doc", "1.doc", "2.doc"] and told["lacking"] == {"passages": 1}
+    assert told["lines"][0].startswith("d: 5 of 5 passages ") and told["lines"][0].endswith(": 0.doc, 1.doc, 2.doc")
+    assert "(1 of 2 questions)" in told["lines"][1] and len(told["lines"]) == 2
+    tenth = Evidence()
+    tenth.add([answered("a", Passage("x", "a.pdf", span=Span(0, 1)))] * 9 + [answered("a")])
+    assert tenth.lines("d") == [], "a tenth is not much"
+    tenth.add([answered("a")])
+    assert len(tenth.lines("d")) == 1
+    assert notes_on(answered("a", Passage(" ", "a.pdf"), Passage("x", "a.pdf", span=Span(0, 1))))[-1].startswith(
+        "1 of 2 passages "
+    )
+    assert notes_on(Case(0, "?", "", reply=Reply(error="x"))) == []
+
+
+def test_passages_are_cited_by_numbers_that_there_are():
+    case = answered("Norway [2][1]. And so [2, 3] it is [0].", Passage("a"), Passage("b"))
+    assert cited(case) == [2, 1]
+
+
+def test_figures_that_no_passage_has_are_named_up_to_three():
+    passages = [Passage("The rent is 500 a month from 1 May 2020.", "a.pdf")]
+    for answer, verdict in (
+        ("The rent is 500.", False),
+        ("The rent is 12.", False),
+        ("The rent is 13.", True),
+        ("The rent is 700, 800, 900 and 950.", True),
+    ):
+        found = examine(
+            answered(answer, *passages, truth="500", gold=(GoldPassage("a.pdf", "rent is 500", ((Span(4, 15),),)),))
+        )
+        assert (found.verdict == "figures that no passage has") is verdict, answer
+    assert found.evidence.startswith("700, 800, 900 …: in none of the passages.")
+
+
+def test_confidence_at_the_ends_of_the_scale():
+    assert [row["questions"] for row in calibration([(0.0, True), (0.1, True), (0.95, False), (1.0, True)])] == [
+        1,
+        1,
+        2,
+    ]
+    told = [(0.9, True), (0.8, False), (0.7, True)]
+    curve = risk_at_coverage(told)
+    assert [row["coverage"] for row in curve] == [n / 10 for n in range(1, 11)]
+    assert [round(row["risk"], 2) for row in curve] == [0, 0, 0, 0, 0.5, 0.5, 0.5, 0.5, 0.33, 0.33]
+
+
+# ---------------------------------------------------------------- the terminal
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "holds"),
+    [("> 0.8", 0.8, False), (">= 0.8", 0.8, True), ("< 0.5", 0.5, False), (" <= -1 ", -1.0, True), ("<0.5", 0.4, True)],
+)
+def test_a_bound_holds_on_its_side(text, value, holds):
+    assert Bound.parse(text, where="x").holds(value) is holds
+    for wrong in ("0.8", "=> 1", 3, "> .8"):
+        with pytest.raises(ToolkitError, match="is no bound"):
+            Bound.parse(wrong, where="x")
+
+
+def test_bands_and_scales(tmp_path):
+    bands = Bands(Bound(">", 0.8), Bound("<", 0.5))
+    assert [bands.band(value) for value in (0.9, 0.8, 0.5, 0.4)] == ["Good", "Acceptable", "Acceptable", "Poor"]
+    own = Bands(Bound(">", 0.1), Bound("<", 0.05))
+    scale = Scale({"recall": bands}, {"cuad": {"recall@8": own}})
+    assert scale.of("cuad", "recall@8") is own and scale.of("cuad", "recall@4") is bands and scale.of("x", "f1") is None
+    path = tmp_path / "b.toml"
+    for text, words in {
+        "datasets = 3": "must be tables",
+        '[recall]\ngood = "> 0.8"': "and nothing else",
+        '[recall]\ngood = "> 0.8"\npoor = "> 0.5"': "lie on the same side",
+    }.items():
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(ToolkitError, match=words):
+            read_scale(path)
+    path.write_text('\ufeff[datasets.cuad.answer_f1]\ngood = ">= 0.8"\npoor = "< 0.5"', encoding="utf-8")
+    assert str(read_scale(path).own["cuad"]["answer_f1"].good) == ">= 0.8" and read_scale().general
+
+
+def test_a_cell_has_a_mean_and_what_it_is_taken_over():
+    bands = Bands(Bound(">", 0.8), Bound("<", 0.5))
+    assert cell("answer_f1", None) == "–" and cell("answer_f1", Estimate(None, 0, errors=3)) == "–, 3 failed"
+    whole = Estimate(0.9, 7, errors=2, ci95=(0.8, 1.0), std=0.1)
+    assert cell("answer_f1", whole, bands) == "0.900 [0.800, 1.000] SD 0.100 (n 7, 2 failed) good"
+
+
+def test_worse_is_what_is_beyond_chance():
+    worse = Difference(0.7, 0.5, 9, (-0.3, -0.1))
+    assert is_regression("answer_f1", worse)
+    for other in (Difference(0.5, 0.7, 9, (0.1, 0.3)), Difference(0.7, 0.5, 9, (-0.3, 0.0)), Difference(None, 0.5, 0)):
+        assert not is_regression("answer_f1", other)
+
+
+def test_a_run_is_given_to_deepeval_case_by_case(monkeypatch):
+    from exhibit.evaluation import interop
+
+    class Set(SimpleNamespace):
+        def add_test_case(self, case):
+            self.cases = [*getattr(self, "cases", []), case]
+
+    dataset, cases = ModuleType("deepeval.dataset"), ModuleType("deepeval.test_case")
+    dataset.EvaluationDataset, cases.LLMTestCase = Set, SimpleNamespace
+    for name, module in {
+        "deepeval": ModuleType("deepeval"),
+        "deepeval.dataset": dataset,
+        "deepeval.test_case": cases,
+    }.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    told = [
+        {"question": f"q{n}", "answer": "a", "truth": "t", "gold": [], "passages": ["p"], "id": str(n)}
+        for n in range(2)
+    ]
+    monkeypatch.setattr(interop, "_answered", lambda _folder: told)
+    made = interop.deepeval_dataset("x").cases
+    assert [(one.input, one.actual_output, one.name) for one in made] == [("q0", "a", "0"), ("q1", "a", "1")]

@@ -1,0 +1,231 @@
+"""Parts of a pipeline at their edges: addresses of stores, kinds of indexes, settings, quotations and places."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from exhibit.evidence.scan import Ocr
+from exhibit.rag import Pipeline
+from exhibit.rag.answerers import section_of
+from exhibit.rag.answerers.extractive import quotable
+from exhibit.rag.config import Config, given_settings, preset_names, setting_help
+from exhibit.rag.ingest import read_with_ocr
+from exhibit.rag.inspect import kind_of
+from exhibit.rag.stores import faiss
+from exhibit.rag.stores._faiss import Kind
+from exhibit.rag.stores._milvus_address import Address, conditions, named_servers, origin
+from exhibit.rag.summaries.extractive import TOLERANCE, fit
+from exhibit.schemas.errors import ToolkitError
+
+
+def test_every_default_is_as_it_is_told(golden):
+    golden("rag/defaults.json", json.dumps(Config().model_dump(), indent=1) + "\n")
+    assert Config().ingest_hash == Config.parse({"top_k": 3} if "top_k" in Config.model_fields else {}).ingest_hash
+    assert len(Config().ingest_hash) == 16 and Config(size=501).ingest_hash != Config().ingest_hash
+    assert Config.preset("routed") == Config()
+
+
+def test_settings_are_told_apart_by_when_they_decide():
+    with pytest.raises(ToolkitError, match="size: decided when the index was built"):
+        Config().with_search(size=400)
+    with pytest.raises(ToolkitError, match="no preset 'none'; there are "):
+        Config.preset("none")
+    with pytest.raises(ToolkitError, match="nowhere: size: .*; settings are "):
+        Config.parse({"size": 0}, where="nowhere")
+    for wrong in ({"lexicon": False}, {"layer_documents": 5, "layers": "chunks"}):
+        with pytest.raises(ToolkitError):
+            Config.parse(wrong)
+    assert "routed" in preset_names() and preset_names() == sorted(preset_names())
+    told = setting_help()
+    assert told["size"].endswith("(default: 500)") and any(name.startswith("weight_") for name in told)
+    assert given_settings({"size": 3, "elsewhere": 4}) == {"size": 3}
+    unset = next(name for name, field in Config.model_fields.items() if field.default is None)
+    assert given_settings({unset: "none", "splitter": "none"}) == {unset: None, "splitter": "none"}
+    assert Config().single("size") == 500 and Config().single("weight_lexical") == Config().weights.lexical
+
+
+def test_an_index_does_not_decide_where_questions_are_sent(tmp_path):
+    remote = Config.parse({"embedder": "openai:m"})
+    with pytest.raises(ToolkitError, match="x: made with embedder = 'openai:m', .* add --embedder openai:m$"):
+        remote.with_own({}, where="x")
+    assert remote.with_own({"embedder": "openai:m"}, where="x").embedder == "openai:m"
+    with pytest.raises(ToolkitError, match="add --llm openai:m, or --llm none"):
+        Config.parse({"llm": "openai:m"}).with_own({}, where="x")
+    (tmp_path / "p.toml").write_text('store = "milvus:http://far:1"\n', encoding="utf-8")
+    with pytest.raises(ToolkitError, match="a server is for you to name"):
+        Config.preset(str(tmp_path / "p.toml"))
+    assert Config.preset(str(tmp_path / "p.toml"), store="milvus:http://far:1").store == "milvus:http://far:1"
+
+
+# ---------------------------------------------------------------- stores
+
+
+def test_an_address_is_a_server_or_a_file(tmp_path):
+    own = tmp_path / "own.db"
+    assert Address.parse(None, own=own) == Address.parse("lite", own=own) == Address(str(own))
+    server = Address.parse("http://h:1/db?index=hnsw&M=8", own=own)
+    assert (server.uri, server.kind, server.options, server.is_server) == ("http://h:1/db", "HNSW", {"M": 8}, True)
+    assert server.build() == {"M": 8, "efConstruction": 80} and server.widen(10) == {"ef": 256}
+    assert server.widen(300) == {"ef": 300}
+    lists = Address.parse("a.db?index=IVF_FLAT&nlist=32", own=own)
+    assert lists.build() == {"nlist": 32} and lists.widen(9) == {"nprobe": 32} and not lists.is_server
+    assert Address.parse("a.db?index=ivf_flat", own=own).widen(9) == {"nprobe": 64}
+    assert Address(str(own)).build() == Address(str(own)).widen(9) == {}
+    for wrong, words in {
+        "http://u:p@h": "MILVUS_TOKEN",
+        "a.sqlite": "neither a server nor",
+        "lite?index=x": "no index type 'X'",
+    }.items():
+        with pytest.raises(ToolkitError, match=words):
+            Address.parse(wrong, own=own)
+
+
+def test_a_token_is_for_a_scheme_a_host_and_a_port():
+    assert origin("HTTP://Host:1/db") == ("http", "host", 1) and origin("https://h") == ("https", "h", None)
+    assert origin("http://h:x/") == ("", "http://h:x/", None)
+
+
+def test_servers_are_those_that_a_command_line_names():
+    words = [
+        "--store",
+        "milvus:http://a:1?x",
+        "--store=milvus:tcp://b",
+        "--store",
+        "milvus:lite",
+        "--other",
+        "milvus:http://c",
+    ]
+    assert list(named_servers(words)) == ["http://a:1", "tcp://b"] and list(named_servers(["--store"])) == []
+
+
+def test_keys_are_asked_for_in_ranges_and_singly():
+    def asked(keys):
+        return list(conditions("id", np.array(keys)))
+
+    assert asked([]) == [] and asked([1, 2, 3, 4]) == ["id in [1, 2, 3, 4]"]
+    assert asked([1, 2, 3, 4, 5]) == ["(id >= 1 and id <= 5)"]
+    assert asked([1, 2, 3, 4, 5, 7, 9]) == ["(id >= 1 and id <= 5) or id in [7, 9]"]
+    three = asked([*range(1, 6), *range(11, 16), *range(21, 26)])
+    assert three == ["((id >= 1 and id <= 5) or (id >= 11 and id <= 15)) or (id >= 21 and id <= 25)"]
+    many = asked(list(range(0, 2 * 4097, 2)))
+    assert len(many) == 2 and many[1] == "id in [8192]"
+    assert len(asked(list(range(0, 2 * 4096, 2)))) == 1
+
+
+@pytest.mark.parametrize(("rows", "lists"), [(10, 1), (78, 2), (1000, 25), (100_000, 1024), (1_000_000, 2048)])
+def test_an_index_has_as_many_lists_as_its_rows_train(rows, lists):
+    assert Kind.parse("ivf").lists(rows) == lists
+    assert Kind.parse("ivf,nlist=4").lists(rows) == min(4, lists)
+
+
+def test_a_kind_of_index_is_flat_while_rows_are_few():
+    kind = Kind.parse("hnsw,M=8")
+    assert (kind.name, kind.options) == ("hnsw", {"M": 8}) and Kind.parse(None) == Kind() == Kind("flat", {})
+    assert kind.suiting(999) == Kind() and kind.suiting(1000) is kind
+    for wrong in ("tree", "flat,M=3", "hnsw,M", "hnsw,M=x", "hnsw,M=0"):
+        with pytest.raises(ToolkitError, match="faiss:"):
+            Kind.parse(wrong)
+
+
+# ---------------------------------------------------------------- answers
+
+
+@pytest.mark.parametrize(
+    ("document", "path", "cited"),
+    [
+        ("Part 36 – Offers.pdf", "Part 36 > 36.14 Costs > (3) Where", "CPR 36.14(3)"),
+        ("Part 3 – Powers.pdf", "36.14 Costs", "36.14 Costs"),
+        ("PD 52a – Appeals.pdf", "4.2 Papers > (1) x > (a) y", "PD 52A para 4.2(1)(a)"),
+        ("lease.pdf", "ARTICLE III Rent > 3.2 > (b) late", "ARTICLE III, 3.2(b)"),
+        ("lease.pdf", "article iii Rent > 3.2", "Article Iii, 3.2"),
+        ("lease.pdf", "9.10 Specific Performance", "9.10 Specific Performance"),
+        ("lease.pdf", "Definitions > (a) x", "Definitions (a)"),
+        ("lease.pdf", "(a) x > (ii) y", "(a)(ii)"),
+        ("lease.pdf", "", ""),
+        ("lease.pdf", "w" * 80, "w" * 80),
+        ("lease.pdf", "word " * 16 + "more", ("word " * 16).strip() + " …"),
+    ],
+)
+def test_a_section_is_cited_as_lawyers_cite_it(document, path, cited):
+    assert section_of(document, path) == cited
+
+
+@pytest.mark.parametrize(
+    ("sentence", "quoted"),
+    [
+        ("Rent is\n due.", "Rent is due."),
+        ("rent is due.", "… rent is due."),
+        ("(a) rent is due", "(a) rent is due …"),
+        ("ii. rent is due.", "ii. rent is due."),
+        ("Rent [1] is due.", "Rent (1) is due."),
+        ("“Rent is due.”", "“Rent is due.”"),
+        ("W" * 600, "W" * 600 + " …"),
+        ("W" * 590 + " " + "x" * 20 + ".", "W" * 590 + " …"),
+    ],
+)
+def test_a_sentence_is_quoted_on_one_line(sentence, quoted):
+    assert quotable(sentence) == quoted
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [("1 Definitions", "definitions"), ("Term > Recitals", "preamble"), ("Term > Rent", ""),
+     ("General", "miscellaneous"), ("Exceptions", "exclusions"), ("Obligations of X", "obligations"),
+     ("Duration", "term")],
+)  # fmt: skip
+def test_a_section_is_of_the_kind_that_its_title_says(path, kind):
+    assert kind_of(path) == kind
+
+
+def test_a_summary_may_be_a_little_longer_than_asked_for():
+    words = "w" * (20 + TOLERANCE)
+    assert fit(f" {words}\n", 20) == words and len(fit("word " * 50, 20)) <= 20 + 2
+
+
+# ---------------------------------------------------------------- while an index is built, and what models may cost
+
+
+def test_vectors_that_another_process_writes_are_read_from_their_rows_or_from_their_index(tmp_path):
+    keys, vectors = np.arange(3), np.eye(3, dtype=np.float32)
+    store = faiss.open(tmp_path, None, name="chunk", dimensions=3)
+    store.add(keys, vectors)
+    before = faiss.peek(tmp_path, None, name="chunk", dimensions=3, keys=keys[:2])
+    assert len(before) == 2 and before.search(vectors[:1], 1)[1].tolist() == [[0]]
+    store.save()
+    after = faiss.peek(tmp_path, None, name="chunk", dimensions=3, keys=keys[:2])
+    assert len(after) == 3 and after.search(vectors[2:], 1)[1].tolist() == [[2]]
+    store.close()
+
+
+def test_a_file_whose_pages_have_text_is_not_read_by_ocr(tmp_path):
+    (tmp_path / "a.txt").write_text("Rent is due.", encoding="utf-8")
+    assert read_with_ocr(tmp_path / "a.txt", Ocr("none", "en")).text == "Rent is due."
+
+
+@pytest.mark.parametrize("prices", [{}, {"price_in": 1.0}, {"price_out": 1.0}])
+def test_a_cap_on_cost_needs_both_prices(prices):
+    pipeline = Pipeline(Config.parse({"llm": "openai:m", "max_cost": 1.0, **prices}))
+    with pytest.raises(ToolkitError, match="--max-cost needs --price-in and --price-out"):
+        assert pipeline.llm
+
+
+def test_what_a_model_may_cost_is_passed_on(monkeypatch):
+    told = {}
+    module = SimpleNamespace(open=lambda argument, options: told.update({"model": argument, **options}))
+    monkeypatch.setattr(
+        "exhibit.rag.pipeline.load_plugin", lambda _folder, name: (module, name.partition(":")[2] or None)
+    )
+    caps = {"max_cost": 1.0, "price_in": 0.5, "price_out": 2.0, "max_requests": 7, "top_p": 0.9}
+    Pipeline(Config.parse({"llm": "openai:m", **caps})).llm  # noqa: B018
+    assert told["prices"] == {"m": (0.5, 2.0)} and (told["max_cost"], told["max_requests"], told["top_p"]) == (
+        1.0,
+        7,
+        0.9,
+    )
+    told.clear()
+    Pipeline(Config.parse({"llm": "openai:m"})).llm  # noqa: B018
+    assert told["prices"] == {} and told["max_cost"] is None and "top_p" not in told

@@ -1,0 +1,208 @@
+"""The HTTP client without a server: what is sent, followed and read, and the words of what went wrong."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import httpcore
+import pytest
+
+from exhibit.storage import http as http_module
+from exhibit.storage.exchanges import (
+    Body,
+    BodyError,
+    Deadline,
+    Event,
+    HttpError,
+    LateError,
+    Secrets,
+    TooLargeError,
+    UnreachableError,
+    read_events,
+    read_texts,
+)
+from exhibit.storage.http import TRANSIENT, HttpClient, Response, Rules
+
+
+class Pool:
+    """Answers requests in turn, or raises."""
+
+    def __init__(self, *replies):
+        self.replies, self.asked = list(replies), []
+
+    @contextmanager
+    def stream(self, method, url, *, headers, content, extensions):
+        self.asked.append((method, url, dict(headers), content))
+        reply = self.replies.pop(0)
+        if isinstance(reply, Exception):
+            raise reply
+        yield reply
+
+
+def reply(status=200, headers=(), parts=(b"",)):
+    pairs = [(name.encode(), value.encode()) for name, value in dict(headers).items()]
+    return SimpleNamespace(status=status, headers=pairs, iter_stream=lambda: iter(parts))
+
+
+def response(*given, seconds=9.0, most=1 << 20, **named):
+    return Response(reply(*given, **named), Deadline(seconds), Secrets(["planted"]), url="http://x/", most=most)
+
+
+def send(pool, url="http://a/x", **given):
+    client = HttpClient({"Authorization": "Bearer planted"}, pool=pool, secrets=Secrets(["Bearer planted"]))
+    with client.send("POST", url, deadline=Deadline(9), **given) as got:
+        return got
+
+
+def test_a_body_is_json_or_as_it_is_given():
+    pool = Pool(reply(), reply(), reply())
+    send(pool, body={"q": "é\ud800"})
+    send(pool, content=b"raw", headers={"Content-Type": "x/y"})
+    send(pool)
+    (method, url, headers, content), (_, _, raw, given), (_, _, bare, nothing) = pool.asked
+    assert (method, url, headers["Content-Type"]) == ("POST", "http://a/x", "application/json")
+    assert json.loads(content) == {"q": "é\ufffd"} and headers["Accept-Encoding"] == "gzip, deflate"
+    assert (raw["Content-Type"], given) == ("x/y", b"raw") and "Content-Type" not in bare and nothing is None
+
+
+@pytest.mark.parametrize("follow", [0, 1, 2])
+def test_so_many_redirects_are_followed_and_a_key_stays_with_its_server(follow):
+    pool = Pool(*(reply(302, {"Location": where}) for where in ("/y", "http://b/z", "http://c/")))
+    got = send(pool, follow=follow)
+    assert (
+        got.status == 302
+        and [url for _, url, *_ in pool.asked] == ["http://a/x", "http://a/y", "http://b/z"][: follow + 1]
+    )
+    assert ["Authorization" in headers for _, _, headers, _ in pool.asked] == [True, True, False][: follow + 1]
+    assert got.url == ["http://a/x", "http://a/y", "http://b/z"][follow]
+    assert send(Pool(reply(300, {"Location": "/y"})), follow=3).status == 300
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "words", "transient"),
+    [
+        (httpcore.ReadTimeout(""), LateError, "no whole reply within 9 s", False),
+        (httpcore.ConnectError("planted refused"), UnreachableError, "nobody answers at http://a/x: ", True),
+        (httpcore.ConnectError(""), UnreachableError, "no connection", True),
+        (httpcore.ConnectError("CERTIFICATE_VERIFY_FAILED"), UnreachableError, "CERTIFICATE", False),
+        (httpcore.ReadError("planted"), HttpError, r"the connection broke \(ReadError\)", True),
+        (httpcore.UnsupportedProtocol("x"), HttpError, "http://a/x cannot be asked: x", False),
+    ],
+)
+def test_what_goes_wrong_is_one_error_without_secrets(error, kind, words, transient):
+    with pytest.raises(kind, match=words) as caught:
+        send(Pool(error), url="http://a/x?key=planted")
+    assert caught.value.transient is transient and "planted" not in str(caught.value)
+
+
+def test_a_reply_has_a_kind_lines_and_a_body():
+    got = response(200, {"Content-Type": "Text/HTML ; charset=x", "X-A": "b"}, parts=[b"a\nb", b"c\n\n", b"d"])
+    assert (got.kind, got.headers["x-a"], got.status) == ("text/html", "b", 200)
+    assert list(got.lines()) == ["a", "bc", "", "d"] and got.read() == b"a\nbc\n\nd"
+    assert list(response(parts=[b"a\n"]).lines()) == ["a"] and response().kind == ""
+    with pytest.raises(LateError):
+        response(parts=[b"a"], seconds=0.0).read()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "words"),
+    [
+        (199, b"", "HTTP 199"),
+        (300, b"", "HTTP 300 Multiple Choices"),
+        (404, b'{"error": {"message": "planted is no key"}}', "HTTP 404 Not Found: [hidden] is no key"),
+        (503, b"Service Unavailable", "HTTP 503 Service Unavailable"),
+        (799, b"odd", "HTTP 799: odd"),
+    ],
+)
+def test_a_status_that_is_no_success_is_told_in_the_servers_words(status, body, words):
+    with pytest.raises(HttpError) as caught:
+        response(status, {"Retry-After": "3"}, parts=[body]).check()
+    error = caught.value
+    assert str(error).replace("***", "[hidden]").replace("…", "[hidden]").startswith(words.partition("[")[0])
+    assert (error.status, error.wait, error.body) == (status, 3.0, body) and error.transient is (status in TRANSIENT)
+    assert "planted" not in str(error)
+    for fine in (200, 299):
+        response(fine).check()
+    assert {408, 425, 429, 500, 502, 599} <= TRANSIENT and not TRANSIENT & {400, 404, 501, 505, 600}
+
+
+@pytest.mark.parametrize("packed", [gzip.compress, zlib.compress, lambda data: zlib.compress(data, wbits=-15)])
+def test_a_packed_body_is_unpacked_within_its_limit(packed):
+    data = b"words " * 200
+    name = "gzip" if packed is gzip.compress else "deflate"
+    body = Body({"content-encoding": name}, most=len(data))
+    stream = packed(data)
+    assert body.feed(stream[:9]) + body.feed(stream[9:]) == data
+    body.close()
+    with pytest.raises(TooLargeError):
+        Body({"content-encoding": name}, most=len(data) - 1).feed(stream)
+    cut = Body({"content-encoding": name}, most=1 << 20)
+    cut.feed(stream[:-1])
+    with pytest.raises(BodyError, match="cut short"):
+        cut.close()
+
+
+def test_a_plain_body_has_a_limit_and_a_packing_that_was_not_asked_for_is_refused():
+    assert Body({}, most=3).feed(b"abc") == b"abc"
+    with pytest.raises(TooLargeError):
+        Body({}, most=2).feed(b"abc")
+    with pytest.raises(BodyError, match="packed as 'br'"):
+        Body({"content-encoding": "br"}, most=9)
+    Body({"content-encoding": "gzip"}, most=9).close()  # nothing came: nothing is cut short
+    with pytest.raises(BodyError, match="damaged"):
+        Body({"content-encoding": "gzip"}, most=9).feed(b"no gzip")
+
+
+def test_events_are_lines_of_json_with_names_or_without():
+    lines = [
+        ": hello",
+        "event: answer",
+        'data: {"a":',
+        "data: 1}",
+        "",
+        '{"b": 2}',
+        "id: 3",
+        "data: [DONE]",
+        "event: end",
+    ]
+    assert list(read_events(lines)) == [
+        Event("answer", {"a": 1}), Event("", {"b": 2}), Event("", None, done=True), Event("end", None, done=True),
+    ]  # fmt: skip
+    for bad in (["data: {", ""], ["{"], ["data: {"]):
+        with pytest.raises(HttpError, match="a line of the stream is not JSON"):
+            list(read_events(bad))
+    assert list(read_texts(["data: a\r", "data:  b", "", "x", "", "data:c"])) == ["a\n b", "c"]
+    assert list(read_texts(["", "data: a"])) == ["a"]
+
+
+def test_a_proxy_is_for_others_than_this_machine(monkeypatch):
+    opened = []
+    monkeypatch.setattr(
+        HttpClient, "_open", lambda _, proxy: opened.append(proxy) or Pool(*(reply() for _ in range(9)))
+    )
+    monkeypatch.setattr(http_module, "getproxies", lambda: {"http": "http://proxy:3128"})
+    monkeypatch.setattr(http_module, "proxy_bypass", lambda host: host == "inside")
+    client = HttpClient()
+    for url in (
+        "http://far/",
+        "http://far/x",
+        "http://localhost/",
+        "http://127.0.0.1/",
+        "http://inside/",
+        "https://far/",
+    ):
+        with client.send("GET", url, deadline=Deadline(9)):
+            pass
+    assert opened == ["http://proxy:3128", ""], "each is opened once"
+    with HttpClient(policy=lambda *_: []).send("GET", "http://far/", deadline=Deadline(9)):
+        assert opened[2:] == [""], "who looks up addresses goes there directly"
+
+
+def test_a_robot_waits_as_asked_and_reads_what_it_may():
+    rules = Rules("us", "\ufeffUser-agent: us\nCrawl-delay: 4\nDisallow: /a\n")
+    assert rules.delay == 4.0 and not rules.allow("/a?b") and rules.allow("//a") and Rules().delay == 0.0
+    assert Rules("us", "User-agent: us\nCrawl-delay: -4").delay == 0.0

@@ -1,0 +1,379 @@
+"""Parts of the pages, without a browser: places in texts, outcomes, lines of a list, axes, gates and their words."""
+
+from __future__ import annotations
+
+import argparse
+from types import SimpleNamespace
+
+import pytest
+
+from exhibit.evaluation.statistics import Difference, Estimate, Table
+from exhibit.evaluation.terminal import Bands, Bound, Scale
+from exhibit.evidence import Span
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.run import RunQuestion
+from exhibit.viewer.drawing import best_place, gold_ranges, meets, placed, windows
+from exhibit.viewer.listing import Tally, how_changed
+from exhibit.viewer.page import (
+    brief,
+    cut,
+    error_kind,
+    fields_of,
+    gold_found,
+    is_right,
+    labels_of,
+    nearest,
+    numbered,
+    outcome,
+    reasons,
+)
+from exhibit.viewer.plots import BOTTOM, LEFT, RIGHT, TOP, across, latency, outline, up
+from exhibit.viewer.review.source import agree, draw_sample, kappa, stratify, weights
+from exhibit.viewer.trend.changes import Fall, Regression
+from exhibit.viewer.trend.index import draw
+from exhibit.viewer.trend.summary import (
+    Changed,
+    Explanation,
+    Share,
+    check_gates,
+    fall_in_words,
+    headline,
+    metric_title,
+    parse_gate,
+    sentences,
+    shown_digest,
+    value,
+)
+
+
+def row(verdict: str = "answered", *, reply: dict | None = None, **told) -> RunQuestion:
+    given = {"id": 1, "question": "q?", "truth": "t", "verdict": verdict, "reply": {"error": "", **(reply or {})}}
+    return RunQuestion.model_validate({**given, **told})
+
+
+# ---------------------------------------------------------------- places
+
+
+def test_of_several_places_the_one_best_retrieved_is_shown():
+    places = [[(0, 10)], [(20, 30), (40, 50)]]
+    assert best_place(places, []) == [Span(0, 10)] and best_place(places, [Span(25, 45)]) == [
+        Span(20, 30),
+        Span(40, 50),
+    ]
+    assert best_place(places, [Span(5, 10), Span(45, 50)]) == [Span(0, 10)], "the first of equals"
+    passages = [{"text": "x", "filename": "a", "span": (25, 45)}, {"text": "y", "filename": None, "span": None}]
+    one = row(reply={"passages": passages}, gold=[{"filename": "a", "text": "g", "places": places}])
+    at = placed(one)
+    assert at["a"].passages == {1: Span(25, 45)} and at["a"].gold == [Span(20, 30), Span(40, 50)] and list(at) == ["a"]
+
+
+def test_characters_of_a_passage_that_are_gold_are_counted_from_its_beginning():
+    assert gold_ranges(Span(10, 30), [Span(0, 12), Span(12, 15), Span(20, 25), Span(24, 40)]) == [(0, 5), (10, 20)]
+    assert gold_ranges(Span(10, 30), [Span(0, 10), Span(30, 40)]) == []
+    assert meets(Span(0, 5), [Span(4, 9)]) and not meets(Span(0, 5), [Span(5, 9)]) and not meets(Span(0, 5), [])
+
+
+def test_a_text_is_shown_around_its_marks_with_no_word_cut():
+    text = "one two three four five six seven"
+    assert windows(text, [Span(8, 13)], around=0) == [[8, "three"]]
+    assert windows(text, [Span(8, 13)], around=2) == [[4, "two three four"]]
+    assert windows(text, [Span(0, 3), Span(28, 33)], around=1) == [[0, "one two"], [24, "six seven"]]
+    assert windows(text, [Span(0, 3), Span(4, 7)], around=0) == [[0, "one"], [4, "two"]]
+    assert windows(text, [Span(0, 3), Span(4, 7)], around=1) == [[0, "one two three"]]
+    assert windows(text, [Span(0, 33), Span(4, 7)], around=0) == [[0, text]] and windows(text, []) == []
+
+
+# ---------------------------------------------------------------- outcomes and lines
+
+
+@pytest.mark.parametrize(
+    ("verdict", "told", "name"),
+    [
+        ("answered", {"is_impossible": True}, "rightly refused"),
+        ("answered", {}, "right passage used"),
+        ("answered", {"scores": {"answer_contained": 1.0}}, "answered rightly"),
+        ("answered", {"scores": {"answer_contained": 0.0}}, "right passage, another answer"),
+        ("expected answer given", {"scores": {"answer_contained": 0.0}}, "answered rightly"),
+        ("wrong document", {}, "wrong document"),
+        ("failed", {}, "failed"),
+        ("what nobody knows", {}, "cannot be judged"),
+    ],
+)
+def test_what_became_of_a_question(verdict, told, name):
+    assert outcome(row(verdict, **told)) == name
+
+
+def test_a_reply_is_right_by_the_first_metric_that_tells():
+    assert is_right(row()) is None and is_right(row(scores={"answer_contained": None})) is None
+    failed = row("failed", reply={"error": "HTTP 500"})
+    assert reasons(failed)[1:] == ["The error:", "HTTP 500"] and reasons(row("failed"))[2] == "unknown"
+    told = reasons(row("wrong document", stage="retrieval", evidence="a.pdf"))
+    assert len(told) == 3 and told[-1] == "a.pdf" and reasons(row("wrong document"))[0] == told[1]
+
+
+def test_a_line_of_the_list_has_its_fields():
+    assert fields_of(["a"]) == ["id", "question", "file", "error", "found", "answer"]
+    assert fields_of(["a", "b"])[4:] == ["found: a", "found: b", "answer: a", "answer: b"]
+    one = row(question="q" * 501, reply={"answer": "w" * 241}, scores={"char_recall@8": 0.12345}, filename="f")
+    two = row(reply={"error": "e" * 301})
+    told = brief([one, None, two])
+    assert told[:2] == [1, f"{'q' * 500} …"] and told[3] == f"{'e' * 300} …"
+    assert told[4:7] == [0.123, None, None] and told[7:] == [f"{'w' * 240} …", "", ""]
+    assert gold_found(two) is None and cut("abc", 3) == "abc" and cut("abcd", 3) == "abc …"
+
+
+def test_labels_and_errors_are_short():
+    assert labels_of(row(labels={"a": 1, "b": "", "c": [1], "d": "x" * 201, "e": None})) == {
+        "a": "1",
+        "d": f"{'x' * 200} …",
+    }
+    errors = [row(reply={"error": "first"}), row(reply={"error": f"HTTP 500  at 10.0.0.1 {'y' * 100}"}), None, row()]
+    assert error_kind(errors) == f"HTTP … at ….….….… {'y' * 72} …" and error_kind([row(), None]) == ""
+    numbers: dict[str, int] = {}
+    assert [numbered(numbers, name) for name in ("a", "b", "a")] == [0, 1, 0]
+
+
+def test_a_metric_is_taken_at_the_depth_that_is_nearest():
+    scores = {"recall@1": 0.1, "recall@4": 0.4, "recall@16": 0.9, "recall": 0.5}
+    assert (
+        nearest(scores, "recall") == 0.4
+        and nearest(scores, "recall", depth=11) == 0.9
+        and nearest(scores, "map") is None
+    )
+
+
+# ---------------------------------------------------------------- pictures
+
+
+def test_places_of_a_picture():
+    assert (across(0), across(1), up(0), up(1)) == (LEFT, RIGHT, BOTTOM, TOP) and across(0.5) == (LEFT + RIGHT) / 2
+    assert outline([(0, 1, 2), (3, 4, 5)]) == "0.0,1.0 3.0,4.0 3.0,5.0 0.0,2.0"
+
+
+def test_times_are_told_by_their_middle_and_their_end():
+    assert latency([]) is None
+    plot = latency([0.1] * 18 + [0.5, 2.0])
+    assert plot is not None and plot.note == "median 100 ms, 95% under 500 ms"
+    assert sum(int(bar.label.split()[0]) for bar in plot.bars) == 20
+    assert [tick.label for tick in plot.ticks] == ["0 ms", "1.0 s", "2.0 s"] and plot.bars[0].height == BOTTOM - TOP
+
+
+class FakeRun(SimpleNamespace):
+    def data_version(self, dataset):
+        return self.data
+
+    @property
+    def means_by_dataset(self):
+        return {"d": self.own}
+
+
+def series_of(*means: Estimate | None, data: str = ""):
+    runs = [FakeRun(name=f"r{n}", data=(data or "x" * len(means))[n], own={}) for n in range(len(means))]
+    return SimpleNamespace(runs=runs, dataset="d", title="d", means=lambda _: list(means), tables=[])
+
+
+def ends(plot):
+    return [point.label for point in plot.sides]
+
+
+@pytest.mark.parametrize(
+    ("means", "sides"),
+    [
+        ([0.42, 0.58], ["40.0%", "50.0%", "60.0%"]),
+        ([0.5, 0.5], ["30.0%", "40.0%", "50.0%"]),
+        ([0.0, 0.05], ["0.0%", "10.0%", "20.0%"]),
+        ([0.1, 0.9], ["10.0%", "50.0%", "90.0%"]),
+    ],
+)
+def test_the_axis_of_a_share_has_tenths_and_some_room(means, sides):
+    plot = draw(series_of(*(Estimate(mean, 9) for mean in means)), "answer_f1", {"r0": 1, "r1": 2}, [], None)
+    assert plot is not None and [label.replace(" %", "%") for label in ends(plot)] == sides
+
+
+def test_a_picture_of_runs_has_points_breaks_zones_and_marks():
+    means = [Estimate(0.5, 9, ci95=(0.4, 0.6)), None, Estimate(0.7, 9)]
+    bands = Bands(Bound(">", 0.6), Bound("<", 0.45))
+    worse = SimpleNamespace(at=2, falls=[SimpleNamespace(metric="answer_f1")])
+    plot = draw(series_of(*means, data="aab"), "answer_f1", {"r0": 1, "r1": 2, "r2": 3}, [worse], bands)
+    assert plot is not None
+    [line] = plot.lines
+    assert [point.x for point in line.points] == [LEFT, RIGHT] and [zone.name for zone in plot.zones] == [
+        "good",
+        "poor",
+    ]
+    assert [point.x for point in plot.breaks] == [RIGHT] and [tick.label for tick in plot.ticks] == ["1", "2", "3"]
+    many = draw(
+        series_of(*(Estimate(0.5, 9) for _ in range(21))), "answer_f1", {f"r{n}": n for n in range(21)}, [], None
+    )
+    assert many is not None and [tick.label for tick in many.ticks] == [str(n) for n in range(0, 21, 3)]
+    alone = draw(series_of(Estimate(0.5, 9)), "answer_f1", {"r0": 1}, [], None)
+    assert alone is not None and alone.lines[0].points[0].x == (LEFT + RIGHT) / 2
+    assert draw(series_of(None), "answer_f1", {}, [], None) is None
+
+
+# ---------------------------------------------------------------- words and gates
+
+
+def test_a_digest_is_as_short_as_it_is_told_apart():
+    assert shown_digest("a" * 40) == "a" * 8 and shown_digest("a" * 40 + "+") == "a" * 8 + "+"
+    assert shown_digest("a" * 39) == "a" * 39 and shown_digest("v1.2+") == "v1.2+"
+
+
+@pytest.mark.parametrize(
+    "gate", ["regression", "band", "answer_f1 < 0.5", "cuad: char-recall@8<= 0.6", "failed > 0.02"]
+)
+def test_a_gate_is_a_word_or_a_bound(gate):
+    assert parse_gate(gate) == gate
+    for wrong in ("answer_f1", "answer_f1 = 0.5", "< 0.5", "answer_f1 < x"):
+        with pytest.raises(argparse.ArgumentTypeError):
+            parse_gate(wrong)
+
+
+def table(ids, failed=()):
+    return Table("d", list(ids), ["a.pdf"] * len(ids), {}, list(failed) or [0] * len(ids), [{}] * len(ids))
+
+
+def test_gates_hold_or_not_on_the_newest_run():
+    newest = FakeRun(name="r1", data="x", own={"answer_f1": Estimate(0.5, 4), "map": Estimate(None, 0)})
+    newest.tables = {"d": table([1, 2, 3, 4], [1, 0, 0, 0])}
+    series = SimpleNamespace(runs=[newest], dataset="d", title="d")
+
+    def checked(*gates, regressions=(), scale=Scale({}, {})):  # noqa: B008
+        return [(check.name, check.holds) for check in check_gates(gates, [series], regressions, scale)]
+
+    gates = {"answer_f1 < 0.5": True, "answer_f1 <= 0.5": False, "failed > 0.25": True, "failed >= 0.25": False}
+    assert checked(*gates) == [(f"not {gate}", holds) for gate, holds in gates.items()]
+    assert checked("d: failed > 0.25") == [("not failed > 0.25", True)]
+    for empty in ("other: answer_f1 < 1", "map < 1", "band"):
+        with pytest.raises(ToolkitError, match="no newest run has what it asks for"):
+            checked(empty)
+    bands = Scale({"answer_f1": Bands(Bound(">", 0.8), Bound("<", 0.6))}, {})
+    assert checked("band", scale=bands) == [("answer_f1 is not poor", False)]
+    fallen = SimpleNamespace(series=series, stands=True, run="r1", before="r0")
+    assert checked("regression", regressions=[fallen]) == [("no regression", False)]
+    assert checked("regression", regressions=[SimpleNamespace(**{**vars(fallen), "stands": False})]) == [
+        ("no regression", True)
+    ]
+
+
+def test_what_is_known_of_a_regression_is_told_in_sentences():
+    runs = [FakeRun(name=f"r{n}", data="x", own={}) for n in range(2)]
+    series = SimpleNamespace(runs=runs, dataset="d", title="d", tables=[table([1, 2, 3]), table([1, 2, 3])])
+    step = Difference(0.7, 0.5, 3, (-0.3, -0.1))
+    falls = (Fall("answer_f1", step, None), Fall("char_recall@8", Difference(0.5, 0.6, 3), 0.1))
+    regression = Regression(series, 1, 0, falls, 2, True)
+    shares = [Share("a.pdf", 2, 3), Share("b.pdf", 1, 1), Share("c.pdf", 2, 2), Share("e.pdf", 2, 2)]
+    changed = [Changed(f"s{n}", "x" * 61, "y") for n in range(4)]
+    told = Explanation(regression, "answer_f1", [object(), object()], shares, [Share("kind: x", 2, 2)], changed)
+    words = sentences(told)
+    assert words[0] == "2 of 3 questions got worse: 2 of 3 about a.pdf, 2 of 2 about c.pdf, 2 of 2 with kind: x."
+    assert (
+        words[1] == "2 more questions failed than before."
+        and words[2] == f"Also worse: {metric_title('char_recall@8')}."
+    )
+    listed = ", ".join(f"s{n} from {'x' * 59}… to y" for n in range(3))
+    assert words[3] == f"Changed since the run before: {listed} and 1 more."
+    assert words[4] == "It still stands in the newest run." and len(words) == 5, "the usual step of one is known"
+    assert headline(told).startswith("r1 is worse than r0 on d: ") and " fell from " in fall_in_words(falls[0])
+    assert " rose from " in fall_in_words(falls[1]) and ", 95% interval " not in fall_in_words(falls[1])
+    alone = Explanation(Regression(series, 1, 0, (), 2, False), "", [object()], [Share("a.pdf", 1, 3)], [], [])
+    assert headline(alone) == "r1 is worse than r0 on d: 2 more questions failed"
+    assert sentences(alone) == [
+        "1 of 3 questions got worse.",
+        "Nothing that is recorded was changed: the same settings, commit, data and machine.",
+        "It has been made good since.",
+    ]
+    assert value("answer_f1", None) == "–" and metric_title("char_recall@8").endswith(", k = 8")
+
+
+# ---------------------------------------------------------------- questions drawn for review, and changes
+
+
+def asked(**confidences: float | None) -> dict:
+    return {
+        ("d", name): row(id=name, reply={"confidence": told}, labels={"kind": name[0]}, filename=f"{name[0]}.pdf")
+        for name, told in confidences.items()
+    }
+
+
+def test_questions_are_sorted_by_what_they_are_or_by_a_label():
+    rows = asked(a1=None, a2=0.33, b1=0.34, b2=0.66, b3=0.67)
+    assert stratify(rows, ["confidence"]) == {
+        ("middling",): [("d", "b1"), ("d", "b2")], ("no confidence",): [("d", "a1")], ("sure",): [("d", "b3")],
+        ("unsure",): [("d", "a2")],
+    }  # fmt: skip
+    assert [len(keys) for keys in stratify(rows, ["kind"]).values()] == [2, 3] and len(stratify(rows, [])) == 1
+    with pytest.raises(ToolkitError, match="--by x: no question has that; there are .*kind"):
+        stratify(rows, ["kind", "x"])
+
+
+def test_kinds_take_turns_in_a_sample_and_each_question_stands_for_its_kind():
+    rows = asked(**dict.fromkeys([f"a{n}" for n in range(8)] + ["b0", "b1"]))
+    sample = draw_sample(rows, by=["kind"], size=4, seed=1)
+    assert sorted(name[0] for _, name in sample) == ["a", "a", "b", "b"] and sample == draw_sample(
+        rows, by=["kind"], size=4, seed=1
+    )
+    assert len(draw_sample(rows, by=["kind"], size=99, seed=1)) == 10 and draw_sample(rows, by=[], size=0, seed=1) == []
+    told = weights(rows, sample, ["kind"])
+    assert sorted(told.values()) == [1.0, 1.0, 4.0, 4.0] and set(told) == set(sample)
+
+
+def test_kappa_is_what_is_agreed_beyond_chance():
+    assert kappa([]) is None and kappa([("a", "a")] * 3) is None
+    assert kappa([("a", "a"), ("b", "b")]) == 1.0 and kappa([("a", "b"), ("b", "a")]) == -1.0
+    assert kappa([("a", "a"), ("a", "b"), ("b", "b"), ("b", "b")]) == pytest.approx((0.75 - 0.5) / 0.5)
+
+
+def test_two_raters_agree_over_what_both_judged():
+    one = {("d", n): "right" if n % 2 else "wrong" for n in range(6)}
+    other = {("d", n): "right" for n in range(1, 9)}
+    told = agree("A", one, "B", other, "gold", {("d", n): str(n) for n in range(9)})
+    assert (told.n, told.same, told.kappa) == (5, 3, 0.0)
+    alone = agree("A", one, "B", other, "gold", dict.fromkeys(one, "same.pdf"))
+    assert alone.ci95 is None, "one document cannot be drawn anew"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "change"),
+    [
+        ({}, {"reply": {"error": "x"}}, "failed"),
+        ({"verdict": "wrong document"}, {}, "won"),
+        ({}, {"verdict": "wrong document"}, "lost"),
+        ({"verdict": "wrong document"}, {"verdict": "gold not located"}, "another fault"),
+        ({}, {"verdict": "expected answer given"}, "same"),
+        ({"scores": {"char_recall@8": 0.5}}, {"scores": {"char_recall@8": 0.6}}, "better"),
+        ({"scores": {"char_recall@8": 0.5}}, {"scores": {"char_recall@8": 0.4}}, "worse"),
+        ({"scores": {"char_recall@8": 0.5}}, {"scores": {"char_recall@8": 0.5 + 1e-12}}, "same"),
+        ({"scores": {"char_recall@8": 0.5}}, {}, "same"),
+    ],
+)
+def test_how_a_question_changed_from_one_run_to_another(first, second, change):
+    assert how_changed([row(**first), row(**second)]) == change
+    assert how_changed([row(), None]) == how_changed([None, row()]) == "not asked by all"
+    assert how_changed([row(), row(), row("wrong document")]) == "lost", "the worst counts"
+
+
+def test_questions_are_counted_and_the_surest_mistake_is_kept():
+    tally = Tally()
+    sure = row(
+        "wrong document", id=2, dataset="d", reply={"confidence": 0.9, "seconds": 2.0}, scores={"char_recall@8": 0.0}
+    )
+    for one in (
+        row("wrong document", id=1, dataset="d", reply={"confidence": 0.5}), sure,
+        row("wrong document", id=3, dataset="d", reply={"confidence": 0.9}, scores={"char_recall@8": 0.0}),
+        row(dataset="d", scores={"char_recall@8": 1.0, "answer_contained": 1.0}),
+        row(dataset="e", is_impossible=True, scores={"answer_contained": 1.0}),
+        row("failed", dataset="e", reply={"error": "x"}),
+    ):  # fmt: skip
+        tally.add(one)
+    assert tally.questions == 6 and tally.failed("e") == 1 and tally.failed("d") == tally.failed("none") == 0
+    assert (
+        tally.worst == {"wrong document": sure}
+        and list(tally.seconds) == [2.0]
+        and tally.total()["wrong document"] == 3
+    )
+    counts = {
+        name: tally.counts[name] for name in ("asked", "answerable", "impossible", "judged_found", "found", "right")
+    }
+    assert counts == {"asked": 5, "answerable": 4, "impossible": 1, "judged_found": 3, "found": 1, "right": 1}
+    assert tally.counts["judged_right"] == 1 and tally.counts["failed"] == 1
