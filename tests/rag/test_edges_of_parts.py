@@ -20,6 +20,7 @@ from exhibit.rag.stores._faiss import Kind
 from exhibit.rag.stores._milvus_address import Address, conditions, named_servers, origin
 from exhibit.rag.summaries.extractive import TOLERANCE, fit
 from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.plugins import load_plugin
 
 
 def test_every_default_is_as_it_is_told(golden):
@@ -229,3 +230,13 @@ def test_what_a_model_may_cost_is_passed_on(monkeypatch):
     told.clear()
     Pipeline(Config.parse({"llm": "openai:m"})).llm  # noqa: B018
     assert told["prices"] == {} and told["max_cost"] is None and "top_p" not in told
+
+
+@pytest.mark.parametrize("name", ["extractive", "llm"])
+def test_an_answerer_that_asks_nobody_by_itself_says_so(name):
+    assert load_plugin("exhibit.rag.answerers", name)[0].LOCAL is True
+
+
+@pytest.mark.parametrize("name", ["faiss"])
+def test_a_store_that_asks_nobody_says_so(name):
+    assert load_plugin("exhibit.rag.stores", name)[0].LOCAL is True
