@@ -156,7 +156,7 @@ class Asker:
         if not len(chunks):
             return _Sought(question, Kind(), (), (), (), None, levels)
         vectors = self._embedded(tuple(wordings))
-        near, odds, spot = _COSINE * np.mean(chunks @ vectors.T, axis=1), np.zeros(len(chunks)), None
+        near, odds, spot = _COSINE * np.mean(chunks @ vectors.T, axis=1), np.zeros(len(chunks), np.float32), None
         kind = self._kind(question)
         # the vector of a page that is all clauses at once hides each of them: what is read whole is left to the reader
         if kind.number >= 0 and len(chunks) > READ:
