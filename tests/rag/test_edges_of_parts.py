@@ -8,7 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from exhibit.evidence import Document
 from exhibit.evidence.scan import Ocr
+from exhibit.law.profile import read_profile
+from exhibit.law.structure import read_structure
 from exhibit.rag import Pipeline
 from exhibit.rag.answerers import section_of
 from exhibit.rag.answerers.extractive import quotable
@@ -18,6 +21,7 @@ from exhibit.rag.inspect import kind_of
 from exhibit.rag.stores import faiss
 from exhibit.rag.stores._faiss import Kind
 from exhibit.rag.stores._milvus_address import Address, conditions, named_servers, origin
+from exhibit.rag.summaries import extractive
 from exhibit.rag.summaries.extractive import TOLERANCE, fit
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import load_plugin
@@ -240,3 +244,40 @@ def test_an_answerer_that_asks_nobody_by_itself_says_so(name):
 @pytest.mark.parametrize("name", ["faiss"])
 def test_a_store_that_asks_nobody_says_so(name):
     assert load_plugin("exhibit.rag.stores", name)[0].LOCAL is True
+
+
+# ---------------------------------------------------------------- summaries
+
+
+DEED = """DEED OF CHARGE
+
+This Deed of Charge is made on 4 May 2021 between Fir Estates Ltd, Gorse Mills plc, Heath Farms Ltd and Ivy Docks Ltd.
+
+WHEREAS the parties wish to secure the debts of Gorse Mills plc to Fir Estates Ltd by a charge over the old mill.
+
+1. Charge
+
+The mill is charged with the payment of all sums that are owed under this Deed, now or later. More follows.
+
+2. Release
+
+The charge ends when the last of these sums is paid, and the keys are given back on that day.
+"""
+NOTE = (
+    "Notes\n\n1. Mooring of boats\n\nBoats are moored at the quay.\n\n2. Dues of boats\n\nDues are paid in advance.\n"
+)
+
+
+def summarised(text, *, length=None):
+    document = Document("a.txt", text)
+    root, profile = read_structure(document), read_profile(document)
+    summarise = extractive.open(None, llm=None, style="", characters=length or 300)
+    sections = [part for part in root.walk() if part.heading and part is not root]
+    return summarise(document, root, profile), summarise.summarise_sections(document, sections, profile)
+
+
+def test_a_summary_says_between_whom_and_what_for(golden):
+    told = {name: summarised(text) for name, text in {"deed": DEED, "note": NOTE}.items()}
+    told["short"] = summarised(DEED, length=60)
+    golden("rag/summaries.json", json.dumps(told, ensure_ascii=False, indent=1) + "\n")
+    assert len(told["short"][0]) <= 60 + TOLERANCE
