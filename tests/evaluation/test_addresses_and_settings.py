@@ -40,6 +40,7 @@ def test_an_instrument_has_a_path_by_its_number(source, path):
         ("eu directive 1995/46", ("17", "1"), ["article/17"]),
         ("housing act 1985", ("sch 2", "3", "1"), ["schedule/2/paragraph/3/1"]),
         ("housing act 1985", ("sch 2", "part 1"), ["schedule/2/part/1"]),
+        ("housing act 1985", ("sch 2", "part 1", "chapter 3"), ["schedule/2/part/1/chapter/3"]),
         ("housing act 1985", ("part 4",), ["part/4"]),
         ("housing act 1985", ("part 4", "3"), ["part/4"]),
         ("housing act 1985", ("sch 2", "recital 1"), []),
