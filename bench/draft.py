@@ -26,7 +26,7 @@ import numpy as np
 
 from bench._table import print_table
 from bench.reading import logistic, use_weights
-from exhibit.draft.asked import Asker, SpanReader, Thresholds
+from exhibit.draft.asked import READ, Asker, SpanReader, Thresholds
 from exhibit.draft.drafts import Draft
 from exhibit.draft.folder import Work, open_asker
 from exhibit.draft.playbook import Playbook, find_playbooks
@@ -62,9 +62,9 @@ ABSENT = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 
 
 class By(NamedTuple):
-    """The reader's scores, together, and what the vectors of the passages say."""
+    """The reader's score of each chunk, in the order of reading, and what the vectors of all chunks say."""
 
-    score: float
+    scores: tuple[float, ...]
     spot: float | None
 
 
@@ -75,8 +75,7 @@ class Judged:
     draft: Draft
     right: bool
     answerable: bool
-    by: By | None
-    """What it was judged by; None where the vectors sufficed."""
+    by: By
 
     @property
     def likely(self) -> float:
@@ -88,23 +87,27 @@ class Noted:
     """The reader, which notes what each question was judged by."""
 
     def __init__(self, reader: SpanReader) -> None:
-        self.name, self._reader = reader.name, reader
-        self._seen: list[By] = []
+        self.name, self.threads, self._reader = reader.name, reader.threads, reader
+        self._scores: dict[str, tuple[float, ...]] = {}
+        self._spots: dict[tuple[float, ...], float | None] = {}
 
     def read(self, question: str, passages: Sequence[str], hint: str = "") -> list[Reading]:
-        """Read as the reader does."""
-        return self._reader.read(question, passages, hint)
+        """Read as the reader does, and note the scores."""
+        readings = self._reader.read(question, passages, hint)
+        self._scores[question] = (*self._scores.get(question, ()), *(one.score for one in readings))
+        return readings
 
     def confidence(self, scores: Sequence[float], *, spot: float | None = None) -> float:
-        """Note the scores, together, and what the vectors say."""
-        if scores:
-            self._seen.append(By(SEVERAL * float(np.logaddexp.reduce(np.array(scores) / SEVERAL)), spot))
+        """Note what the vectors say beside some scores."""
+        self._spots[tuple(scores)] = spot
         return self._reader.confidence(scores, spot=spot)
 
-    def taken(self, count: int) -> list[By | None]:
-        """Return what a document's questions were judged by, where all of them were read."""
-        seen, self._seen = self._seen, []
-        return [*seen] if len(seen) == count else [None] * count
+    def taken(self, questions: Sequence[str]) -> list[By]:
+        """Return what a document's questions were judged by."""
+        scores = [self._scores.pop(question, ()) for question in questions]
+        taken = [By(some, self._spots.get(some) if some else None) for some in scores]
+        self._spots.clear()
+        return taken
 
 
 @guarded()
@@ -132,6 +135,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         everything += judged
         print_sure(judged)
         print_absent(judged)
+        files = {one.draft.filename for one in judged}
+        print(f"{sum(len(one.by.scores) for one in judged) / len(files):.0f} chunks read a document")
     if options.out:
         lines = [{**vars(one.draft), "right": one.right, "answerable": one.answerable} for one in everything]
         options.out.write_text("".join(json.dumps(line, default=list) + "\n" for line in lines), encoding="utf-8")
@@ -164,7 +169,7 @@ def judge(root: Path, options: argparse.Namespace, playbook: Playbook, asker: As
         drafts = asker.ask(playbook, prepared)
         spent.update(indexed=int(1000 * (indexed - began)), asked=int(1000 * (clock() - indexed)))
         began = clock()
-        for draft, by in zip(drafts, noted.taken(len(drafts)), strict=True):
+        for draft, by in zip(drafts, noted.taken([one.seeks for one in playbook.questions]), strict=True):
             asks = asked_for(draft.name.partition("/")[2])
             places = gold.get((name, asks), [])
             if asks in known:
@@ -184,15 +189,18 @@ def chosen_files(root: Path, options: argparse.Namespace) -> list[str]:
 
 
 def fit(judged: Sequence[Judged], path: Path) -> None:
-    """Fit how likely a document answers to what was read of it and to what its vectors say, and write it."""
-    known = [(one.by.score, one.by.spot, one) for one in judged if one.by and one.by.spot is not None]
-    table, wanted = np.array([pair[:2] for pair in known]), np.array([float(pair[2].answerable) for pair in known])
-    files = {one.draft.filename for *_, one in known}
+    """Fit how likely a document answers to what its vectors say and to as many chunks as were read, and write it."""
+    known = [one for one in judged if one.by.spot is not None and len(one.by.scores) == READ]
+    wanted = np.array([float(one.answerable) for one in known])
+    spots = np.array([one.by.spot for one in known])
+    files = {one.draft.filename for one in known}
     counts = {"documents": len(files), "questions": len(known), "answerable": int(wanted.sum()), "what": WHAT}
     told = json.loads(path.read_text(encoding="utf-8"))
-    both, alone = logistic(table, wanted), logistic(table[:, 1:], wanted)
-    told["spotted"] = dict(zip(("reader", "spot", "offset"), both, strict=True)) | counts
-    told["unread"] = dict(zip(("spot", "offset"), alone, strict=True)) | counts
+    told["spotted"] = [dict(zip(("spot", "offset"), logistic(spots[:, None], wanted), strict=True)) | counts]
+    for count in range(1, READ + 1):
+        scores = [SEVERAL * float(np.logaddexp.reduce(np.array(one.by.scores[:count]) / SEVERAL)) for one in known]
+        fitted = logistic(np.stack([scores, spots], axis=1), wanted)
+        told["spotted"].append(dict(zip(("reader", "spot", "offset"), fitted, strict=True)))
     write_whole(path, json.dumps(told, indent=1) + "\n")
 
 

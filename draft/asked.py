@@ -1,6 +1,7 @@
 """A playbook's questions asked of one document: which passages answer, or that nothing does, and how sure that is."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -17,12 +18,18 @@ from exhibit.models.rerankers import Reranker, confidence
 from exhibit.rag.ingest import Prepared
 
 READ = 3
-"""Chunks that are read with each question.
+"""Chunks that are read with each question, at most.
 
 On the documents for tuning of CUAD and ContractNLI, where half of the experts' gold is found, 1, 2 and 3 are right in
 0.87, 0.93 and 0.96, and in 0.89, 0.92 and 0.95.
 """
-_NOTHING = 0.075  # how likely all chunks' vectors say that one answers, up to which none is read
+_NOTHING, _STOP, _OTHERS = 0.02, 0.05, -3.0
+"""How likely a document answers by its vectors, up to which nothing is read; and by what was read, up to which no more
+is; and the log-odds of a chunk's own vector below which only the best is read.
+
+On CUAD's 26 contracts for tuning 60 pairs are read of 123. AUROC is 0.954 (0.957 where all are read); where half of the
+gold is found 0.924 are right (0.930), of half of the absences 0.984 (0.989).
+"""
 _DOUBT = 0.2
 """What a reranker holds of the same chunks, above which an absence is not sure.
 
@@ -40,6 +47,8 @@ class SpanReader(Protocol):
     """Marks the words that answer, as `exhibit.models.reader` does."""
 
     name: str
+    threads: int
+    """How many passages it reads at once."""
 
     def read(self, question: str, passages: Sequence[str], hint: str = "") -> list[Reading]:
         """Return what each passage is to the question, in order."""
@@ -80,6 +89,27 @@ class Judged(NamedTuple):
     confidence: float
 
 
+class _Sought(NamedTuple):
+    """A question with the chunks to read, the best first."""
+
+    question: str
+    kind: Kind
+    chunks: tuple[int, ...]
+    texts: tuple[str, ...]
+    odds: tuple[float, ...]
+    """The log-odds that each of them answers, by its vector."""
+    spot: float | None
+    """The log-odds that one of all chunks does; None where vectors cannot tell."""
+    levels: Levels
+
+
+class _Known(NamedTuple):
+    """How likely a document answers, and the chunks that were read, in order."""
+
+    likely: float
+    readings: list[Reading]
+
+
 @dataclass
 class Asker:
     """Asks the questions of playbooks; the models are opened once for many documents."""
@@ -96,10 +126,13 @@ class Asker:
     def ask(self, playbook: Playbook, prepared: Prepared) -> list[Draft]:
         """Return a draft for each question of the playbook."""
         chunks = self.embedder.embed(list(prepared.texts), role="passage")
+        levels = self.thresholds.over(playbook)
+        sought = [self._seek(one.seeks, [one.seeks, *one.ask], prepared, chunks, levels) for one in playbook.questions]
+        with ThreadPoolExecutor(self.reader.threads) as pool:
+            read = list(pool.map(self._read, sought))
         drafts = []
-        for question in playbook.questions:
-            seek = question.seek or question.ask[0]
-            judged = self.judge(seek, [seek, *question.ask], prepared, chunks, self.thresholds.over(playbook))
+        for question, one, known in zip(playbook.questions, sought, read, strict=True):
+            judged = self._judged(one, known, prepared)
             wording = pick(question.ask, prepared.entry.filename, playbook.name, question.name)
             name = f"{playbook.name}/{question.name}"
             drafts.append(
@@ -113,26 +146,51 @@ class Asker:
         self, question: str, wordings: Sequence[str], prepared: Prepared, chunks: Vectors, levels: Levels = USUAL
     ) -> Judged:
         """Return which passages of a document answer a question, or that none does; every wording looks for chunks."""
+        sought = self._seek(question, wordings, prepared, chunks, levels)
+        return self._judged(sought, self._read(sought), prepared)
+
+    def _seek(
+        self, question: str, wordings: Sequence[str], prepared: Prepared, chunks: Vectors, levels: Levels
+    ) -> _Sought:
+        """Return the chunks to read, by their vectors, and how likely these say that one answers."""
         if not len(chunks):
-            return Judged("absent", (), 1.0)
-        near, spot = _COSINE * np.mean(chunks @ self._embedded(tuple(wordings)).T, axis=1), None
+            return _Sought(question, Kind(), (), (), (), None, levels)
+        vectors = self._embedded(tuple(wordings))
+        near, odds, spot = _COSINE * np.mean(chunks @ vectors.T, axis=1), np.zeros(len(chunks), np.float32), None
         kind = self._kind(question)
         # the vector of a page that is all clauses at once hides each of them: what is read whole is left to the reader
         if kind.number >= 0 and len(chunks) > READ:
             odds = shared_kinds().answers(kind, chunks)
             near, spot = near + odds, shared_kinds().together(kind, odds)
-        best = [int(at) for at in np.argsort(-near, kind="stable")[:READ]]
-        texts = [prepared.texts[at] for at in best]
+        best = tuple(int(at) for at in np.argsort(-near, kind="stable")[:READ])
+        texts, each = zip(*((prepared.texts[at], float(odds[at])) for at in best), strict=True)
+        return _Sought(question, kind, best, texts, each, spot, levels)
+
+    def _read(self, sought: _Sought) -> _Known:
+        """Read the best chunk, and others that may answer as long as it is not clear that nothing does."""
         readings: list[Reading] = []
-        likely = 1.0 if spot is None else self.reader.confidence((), spot=spot)
-        if likely > min(_NOTHING, levels.absent):  # half of the questions are not read
-            readings = self.reader.read(question, texts, kind.asks)
+        spot = sought.spot
+        likely = float(bool(sought.texts)) if spot is None else self.reader.confidence((), spot=spot)
+        for text, odds in zip(sought.texts, sought.odds, strict=True):
+            absent = sought.levels.absent  # where nothing may be called absent all is read
+            least = min(_STOP if readings else _NOTHING, absent)
+            if spot is not None and (likely <= least or (readings and odds < _OTHERS and absent > 0)):
+                break
+            readings += self.reader.read(sought.question, [text], sought.kind.asks)
             likely = self.reader.confidence([reading.score for reading in readings], spot=spot)
+        return _Known(likely, readings)
+
+    def _judged(self, sought: _Sought, known: _Known, prepared: Prepared) -> Judged:
+        likely, readings = known
+        levels = sought.levels
         if likely <= levels.absent:
-            again = self._again(question, texts) if levels.again else 0.0
+            again = self._again(sought.question, sought.texts) if levels.again and sought.texts else 0.0
             if again <= _DOUBT:
                 return Judged("absent", (), round(1 - likely, 3))
-            likely, readings = min(again, _DISAGREE), readings or self.reader.read(question, texts, kind.asks)
+            likely = min(again, _DISAGREE)
+            rest = sought.texts[len(readings) :]
+            readings = [*readings, *self.reader.read(sought.question, rest, sought.kind.asks)]
+        best = sought.chunks
         spans = self._spans(best, readings, prepared) or [Span(*map(int, prepared.chunks[best[0]][:2]))]
         if likely >= levels.sure:
             return Judged("sure", tuple(spans), round(likely, 3))
@@ -148,7 +206,7 @@ class Asker:
 
     def _spans(self, chunks: Sequence[int], readings: Sequence[Reading], prepared: Prepared) -> list[Span]:
         """Return where the marked words stand in the document, the best first; a chunk has no running heads."""
-        ranked = sorted(zip(chunks, readings, strict=True), key=lambda pair: -pair[1].score)
+        ranked = sorted(zip(chunks, readings, strict=False), key=lambda pair: -pair[1].score)
         least = ranked[0][1].score - _NEAR
         spans: list[Span] = []
         for chunk, reading in ranked:

@@ -31,7 +31,12 @@ class PlaybookQuestion(_Model):
     name: Words
     ask: Annotated[list[Words], Field(min_length=1)]
     seek: Words | None = None
-    """How the models are asked, where people's wordings leave open what exactly is looked for; the first of `ask`."""
+    """How the models are asked, where people's wordings leave open what exactly is looked for."""
+
+    @property
+    def seeks(self) -> str:
+        """How the models are asked: as people are, unless it is said."""
+        return self.seek or self.ask[0]
 
 
 class Playbook(_Model):

@@ -44,6 +44,11 @@ USUAL = 0.4
 
 At 0, 0.2, 0.4 and 0.6 the first of these shares is 0.74, 0.76, 0.77 and 0.77, the second 0.83, 0.83, 0.86 and 0.83.
 """
+FEW = 3
+"""Passages whose vectors say together whether a document answers.
+
+3 and all tell which documents for tuning do with AUROC 0.945 and 0.938 (CUAD), 0.940 and 0.933 (ContractNLI).
+"""
 Also = Literal["short", "policy"]
 
 
@@ -119,9 +124,12 @@ class Kinds:
         return odds
 
     def together(self, kind: Kind, odds: npt.NDArray[np.float32]) -> float:
-        """Return the log-odds that one of a document's passages does, as far as the kind is told apart by vectors."""
+        """Return the log-odds that one of a document's passages does, as far as the kind is told apart by vectors.
+
+        The best few are asked: what the many others of a long document add to them is mostly noise.
+        """
         slope, offset = (float(array[kind.number]) for array in self._spots[2:])
-        return slope * float(np.logaddexp.reduce(odds)) + offset
+        return slope * float(np.logaddexp.reduce(np.sort(odds)[-FEW:])) + offset
 
 
 @lru_cache(maxsize=1)
@@ -144,7 +152,7 @@ class Reader(PairModel):
         pairs = self.tokenise(f"{question} | {hint}" if hint and hint != question else question, passages)
         if len(pairs) < 2:
             return list(map(self._read, pairs))
-        with ThreadPoolExecutor(self._threads) as pool:
+        with ThreadPoolExecutor(self.threads) as pool:
             return list(pool.map(self._read, pairs))
 
     def confidence(
@@ -163,7 +171,10 @@ class Reader(PairModel):
         (`Kinds.together`), which alone decides where none was read.
         `also` says where the same score means more: the passages are the whole document, or of a privacy policy.
         """
-        told = self._calibration[_calibrated(bool(scores), found, spot)]
+        calibration = self._calibration
+        told = calibration["alone" if found is None else "together"]
+        if spot is not None:
+            told = calibration["spotted"][min(len(scores), len(calibration["spotted"]) - 1)]
         odds = told["offset"] + told.get("spot", 0.0) * (spot or 0.0)
         odds += sum(self._calibration[one]["offset"] for one in also)
         if scores:
@@ -183,13 +194,6 @@ class Reader(PairModel):
             for first, last in decode(read, lean=LEAN)
         )
         return Reading(float(scores[0, 0]), spans)
-
-
-def _calibrated(read: bool, found: float | None, spot: float | None) -> str:
-    """Return which calibration holds for what is known."""
-    if spot is not None:
-        return "spotted" if read else "unread"
-    return "alone" if found is None else "together"
 
 
 # ---------------------------------------------------------------- tokens to answers

@@ -21,6 +21,7 @@ import torch
 import torch.nn.functional as f
 from torch import Tensor
 
+from exhibit.models.reader import FEW
 from exhibit.schemas.command import guarded
 from training import _cli
 from training.network import Encoder, Texts, merge
@@ -101,15 +102,16 @@ def spot(pack: Pack, vectors: Tensor, documents: Ints) -> Spots:
     folds = np.random.default_rng(0).permutation(len(documents)) % _FOLDS
     for fold in range(_FOLDS):
         weight, bias = _fit_spots(vectors, owner, _only(asked, documents[folds != fold]), answers, gold)
-        unseen[documents[folds == fold]] = _together(vectors @ weight.T + bias, owner, len(asked))[
-            documents[folds == fold]
-        ]
+        odds = vectors @ weight.T + bias
+        for document in documents[folds == fold]:
+            few = odds[pack.passages_of(int(document))]
+            unseen[document] = few.topk(min(FEW, len(few)), dim=0).values.logsumexp(0)
     weight, bias = _fit_spots(vectors, owner, _only(asked, documents), answers, gold)
     known = _only(asked, documents).cpu().numpy() > 0
-    odds, truth = unseen.cpu().numpy(), answers.cpu().numpy()
-    usual = _curve(odds[known], truth[known], np.array([1.0, 0.0]), 1e-3)
+    told, truth = unseen.cpu().numpy(), answers.cpu().numpy()
+    usual = _curve(told[known], truth[known], np.array([1.0, 0.0]), 1e-3)
     curves = [
-        _curve(odds[known[:, kind], kind], truth[known[:, kind], kind], usual, _TRUSTED)
+        _curve(told[known[:, kind], kind], truth[known[:, kind], kind], usual, _TRUSTED)
         for kind in range(len(pack.kinds))
     ]
     return Spots(weight.cpu().numpy(), bias.cpu().numpy(), *np.array(curves, np.float32).T)

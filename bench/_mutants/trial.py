@@ -26,7 +26,18 @@ _MOST_SECONDS = 20.0
 _SLACK, _LEAST, _TIMES = 60.0, 5.0, 10.0
 """A change whose tests take so many times longer, and a minute more, is noticed by the clock: it never ends. So is one
 of whose tests a single one takes so many times longer, and five seconds of the processor more."""
-_NOT_COPIED = (".git", ".venv", "datasets_out", "results", "__pycache__", ".*_cache", ".hypothesis", "images")
+_NOT_COPIED = (
+    ".git",
+    ".venv",
+    "build",
+    "dist",
+    "datasets_out",
+    "results",
+    "__pycache__",
+    ".*_cache",
+    ".hypothesis",
+    "images",
+)
 _NOTED, _LISTED, _SAID = "reach.json", "tests.txt", "said.txt"
 _FLAGS = (
     "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", "--tb=line",

@@ -73,7 +73,7 @@ class PairModel:
         device = None if variant == "int8" else accelerator(onnxruntime.get_available_providers())
         self.name = f"{own.name}-{variant}"
         self._at_once = _AT_ONCE if device else 1
-        self._threads = threads or processors()
+        self.threads = threads or processors()
         self._tokenizer = ready_tokenizer()
         self._tokenizer.no_truncation()
         self._session = open_session(ready_graph(variant, own), device)
@@ -113,7 +113,7 @@ class LegalReranker(PairModel):
         pairs = self.tokenise(question, passages)
         scores = np.empty(len(pairs), np.float32)
         batches = same_lengths([pair.ids for pair in pairs], self._at_once)
-        with ThreadPoolExecutor(self._threads) as pool:
+        with ThreadPoolExecutor(self.threads) as pool:
             for rows, batch_scores in zip(batches, pool.map(lambda rows: self._run(rows, pairs), batches), strict=True):
                 scores[rows] = batch_scores
         return [float(score) for score in scores]

@@ -20,6 +20,7 @@ from exhibit.schemas.bundle import GOLD, INFO, TRAIN, read_info
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import Gold, Row
 from exhibit.schemas.validate import validate
+from tests.converters.account import account_of
 
 ASIS = "bc785f7fb7"
 LONG = "f63fe286c0"
@@ -58,6 +59,7 @@ def append(path: Path, line: str) -> None:
 def test_the_sample_becomes_the_golden_bundle(bundle, golden):
     assert validate(bundle) == []
     golden("acord/train.json", (bundle / TRAIN).read_text(encoding="utf-8"))
+    golden("acord/account.json", account_of(bundle))
     kept = ("id", "context", "filename", "how", "labels")
     lines = [json.dumps({key: line[key] for key in kept}, ensure_ascii=False) for line in gold_of(bundle)]
     golden("acord/gold.jsonl", "\n".join(lines) + "\n")

@@ -22,6 +22,7 @@ from exhibit.law.profile import date_of, kind_of, parties_of
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.validate import validate
+from tests.converters.account import account_of
 
 OFFICIAL = "Marlowe%20Quay%20Mutual%20NDA.pdf"
 FORM = "saltmarsh-visitor-nda_v2.pdf"
@@ -112,6 +113,7 @@ def gold_for(bundle: Path, document: int, key: str) -> list[dict[str, Any]]:
 def test_the_sample_becomes_the_golden_bundle(bundle, golden):
     assert validate(bundle) == []
     golden("contractnli/train.json", (bundle / TRAIN).read_text(encoding="utf-8"))
+    golden("contractnli/account.json", account_of(bundle))
     lines = []
     for line in gold_of(bundle):
         # where a printed line ends is the browser's choice: so is whether the words stand there as they are

@@ -27,6 +27,7 @@ from exhibit.evidence.check import check_gold
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.validate import validate
+from tests.converters.account import account_of
 from tests.evidence import files
 
 LINE = {"question": "What is the aim?", "truth": "Justice. [Purpose of these Rules]", "source_type": "CPR"}
@@ -70,6 +71,7 @@ def read_rows(source: Path, *flags: str, strict: bool = False):
 def test_the_sample_becomes_the_golden_bundle(bundle, golden):
     assert validate(bundle) == []
     golden("cpr/train.json", (bundle / TRAIN).read_text(encoding="utf-8"))
+    golden("cpr/account.json", account_of(bundle))
     kept = ("id", "context", "filename", "pages", "how", "score", "labels")
     gold = [{key: line[key] for key in kept} for line in lines_of(bundle / GOLD)]
     golden("cpr/gold.jsonl", "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in gold))

@@ -14,6 +14,7 @@ from exhibit.evidence.check import check_gold
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.bundle import GOLD, TRAIN
 from exhibit.schemas.validate import validate
+from tests.converters.account import account_of
 
 
 @pytest.fixture
@@ -48,6 +49,7 @@ def test_the_sample_becomes_the_golden_bundle(converted, golden):
     bundle = converted("cuad")
     assert validate(bundle) == []
     golden("cuad/train.json", (bundle / TRAIN).read_text(encoding="utf-8"))
+    golden("cuad/account.json", account_of(bundle))
     golden("cuad/gold.jsonl", (bundle / GOLD).read_text(encoding="utf-8"))
 
 

@@ -19,6 +19,7 @@ from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.validate import validate
 from exhibit.storage.bundle import open_bundle
+from tests.converters.account import account_of
 
 NDA = "Quillmere%20Mutual%20NDA%20rev2"
 MERGER = "Orrin Holdings Corp._Calder Group plc.pdf||Orrin Holdings Corp._Calder Group plc Amendment No. 2"
@@ -82,6 +83,7 @@ def test_the_sample_becomes_the_golden_bundle(convert, golden, source):
     bundle = convert("legalbenchrag", "--source", source)
     assert validate(bundle) == []
     golden("legalbenchrag/train.json", (bundle / TRAIN).read_text(encoding="utf-8"))
+    golden("legalbenchrag/account.json", account_of(bundle))
     golden("legalbenchrag/gold.jsonl", (bundle / GOLD).read_text(encoding="utf-8"))
     info = json.loads((bundle / INFO).read_text(encoding="utf-8"))
     assert info["groups"] == "benchmark"

@@ -22,6 +22,7 @@ from exhibit.schemas.bundle import GOLD, INFO, TRAIN
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.validate import validate
 from exhibit.storage.bundle import open_bundle
+from tests.converters.account import account_of
 
 POINTS = list(maud.QUESTIONS)
 NORDVIK, PULSEWELL, TALLOW, QUILLON = 0, 4, 2, 3
@@ -58,6 +59,7 @@ def place(text: str, *excerpts: str) -> list[tuple[str | None, int]]:
 def test_the_sample_becomes_the_golden_bundle(bundle, golden):
     assert validate(bundle) == []
     golden("maud/train.json", (bundle / TRAIN).read_text(encoding="utf-8"))
+    golden("maud/account.json", account_of(bundle))
     lines = [json.loads(line) for line in (bundle / GOLD).read_text(encoding="utf-8").splitlines()]
     # offsets depend on the browser's version, these fields do not
     kept = [

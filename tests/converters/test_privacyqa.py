@@ -16,6 +16,7 @@ from exhibit.evidence import read_document
 from exhibit.evidence.fold import fold
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN
 from exhibit.schemas.validate import validate
+from tests.converters.account import account_of
 
 HEADER = "Folder\tDocID\tQueryID\tSentID\tSplit\tQuery\tSegment"
 ANNOTATORS = "\t".join(f"Ann{number}" for number in range(1, 7))
@@ -69,6 +70,7 @@ def sentence(number: int, words: str, *marks: str, query: str = "is it free?", q
 def test_the_sample_becomes_the_golden_bundle(bundle, golden):
     assert validate(bundle) == []
     golden("privacyqa/train.json", (bundle / TRAIN).read_text(encoding="utf-8"))
+    golden("privacyqa/account.json", account_of(bundle))
     kept = ("id", "context", "filename", "how", "labels")
     lines = [json.dumps({key: line[key] for key in kept}, ensure_ascii=False) for line in gold_of(bundle)]
     golden("privacyqa/gold.jsonl", "\n".join(lines) + "\n")

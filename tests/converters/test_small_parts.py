@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.converters import _titles
+from exhibit.converters import _print, _titles
 from exhibit.converters._benchmark import BEYOND, Item, Quote, RawDocument, RawRow, Tally, points, source_text
 from exhibit.converters._columns import choose_columns, inside, label, show_columns, values, words
 from exhibit.converters._materialise import NOWHERE, Place, Task, marked_place, materialise
+from exhibit.converters._print import PAGE, check_printers, fix_dates, html_from_text, in_order, pdf_options, printing
 from exhibit.converters._titles import join_names, llm_titles, pair_files, unique_titles
 from exhibit.evidence import Document
 from exhibit.models.llms import Completion
@@ -258,3 +259,49 @@ def test_a_row_is_about_its_files_each_once(tmp_path):
     assert source_text(RawDocument("a", "a", text_path=tmp_path / "t.txt")) == "words"
     assert source_text(RawDocument("a", "a", text="own", text_path=tmp_path / "t.txt")) == "own"
     assert source_text(RawDocument("a", "a")) == ""
+
+
+# ---------------------------------------------------------------- printing, without a browser
+
+
+def test_what_a_browser_is_told_of_a_print():
+    told = pdf_options()
+    assert told["display_header_footer"] is False and told["print_background"] is told["prefer_css_page_size"] is True
+    assert (
+        told["tagged"] is False
+        and set(told["margin"].values()) == {"22mm"}
+        and told["header_template"] == "<span></span>"
+    )
+    for given in ({"header": "h"}, {"footer": "f"}):
+        assert pdf_options(**given)["display_header_footer"] is True
+    assert (PAGE["offline"], PAGE["java_script_enabled"]) == (True, False)
+
+
+def test_dates_of_a_print_are_fixed_in_as_many_bytes():
+    data = b"/CreationDate (D:20240131121314+00'00') x /ModDate (D:2024) /Other (D:1)"
+    fixed = fix_dates(data)
+    assert len(fixed) == len(data) and b"/CreationDate (D:20000101000000+00'00')" in fixed
+    assert b"/ModDate (D:2000)" in fixed and b"/Other (D:1)" in fixed
+    assert in_order(b"x", "plain") == in_order(b"x", "“plain”") == b"x"
+
+
+def test_what_was_printed_with_what_is_told():
+    assert printing([""]) is None
+    told = printing(["Chromium 1", "", "ReportLab 2", "Chromium 1"])
+    assert told is not None and told.printer == "Chromium 1, ReportLab 2" and told.fonts
+
+
+def test_a_text_becomes_a_page_as_it_stands():
+    page = html_from_text("a < b\x00", title="T & U")
+    assert "<h1>T &amp; U</h1>" in page and "<pre>a &lt; b </pre>" in page and "<h1>" not in html_from_text("x")
+
+
+def test_documents_that_need_a_browser_are_named_where_there_is_none(monkeypatch):
+    raws = [RawDocument(f"{n}.pdf", "t", original=Path(name)) for n, name in enumerate(("a.html", "b.txt", "c.docx"))]
+    check_printers(raws)
+    monkeypatch.setattr(_print, "HERE", False)
+    with pytest.raises(ServiceError, match=r"^a\.html and 1 more: "):
+        check_printers(raws)
+    with pytest.raises(ServiceError, match=r"^a\.html: "):
+        check_printers(raws[:2])
+    check_printers(raws[1:2])

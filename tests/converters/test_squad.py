@@ -12,6 +12,7 @@ from exhibit.converters._cli import main
 from exhibit.hub import export
 from exhibit.schemas.errors import SourceError
 from tests.conftest import Convert
+from tests.converters.account import account_of
 
 
 def rows(bundle: Path) -> list[dict[str, object]]:
@@ -23,8 +24,9 @@ def gold(bundle: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in (bundle / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
-def test_the_sample_becomes_a_bundle(converted: Convert):
+def test_the_sample_becomes_a_bundle(converted: Convert, golden):
     bundle = converted("squad")
+    golden("squad/account.json", account_of(bundle))
     assert [row["id"] for row in rows(bundle)] == [0, 1, 2, 3, 4]
     assert gold(bundle)[0]["labels"] == {"source_id": "q1"}
     assert sorted(path.name for path in (bundle / "corpus").iterdir()) == [

@@ -15,6 +15,7 @@ from exhibit.converters._benchmark import Benchmark, Tally
 from exhibit.converters._laws import read_law, read_versions, wrapped
 from exhibit.schemas.errors import SourceError
 from tests.conftest import Convert
+from tests.converters.account import account_of
 
 
 def read(
@@ -23,8 +24,9 @@ def read(
     return statutes.read(source, Namespace(since=since, as_of=as_of, questions=questions, ask_in=ask_in), Tally())
 
 
-def test_the_sample_becomes_a_bundle_all_of_whose_gold_is_exact(converted: Convert):
+def test_the_sample_becomes_a_bundle_all_of_whose_gold_is_exact(converted: Convert, golden):
     bundle = converted("statutes")
+    golden("statutes/account.json", account_of(bundle))
     info = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
     assert info["counts"]["located"]["exact"] == info["counts"]["contexts"] > 30
     days = {document["filename"]: document["labels"] for document in info["documents"]}

@@ -26,6 +26,7 @@ from exhibit.evidence.fold import fold
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.validate import validate
+from tests.converters.account import account_of
 
 QUESTION = {"question": "Who pays?", "answer": "The tenant.", "document": "lease.txt", "text": "The tenant pays."}
 
@@ -95,6 +96,7 @@ def json_lines(path: Path) -> list[dict[str, Any]]:
 def test_the_sample_becomes_the_golden_bundle(bundle, golden):
     assert validate(bundle) == []
     golden("table/train.json", (bundle / TRAIN).read_text(encoding="utf-8"))
+    golden("table/account.json", account_of(bundle))
     lines = []
     for line in json_lines(bundle / GOLD):
         # where a printed line ends is the browser's choice: so is whether the words stand there as they are

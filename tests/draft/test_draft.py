@@ -47,6 +47,7 @@ class Scripted:
     """A reader that knows which law governs, and is not sure of deposits."""
 
     name: str = "scripted"
+    threads: int = 2
 
     def score(self, question, passages):
         words = set(re.findall(r"[a-z]+", question.lower().replace("governs it", "is governed by the agreement")))
@@ -232,11 +233,12 @@ def test_a_sentence_without_an_end_in_sight_is_left_as_it_was_cut():
 class Told:
     """The embedder's name is ours; chunk 7 answers questions of a known kind, if any does."""
 
-    name = "legal-told"
+    name, threads = "legal-told", 1
 
     def __init__(self, odds: float, again: float = 0.0) -> None:
         self.vectors = np.eye(20, dtype=np.float32)
         self.odds, self.again, self.read_texts, self.hints = odds, again, [], []
+        self.scores, self.spans, self.then = {}, ((0, None),), {}
 
     def embed(self, texts, role):
         return self.vectors[: len(texts)]
@@ -245,16 +247,26 @@ class Told:
         return Kind("which clause is the seventh?", number=0)
 
     def answers(self, kind, passages):
-        return np.where(np.arange(len(passages)) == 7, self.odds, -9.0)
+        return np.where(
+            np.arange(len(passages)) == 7, self.odds, np.where(np.arange(len(passages)) < 2, min(self.odds, -3.0), -9.0)
+        )
 
     def together(self, kind, odds):
         return float(odds.max())
 
     def read(self, question, passages, hint=""):
-        self.read_texts, self.hints = list(passages), [*self.hints, hint]
-        return [Reading(3.0, (Found(0, len(passage), 1.0),)) for passage in passages]
+        read = []
+        for passage in passages:
+            score = self.scores.get(len(self.read_texts), 2.0)
+            found = (Found(start, end or len(passage), 1.0 - at) for at, (start, end) in enumerate(self.spans))
+            read.append(Reading(score, tuple(found)))
+            self.read_texts.append(passage)
+            self.hints.append(hint)
+        return read
 
     def confidence(self, scores, *, spot=None):
+        if len(scores) in self.then:
+            return self.then[len(scores)]
         return 1 / (1 + math.exp(-spot)) if spot is not None else 0.9
 
     def score(self, question, passages):
@@ -262,7 +274,7 @@ class Told:
         return [self.again] * len(passages)
 
 
-def judge(told, monkeypatch, embedder=None, again=True, count=20):
+def judge(told, monkeypatch, embedder=None, again=True, count=20, absent=0.1):
     texts = tuple(f"clause {number} of the agreement" for number in range(count))
     text = " ".join(texts)
     profile = read_profile(Document("a.txt", text, ()))
@@ -274,7 +286,9 @@ def judge(told, monkeypatch, embedder=None, again=True, count=20):
     monkeypatch.setattr(asked, "confidence", lambda reranker, scores: max(scores))
     chunks = embedder.embed(list(texts), role="passage")
     wordings = ["Which clause?", "And which?"]
-    return Asker(embedder, told, told).judge("Which clause?", wordings, prepared, chunks, Levels(again=again))
+    return Asker(embedder, told, told).judge(
+        "Which clause?", wordings, prepared, chunks, Levels(absent=absent, again=again)
+    )
 
 
 def test_the_chunks_whose_vectors_say_that_they_answer_are_read_first(monkeypatch):
@@ -283,27 +297,45 @@ def test_the_chunks_whose_vectors_say_that_they_answer_are_read_first(monkeypatc
     assert judged.status == "sure" and judged.confidence == 0.982
     assert told.read_texts[0].startswith("clause 7 ") and len(told.read_texts) == READ
     assert told.read_texts[1].startswith("clause 0 "), "then those that are near the wordings"
-    assert told.hints == ["which clause is the seventh?"], "it is read beside its kind's own words"
+    assert told.hints == ["which clause is the seventh?"] * READ, "it is read beside its kind's own words"
 
 
 def test_nothing_is_read_where_no_vector_says_that_a_chunk_answers(monkeypatch):
-    told = Told(odds=-3.0)
+    told = Told(odds=-4.0)
     judged = judge(told, monkeypatch)
     assert (judged.status, judged.spans, told.hints) == ("absent", (), [])
-    assert judged.confidence == round(1 - 1 / (1 + math.exp(3.0)), 3)
+    assert judged.confidence == round(1 - 1 / (1 + math.exp(4.0)), 3)
+
+
+def test_the_best_chunk_is_read_and_others_where_they_may_answer_and_it_is_not_clear_that_none_does(monkeypatch):
+    def read(odds, likely=0.5, again=0.0, vectors=0.5, absent=0.1):
+        told = Told(odds=0.0, again=again)
+        told.then = {0: vectors, 1: likely}
+        monkeypatch.setattr(told, "answers", lambda kind, passages: np.array([0.0, *odds, *[-9.0] * 17]))
+        judged = judge(told, monkeypatch, again=bool(again), absent=absent)
+        return len(told.read_texts), judged.status, judged.confidence
+
+    assert read((-3.0, -3.0)) == (3, "unsure", 0.5)
+    assert read((-3.0, -3.1)) == (2, "unsure", 0.5), "the third's own vector says that it does not answer"
+    assert read((-3.1, -3.1)) == (1, "unsure", 0.5), "the best is read in any case"
+    assert read((-3.0, -3.0), likely=0.05) == (1, "absent", 0.95)
+    assert read((-3.0, -3.0), likely=0.05, again=0.9) == (3, "unsure", 0.5), "what is doubted is read to the end"
+    assert read((-3.0, -3.0), likely=0.06)[0] == 3
+    assert read((-3.0, -3.0), vectors=0.02) == (0, "absent", 0.98) and read((-3.0, -3.0), vectors=0.03)[0] == 3
+    assert read((-9.0, -9.0), vectors=0.001, absent=0.0)[0] == 3, "all is read where nothing may be called absent"
 
 
 def test_a_document_that_is_read_whole_is_left_to_the_reader(monkeypatch):
     told = Told(odds=-3.0)
     judged = judge(told, monkeypatch, count=READ)
-    assert (judged.status, judged.confidence, told.hints) == ("sure", 0.9, ["which clause is the seventh?"])
+    assert (judged.status, judged.confidence) == ("sure", 0.9) and told.hints == ["which clause is the seventh?"] * READ
     assert judge(Told(odds=-3.0), monkeypatch, count=READ + 1).status == "absent"
 
 
 def test_vectors_of_another_embedder_say_nothing_of_kinds(monkeypatch):
     told = Told(odds=-3.0)
     judged = judge(told, monkeypatch, Hashing(64))
-    assert (judged.status, judged.confidence, told.hints) == ("sure", 0.9, [""])
+    assert (judged.status, judged.confidence, told.hints) == ("sure", 0.9, [""] * READ)
 
 
 def test_what_the_reranker_finds_again_is_not_absent_and_comes_first_in_the_review(monkeypatch):
@@ -316,7 +348,7 @@ def test_what_the_reranker_finds_again_is_not_absent_and_comes_first_in_the_revi
 
 def test_what_is_likely_to_be_there_is_never_called_absent_for_want_of_marked_words(monkeypatch):
     told = Told(odds=0.0)
-    monkeypatch.setattr(told, "read", lambda question, passages, hint: [Reading(0.0, ()) for _ in passages])
+    told.spans = ()
     judged = judge(told, monkeypatch)
     [span] = judged.spans
     assert judged.status == "unsure" and span == Span(*prepared_place(7)), "the best chunk is proposed whole"
@@ -335,17 +367,14 @@ def test_a_document_without_chunks_answers_nothing(monkeypatch):
 
 
 def test_a_second_chunk_counts_where_it_is_nearly_as_good_and_a_person_is_shown_three_passages(monkeypatch):
-    def marked(*scores, spans=((9, 11),)):
-        found = tuple(Found(*span, 1.0 - number) for number, span in enumerate(spans))
-        return lambda question, passages, hint: [Reading(score, found) for score in scores]
-
-    told = Told(odds=4.0)
-    monkeypatch.setattr(told, "read", marked(1.4, 3.0, 1.5))
+    told = Told(odds=2.5)
+    told.scores, told.spans = {0: 1.4, 1: 3.0, 2: 1.5}, ((9, 11),)
     second, third = judge(told, monkeypatch).spans
     assert second == Span(9, 11) and third.start == prepared_place(1)[0] + 9, "by their scores"
     unsure = Told(odds=0.0)
-    monkeypatch.setattr(unsure, "read", marked(3.0, 3.0, 3.0, spans=((9, 11), (12, 15))))
+    unsure.spans = (9, 11), (12, 15)
     judged = judge(unsure, monkeypatch)
     assert judged.status == "unsure" and len(judged.spans) == 3
-    monkeypatch.setattr(told, "read", marked(3.0, 3.0, 3.0, spans=((9, 11), (12, 15))))
+    told = Told(odds=2.5)
+    told.spans = unsure.spans
     assert len(judge(told, monkeypatch).spans) == 6, "a sure one has all of its gold"

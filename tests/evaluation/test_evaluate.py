@@ -610,3 +610,11 @@ def test_a_question_that_fails_once_in_three_times_is_a_failure_and_keeps_its_me
     assert (found.mean, found.n, found.errors) == (4.0, 9, 1)
     assert (done.failures.asked, done.failures.failed) == (27, 1)
     assert summarise_run(read_tables(done.folder)) == done.summary
+
+
+def test_metrics_that_need_a_judge_are_left_out_by_their_own_names_and_by_their_files(run):
+    notes: list[str] = []
+    done = run(metrics="relevance,answer_f1", notes=notes)
+    assert any("relevance: left out, as nobody gives marks" in note for note in notes)
+    summary = json.loads((done.folder / "summary.json").read_text(encoding="utf-8"))
+    assert "answer_f1" in json.dumps(summary) and "relevance" not in json.dumps(summary)

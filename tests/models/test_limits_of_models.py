@@ -17,6 +17,7 @@ from exhibit.models.llms import openai as openai_llm
 from exhibit.models.llms._endpoint import Budget, CapError, Prices, refused_parameter
 from exhibit.models.rerankers.legal import LegalReranker
 from exhibit.schemas.errors import ServiceError, ToolkitError
+from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.exchanges import HttpError
 
 
@@ -190,3 +191,14 @@ def test_confidence_is_logistic_in_the_best_score():
     reranker._calibration = {"slope": 2.0, "offset": -1.0}
     assert reranker.confidence([-9.0, 0.5]) == 0.5
     assert reranker.confidence([1.5, 0.0]) == pytest.approx(1 / (1 + math.exp(-2)))
+
+
+@pytest.mark.parametrize("name", ["hashing", "legal", "minilm", "static"])
+def test_an_embedder_that_asks_nobody_says_so(name):
+    assert load_plugin("exhibit.models.embedders", name)[0].LOCAL is True
+
+
+@pytest.mark.parametrize("name", ["legal", "words"])
+def test_a_reranker_that_asks_nobody_says_so(name):
+    assert load_plugin("exhibit.models.rerankers", name)[0].LOCAL is True
+    assert not hasattr(load_plugin("exhibit.models.rerankers", "http")[0], "LOCAL")

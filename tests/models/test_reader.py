@@ -86,6 +86,18 @@ def test_what_vectors_say_decides_together_with_what_was_read_and_alone_where_no
     unlikely, likely = (model.confidence([0.0], spot=spot) for spot in (-3.0, 3.0))
     assert unlikely < 0.3 and likely > 0.7 and model.confidence([-6.0], spot=3.0) < likely
     assert model.confidence([], spot=-3.0) < 0.05 and model.confidence([], spot=3.0) > 0.95
+    once, twice, thrice = (model.confidence([-4.0] * read, spot=1.0) for read in (1, 2, 3))
+    assert once > twice > thrice, "the more of a document was read in vain, the more that tells"
+    assert model.confidence([-4.0] * 3 + [-60.0], spot=1.0) == pytest.approx(thrice), "of more no more is known"
+
+
+def test_a_long_document_is_not_likelier_to_answer_for_its_many_other_passages() -> None:
+    kinds = reader.shared_kinds()
+    kind = reader.Kind("Which law governs?", number=7)
+    few = np.array([-1.0, -2.0, -3.0], np.float32)
+    long = np.concatenate([np.full(200, -3.5, np.float32), few])
+    assert kinds.together(kind, long) == kinds.together(kind, few) > kinds.together(kind, few - 1)
+    assert kinds.together(kind, few[:1]) < kinds.together(kind, few), "more than the best counts"
 
 
 def test_the_same_score_means_more_where_all_of_the_document_was_read_and_in_a_policy() -> None:

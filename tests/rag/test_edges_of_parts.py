@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from exhibit.evidence import Document
+from exhibit.evidence.scan import Ocr
+from exhibit.law.profile import read_profile
+from exhibit.law.structure import read_structure
+from exhibit.rag import Pipeline
 from exhibit.rag.answerers import section_of
 from exhibit.rag.answerers.extractive import quotable
 from exhibit.rag.config import Config, given_settings, preset_names, setting_help
+from exhibit.rag.ingest import read_with_ocr
 from exhibit.rag.inspect import kind_of
+from exhibit.rag.stores import faiss
 from exhibit.rag.stores._faiss import Kind
 from exhibit.rag.stores._milvus_address import Address, conditions, named_servers, origin
+from exhibit.rag.summaries import extractive
 from exhibit.rag.summaries.extractive import TOLERANCE, fit
 from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.plugins import load_plugin
 
 
 def test_every_default_is_as_it_is_told(golden):
@@ -179,3 +189,95 @@ def test_a_section_is_of_the_kind_that_its_title_says(path, kind):
 def test_a_summary_may_be_a_little_longer_than_asked_for():
     words = "w" * (20 + TOLERANCE)
     assert fit(f" {words}\n", 20) == words and len(fit("word " * 50, 20)) <= 20 + 2
+
+
+# ---------------------------------------------------------------- while an index is built, and what models may cost
+
+
+def test_vectors_that_another_process_writes_are_read_from_their_rows_or_from_their_index(tmp_path):
+    keys, vectors = np.arange(3), np.eye(3, dtype=np.float32)
+    store = faiss.open(tmp_path, None, name="chunk", dimensions=3)
+    store.add(keys, vectors)
+    before = faiss.peek(tmp_path, None, name="chunk", dimensions=3, keys=keys[:2])
+    assert len(before) == 2 and before.search(vectors[:1], 1)[1].tolist() == [[0]]
+    store.save()
+    after = faiss.peek(tmp_path, None, name="chunk", dimensions=3, keys=keys[:2])
+    assert len(after) == 3 and after.search(vectors[2:], 1)[1].tolist() == [[2]]
+    store.close()
+
+
+def test_a_file_whose_pages_have_text_is_not_read_by_ocr(tmp_path):
+    (tmp_path / "a.txt").write_text("Rent is due.", encoding="utf-8")
+    assert read_with_ocr(tmp_path / "a.txt", Ocr("none", "en")).text == "Rent is due."
+
+
+@pytest.mark.parametrize("prices", [{}, {"price_in": 1.0}, {"price_out": 1.0}])
+def test_a_cap_on_cost_needs_both_prices(prices):
+    pipeline = Pipeline(Config.parse({"llm": "openai:m", "max_cost": 1.0, **prices}))
+    with pytest.raises(ToolkitError, match="--max-cost needs --price-in and --price-out"):
+        assert pipeline.llm
+
+
+def test_what_a_model_may_cost_is_passed_on(monkeypatch):
+    told = {}
+    module = SimpleNamespace(open=lambda argument, options: told.update({"model": argument, **options}))
+    monkeypatch.setattr(
+        "exhibit.rag.pipeline.load_plugin", lambda _folder, name: (module, name.partition(":")[2] or None)
+    )
+    caps = {"max_cost": 1.0, "price_in": 0.5, "price_out": 2.0, "max_requests": 7, "top_p": 0.9}
+    Pipeline(Config.parse({"llm": "openai:m", **caps})).llm  # noqa: B018
+    assert told["prices"] == {"m": (0.5, 2.0)} and (told["max_cost"], told["max_requests"], told["top_p"]) == (
+        1.0,
+        7,
+        0.9,
+    )
+    told.clear()
+    Pipeline(Config.parse({"llm": "openai:m"})).llm  # noqa: B018
+    assert told["prices"] == {} and told["max_cost"] is None and "top_p" not in told
+
+
+@pytest.mark.parametrize("name", ["extractive", "llm"])
+def test_an_answerer_that_asks_nobody_by_itself_says_so(name):
+    assert load_plugin("exhibit.rag.answerers", name)[0].LOCAL is True
+
+
+@pytest.mark.parametrize("name", ["faiss"])
+def test_a_store_that_asks_nobody_says_so(name):
+    assert load_plugin("exhibit.rag.stores", name)[0].LOCAL is True
+
+
+# ---------------------------------------------------------------- summaries
+
+
+DEED = """DEED OF CHARGE
+
+This Deed of Charge is made on 4 May 2021 between Fir Estates Ltd, Gorse Mills plc, Heath Farms Ltd and Ivy Docks Ltd.
+
+WHEREAS the parties wish to secure the debts of Gorse Mills plc to Fir Estates Ltd by a charge over the old mill.
+
+1. Charge
+
+The mill is charged with the payment of all sums that are owed under this Deed, now or later. More follows.
+
+2. Release
+
+The charge ends when the last of these sums is paid, and the keys are given back on that day.
+"""
+NOTE = (
+    "Notes\n\n1. Mooring of boats\n\nBoats are moored at the quay.\n\n2. Dues of boats\n\nDues are paid in advance.\n"
+)
+
+
+def summarised(text, *, length=None):
+    document = Document("a.txt", text)
+    root, profile = read_structure(document), read_profile(document)
+    summarise = extractive.open(None, llm=None, style="", characters=length or 300)
+    sections = [part for part in root.walk() if part.heading and part is not root]
+    return summarise(document, root, profile), summarise.summarise_sections(document, sections, profile)
+
+
+def test_a_summary_says_between_whom_and_what_for(golden):
+    told = {name: summarised(text) for name, text in {"deed": DEED, "note": NOTE}.items()}
+    told["short"] = summarised(DEED, length=60)
+    golden("rag/summaries.json", json.dumps(told, ensure_ascii=False, indent=1) + "\n")
+    assert len(told["short"][0]) <= 60 + TOLERANCE

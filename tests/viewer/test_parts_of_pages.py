@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import json
 from types import SimpleNamespace
 
+import pyarrow.parquet as pq
 import pytest
 
 from exhibit.evaluation.statistics import Difference, Estimate, Table
@@ -28,6 +30,8 @@ from exhibit.viewer.page import (
     reasons,
 )
 from exhibit.viewer.plots import BOTTOM, LEFT, RIGHT, TOP, across, latency, outline, up
+from exhibit.viewer.report import Cell, Tile, cell, compared, tiles, worth_looking_at
+from exhibit.viewer.results import only, write_table
 from exhibit.viewer.review.source import agree, draw_sample, kappa, stratify, weights
 from exhibit.viewer.trend.changes import Fall, Regression
 from exhibit.viewer.trend.index import draw
@@ -377,3 +381,94 @@ def test_questions_are_counted_and_the_surest_mistake_is_kept():
     }
     assert counts == {"asked": 5, "answerable": 4, "impossible": 1, "judged_found": 3, "found": 1, "right": 1}
     assert tally.counts["judged_right"] == 1 and tally.counts["failed"] == 1
+
+
+# ---------------------------------------------------------------- cells, tiles and tables
+
+
+SCALE = Scale({"answer_f1": Bands(Bound(">", 0.8), Bound("<", 0.5))}, {})
+
+
+def test_a_mean_is_printed_with_what_it_is_taken_over():
+    assert (
+        cell("answer_f1", None, SCALE) == Cell("–")
+        and cell("answer_f1", Estimate(None, 0, errors=2), SCALE).errors == 2
+    )
+    whole = Estimate(0.9, 1234, ci95=(0.8, 1.0), std=0.1, errors=1)
+    told = cell("answer_f1", whole, SCALE, "d")
+    assert told.details.endswith("SD 10.0 · n 1,234") and (told.errors, told.share, told.band) == (1, 0.9, "good")
+    assert cell("answer_f1", whole, SCALE).band == "", "over all datasets there is no band"
+    several = cell("answer_f1", Estimate(0.9, 9, datasets=2, std=0.1, spread=0.02, repeats=3), SCALE, "d")
+    assert several.details == "±2.0 over 3 runs · mean of 2 benchmarks"
+    assert (
+        cell("answer_f1", Estimate(1.5, 9), SCALE).share == 1.0
+        and cell("latency", Estimate(1.5, 9), SCALE).share is None
+    )
+
+
+@pytest.mark.parametrize(
+    ("difference", "words", "kind"),
+    [
+        (Difference(0.5, 0.7, 9, (0.1, 0.3)), "better", "better"),
+        (Difference(0.7, 0.5, 9, (-0.3, -0.1)), "worse", "worse"),
+        (Difference(0.7, 0.5, 9, (-0.3, 0.1)), "within chance", ""),
+        (Difference(0.7, 0.7, 9, (-0.1, 0.1)), "no change", ""),
+    ],
+)
+def test_a_change_is_better_worse_or_within_chance(difference, words, kind):
+    told = compared("answer_f1", Cell("70"), difference)
+    assert told.change.endswith(words) and told.kind == kind and (" to " in told.change) is (words != "no change")
+    assert (
+        compared("answer_f1", Cell("70"), None)
+        == compared("answer_f1", Cell("70"), Difference(None, 0.5, 0))
+        == Cell("70")
+    )
+
+
+def test_a_count_is_told_in_per_cent_and_what_cannot_be_told_is_left_out():
+    assert Tile("x", 1, 3).share == "33%" and Tile("x", 0, 0).share == "–"
+    tally = Tally()
+    tally.add(row(dataset="d", scores={"char_recall@8": 1.0, "answer_contained": 1.0}))
+    assert [(tile.words, tile.number, tile.of) for tile in tiles(tally)] == [
+        ("right passage found", 1, 1), ("answered rightly", 1, 1), ("wrongly refused", 0, 1),
+    ]  # fmt: skip
+    tally.add(row("failed", dataset="d", reply={"error": "x"}))
+    assert tiles(tally)[-1][:3] == ("failed", 1, 2)
+
+
+def test_three_mistakes_are_worth_looking_at():
+    tally = Tally()
+    for number, verdict in enumerate(
+        ("wrong document", "refused though answerable", "answered though impossible", "figures that no passage has")
+    ):
+        tally.add(row(verdict, id=number, dataset="d", is_impossible=verdict == "answered though impossible"))
+    looks = worth_looking_at(tally)
+    assert [look.outcome for look in looks] == ["invented figures", "answered without a source", "wrongly refused"]
+    assert looks[0].key == "d/3" and looks[0].why
+
+
+RECORDS = [
+    {"id": 1, "question": "=1+1", "found": 0.5, "labels": {"kind": "a"}},
+    {"id": 2, "question": "b", "found": None, "labels": {}},
+]
+
+
+def test_records_are_those_whose_fields_or_labels_are_as_asked():
+    assert list(only(RECORDS, {"id": "2"})) == RECORDS[1:] and list(only(RECORDS, {"kind": "a"})) == RECORDS[:1]
+    assert list(only(RECORDS, {})) == RECORDS and list(only(RECORDS, {"kind": "a", "id": "2"})) == []
+
+
+def test_a_table_is_written_as_its_ending_says(tmp_path):
+    assert write_table(RECORDS, tmp_path / "t.jsonl") == 2
+    assert [json.loads(line) for line in (tmp_path / "t.jsonl").read_text(encoding="utf-8").splitlines()] == RECORDS
+    assert write_table(iter(RECORDS), tmp_path / "t.CSV") == 2
+    lines = (tmp_path / "t.CSV").read_bytes().decode("utf-8-sig").splitlines()
+    assert (tmp_path / "t.CSV").read_bytes().startswith(b"\xef\xbb\xbf")
+    assert lines == ["id,question,found,labels", '1,\'=1+1,0.5,"{""kind"": ""a""}"', "2,b,,{}"]
+    assert write_table(RECORDS, tmp_path / "t.parquet") == 2
+    assert pq.read_table(tmp_path / "t.parquet").to_pylist() == [
+        {"id": "1", "question": "=1+1", "found": 0.5, "labels": '{"kind": "a"}'},
+        {"id": "2", "question": "b", "found": None, "labels": "{}"},
+    ]
+    with pytest.raises(ToolkitError, match=r"no such format; end its name in .csv, .jsonl, .parquet"):
+        write_table(RECORDS, tmp_path / "t.xls")
