@@ -22,6 +22,7 @@ import certifi
 import pytest
 from filelock import FileLock
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 from PIL import Image
 from playwright.sync_api import Browser
 
@@ -50,7 +51,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Try fewer examples of a property where slow tests are left out."""
-    settings.load_profile("few" if "not slow" in config.option.markexpr else "many")
+    few = "not slow" in config.option.markexpr
+    settings.load_profile("few" if few else "many")
+    if few:  # else Hypothesis reads every file of ours for numbers and words to try: three seconds of a new process
+        providers.is_local_module_file = lambda path: False
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

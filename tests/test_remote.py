@@ -49,7 +49,18 @@ def convert(name: str, out: object, *flags: str, expect: int = 0) -> None:
 def evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: str, *flags: str, expect: int = 0) -> dict:
     """Evaluate with a cache of its own, so that nothing but the models is known from another run; return the means."""
     monkeypatch.setenv("EXHIBIT_CACHE", str(link_models(tmp_path / f"cache-{run}")))
-    fixed = ["--embedder", "hashing", "--output-dir", str(tmp_path / "results"), "--run-name", run, "--threads", "1"]
+    fixed = [
+        "--embedder",
+        "hashing",
+        "--llm",
+        "none",
+        "--output-dir",
+        str(tmp_path / "results"),
+        "--run-name",
+        run,
+        "--threads",
+        "1",
+    ]
     assert evaluate_rag.main([*fixed, *flags]) == expect
     if expect:
         return {}

@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 UNIX_ONLY = ("fcntl", "resource", "pwd", "grp", "termios", "tty", "pty", "syslog", "readline", "posix")
 NOT_SHIPPED = {"tests", "bench", "docs", "samples", "training"}
@@ -83,14 +85,15 @@ for name in ("SIGALRM", "SIGPROF", "ITIMER_PROF", "setitimer"):
 """What Windows has not, taken away in every process that Python starts: it imports `sitecustomize` first."""
 
 
-def test_an_index_is_built_by_workers_where_the_system_has_no_process_groups_and_no_alarms(tmp_path):
+@pytest.mark.parametrize("jobs", ["1", pytest.param("2", marks=pytest.mark.slow)])
+def test_an_index_is_built_by_workers_where_the_system_has_no_process_groups_and_no_alarms(tmp_path, jobs):
     (tmp_path / "sitecustomize.py").write_text(WITHOUT, encoding="utf-8")
     (tmp_path / "corpus").mkdir()
     for name in ("one", "two"):
         (tmp_path / "corpus" / f"{name}.txt").write_text(f"Party {name} pays the rent.", encoding="utf-8")
     command = [sys.executable, "-m", "rag", "index", str(tmp_path / "corpus"), "--out", str(tmp_path / "index")]
     env = {**os.environ, "PYTHONPATH": str(tmp_path), "EXHIBIT_CACHE": str(tmp_path / "cache")}
-    settings = ["--embedder", "hashing", "--jobs", "2"]
+    settings = ["--embedder", "hashing", "--jobs", jobs]
     done = subprocess.run([*command, *settings], cwd=ROOT, env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "2 documents" in done.stdout + done.stderr

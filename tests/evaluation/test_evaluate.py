@@ -44,9 +44,9 @@ def bundle(tmp_path) -> Path:
 
 @pytest.fixture
 def run(tmp_path, bundle):
-    """Run with a small embedder; flags as keywords."""
+    """Run with a small embedder; flags as keywords. Answers are read only where they are looked at."""
 
-    def start(name="run", *, notes=None, judge=None, **told):
+    def start(name="run", *, notes=None, judge=None, answers=False, **told):
         settings = parse_settings(
             {
                 "dataset_paths": [str(bundle)],
@@ -55,6 +55,7 @@ def run(tmp_path, bundle):
                 "size": 120,
                 "report_cases": 0,
                 "threads": 1,
+                **({} if answers else {"llm": "none"}),
                 **told,
             }
         )
@@ -76,7 +77,7 @@ def server():
 
 
 def test_the_results_folder(run, tmp_path):
-    done = run()
+    done = run(answers=True)
     assert done.folder == tmp_path / "results" / "run" and done.report.is_file()
     names = {path.name for path in (done.folder / "leases").iterdir()}
     assert names == {
@@ -155,7 +156,7 @@ def test_a_run_read_back_has_the_same_means(run):
 
 
 def test_two_runs_are_the_same_apart_from_times(run):
-    one, other = contents(run("one").folder), contents(run("two").folder)
+    one, other = contents(run("one", answers=True).folder), contents(run("two", answers=True).folder)
     assert one == other and len(one) == 12
 
 
@@ -186,7 +187,7 @@ class Judge:
 
 
 def test_a_judge_gives_marks_and_is_named(run):
-    done = run(metrics="relevance", judge=Judge())
+    done = run(metrics="relevance", judge=Judge(), answers=True)
     assert done.summary["relevance"].mean == 4
     measured = json.loads((done.folder / "config.json").read_text())["measured"]
     assert measured["judge"] == "judge-1" and measured["prompts"]["relevance"].startswith("relevance-")
@@ -609,3 +610,11 @@ def test_a_question_that_fails_once_in_three_times_is_a_failure_and_keeps_its_me
     assert (found.mean, found.n, found.errors) == (4.0, 9, 1)
     assert (done.failures.asked, done.failures.failed) == (27, 1)
     assert summarise_run(read_tables(done.folder)) == done.summary
+
+
+def test_metrics_that_need_a_judge_are_left_out_by_their_own_names_and_by_their_files(run):
+    notes: list[str] = []
+    done = run(metrics="relevance,answer_f1", notes=notes)
+    assert any("relevance: left out, as nobody gives marks" in note for note in notes)
+    summary = json.loads((done.folder / "summary.json").read_text(encoding="utf-8"))
+    assert "answer_f1" in json.dumps(summary) and "relevance" not in json.dumps(summary)

@@ -141,6 +141,8 @@ def test_a_box_is_held_against_that_of_the_words(samples):
     true = (left, top, right, bottom)
     assert overlap(true) == pytest.approx(1.0)
     assert overlap((left, top, left + (right - left) / 2, bottom)) == pytest.approx(0.5)
+    assert overlap((left, top, right, top + (bottom - top) / 2)) == pytest.approx(0.5)
+    assert overlap((left, top, right + (right - left), bottom + (bottom - top))) == pytest.approx(0.25)
     assert overlap((0.0, 0.0, 1.0, 1.0)) == 0.0
     shares = (left / page.width, top / page.height, right / page.width, bottom / page.height)
     assert overlap(shares, told_size=(1.0, 1.0)) == pytest.approx(1.0)

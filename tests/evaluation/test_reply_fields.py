@@ -216,6 +216,8 @@ LONG = "the law of Norway governs this charter"
         ({"a": {"b": {"c": {"d": {"e": {"f": LONG}}}}}}, Advice("a.b.c.d.e.f", "")),
         ({"a": {"b": {"c": {"d": {"e": {"f": {"g": LONG}}}}}}}, Advice()),
         ({"a": [3, 4], "b": [[LONG]]}, Advice("", "b[0]")),
+        ({"b": [{"c": [{"d": ["two words"]}]}]}, Advice("b[0].c[0].d[0]", "")),
+        ({"b": [{"c": [{"d": [["two words"]]}]}]}, Advice()),
     ],
 )
 def test_where_answer_and_passages_are_is_advised(reply, advice):

@@ -11,6 +11,7 @@ from PIL import Image
 
 import exhibit
 from exhibit import conversion
+from exhibit.schemas.errors import ToolkitError
 from tests.rag.bundles import write_bundle
 
 
@@ -180,3 +181,21 @@ def test_names_are_listed_and_others_refused():
     assert {"load", "convert", "evaluate", "compare"} < set(dir(exhibit))
     with pytest.raises(AttributeError, match="it has Bundle, Comparison"):
         exhibit.lod  # noqa: B018
+
+
+def test_a_bundle_of_the_hub_is_loaded_from_its_cache_and_called_by_its_address(tmp_path, monkeypatch):
+    folder = write_bundle(tmp_path / "leases")
+    asked = []
+
+    def fetch(repo_id, *, revision, say):
+        asked.append((repo_id, revision))
+        return SimpleNamespace(folder=folder, address="hf://me/leases@abc")
+
+    monkeypatch.setattr("exhibit.bundles.fetch", fetch)
+    bundle = exhibit.load("hf://me/leases@v1")
+    assert asked == [("me/leases", "v1")] and len(bundle.bundle.questions) == 9 and "hf://me/leases@abc" in repr(bundle)
+
+
+def test_a_converter_that_is_not_there_is_refused_with_those_that_are(tmp_path):
+    with pytest.raises(ToolkitError, match="no converter 'none'; there are .*cuad"):
+        exhibit.convert("none", out=tmp_path / "x")

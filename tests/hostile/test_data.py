@@ -298,7 +298,9 @@ def test_bad_rows_of_a_table_are_counted_and_the_good_one_is_kept(tmp_path, conv
 
 def evaluated(bundle: Path, tmp_path: Path, *flags: str) -> tuple[int, dict[object, dict[str, object]]]:
     arguments = ["--dataset-paths", str(bundle), "--output-dir", str(tmp_path / "results"), "--run-name", "r"]
-    code = evaluate_rag.main([*arguments, "--embedder", "hashing", "--report-cases", "0", "--jobs", "1", *flags])
+    code = evaluate_rag.main(
+        [*arguments, "--embedder", "hashing", "--llm", "none", "--report-cases", "0", "--jobs", "1", *flags]
+    )
     path = tmp_path / "results" / "r" / bundle.name / "eval_results.jsonl"
     return code, {one["id"]: one for one in rows_of(path)} if path.is_file() else {}
 
@@ -398,6 +400,7 @@ def test_a_run_killed_between_summary_and_report_is_found_by_resume(tmp_path, ca
         assert evaluated(bundle, tmp_path)[0] == 130
     assert (tmp_path / "results" / "r" / "summary.json").is_file()
     flags = ["--dataset-paths", str(bundle), "--output-dir", str(tmp_path / "results"), "--embedder", "hashing"]
+    flags += ["--llm", "none"]
     assert evaluate_rag.main([*flags, "--report-cases", "0", "--jobs", "1", "--resume"]) == 0
     assert [path.name for path in (tmp_path / "results").iterdir()] == ["r"]
     assert (tmp_path / "results" / "r" / "report.html").is_file()

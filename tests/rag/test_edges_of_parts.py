@@ -8,16 +8,24 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from exhibit.evidence import Document, Span
 from exhibit.evidence.scan import Ocr
+from exhibit.law.profile import read_profile
+from exhibit.law.structure import read_structure
+from exhibit.models.llms import estimate
 from exhibit.rag import Pipeline
 from exhibit.rag.answerers import section_of
-from exhibit.rag.answerers.extractive import quotable
+from exhibit.rag.answerers.extractive import NEAR, Extractive, quotable
+from exhibit.rag.answerers.extractive import open as open_extractive
 from exhibit.rag.config import Config, given_settings, preset_names, setting_help
 from exhibit.rag.ingest import read_with_ocr
 from exhibit.rag.inspect import kind_of
+from exhibit.rag.protocols import Chunk, Hit
+from exhibit.rag.retrieval.stages import assemble
 from exhibit.rag.stores import faiss
 from exhibit.rag.stores._faiss import Kind
 from exhibit.rag.stores._milvus_address import Address, conditions, named_servers, origin
+from exhibit.rag.summaries import extractive
 from exhibit.rag.summaries.extractive import TOLERANCE, fit
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import load_plugin
@@ -240,3 +248,81 @@ def test_an_answerer_that_asks_nobody_by_itself_says_so(name):
 @pytest.mark.parametrize("name", ["faiss"])
 def test_a_store_that_asks_nobody_says_so(name):
     assert load_plugin("exhibit.rag.stores", name)[0].LOCAL is True
+
+
+# ---------------------------------------------------------------- summaries
+
+
+DEED = """DEED OF CHARGE
+
+This Deed of Charge is made on 4 May 2021 between Fir Estates Ltd, Gorse Mills plc, Heath Farms Ltd and Ivy Docks Ltd.
+
+WHEREAS the parties wish to secure the debts of Gorse Mills plc to Fir Estates Ltd by a charge over the old mill.
+
+1. Charge
+
+The mill is charged with the payment of all sums that are owed under this Deed, now or later. More follows.
+
+2. Release
+
+The charge ends when the last of these sums is paid, and the keys are given back on that day.
+"""
+NOTE = (
+    "Notes\n\n1. Mooring of boats\n\nBoats are moored at the quay.\n\n2. Dues of boats\n\nDues are paid in advance.\n"
+)
+
+
+def summarised(text, *, length=None):
+    document = Document("a.txt", text)
+    root, profile = read_structure(document), read_profile(document)
+    summarise = extractive.open(None, llm=None, style="", characters=length or 300)
+    sections = [part for part in root.walk() if part.heading and part is not root]
+    return summarise(document, root, profile), summarise.summarise_sections(document, sections, profile)
+
+
+def test_a_summary_says_between_whom_and_what_for(golden):
+    told = {name: summarised(text) for name, text in {"deed": DEED, "note": NOTE}.items()}
+    told["short"] = summarised(DEED, length=60)
+    golden("rag/summaries.json", json.dumps(told, ensure_ascii=False, indent=1) + "\n")
+    assert len(told["short"][0]) <= 60 + TOLERANCE
+
+
+# ---------------------------------------------------------------- quotations as answers
+
+
+SENTENCES = (
+    "The rent is 500 crowns a month. It is due in advance on the first working day. Rent that is late bears interest.",
+    "Rent. The tenant pays the rent to the landlord without any deduction, and the landlord gives a receipt for it.",
+    "The term is five years from the day on which the keys are given, and the tenant may end it after two years.",
+    "the deposit is returned within thirty days of the end of the term, less what the tenant still owes by then",
+)
+QUESTIONS = (
+    "What is the rent and when is it due?",
+    "Consider the Lease of the Mill; how long is the term?",
+    "When is the deposit returned?",
+    "Who insures the mill against fire and flood?",
+    "Does late rent bear interest, is it due in advance, and does the landlord give a receipt for the rent?",
+    "rent",
+)
+
+
+def test_sentences_are_quoted_that_are_near_the_question(golden):
+    hits = [
+        Hit(Chunk("lease.pdf", Span(1000 * n, 1000 * n + len(text))), 0.9 - n / 10, text)
+        for n, text in enumerate(SENTENCES)
+    ]
+    told = {}
+    for question in QUESTIONS:
+        context = assemble(question, hits, summaries={}, tokens=estimate)
+        for near in (0.0, NEAR, 0.6):
+            answer = Extractive(near=near).answer(question, context)
+            told[f"{question} {near:g}"] = [answer.text, answer.refused, list(answer.unsupported)]
+    golden("rag/quoted.json", json.dumps(told, ensure_ascii=False, indent=1) + "\n")
+    assert any(refused for _, refused, _ in told.values()) and all(text.count("[") <= 3 for text, _, _ in told.values())
+
+
+def test_one_who_is_sure_by_other_means_quotes_what_is_nearest():
+    assert open_extractive(Config(), llm=None)._near in (0.0, NEAR)
+    assert open_extractive(Config(refuse_below=None), llm=None)._near == NEAR
+    assert open_extractive(Config.parse({"refuse_below": 0.3, "reranker": "none"}), llm=None)._near == NEAR
+    assert open_extractive(Config.parse({"refuse_below": 0.3, "reranker": "words"}), llm=None)._near == 0.0
