@@ -126,7 +126,7 @@ def diff_rows(
         ends = f" [{', '.join(metric.figure(end, signed=True) for end in difference.ci95)}]" if difference.ci95 else ""
         change = f"{metric.figure(difference.mean, signed=True)}{ends}"
         before, after = metric.figure(difference.first), metric.figure(difference.second)
-        rows.append([_title(name), before, after, change, str(difference.n), _told(name, difference)])
+        rows.append([_title(name), before, after, change, str(difference.n), _direction(name, difference)])
     return rows
 
 
@@ -148,7 +148,7 @@ def not_compared(overlap: statistics.Overlap) -> list[str]:
     return lines
 
 
-def _told(name: str, difference: statistics.Difference) -> str:
+def _direction(name: str, difference: statistics.Difference) -> str:
     change = difference.mean or 0.0
     if not change:
         return "="

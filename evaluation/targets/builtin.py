@@ -97,7 +97,7 @@ class Builtin:
                 raise BundleError(f"{folder}: no index of {dataset.name} with these settings; leave out --ingest never")
             return self._build(dataset, folder)
         self._pipeline.open(folder)
-        report = _told(folder, dataset, self._options.config)
+        report = _built_before(folder, dataset, self._options.config)
         # a limit that is higher now, or a machine that was busy then, may be why a document was set aside
         return report if not report.set_aside or self._options.ingest == "never" else self._add(dataset, folder)
 
@@ -129,7 +129,7 @@ class Builtin:
         index = open_index(folder, self._options.config)
         report = self._pipeline.add(*(path for name, path in sorted(dataset.files.items()) if name not in index))
         set_aside = tuple(_without_folders(reason, dataset) for reason in report.set_aside)
-        return _told(folder, dataset, self._options.config).model_copy(update={"set_aside": set_aside})
+        return _built_before(folder, dataset, self._options.config).model_copy(update={"set_aside": set_aside})
 
     def text(self, filename: str) -> str | None:
         """Return a document's text from the index: no document is read a second time."""
@@ -221,7 +221,7 @@ def renumber(text: str, ranks: dict[int, int]) -> str:
     return rewritten(text, lambda written, _: re.sub(r"\d+", rank, written))
 
 
-def _told(folder: Path, dataset: Dataset, config: Config) -> Ingestion:
+def _built_before(folder: Path, dataset: Dataset, config: Config) -> Ingestion:
     """Return what an index that was built before tells of itself."""
     index = open_index(folder, config)
     missing = [f"{name}: not in the index" for name in sorted(dataset.files) if name not in index]

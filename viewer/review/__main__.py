@@ -83,7 +83,7 @@ def _read(options: Any) -> int:
     out = options.out or folder / FOLDER
     for dataset, patch in outcome.patches.items():
         write_json(out / f"patch-{dataset}.json", patch.model_dump(mode="json"))
-    summary = _told(reviews, agreed, shared, outcome, columns)
+    summary = _summary(reviews, agreed, shared, outcome, columns)
     write_json(out / "review.json", summary)
     lines = _lines(agreed, shared, outcome)
     if outcome.corrected:
@@ -136,7 +136,7 @@ def _check(reviews: Sequence[Review], files: Sequence[Path], *, several_pages: b
         seen[key] = path
 
 
-def _told(
+def _summary(
     reviews: Sequence[Review],
     agreed: Sequence[Agreement],
     shared: Sequence[Share],
