@@ -87,6 +87,8 @@ def test_a_text_is_shown_around_its_marks_with_no_word_cut():
     assert windows(text, [Span(0, 3), Span(4, 7)], around=0) == [[0, "one"], [4, "two"]]
     assert windows(text, [Span(0, 3), Span(4, 7)], around=1) == [[0, "one two three"]]
     assert windows(text, [Span(0, 33), Span(4, 7)], around=0) == [[0, text]] and windows(text, []) == []
+    three = [Span(0, 3), Span(19, 23), Span(22, 23)]
+    assert windows(text, three, around=0) == [[0, "one"], [19, "five"]], "the last is joined with the one before it"
 
 
 # ---------------------------------------------------------------- outcomes and lines
@@ -215,6 +217,8 @@ def test_a_picture_of_runs_has_points_breaks_zones_and_marks():
     alone = draw(series_of(Estimate(0.5, 9)), "answer_f1", {"r0": 1}, [], None)
     assert alone is not None and alone.lines[0].points[0].x == (LEFT + RIGHT) / 2
     assert draw(series_of(None), "answer_f1", {}, [], None) is None
+    ends = draw(series_of(Estimate(0.5, 9, ci95=(0.4, 0.6))), "answer_f1", {"r0": 1}, [], None)
+    assert ends is not None and repr(ends.lines[0]).count("179.0,") == 2 and repr(ends.lines[0]).count("185.0,") == 2
 
 
 # ---------------------------------------------------------------- words and gates
