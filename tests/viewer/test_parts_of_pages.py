@@ -160,6 +160,9 @@ def test_places_of_a_picture():
 
 def test_times_are_told_by_their_middle_and_their_end():
     assert latency([]) is None
+    late = latency([0.5] * 99 + [50.0])
+    assert late is not None and late.ticks[-1].label == "500 ms", "one in a hundred may take as long as it likes"
+    assert late.bars[-1].label.startswith("100 replies ")
     plot = latency([0.1] * 18 + [0.5, 2.0])
     assert plot is not None and plot.note == "median 100 ms, 95% under 500 ms"
     assert sum(int(bar.label.split()[0]) for bar in plot.bars) == 20
