@@ -13,6 +13,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from socketserver import BaseServer
+from types import SimpleNamespace
 
 # before numpy and faiss are there to read it: on matrices as small as the tests' a second thread only waits, and by
 # turning in a circle; that was a fifth of the suite's processor time. What a test starts inherits it.
@@ -28,6 +29,7 @@ from playwright.sync_api import Browser
 
 from exhibit.converters import _build
 from exhibit.converters._cli import main
+from exhibit.engine.runners import local
 from exhibit.hub import card
 from exhibit.models.reader import Reader
 from tests.browser import browsing, taking_turns
@@ -161,6 +163,14 @@ def few_authorities(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"):
             patch.setenv(name, str(path))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_worker() -> Iterator[None]:
+    """Let a map that is not told otherwise have one worker: the tests themselves run on every processor."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(local, "os", SimpleNamespace(cpu_count=lambda: 1))
         yield
 
 
