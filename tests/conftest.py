@@ -9,7 +9,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from socketserver import BaseServer
@@ -87,10 +87,29 @@ def pytest_sessionstart(session: pytest.Session) -> None:
                 import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
     """Take what is imported by now out of the garbage collector's sight: it stays, and there is a million of it."""
     gc.collect()
     gc.freeze()
+    if session.config.option.durations is None and session.config.option.verbose < 1:
+        _say_less(session.config)
+
+
+def _say_less(config: pytest.Config) -> None:
+    """Let a process of several tell the first of each test what became of it, and no more.
+
+    That a test begins, that its fixtures were made and ended well and that it is over are four messages of five, each
+    half a millisecond on both sides.
+    """
+    for name in ("logstart", "logreport", "logfinish"):
+        for hook in getattr(config.hook, f"pytest_runtest_{name}").get_hookimpls():
+            if type(hook.plugin).__name__ == "WorkerInteractor":
+                hook.function = partial(_sent, hook.function) if name == "logreport" else lambda *_: None
+
+
+def _sent(send: Callable[..., None], report: pytest.TestReport) -> None:
+    if report.when == "call" or not report.passed:
+        send(report)
 
 
 @pytest.fixture(scope="session")
