@@ -434,3 +434,15 @@ def test_all_gold_of_the_real_documents_is_found_in_their_prints(data, convert):
     assert sum(not line["alternatives"] for line in gold) >= 0.999 * len(gold)
     titles = [entry["title"] for entry in json.loads((bundle / INFO).read_text(encoding="utf-8"))["documents"]]
     assert sum(" between " in title or " of " in title for title in titles) > 0.6 * len(titles)
+
+
+def test_a_release_is_found_by_any_of_its_splits(tmp_path, samples):
+    sample = next((samples / "contractnli").rglob("*.json")).read_bytes()
+    for split in ("dev", "test"):
+        folder = tmp_path / split / "deep"
+        folder.mkdir(parents=True)
+        (folder / f"{split}.json").write_bytes(sample)
+        assert contractnli._find_root(tmp_path / split) == folder
+    (tmp_path / "none").mkdir()
+    with pytest.raises(SourceError, match=r"no train\.json in it"):
+        contractnli._find_root(tmp_path / "none")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from pypdf import PdfWriter
 
 from exhibit.converters._benchmark import RawDocument
+from exhibit.converters._cpr import layout
 from exhibit.converters._cpr.corpus import Corpus, Row
 from exhibit.converters._cpr.layout import Heading, Layout, SourceLine
 from exhibit.converters._cpr.names import read_citation, read_name
@@ -159,11 +161,11 @@ def guide(offset: int = 0, pages: int = 12) -> Corpus:
                 head.start, head.end, read_name(head.text, loose=False), 1, page=page, until=last.end, last_page=page
             )
         )
-    layout = Layout("\n".join(line.text for line in lines), lines, headings, offset=offset)
+    made = Layout("\n".join(line.text for line in lines), lines, headings, offset=offset)
     raw = RawDocument("Guide.pdf", "The Harbour Court Guide", path=None)
     source = Source(raw, ("The Harbour Court Guide",), "Court Guide", "Guide.pdf")
     corpus = Corpus([source])
-    corpus._layouts["Guide.pdf"] = layout
+    corpus._layouts["Guide.pdf"] = made
     return corpus
 
 
@@ -222,3 +224,45 @@ def test_chunks_stand_in_the_order_of_their_numbers_each_once():
     assert [number for number, _ in long.pieces] == [0, 999_999_999]
     head = "Document: x\nSection: y\nPart 1 of 2\n=====\nwords"
     assert body(head) == "words" and body("Document: x\nwords") == "Document: x\nwords"
+
+
+def test_titles_beside_numbered_chapters_are_chapters(monkeypatch, tmp_path):
+    listed = [("Foreword", 0), ("Chapter 1 Trial", 1), ("Summary", 1), ("1.1 Witnesses", 2), ("Deep", 2)]
+    monkeypatch.setattr(layout, "read_outline", lambda _path: listed)
+    assert layout._bookmarked(tmp_path) == {
+        "foreword": 3.0, "chapter1trial": 3.0, "summary": 3.0, "11witnesses": 0.0, "deep": 0.0,
+    }  # fmt: skip
+    monkeypatch.setattr(layout, "read_outline", lambda _path: [("Foreword", 0)])
+    assert layout._bookmarked(tmp_path) == {"foreword": 0.0}, "nothing is numbered"
+
+
+def test_the_outline_of_a_pdf_is_read_and_a_damaged_one_has_none(tmp_path):
+    writer = PdfWriter()
+    writer.add_blank_page(100, 100)
+    top = writer.add_outline_item("Chapter 1", 0)
+    writer.add_outline_item("1.1 Inner", 0, parent=top)
+    writer.write(tmp_path / "a.pdf")
+    assert layout.read_outline(tmp_path / "a.pdf") == [("Chapter 1", 0), ("1.1 Inner", 1)]
+    (tmp_path / "b.pdf").write_bytes(b"no pdf")
+    assert layout.read_outline(tmp_path / "b.pdf") == layout.read_outline(tmp_path / "none.pdf") == []
+
+
+def test_a_document_that_is_cited_as_a_whole_is_a_place_where_it_is_short():
+    text = "\n Part 1 – Purpose \n\n1.1 The aim.\n"
+    raw = RawDocument("Part 1.pdf", "Part 1 – Purpose", text=text)
+    source = Source(raw, ("Part 1 – Purpose", "Part 1"), "CPR", "x", tuple(blocks_of("Part 1 – Purpose", text)))
+    found = Corpus([source]).resolve(read_citation("Part 1"), Row())
+    assert found.place is not None and (found.place.page, found.place.heading) == (1, "Part 1 – Purpose")
+    assert found.place.text == text.strip() and (found.place.start, found.place.end) == (2, len(text) - 1)
+
+
+@pytest.mark.parametrize("cited", ["PD 16 para 4.2", "Practice Direction 16, paragraph 4.2(1)", "PD16 4.2"])
+def test_a_paragraph_of_a_direction_is_found_by_its_number(cited):
+    sources = []
+    for number in (16, 17):
+        title, text = f"Practice Direction {number}", f"4.1 First of {number}.\n\n4.2 Second of {number}.\n\n4.3 Third."
+        blocks = tuple(blocks_of(title, text))
+        raw = RawDocument(f"{title}.pdf", title, text="\n\n".join(block.text for block in blocks))
+        sources.append(Source(raw, (title,), "PD", title, blocks))
+    found = Corpus(sources).resolve(read_citation(cited), Row("PD"))
+    assert found.place is not None and found.place.text == "4.2 Second of 16."

@@ -13,6 +13,7 @@ import pytest
 
 from exhibit.converters._web import download
 from exhibit.converters._web.download import Downloader, FetchError, Policy, Reply, Resource, is_public
+from exhibit.converters._web.fetch import fetch_all
 
 Answer = tuple[int, dict[str, str], bytes]
 POLICY = Policy(allow_private=True, delay=0.0, retries=0, backoff=0.0, timeout=5.0)
@@ -257,3 +258,28 @@ def test_private_addresses_are_refused_by_name_and_number():
         Downloader(Policy()).get("http://localhost/")
     assert is_public("1.1.1.1") and not is_public("64:ff9b::a00:1") and is_public("64:ff9b::101:101")
     assert not is_public("fe80::1%eth0") and not is_public("2002::1") and not is_public("224.0.0.1")
+
+
+def test_what_became_of_each_address_is_told_with_where_it_ended(tmp_path):
+    pages = {
+        "/a": (302, {"Location": "/gone"}, b""),
+        "/b": (404, {}, b""),
+        "/c.txt": (200, {"Content-Type": "text/plain"}, b"Rent is due."),
+        "/d.pdf": (200, {"Content-Type": "application/pdf"}, b"%PDF-1.4"),
+    }
+    with serving(pages) as server:
+        urls = [f"{server.url}{path}" for path in ("/a", "/b", "/c.txt", "/c.txt#x", "/d.pdf")]
+        told = fetch_all([*urls, "ftp://x/y", "http://u:p@x/y"], folder=tmp_path, policy=POLICY, tell=False)
+        asked = [path for path, _ in server.asked]
+    a, b, text, part, pdf, ftp, secret = told.values()
+    assert (a.outcome, a.status, a.final_url) == (
+        "failed",
+        404,
+        f"{urls[0][:-1]}gone",
+    ) and a.reason == "HTTP 404 not found"
+    assert (b.outcome, b.final_url, b.path) == ("failed", "", None)
+    assert (text.outcome, text.filename, part.filename) == ("printed", "c.txt.pdf", "c.txt#x.pdf")
+    assert text.printer.startswith("ReportLab ") and text.final_url == urls[2] and asked.count("/c.txt") == 1
+    assert (pdf.outcome, pdf.path.read_bytes(), pdf.bytes) == ("pdf", b"%PDF-1.4", 8)
+    assert (ftp.outcome, ftp.reason) == ("refused", "not a web address")
+    assert secret.url == "http://…@x/y" and "password" in secret.reason

@@ -298,3 +298,21 @@ def test_a_version_ends_the_day_before_the_next_and_the_later_of_one_day_counts(
     (tmp_path / "mola" / "2021-02-30.md").write_text("no day", encoding="utf-8")
     with pytest.raises(SourceError, match="2021-02-30 is no day of the calendar"):
         read_versions(tmp_path)
+
+
+@pytest.mark.parametrize(("most", "changed", "same"), [(1, 1, 0), (3, 2, 1), (6, 4, 2), (50, 6, 3)])
+def test_two_in_three_questions_on_changes_are_on_what_changed(tmp_path: Path, most: int, changed: int, same: int):
+    (tmp_path / "mola").mkdir()
+    for day, word in (("2015-01-01", "starých"), ("2016-01-01", "nových")):
+        units = [
+            f"### § {n}\n\nObec vede seznam {word if n <= 6 else 'všech'} mol a lodí číslo {n} v přístavu.\n"
+            for n in range(1, 10)
+        ]
+        text = "---\ncountry: cz\n---\n# Zákon o molech\n\n" + "\n".join(units)
+        (tmp_path / "mola" / f"{day}.md").write_text(text, encoding="utf-8")
+    rows = [row for row in read(tmp_path, questions=most).rows if row.labels["kind"] == "changed"]
+    answers = [row.answer for row in rows]
+    assert (sum(answer.startswith("Ano.") for answer in answers), answers.count("Ne.")) == (changed, same)
+    said = [row for row in read(tmp_path, questions=most).rows if row.labels["kind"] == "said"]
+    files = [row.filename for row in said]
+    assert len(said) == min(most, 18) and files.count("mola_2015-01-01.pdf") == min(9, (most + 1) // 2)

@@ -8,16 +8,20 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from exhibit.evidence import Document
+from exhibit.evidence import Document, Span
 from exhibit.evidence.scan import Ocr
 from exhibit.law.profile import read_profile
 from exhibit.law.structure import read_structure
+from exhibit.models.llms import estimate
 from exhibit.rag import Pipeline
 from exhibit.rag.answerers import section_of
-from exhibit.rag.answerers.extractive import quotable
+from exhibit.rag.answerers.extractive import NEAR, Extractive, quotable
+from exhibit.rag.answerers.extractive import open as open_extractive
 from exhibit.rag.config import Config, given_settings, preset_names, setting_help
 from exhibit.rag.ingest import read_with_ocr
 from exhibit.rag.inspect import kind_of
+from exhibit.rag.protocols import Chunk, Hit
+from exhibit.rag.retrieval.stages import assemble
 from exhibit.rag.stores import faiss
 from exhibit.rag.stores._faiss import Kind
 from exhibit.rag.stores._milvus_address import Address, conditions, named_servers, origin
@@ -281,3 +285,44 @@ def test_a_summary_says_between_whom_and_what_for(golden):
     told["short"] = summarised(DEED, length=60)
     golden("rag/summaries.json", json.dumps(told, ensure_ascii=False, indent=1) + "\n")
     assert len(told["short"][0]) <= 60 + TOLERANCE
+
+
+# ---------------------------------------------------------------- quotations as answers
+
+
+SENTENCES = (
+    "The rent is 500 crowns a month. It is due in advance on the first working day. Rent that is late bears interest.",
+    "Rent. The tenant pays the rent to the landlord without any deduction, and the landlord gives a receipt for it.",
+    "The term is five years from the day on which the keys are given, and the tenant may end it after two years.",
+    "the deposit is returned within thirty days of the end of the term, less what the tenant still owes by then",
+)
+QUESTIONS = (
+    "What is the rent and when is it due?",
+    "Consider the Lease of the Mill; how long is the term?",
+    "When is the deposit returned?",
+    "Who insures the mill against fire and flood?",
+    "Does late rent bear interest, is it due in advance, and does the landlord give a receipt for the rent?",
+    "rent",
+)
+
+
+def test_sentences_are_quoted_that_are_near_the_question(golden):
+    hits = [
+        Hit(Chunk("lease.pdf", Span(1000 * n, 1000 * n + len(text))), 0.9 - n / 10, text)
+        for n, text in enumerate(SENTENCES)
+    ]
+    told = {}
+    for question in QUESTIONS:
+        context = assemble(question, hits, summaries={}, tokens=estimate)
+        for near in (0.0, NEAR, 0.6):
+            answer = Extractive(near=near).answer(question, context)
+            told[f"{question} {near:g}"] = [answer.text, answer.refused, list(answer.unsupported)]
+    golden("rag/quoted.json", json.dumps(told, ensure_ascii=False, indent=1) + "\n")
+    assert any(refused for _, refused, _ in told.values()) and all(text.count("[") <= 3 for text, _, _ in told.values())
+
+
+def test_one_who_is_sure_by_other_means_quotes_what_is_nearest():
+    assert open_extractive(Config(), llm=None)._near in (0.0, NEAR)
+    assert open_extractive(Config(refuse_below=None), llm=None)._near == NEAR
+    assert open_extractive(Config.parse({"refuse_below": 0.3, "reranker": "none"}), llm=None)._near == NEAR
+    assert open_extractive(Config.parse({"refuse_below": 0.3, "reranker": "words"}), llm=None)._near == 0.0

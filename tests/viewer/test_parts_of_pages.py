@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import base64
 import json
+import zlib
 from types import SimpleNamespace
 
 import pyarrow.parquet as pq
@@ -14,8 +16,8 @@ from exhibit.evaluation.terminal import Bands, Bound, Scale
 from exhibit.evidence import Span
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import RunQuestion
-from exhibit.viewer.drawing import best_place, gold_ranges, meets, placed, windows
-from exhibit.viewer.listing import Tally, how_changed
+from exhibit.viewer.drawing import Wanted, best_place, choose_pages, gold_ranges, meets, placed, windows
+from exhibit.viewer.listing import Catalogue, Facet, Inlined, Tally, how_changed, pack, write_piece
 from exhibit.viewer.page import (
     brief,
     cut,
@@ -472,3 +474,85 @@ def test_a_table_is_written_as_its_ending_says(tmp_path):
     ]
     with pytest.raises(ToolkitError, match=r"no such format; end its name in .csv, .jsonl, .parquet"):
         write_table(RECORDS, tmp_path / "t.xls")
+
+
+# ---------------------------------------------------------------- which pages are drawn, and what a list is narrowed by
+
+
+def told_passage(number: int, page: int, filename: str = "a.pdf") -> dict:
+    return {"text": "x", "filename": filename, "span": (100 * number, 100 * number + 50), "page": page}
+
+
+def pages_of(gold: list[dict], passages: list[dict], citations: list[int], **given) -> list[tuple[str, int]]:
+    one = row(gold=gold, reply={"passages": passages, "citations": citations}, dataset="d")
+    return choose_pages(one, placed(one), **given)
+
+
+def test_pages_of_gold_leave_room_for_what_was_cited_and_came_first():
+    gold = [{"filename": "a.pdf", "text": "g", "places": [[(0, 9)]], "pages": [1, 2, 3, 4, 5]}]
+    passages = [told_passage(n, 10 + n) for n in range(1, 7)]
+    assert pages_of(gold, [], []) == [("a.pdf", n) for n in (1, 2, 3, 4)]
+    assert pages_of(gold, passages, [5]) == [("a.pdf", n) for n in (1, 2, 15, 11)], "cited ones before the first three"
+    assert pages_of(gold, passages[:1], []) == [("a.pdf", n) for n in (1, 2, 3, 11)]
+    assert pages_of([], passages, []) == [("a.pdf", n) for n in (11, 12, 13)]
+    assert pages_of([], passages, [9, 0], most=2) == [("a.pdf", 11), ("a.pdf", 12)]
+    assert pages_of([], [{**told_passage(1, 3), "span": None}, {**told_passage(2, 0), "page": None}], []) == [
+        ("a.pdf", 0)
+    ]
+    moved = [{"filename": "a.pdf", "text": "g", "places": [[(0, 9)], [(110, 120)]], "pages": [1]}]
+    assert pages_of(moved, passages[:1], []) == [("a.pdf", 11)], "the place that was retrieved"
+
+
+def test_the_most_important_pages_are_drawn_and_each_span_once():
+    wanted = Wanted()
+    one = row(dataset="d", reply={"passages": [told_passage(1, 1), told_passage(2, 2, "b.pdf")]})
+    assert wanted.ask(one, placed(one), rank=5) == [[0, 1], [1, 2]] and wanted.ask(one, placed(one), rank=None) == [
+        [0, 1],
+        [1, 2],
+    ]
+    two = row(dataset="d", reply={"passages": [told_passage(3, 7, "b.pdf")]})
+    wanted.ask(two, placed(two), rank=1)
+    assert wanted.pages == 3 and wanted.chosen(None) == {0: [1], 1: [2, 7]} and wanted.chosen(1) == {1: [7]}
+    assert wanted.chosen(2) == {0: [1], 1: [7]} and wanted.chosen(0) == {}
+    assert wanted.spans(1) == (Span(200, 250), Span(300, 350)) and wanted.number("d", "c.pdf") == 2
+    many = row(dataset="e", reply={"passages": [told_passage(n, n) for n in range(1, 13)], "citations": [12]})
+    wanted.ask(many, placed(many), rank=0)
+    assert len(wanted.spans(wanted.number("e", "a.pdf"))) == 11, "ten, and the one that is cited"
+
+
+def test_a_list_is_narrowed_by_what_lines_have():
+    facet = Facet("outcome", "Outcome", order=["bad", "good"])
+    catalogue = Catalogue([facet])
+    for held, labels in (("good", {"kind": "x"}), ("bad", {"kind": "y"}), ("other", {}), ("", {"kind": "x"})):
+        catalogue.count([held], labels)
+    assert facet.values() == ["bad", "good", "other"] and facet.as_json()["counts"] == [1, 1, 1]
+    assert catalogue.line(["good"], ["f"], {"kind": "y", "new": "words"}) == [1, "f", [0, 1], "words"]
+    assert catalogue.line([""], [], {})[0] == -1
+    assert catalogue.as_json()["labels"] == [{"name": "kind", "title": "kind", "values": ["x", "y"], "counts": [2, 1]}]
+
+
+def test_labels_with_too_many_values_and_too_many_labels_are_words_of_a_line(monkeypatch):
+    monkeypatch.setattr("exhibit.viewer.listing._MOST_VALUES", 2)
+    monkeypatch.setattr("exhibit.viewer.listing._MOST_LABELS", 2)
+    catalogue = Catalogue([])
+    for n in range(3):
+        catalogue.count([], {"own": str(n), "kind": str(n % 2), "third": "z"})
+    assert "own" not in [label["name"] for label in catalogue.as_json()["labels"]]
+    assert catalogue.line([], [], {"own": "2", "kind": "1"})[-1] == "2"
+
+
+def test_pieces_are_packed_and_as_many_are_in_the_page_as_its_budget_allows(tmp_path):
+    for name, content in {"i0": [1], "c0": "a" * 50, "c1": "b" * 50, "c10": "c", "d0": "d"}.items():
+        write_piece(tmp_path, name, content)
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "0-1.png").write_bytes(b"x" * 300)
+    assert json.loads(zlib.decompress(base64.b64decode(pack({"a": "é"})), -15)) == {"a": "é"}
+    every = Inlined(tmp_path, budget=10_000)
+    assert list(every.blocks) == ["piece-i0", "piece-c0", "piece-c1", "piece-c10", "piece-d0", "image-0-1.png"]
+    assert (every.cases, every.pages_left_out) == (3, 0) and every.blocks["image-0-1.png"].startswith(
+        "data:image/png;base64,"
+    )
+    exact = sum(map(len, list(every.blocks.values())[:2]))
+    some = Inlined(tmp_path, budget=exact)
+    assert list(some.blocks)[:2] == ["piece-i0", "piece-c0"] and some.cases == 1 and some.pages_left_out == 1
+    assert Inlined(tmp_path, budget=exact - 1).cases == 0
