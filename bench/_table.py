@@ -1,8 +1,9 @@
-"""Tables on stdout, and where the data is."""
+"""Tables on stdout, where the data is, and how much memory was taken."""
 
 from __future__ import annotations
 
 import os
+import resource
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -52,3 +53,11 @@ def corpus_folder(given: Path | None) -> Path:
 def read_texts(folder: Path) -> list[str]:
     """Return the texts below a folder, in order."""
     return [path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.txt"))]
+
+
+def peak_memory() -> float:
+    """Return the most memory this process had, in MB; Linux counts its parent's into `ru_maxrss`, so not from there."""
+    status = Path("/proc/self/status")
+    if status.is_file():
+        return int(status.read_text(encoding="utf-8").partition("VmHWM:")[2].split()[0]) / 1e3
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6

@@ -86,19 +86,21 @@ def time_commands(folder: Path) -> None:
         ["review", str(bundle)],
         ["evaluate", str(bundle), "--output-dir", str(run.parent), "--run-name", run.name],
     ]
-    rows: list[tuple[str, float, float]] = []
     with scratch_folder() as cache:
-        for command in commands:
-            began, used = time.monotonic(), os.times()
-            subprocess.run(
-                [sys.executable, "-m", "exhibit", *command], check=True, env={**os.environ, "EXHIBIT_CACHE": str(cache)}
-            )
-            spent = os.times()
-            processor = spent.children_user + spent.children_system - used.children_user - used.children_system
-            rows.append((f"exhibit {command[0]}", time.monotonic() - began, processor))
+        rows = [(f"exhibit {command[0]}", *timed(command, cache)) for command in commands]
     rows.append(("together", sum(row[1] for row in rows), sum(row[2] for row in rows)))
     shown = [[name, f"{wall:.0f}", f"{processor:.0f}"] for name, wall, processor in rows]
     print_table("from a bare folder to a report", ["command", "seconds", "of processor"], shown)
+
+
+def timed(command: Sequence[str], cache: Path) -> tuple[float, float]:
+    """Run one of our commands with a cache of its own; return its seconds by the clock and of the processor."""
+    began, used = time.monotonic(), os.times()
+    environment = {**os.environ, "EXHIBIT_CACHE": str(cache)}
+    subprocess.run([sys.executable, "-m", "exhibit", *command], check=True, env=environment)
+    spent = os.times()
+    processor = spent.children_user + spent.children_system - used.children_user - used.children_system
+    return time.monotonic() - began, processor
 
 
 def write_word(text: str, path: Path) -> None:

@@ -192,13 +192,14 @@ _OPEN = """key => new Promise(done => {
 
 
 _DRAW = """
-import resource, sys, time
+import sys, time
 from pathlib import Path
+from bench._table import peak_memory
 from exhibit.viewer import write_report
 started = time.perf_counter(), time.process_time()
 write_report(Path(sys.argv[1]), datasets={"contracts": Path("gone")}, pages=0)
 print(time.perf_counter() - started[0], time.process_time() - started[1])
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+print(peak_memory())
 """
 
 

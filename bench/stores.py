@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import resource
 import sys
 import tempfile
 import time
@@ -30,7 +29,7 @@ from typing import Any
 import faiss
 import numpy as np
 
-from bench._table import print_table
+from bench._table import peak_memory, print_table
 from exhibit.models.protocols import Vectors
 from exhibit.rag.database import let_go
 from exhibit.rag.protocols import Keys, VectorStore
@@ -102,7 +101,7 @@ def build(spec: str, folder: Path) -> dict[str, float]:
     seconds = {"build s": time.process_time() - started, "build clock s": time.perf_counter() - clock}
     store.close()
     size = sum(path.stat().st_size for path in (folder / "index").rglob("*") if path.is_file())
-    return {**seconds, "disk MB": size / 1e6, "build MB": _peak()}
+    return {**seconds, "disk MB": size / 1e6, "build MB": peak_memory()}
 
 
 def search(spec: str, folder: Path) -> dict[str, float]:
@@ -120,7 +119,7 @@ def search(spec: str, folder: Path) -> dict[str, float]:
             documents = np.linspace(0, rows - 100, size // 100).astype(np.int64)
             within = np.unique((documents[:, None] + np.arange(100)).ravel())
             figures[f"within {size} ms"] = _each(partial(store.search, k=_K, within=within), queries)
-    figures["search MB"] = _peak()
+    figures["search MB"] = peak_memory()
     store.close()
     for k in (10, _K):  # last: the rows that are looked at here are not the store's memory
         figures[f"recall@{k}"] = recall(vectors, queries, keys[:, :k], exact[:, k - 1])
@@ -159,14 +158,6 @@ def _each(work: Callable[[Vectors], object], queries: Vectors) -> float:
         work(queries[number : number + 1])
         took.append(1000 * (time.perf_counter() - started))
     return float(np.median(took))
-
-
-def _peak() -> float:
-    """Return the most memory this process had, in MB; Linux counts its parent's into `ru_maxrss`, so not from there."""
-    status = Path("/proc/self/status")
-    if status.is_file():
-        return int(status.read_text(encoding="utf-8").partition("VmHWM:")[2].split()[0]) / 1e3
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
 def measure(spec: str, folder: Path) -> dict[str, float]:

@@ -204,9 +204,8 @@ class Drafter:
         new = [(name, path) for name, path in paths.items() if path is not None and name not in known]
         options = self._options
         engine = open_engine(options.engine, jobs=options.jobs, items=len(new), limits=limits_from(options))
-        outcomes = engine.map(
-            Work(Preparation(self._pipeline.config, None, ocr_from(options))), (path for _, path in new)
-        )
+        config = self._pipeline.config.model_copy(update={"lexicon": False})  # no word is looked up
+        outcomes = engine.map(Work(Preparation(config, None, ocr_from(options))), (path for _, path in new))
         for (name, _), outcome in zip(new, track(outcomes, total=len(new), label="drafts"), strict=True):
             if outcome.error is None:
                 known[name] = self._draft(name, outcome.unwrap())
