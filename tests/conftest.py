@@ -9,10 +9,11 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from socketserver import BaseServer
+from types import SimpleNamespace
 
 # before numpy and faiss are there to read it: on matrices as small as the tests' a second thread only waits, and by
 # turning in a circle; that was a fifth of the suite's processor time. What a test starts inherits it.
@@ -28,6 +29,7 @@ from playwright.sync_api import Browser
 
 from exhibit.converters import _build
 from exhibit.converters._cli import main
+from exhibit.engine.runners import local
 from exhibit.hub import card
 from exhibit.models.reader import Reader
 from tests.browser import browsing, taking_turns
@@ -85,10 +87,29 @@ def pytest_sessionstart(session: pytest.Session) -> None:
                 import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
     """Take what is imported by now out of the garbage collector's sight: it stays, and there is a million of it."""
     gc.collect()
     gc.freeze()
+    if session.config.option.durations is None and session.config.option.verbose < 1:
+        _say_less(session.config)
+
+
+def _say_less(config: pytest.Config) -> None:
+    """Let a process of several tell the first of each test what became of it, and no more.
+
+    That a test begins, that its fixtures were made and ended well and that it is over are four messages of five, each
+    half a millisecond on both sides.
+    """
+    for name in ("logstart", "logreport", "logfinish"):
+        for hook in getattr(config.hook, f"pytest_runtest_{name}").get_hookimpls():
+            if type(hook.plugin).__name__ == "WorkerInteractor":
+                hook.function = partial(_sent, hook.function) if name == "logreport" else lambda *_: None
+
+
+def _sent(send: Callable[..., None], report: pytest.TestReport) -> None:
+    if report.when == "call" or not report.passed:
+        send(report)
 
 
 @pytest.fixture(scope="session")
@@ -161,6 +182,14 @@ def few_authorities(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"):
             patch.setenv(name, str(path))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_worker() -> Iterator[None]:
+    """Let a map that is not told otherwise have one worker: the tests themselves run on every processor."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(local, "os", SimpleNamespace(cpu_count=lambda: 1))
         yield
 
 

@@ -21,6 +21,8 @@ class SharedPress(Press):
     _shared: ClassVar[Press | None] = None
     _started: ClassVar[object] = None
     _until_the_end: ClassVar[ExitStack] = ExitStack()
+    _in_spite: ClassVar[bool] = False
+    """True: what is set otherwise is not for the process that prints."""
 
     @classmethod
     def begin(cls) -> None:
@@ -29,7 +31,7 @@ class SharedPress(Press):
 
     def _print(self, raw: RawDocument, corpus: Path) -> _Printed:
         cls = SharedPress
-        if self._limits != Limits() or _surroundings() != cls._started:
+        if self._limits != Limits() or (_surroundings() != cls._started and not cls._in_spite):
             return super()._print(raw, corpus)
         if cls._shared is None:
             cls._shared = cls._until_the_end.enter_context(Press())

@@ -148,6 +148,7 @@ def test_changes_are_tried_against_the_tests_that_call_them(shop, monkeypatch):
         shop.reach(["rules.py"], ["tests"])
 
 
+@pytest.mark.slow
 def test_a_fixture_that_tests_share_is_each_ones_own(shop):
     (shop.folder / "tests" / "test_rules.py").write_text(
         "import time\n\nimport pytest\n\nfrom rules import first\n\n\n"

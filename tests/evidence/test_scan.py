@@ -97,7 +97,7 @@ def test_the_words_are_in_the_pdf_for_every_reader_and_not_on_the_page(scan, tmp
     assert skew(render(tmp_path / "read.pdf", 2).convert("L")) == 0.0
 
 
-@pytest.mark.parametrize("turned", [0, 90, *(pytest.param(turn, marks=pytest.mark.slow) for turn in (180, 270))])
+@pytest.mark.parametrize("turned", [90, *(pytest.param(turn, marks=pytest.mark.slow) for turn in (0, 180, 270))])
 def test_boxes_stand_where_the_engine_saw_the_words(scan, tmp_path, engine, turned):
     writer = pypdf.PdfWriter(clone_from=scan)
     writer.pages[1].rotate(turned)
@@ -130,7 +130,9 @@ def test_pages_with_text_are_left_alone_and_blank_pages_are_no_scan(tmp_path, en
     assert not (tmp_path / "out.pdf").exists()
 
 
-@pytest.mark.parametrize("angle", [-3.0, 0.0])  # tests of the details have the others
+@pytest.mark.parametrize(
+    "angle", [pytest.param(-3.0, marks=pytest.mark.slow), 0.0]
+)  # tests of the details have the others
 def test_the_angle_of_a_page_is_found(angle):
     assert skew(picture(angle=angle)) == pytest.approx(-angle, abs=0.15)
 

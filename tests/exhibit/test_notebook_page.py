@@ -50,7 +50,10 @@ def test_its_cells_run_one_after_the_other(folder, monkeypatch):
     monkeypatch.setenv("EXHIBIT_CACHE", str(folder / "cache"))
     # one contract and no model: what the cells call is the same, and quick
     monkeypatch.setattr(exhibit, "convert", partial(exhibit.convert, max_documents=1, jobs=1))
-    run, quick = exhibit.evaluate, {"embedder": "hashing", "threads": 1, "limit": 8, "settings": {"report_cases": 0}}
+    run, quick = (
+        exhibit.evaluate,
+        {"embedder": "hashing", "threads": 1, "limit": 8, "settings": {"report_cases": 0, "llm": "none"}},
+    )
     monkeypatch.setattr(exhibit, "evaluate", lambda path, **more: run(path, **{**more, **quick}))
     names: dict[str, Any] = {}
     # with one contract there is no interval over contracts, and the last cell prints one

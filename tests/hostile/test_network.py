@@ -8,8 +8,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -17,8 +17,8 @@ from playwright.sync_api import Route
 
 from exhibit.converters import _browser, _print
 from exhibit.converters._print import Printer
-from exhibit.converters._web.download import Downloader, Policy, Reply
-from exhibit.converters._web.page import PagePrinter
+from exhibit.converters._web.download import Downloader, FetchError, Policy, Reply
+from exhibit.converters._web.page import PagePrinter, _GoneError
 from exhibit.evidence import read_document
 from exhibit.storage.exchanges import HttpError
 from tests.hostile.references import LEADING, PASSIVE, documents
@@ -139,7 +139,41 @@ def test_a_page_is_given_what_it_asks_for_by_our_client_and_the_browser_itself_a
     assert heard == []
 
 
-@pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_page_is_tried_once_more_in_a_browser_of_its_own(monkeypatch, times):
+    tried: list[str] = []
+
+    @asynccontextmanager
+    async def running(*, tell: bool) -> AsyncIterator[str]:
+        assert tell
+        yield "its own"
+
+    class Gone(PagePrinter):
+        async def _running(self):
+            return "of all"
+
+        async def _attempt(self, browser, reply, url):
+            tried.append(browser)
+            if len(tried) <= times:
+                raise _GoneError
+            return b"%PDF", url, ""
+
+    monkeypatch.setattr("exhibit.converters._web.page.running_browser", running)
+
+    async def print_one() -> object:
+        printer = Gone(Downloader(Policy()), timeout=60, pages=1)
+        return await printer.print(Reply("http://site.example/", 200, {}, "html", b"page"), "http://site.example/")
+
+    if times == 1:
+        assert asyncio.run(print_one()) == (b"%PDF", "http://site.example/", "")
+    else:
+        with pytest.raises(FetchError, match="it ends the browser"):
+            asyncio.run(print_one())
+    assert tried == ["of all", "its own"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("times", [1, 2])
 def test_a_page_that_ends_the_browser_takes_no_neighbour_along(times):
     """`times`: once as when a neighbour ended it; twice when the page itself does."""
 

@@ -41,6 +41,7 @@ def test_a_channel_counts_for_as_much_in_the_states_as_in_the_weights():
     assert np.array_equal(np.log2(shares), np.rint(np.log2(shares)))
 
 
+@pytest.mark.slow
 def test_the_large_channels_are_seen(weights, samples):
     peaks = read_peaks(weights, samples[:1])
     assert len(peaks) == 24 and all(np.isfinite(peak).all() for peak in peaks.values())

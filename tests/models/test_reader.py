@@ -119,6 +119,7 @@ def test_long_odd_and_empty_texts_are_read() -> None:
     assert all(span.end <= len("the law " * 300) for span in long.spans)
 
 
+@pytest.mark.slow
 def test_what_it_says_is_that_of_the_trained_weights() -> None:
     model = reader.Reader("fp32")
     weights = reader.network().weights()

@@ -94,6 +94,7 @@ QUESTION = "Which law governs the contract?"
 PASSAGES = [CLAUSE, "This Agreement is governed by the laws of the State of Delaware.", "Rent is due each quarter."]
 
 
+@pytest.mark.slow
 def test_a_score_is_that_of_the_trained_weights_with_their_head(official):
     model = opened(reranker, "fp32")
     adapted = with_lowrank(official, read_safetensors(legal.ADAPTER), 1.0)
