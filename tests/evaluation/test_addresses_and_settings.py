@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import evaluate_rag
 from exhibit.evaluation.registers import case_path, instrument_path, is_covered, provision_paths
 from exhibit.evaluation.targets._system import check_path, headers_of, holds, read_system, read_template, system_names
 from exhibit.law.references.reference import Reference
@@ -128,3 +129,10 @@ def test_a_file_names_its_own_variables_alone(tmp_path):
     with pytest.raises(ToolkitError, match="there are .*nvidia"):
         read_system("none.toml")
     assert {"nvidia", "openai"} <= set(system_names()) and system_names() == sorted(system_names())
+
+
+def test_a_flag_that_is_misspelt_is_answered_with_the_one_that_is_meant(capsys):
+    for words, meant in ((["--weigth-lexical", "1"], "--weight-lexical"), (["--target-ulr=x"], "--target-url")):
+        with pytest.raises(SystemExit) as ended:
+            evaluate_rag.main(words)
+        assert ended.value.code == 2 and f"did you mean {meant}?" in capsys.readouterr().err

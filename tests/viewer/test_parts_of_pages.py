@@ -87,6 +87,8 @@ def test_a_text_is_shown_around_its_marks_with_no_word_cut():
     assert windows(text, [Span(0, 3), Span(4, 7)], around=0) == [[0, "one"], [4, "two"]]
     assert windows(text, [Span(0, 3), Span(4, 7)], around=1) == [[0, "one two three"]]
     assert windows(text, [Span(0, 33), Span(4, 7)], around=0) == [[0, text]] and windows(text, []) == []
+    three = [Span(0, 3), Span(19, 23), Span(22, 23)]
+    assert windows(text, three, around=0) == [[0, "one"], [19, "five"]], "the last is joined with the one before it"
 
 
 # ---------------------------------------------------------------- outcomes and lines
@@ -158,6 +160,9 @@ def test_places_of_a_picture():
 
 def test_times_are_told_by_their_middle_and_their_end():
     assert latency([]) is None
+    late = latency([0.5] * 99 + [50.0])
+    assert late is not None and late.ticks[-1].label == "500 ms", "one in a hundred may take as long as it likes"
+    assert late.bars[-1].label.startswith("100 replies ")
     plot = latency([0.1] * 18 + [0.5, 2.0])
     assert plot is not None and plot.note == "median 100 ms, 95% under 500 ms"
     assert sum(int(bar.label.split()[0]) for bar in plot.bars) == 20
@@ -215,6 +220,8 @@ def test_a_picture_of_runs_has_points_breaks_zones_and_marks():
     alone = draw(series_of(Estimate(0.5, 9)), "answer_f1", {"r0": 1}, [], None)
     assert alone is not None and alone.lines[0].points[0].x == (LEFT + RIGHT) / 2
     assert draw(series_of(None), "answer_f1", {}, [], None) is None
+    ends = draw(series_of(Estimate(0.5, 9, ci95=(0.4, 0.6))), "answer_f1", {"r0": 1}, [], None)
+    assert ends is not None and repr(ends.lines[0]).count("179.0,") == 2 and repr(ends.lines[0]).count("185.0,") == 2
 
 
 # ---------------------------------------------------------------- words and gates

@@ -96,6 +96,7 @@ def test_a_regression_fails_where_that_is_asked(runs, capsys):
     assert main(["diff", one, two, "--fail-on-regression"]) == 1
     assert main(["diff", one, two, "--fail-on-regression", "--metrics", "recall@10,answer_f1"]) == 0
     assert main(["diff", one, one, "--fail-on-regression"]) == 0
+    assert "more than before" not in capsys.readouterr().out
     # slower is no regression, unless it is asked about
     assert main(["diff", one, two, "--fail-on-regression", "--metrics", "latency"]) == 1
     assert main(["diff", two, one, "--fail-on-regression"]) == 1  # recall is worse that way
