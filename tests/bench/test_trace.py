@@ -23,7 +23,6 @@ def ways(tmp_path_factory):
     return trace.quote_way(folder), trace.question_way(folder)
 
 
-@pytest.mark.slow
 def test_a_gold_quote_passes_few_files_from_the_archive_to_the_report(ways):
     files = list(ways[0].files)
     assert files[0] == "converters/cuad.py"
@@ -32,7 +31,6 @@ def test_a_gold_quote_passes_few_files_from_the_archive_to_the_report(ways):
     assert len(files) <= trace.MOST_FOR_A_QUOTE
 
 
-@pytest.mark.slow
 def test_a_question_passes_few_files_to_its_first_scored_passage(ways):
     files = list(ways[1].files)
     assert "rag/pipeline.py" in files
@@ -40,7 +38,6 @@ def test_a_question_passes_few_files_to_its_first_scored_passage(ways):
     assert len(files) <= trace.MOST_FOR_A_QUESTION
 
 
-@pytest.mark.slow
 def test_the_page_shows_the_ways_as_they_are(ways):
     shown = trace.PAGE.read_text(encoding="utf-8").partition(trace.BEGIN)[2].partition(trace.END)[0]
     assert shown == trace.block(*ways)
