@@ -224,11 +224,11 @@ class Tally:
         self, reason: str, items: Sequence[Item], *, name: str = "", more: str = "", fault: bool = False
     ) -> None:
         """Leave out everything that a document or a row came from; where that is nothing, itself by its name."""
-        told = f": {more}" if more else ""
+        detail = f": {more}" if more else ""
         for item in items:
-            (self.fault if fault else self.leave_out)(reason, f"{item.name}{told}", item=item)
+            (self.fault if fault else self.leave_out)(reason, f"{item.name}{detail}", item=item)
         if name and not items:
-            self.leave_out(reason, f"{name}{told}")
+            self.leave_out(reason, f"{name}{detail}")
 
     def fault(self, reason: str, name: str, *, item: Item | None = None) -> None:
         """Count something that is wrong with the source; with --strict, stop."""

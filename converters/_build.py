@@ -232,8 +232,8 @@ def _gold(rows: Sequence[RawRow], done: dict[str, Done]) -> Iterator[Gold]:
 
 def gold_of(id: int, context: int | None, filename: str | None, place: Place, labels: dict[str, Label]) -> Gold:
     """Return a line of gold.jsonl."""
-    told = {"id": id, "context": context, "filename": filename, "labels": labels, **vars(place)}
-    return Gold.model_validate(told)
+    fields = {"id": id, "context": context, "filename": filename, "labels": labels, **vars(place)}
+    return Gold.model_validate(fields)
 
 
 def _note_absent(gold: Sequence[Gold], rows: Sequence[Row], tally: Tally) -> None:
@@ -319,8 +319,8 @@ def _content_options(options: Namespace) -> dict[str, Label]:
 
 def card_text(info: DatasetInfo, converter: str) -> CardText:
     """Return what the card says that no file of the bundle does."""
-    told = {name: getattr(info, name) for name in ("tags", "questions", "limits", "annotations", "derived")}
-    return CardText(converter=converter, **told)
+    texts = {name: getattr(info, name) for name in ("tags", "questions", "limits", "annotations", "derived")}
+    return CardText(converter=converter, **texts)
 
 
 def _files(out: Out) -> dict[str, FileEntry]:

@@ -23,8 +23,8 @@ _LARGEST = 2**63 - 1
 
 
 _ROLES = read_beside(__file__)
-ROLES: dict[str, str] = {role: told["help"] for role, told in _ROLES.items()}
-GUESSES: dict[str, list[str]] = {role: told["names"] for role, told in _ROLES.items()}
+ROLES: dict[str, str] = {role: entry["help"] for role, entry in _ROLES.items()}
+GUESSES: dict[str, list[str]] = {role: entry["names"] for role, entry in _ROLES.items()}
 
 Columns = dict[str, str | None]
 
@@ -159,8 +159,8 @@ def columns_by_cells(columns: Columns, named: Iterable[str], records: Sequence[R
 
 
 def _cells(records: Sequence[Record], column: str) -> list[tuple[Record, str]]:
-    told = [(record, words(cell)) for record in records for cell in values(record.cells.get(column))]
-    return [(record, cell) for record, cell in told if not is_url(cell)]
+    cells = [(record, words(cell)) for record in records for cell in values(record.cells.get(column))]
+    return [(record, cell) for record, cell in cells if not is_url(cell)]
 
 
 def _naming(records: Sequence[Record], column: str, shelf: Shelf) -> float:

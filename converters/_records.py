@@ -162,8 +162,8 @@ def _cut(path: Path, rows: list[Numbered], tally: Tally, *, sheet: str = "", fir
     """Yield the rows under a header by the names of their columns; `first` is the index of the first of them."""
     at = _header_at(rows)
     for number, cells in rows[:at]:
-        told = " ".join(str(cell) for cell in cells if not _is_blank(cell))
-        tally.note("row above the header of the table", f"{path.name}: row {number}: {told[:80]}")
+        words = " ".join(str(cell) for cell in cells if not _is_blank(cell))
+        tally.note("row above the header of the table", f"{path.name}: row {number}: {words[:80]}")
     header = ["" if cell is None else str(cell).strip() for cell in (rows[at][1] if rows else [])]
     twice = next((name for name, times in Counter(header).items() if name and times > 1), None)
     if twice is not None:

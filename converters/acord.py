@@ -143,8 +143,8 @@ def _read_queries(
 def _labels(cells: Mapping[str, Any]) -> dict[str, Label]:
     """Return what the release says of a query besides its words."""
     metadata = cells.get("metadata")
-    told = metadata if isinstance(metadata, dict) else {}
-    return {name: str(told[name]) for name in ("category", "type") if told.get(name)}
+    known = metadata if isinstance(metadata, dict) else {}
+    return {name: str(known[name]) for name in ("category", "type") if known.get(name)}
 
 
 # ---------------------------------------------------------------- questions

@@ -117,8 +117,8 @@ def _name(key: str, law: Law) -> LawName:
     """Return the names that references give a law: its number, its abbreviation, its title without its kind."""
     codes = [law.fields.get(name, "") for name in ("official_code", "jurabk", "abbreviation", "short_title")]
     if not any(codes):  # nothing stands in front of its words: what its title says
-        told = law_name(law.title)
-        return LawName(key, told.codes[:1], told.title)
+        full = law_name(law.title)
+        return LawName(key, full.codes[:1], full.title)
     named = law.title.partition(" (")[0] if law.fields.get("jurabk") else law.title
     title = " ".join(named.split()[1:]) if law.fields.get("official_code") else named
     return LawName(key, tuple(dict.fromkeys(filter(None, codes))), title)

@@ -96,8 +96,8 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     named = {role: getattr(options, role) for role in ROLES}
     shelf = Shelf(table, options.documents, getattr(options, "as") == "pdf", policy_from(options))
     texts = Texts(shelf)
-    told = [role for role, name in named.items() if name is not None]
-    columns = columns_by_cells(choose_columns(table, seen, named), told, records, texts)
+    given = [role for role, name in named.items() if name is not None]
+    columns = columns_by_cells(choose_columns(table, seen, named), given, records, texts)
     show_columns(table, seen, columns, named, tally)
     questions = list(_questions(records, columns, _only_document(columns, shelf), tally))
     questions = [question for question in questions if _find_documents(question, texts, tally)]

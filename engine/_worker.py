@@ -49,11 +49,11 @@ class Bug(NamedTuple):
     """An error that is no item's fault, with the traceback of the worker that met it."""
 
     error: Exception
-    told: str
+    trace: str
 
     def raised(self) -> Exception:
         """Return the error as it is raised here, its cause the worker's traceback."""
-        self.error.__cause__ = _WorkerError(self.told)
+        self.error.__cause__ = _WorkerError(self.trace)
         return self.error
 
 
@@ -256,10 +256,10 @@ class Place:
                 data = worker.answer()
                 if data is not None:
                     return data
-                told = worker.last_words(self._limits, name)
+                reason = worker.last_words(self._limits, name)
                 self.leave()
-                if told is not None:
-                    return dump(told)
+                if reason is not None:
+                    return dump(reason)
             return dump(worker_died(name))
         except BaseException:
             self.leave()
@@ -373,8 +373,8 @@ def _packed(answer: Outcome[Any] | Bug) -> bytes:
             pickle.loads(data)
         return data
     except Exception as error:
-        told = answer.told if isinstance(answer, Bug) else traceback.format_exc()
-        return dump(Bug(RuntimeError(f"what a worker found cannot be sent: {error}"), told))
+        trace = answer.trace if isinstance(answer, Bug) else traceback.format_exc()
+        return dump(Bug(RuntimeError(f"what a worker found cannot be sent: {error}"), trace))
 
 
 def _end_with_parent() -> None:

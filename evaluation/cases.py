@@ -196,12 +196,12 @@ def offers_of(label: str, rows: Mapping[Any, Mapping[str, Any]], *, where: str) 
     A label may be several finer questions with what was ticked, as MAUD's is ("MAE applies to: Target; …"): then a
     question asks for the first of them that has several values.
     """
-    told = {id: str(row[label]) for id, row in rows.items() if row.get(label) is not None}
+    labels = {id: str(row[label]) for id, row in rows.items() if row.get(label) is not None}
     finer = {
-        id: [tuple(pair.split(": ", 1)) for pair in value.split("; ") if ": " in pair] for id, value in told.items()
+        id: [tuple(pair.split(": ", 1)) for pair in value.split("; ") if ": " in pair] for id, value in labels.items()
     }
-    if not all(finer.values()) or not told:
-        finer = {id: [("", value)] for id, value in told.items()}
+    if not all(finer.values()) or not labels:
+        finer = {id: [("", value)] for id, value in labels.items()}
     values: dict[str, set[str]] = {}
     for name, value in (pair for pairs in finer.values() for pair in pairs):
         values.setdefault(name, set()).add(value)
@@ -311,11 +311,11 @@ def describe_choices(made: Sequence[Chosen]) -> dict[str, Any]:
     }
 
 
-def labels_in_words(name: str, told: Mapping[str, Any]) -> str:
+def labels_in_words(name: str, rates: Mapping[str, Any]) -> str:
     """Return how far the labels of a dataset were right, in a line, beside what the commonest label alone gives."""
     return (
-        f"{name}: {told['questions']} labels: accuracy {told['accuracy']:.3f}, macro F1 {told['macro_f1']:.3f}; "
-        f"always the commonest label: accuracy {told['majority']:.3f}"
+        f"{name}: {rates['questions']} labels: accuracy {rates['accuracy']:.3f}, macro F1 {rates['macro_f1']:.3f}; "
+        f"always the commonest label: accuracy {rates['majority']:.3f}"
     )
 
 

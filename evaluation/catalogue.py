@@ -74,9 +74,9 @@ def _of_targets() -> Iterator[Setting]:
 
 def _of(model: type[BaseModel], group: str, prefix: str = "") -> Iterator[Setting]:
     """Yield the settings of a model, as its JSON Schema has them."""
-    for name, told in model.model_json_schema()["properties"].items():
-        kinds = [kind for kind in told.get("anyOf", [told]) if kind.get("type") != "null"]
-        meaning, default = told.get("description", ""), told.get("default")
+    for name, schema in model.model_json_schema()["properties"].items():
+        kinds = [kind for kind in schema.get("anyOf", [schema]) if kind.get("type") != "null"]
+        meaning, default = schema.get("description", ""), schema.get("default")
         listed = any(kind.get("type") in ("array", "object") for kind in kinds)
         many, switch = listed and (group == RUN or "repeat" in meaning), kinds[0].get("type") == "boolean"
         shown = str(default).lower() if switch else "none" if default in (None, "", [], {}) else str(default)
@@ -99,7 +99,7 @@ def _words(kind: dict[str, Any]) -> Iterator[str]:
 
 def parse_set(pairs: Sequence[str]) -> dict[str, Any]:
     """Return what several `--set NAME=VALUE` say; one that is not known is an error that names the nearest."""
-    told: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     for pair in pairs:
         name, sign, value = pair.partition("=")
         name = name.strip().replace("-", "_")
@@ -111,10 +111,10 @@ def parse_set(pairs: Sequence[str]) -> dict[str, Any]:
             meant = f"; did you mean {near[0]}?" if near else ""
             raise ToolkitError(f"--set {pair}: no setting {name!r}{meant} exhibit settings lists them")
         if known and known.many:
-            told.setdefault(name, []).append(value)
+            given.setdefault(name, []).append(value)
         else:
-            told[name] = value
-    return told
+            given[name] = value
+    return given
 
 
 _NOW = {

@@ -51,8 +51,8 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
         print("\n".join(terminal.analysis_lines(Path(analysed), metrics=split_requests(flags.get("metrics") or ""))))
         return 0
     file = flags.pop("config", None)
-    told, notes = read_config_file(file) if file else ({}, [])
-    settings = parse_settings({**told, **flags}, where=str(file or "settings"))
+    file_settings, notes = read_config_file(file) if file else ({}, [])
+    settings = parse_settings({**file_settings, **flags}, where=str(file or "settings"))
     if not settings.dataset_paths:
         raise ToolkitError("\n".join(["no dataset: name one, such as datasets_out/cuad", *notes]))
     if analysed is not None:
@@ -116,13 +116,13 @@ def _judge(run: EvaluatedRun, settings: Settings) -> int:
     failures = run.failures
     if not failures.failed:
         return 0
-    told = f"{failures.failed} of {failures.asked} questions failed and are in no mean. The first: {failures.first}"
+    message = f"{failures.failed} of {failures.asked} questions failed and are in no mean. The first: {failures.first}"
     if failures.share <= settings.max_failures:
-        command.print_note(told)
+        command.print_note(message)
         return 0
     limit = f"that is {100 * failures.share:.1f}%, and --max-failures is {100 * settings.max_failures:g}%"
     command.print_error(
-        ToolkitError(f"{told}\n{limit}; ask the failed ones again with --resume --run-name {run.folder.name}")
+        ToolkitError(f"{message}\n{limit}; ask the failed ones again with --resume --run-name {run.folder.name}")
     )
     return FAILED
 

@@ -291,17 +291,17 @@ def _case(
     )
 
 
-def read_history(told: Any) -> Iterator[Turn]:
+def read_history(turns: Any) -> Iterator[Turn]:
     """Yield the turns before a question: a list of messages with a role, or of bare texts, the first the user's.
 
     Labels are plain values, so gold.jsonl has the list as JSON in a text; a text that is none is one thing said.
     """
-    if isinstance(told, str):
+    if isinstance(turns, str):
         try:
-            told = json.loads(told) if told.lstrip().startswith("[") else [told]
+            turns = json.loads(turns) if turns.lstrip().startswith("[") else [turns]
         except ValueError:
-            told = [told]
-    for number, one in enumerate(told if isinstance(told, list) else ()):
+            turns = [turns]
+    for number, one in enumerate(turns if isinstance(turns, list) else ()):
         if isinstance(one, Mapping) and isinstance(one.get("content"), str):
             yield Turn(str(one.get("role") or "user"), one["content"])
         elif isinstance(one, str):

@@ -77,9 +77,9 @@ class Documents:
         several have are ambiguous, and count where a gold has them. Of several places in a file the one with gold
         counts, else the first.
         """
-        told = passage.told_filename or passage.filename or ""
-        passage = replace(passage, told_filename=told)
-        filename = self.named(told) if told else None
+        name = passage.told_filename or passage.filename or ""
+        passage = replace(passage, told_filename=name)
+        filename = self.named(name) if name else None
         if filename and self._stands(passage, self.get(filename)):
             return self._placed(passage, filename, passage.span)
         if not passage.text.strip():
@@ -188,13 +188,13 @@ def box_overlap(document: Document, span: Span, passage: Passage) -> float | Non
         return 0.0
     wide, high = passage.told_size or (page.width, page.height)
     left, top, right, bottom = passage.told_box
-    told = (left * page.width / wide, top * page.height / high, right * page.width / wide, bottom * page.height / high)
+    given = (left * page.width / wide, top * page.height / high, right * page.width / wide, bottom * page.height / high)
     true = (
         min(box.left for box in lines), min(box.top for box in lines),
         max(box.right for box in lines), max(box.bottom for box in lines),
     )  # fmt: skip
-    shared = _area((max(told[0], true[0]), max(told[1], true[1]), min(told[2], true[2]), min(told[3], true[3])))
-    together = _area(told) + _area(true) - shared
+    shared = _area((max(given[0], true[0]), max(given[1], true[1]), min(given[2], true[2]), min(given[3], true[3])))
+    together = _area(given) + _area(true) - shared
     return shared / together if together else 0.0
 
 
@@ -287,11 +287,11 @@ def check_questions(
     for case in cases:
         for name in sorted({one for one in (*(gold.filename for gold in case.gold), case.filename) if one}):
             if reason := _unusable(name, bundle, files, here, allow_changed):
-                told = reason if reason == _CHANGED else f"{reason}, so no system can find it there"
-                refused.setdefault(case.id, f"{name}: {told}")
+                why = reason if reason == _CHANGED else f"{reason}, so no system can find it there"
+                refused.setdefault(case.id, f"{name}: {why}")
                 lost.setdefault(reason, {}).setdefault(name, set()).add(case.id)
-        if case.id not in refused and (told := next(_beyond(case, length), "")):
-            refused[case.id] = told
+        if case.id not in refused and (why := next(_beyond(case, length), "")):
+            refused[case.id] = why
     return refused, tuple(_warnings(bundle, files, len(cases), refused, lost, allow_changed))
 
 
@@ -379,11 +379,11 @@ def read_grades(lines: Iterable[Gold], *, where: str) -> dict[int | str, dict[st
 
 
 def _all_grades(line: Gold, where: str) -> dict[str, int]:
-    told = line.labels.get(GRADES)
-    if not isinstance(told, str):
+    label = line.labels.get(GRADES)
+    if not isinstance(label, str):
         return {}
     try:
-        grades = json.loads(told)
+        grades = json.loads(label)
     except ValueError:
         grades = None
     if not isinstance(grades, dict) or not all(

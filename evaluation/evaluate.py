@@ -173,8 +173,8 @@ def _options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any]) ->
         judge = module.open(argument, {"cache": (parts.get("cache") or cache_folder()) / "llm"})
     # beyond the depth of the ranking nothing more can be found: such figures would only repeat the last
     ks = tuple(k for k in KS if k <= depth) or (depth,)
-    told = (settings.config.price_in, settings.config.price_out)
-    prices = None if told == (None, None) else (told[0] or 0.0, told[1] or 0.0)
+    given = (settings.config.price_in, settings.config.price_out)
+    prices = None if given == (None, None) else (given[0] or 0.0, given[1] or 0.0)
     client = Client(cache_folder() / "officials", timeout=settings.timeout)
     addresses = {"legislation": settings.legislation_url, "case_law": settings.case_law_url}
     return Options(
@@ -253,7 +253,7 @@ def _inputs(settings: Settings) -> dict[str, str]:
 def _drafted(dataset: Dataset) -> str:
     """Return what figures on a bundle whose questions a program drafted must say beside them."""
     info = read_info(dataset.root / INFO) if (dataset.root / INFO).is_file() else None
-    return info.draft.told(info.counts.questions) if info and info.draft else ""
+    return info.draft.words(info.counts.questions) if info and info.draft else ""
 
 
 def _config(settings: Settings, plan: _Plan) -> dict[str, Any]:

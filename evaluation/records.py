@@ -82,12 +82,12 @@ def write_rows(folder: Path, rows: Iterable[bytes], table: Table, *, failed: flo
         for number, text in enumerate(rows):
             bad = bool(table.failed) and table.failed[number] == every
             scores = {name: failed if bad else column[number] for name, column in table.values.items()}
-            told = {**json.loads(text), "scores": scores}
-            for file, lines in zip((run, qrels), told.pop("trec"), strict=True):
+            fields = {**json.loads(text), "scores": scores}
+            for file, lines in zip((run, qrels), fields.pop("trec"), strict=True):
                 file.write(lines.encode("utf-8", "replace"))
-            for one, columns in zip(told.get("repeats", ()), table.repeats, strict=False):
+            for one, columns in zip(fields.get("repeats", ()), table.repeats, strict=False):
                 one["scores"] = {name: column[number] for name, column in columns.items()}
-            row = QUESTION.validate_json(json.dumps(told), strict=True)
+            row = QUESTION.validate_json(json.dumps(fields), strict=True)
             out.write(QUESTION.dump_json(row, exclude_unset=True) + b"\n")
             if not row.reply.error:
                 passages = [passage.text or "" for passage in row.reply.passages[:_QUOTED]]
@@ -107,17 +107,17 @@ def _whole(path: Path) -> Iterator[IO[bytes]]:
 def _reply(case: Case) -> dict[str, Any]:
     refused = case.reply.answer is not None and is_refusal(case.reply.answer)
     passages = [_passage(passage, rank) for rank, passage in enumerate(case.reply.passages)]
-    told = {"answer": case.reply.answer, "refused": refused, "citations": cited(case), "passages": passages}
-    return told | {name: value for name, value in vars(case.reply).items() if name not in told}
+    fields = {"answer": case.reply.answer, "refused": refused, "citations": cited(case), "passages": passages}
+    return fields | {name: value for name, value in vars(case.reply).items() if name not in fields}
 
 
 def _passage(passage: Passage, rank: int) -> dict[str, Any]:
     row: dict[str, Any] = {name: getattr(passage, name) for name in ("filename", "span", "page", "score")}
     # where the system itself says that it stands
-    told = {name: getattr(passage, name) for name in ("told_page", "told_box", "told_size")}
-    told["told_filename"] = passage.told_filename if passage.told_filename != passage.filename else None
+    fields = {name: getattr(passage, name) for name in ("told_page", "told_box", "told_size")}
+    fields["told_filename"] = passage.told_filename if passage.told_filename != passage.filename else None
     row |= {"also_in": passage.also_in} if passage.also_in else {}
-    row |= {name: value for name, value in told.items() if value is not None}
+    row |= {name: value for name, value in fields.items() if value is not None}
     return {**row, "text": passage.text} if rank < _QUOTED else row
 
 
@@ -134,12 +134,12 @@ def write_evaltools(folder: Path) -> None:
             out.write(json.dumps(_flat(row), ensure_ascii=False) + "\n")
     partial.replace(folder / RESULTS)
     asked = run.config.model_dump(exclude_unset=True)
-    told = {key.removeprefix("target_"): value for key, value in asked.items() if key not in _OURS}
+    options = {key.removeprefix("target_"): value for key, value in asked.items() if key not in _OURS}
     parameters = {
         "evaluation_gpt_model": run.config.measured.judge,
         "testdata_path": [dataset.path for dataset in run.config.datasets.values()],
-        "target_url": told.pop("url", run.config.target),
-        "target_parameters": told,
+        "target_url": options.pop("url", run.config.target),
+        "target_parameters": options,
         "num_questions": count,
     }
     write_json(folder / PARAMETERS, parameters)
@@ -260,9 +260,9 @@ _PATIENCE = 10.0
 
 def commit_of(folder: Path, environment: Mapping[str, str]) -> dict[str, Any]:
     """Return the commit that CI names or that is checked out, and how many files differ from it."""
-    told = next((environment[name] for name in _COMMITS if environment.get(name)), None)
-    if told:
-        return {"commit": told, "changed_files": None}
+    named = next((environment[name] for name in _COMMITS if environment.get(name)), None)
+    if named:
+        return {"commit": named, "changed_files": None}
     commit = _git(folder, "rev-parse", "HEAD")
     if commit is None:
         return {"commit": None, "changed_files": None}

@@ -210,9 +210,9 @@ class Journal:
         """Add a reply, which is on disk before the next is asked for, and return where its line begins."""
         if not self._texts:
             reply = replace(reply, passages=tuple(replace(p, text="") if p.span else p for p in reply.passages))
-        told = {"error": reply.error, **REPLY.dump_python(reply, exclude_defaults=True)}
+        fields = {"error": reply.error, **REPLY.dump_python(reply, exclude_defaults=True)}
         # ASCII: a lone surrogate from a damaged PDF cannot be written in UTF-8
-        row = json.dumps({"id": case.id, "question": case.question, "reply": told})
+        row = json.dumps({"id": case.id, "question": case.question, "reply": fields})
         with self._path.open("ab") as file:
             at = file.tell()
             file.write(row.encode("ascii") + b"\n")
@@ -331,8 +331,8 @@ class Measured:
         if self._choices:
             records.write_json(self._place / LABELS, describe_choices(self._choices))
         pairs = zip(self._sure, self._dataset.cases, strict=True)
-        told = [(sure, not case.is_impossible) for sure, case in pairs if sure is not None]
-        confidence = describe(told, weighted_means(table.values, self._sure))
+        answered = [(sure, not case.is_impossible) for sure, case in pairs if sure is not None]
+        confidence = describe(answered, weighted_means(table.values, self._sure))
         if confidence is not None:
             records.write_json(self._place / CONFIDENCE, confidence)
         records.write_json(self._place / SUMMARY, records.summary_json(means))

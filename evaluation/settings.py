@@ -186,39 +186,39 @@ class Settings(BaseModel):
     def target_options(self, **parts: Any) -> TargetOptions:
         """Return what the target is told."""
         same = ("config", "threads", "engine", "jobs", "limits", "timeout", "retries", "ingest", "delete_collection")
-        told = {name: getattr(self, name) for name in same}
-        return TargetOptions(**told, answers=self.llm != "none", count_pages=bool(self.file_type), **parts)
+        shared = {name: getattr(self, name) for name in same}
+        return TargetOptions(**shared, answers=self.llm != "none", count_pages=bool(self.file_type), **parts)
 
     def asked(self) -> dict[str, Any]:
         """Return what decides the replies, for config.json; secrets are left out."""
-        told = {**self.model_dump(mode="json", include=set(_DECIDING)), "target": self.target_name}
+        deciding = {**self.model_dump(mode="json", include=set(_DECIDING)), "target": self.target_name}
         if not self.allow_changed_corpus:
-            del told["allow_changed_corpus"]
+            del deciding["allow_changed_corpus"]
         if self.target_name == "builtin":
-            return {**told, "config": self.config.model_dump()}
+            return {**deciding, "config": self.config.model_dump()}
         settings = read_target_settings(self.target_name, self.target_settings)
         own = hide(settings.model_dump(mode="json")) if settings is not None else {}
-        told |= {f"target_{name}": value for name, value in own.items()}
-        return {name: value for name, value in told.items() if name not in ("preset", "llm")}
+        deciding |= {f"target_{name}": value for name, value in own.items()}
+        return {name: value for name, value in deciding.items() if name not in ("preset", "llm")}
 
 
 def parse_settings(given: Mapping[str, Any], *, where: str = "settings") -> Settings:
     """Return settings; keys of the pipeline may stand among them; raise one error that names each bad one."""
-    told: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     pipeline = dict(given.get("pipeline") or {})
     target = dict(given.get("target_settings") or {})
     for key, value in given.items():
         name = OTHER_NAMES["settings"].get(key, key)
         if name in OTHER_NAMES["ingest"]:
-            told |= {"ingest": OTHER_NAMES["ingest"][name]} if value in (True, "true") else {}
+            values |= {"ingest": OTHER_NAMES["ingest"][name]} if value in (True, "true") else {}
         elif name.startswith(TARGET) and name != "target_settings":
             target[name.removeprefix(TARGET)] = value
         elif name in setting_help() and name not in Settings.model_fields:
             pipeline |= given_settings({name: value})
         else:
-            told[name] = value
+            values[name] = value
     try:
-        settings = Settings.model_validate({**told, "pipeline": pipeline, "target_settings": target})
+        settings = Settings.model_validate({**values, "pipeline": pipeline, "target_settings": target})
     except ValidationError as error:
         raise ToolkitError(f"{where}: {faults_in(error)}") from error
     if settings.target_name != "builtin":

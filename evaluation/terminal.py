@@ -55,8 +55,8 @@ def mean_notes(columns: Mapping[str, Mapping[str, statistics.Estimate]]) -> list
         lines.append("A mean over several datasets is the mean of their means: each dataset counts alike.")
     failed = {name: max((one.errors for one in means.values()), default=0) for name, means in columns.items()}
     if any(failed.values()):
-        told = ", ".join(f"{name}: {count}" for name, count in failed.items() if count)
-        lines.append(f"failed questions, which are in no mean: {told}")
+        counts = ", ".join(f"{name}: {count}" for name, count in failed.items() if count)
+        lines.append(f"failed questions, which are in no mean: {counts}")
     return lines
 
 
@@ -65,12 +65,12 @@ def cell(name: str, estimate: statistics.Estimate | None, bands: "Bands | None" 
     failed = f", {estimate.errors} failed" if estimate and estimate.errors else ""
     if estimate is None or estimate.mean is None:
         return f"–{failed}"
-    told = about(name)
-    mean = told.figure(estimate.mean)
-    ends = f" [{', '.join(map(told.figure, estimate.ci95))}]" if estimate.ci95 else ""
+    metric = about(name)
+    mean = metric.figure(estimate.mean)
+    ends = f" [{', '.join(map(metric.figure, estimate.ci95))}]" if estimate.ci95 else ""
     over = f"{estimate.datasets} datasets" if estimate.datasets > 1 else f"n {estimate.n}"
-    spread = f" ±{told.figure(estimate.spread)} over {estimate.repeats} runs" if estimate.spread is not None else ""
-    std = f" SD {told.figure(estimate.std)}" if estimate.std is not None and estimate.datasets == 1 else ""
+    spread = f" ±{metric.figure(estimate.spread)} over {estimate.repeats} runs" if estimate.spread is not None else ""
+    std = f" SD {metric.figure(estimate.std)}" if estimate.std is not None and estimate.datasets == 1 else ""
     band = f" {bands.band(estimate.mean).lower()}" if bands else ""
     return f"{mean}{ends}{std}{spread} ({over}{failed}){band}"
 
@@ -86,9 +86,9 @@ def _datasets(means: Mapping[str, statistics.Estimate]) -> int:
 
 def _title(name: str) -> str:
     """Return a metric's name with its unit and, where less is better, an arrow that says so."""
-    told = about(name)
-    sign = f" {told.sign}" if told.sign else ""
-    return f"{name}{sign}{' ↓' if told.better == 'less' else ''}"
+    metric = about(name)
+    sign = f" {metric.sign}" if metric.sign else ""
+    return f"{name}{sign}{' ↓' if metric.better == 'less' else ''}"
 
 
 # ---------------------------------------------------------------- two runs
@@ -119,22 +119,22 @@ def diff_rows(
     rows = [["", "before", "after", "change", "n", ""], _failures(overlap)]
     for name in metrics:
         difference = differences[name]
-        told = about(name)
+        metric = about(name)
         if difference.first is None or difference.second is None or difference.mean is None:
             rows.append([_title(name), "–", "–", "–", "0", ""])
             continue
-        ends = f" [{', '.join(told.figure(end, signed=True) for end in difference.ci95)}]" if difference.ci95 else ""
-        change = f"{told.figure(difference.mean, signed=True)}{ends}"
-        before, after = told.figure(difference.first), told.figure(difference.second)
-        rows.append([_title(name), before, after, change, str(difference.n), _told(name, difference)])
+        ends = f" [{', '.join(metric.figure(end, signed=True) for end in difference.ci95)}]" if difference.ci95 else ""
+        change = f"{metric.figure(difference.mean, signed=True)}{ends}"
+        before, after = metric.figure(difference.first), metric.figure(difference.second)
+        rows.append([_title(name), before, after, change, str(difference.n), _direction(name, difference)])
     return rows
 
 
 def _failures(overlap: statistics.Overlap) -> list[str]:
     change = overlap.failed_after - overlap.failed_before
-    told = "=" if not change else "▲ worse" if change > 0 else "▼ better"
+    direction = "=" if not change else "▲ worse" if change > 0 else "▼ better"
     row = ["failed questions ↓", str(overlap.failed_before), str(overlap.failed_after), f"{change:+d}"]
-    return [*row, str(overlap.asked), told]
+    return [*row, str(overlap.asked), direction]
 
 
 def not_compared(overlap: statistics.Overlap) -> list[str]:
@@ -148,7 +148,7 @@ def not_compared(overlap: statistics.Overlap) -> list[str]:
     return lines
 
 
-def _told(name: str, difference: statistics.Difference) -> str:
+def _direction(name: str, difference: statistics.Difference) -> str:
     change = difference.mean or 0.0
     if not change:
         return "="
@@ -235,17 +235,17 @@ def read_scale(path: Path | None = None) -> Scale:
     if not isinstance(own, dict):
         raise ToolkitError(f"{file}: {_DATASETS}: must be tables, such as [datasets.cuad.answer_f1]")
     return Scale(
-        _read(content, file, ""), {name: _read(told, file, f"{_DATASETS}.{name}.") for name, told in own.items()}
+        _read(content, file, ""), {name: _read(table, file, f"{_DATASETS}.{name}.") for name, table in own.items()}
     )
 
 
 def _read(content: Any, file: Path, under: str) -> dict[str, Bands]:
     bands: dict[str, Bands] = {}
-    for name, told in dict(content).items() if isinstance(content, dict) else ():
+    for name, bounds in dict(content).items() if isinstance(content, dict) else ():
         where = f"{file}: {under}{name}"
-        if not isinstance(told, dict) or set(told) != {"good", "poor"}:
+        if not isinstance(bounds, dict) or set(bounds) != {"good", "poor"}:
             raise ToolkitError(f'{where}: needs good = "> 0.8" and poor = "< 0.5", and nothing else')
-        good, poor = (Bound.parse(told[key], where=f"{where}.{key}") for key in ("good", "poor"))
+        good, poor = (Bound.parse(bounds[key], where=f"{where}.{key}") for key in ("good", "poor"))
         if good.sign[0] == poor.sign[0]:
             raise ToolkitError(f"{where}: good and poor lie on the same side ({good}, {poor})")
         bands[OTHER_NAMES["metrics"].get(str(name), str(name))] = Bands(good, poor)
@@ -310,8 +310,8 @@ def comparison_lines(tables: Sequence[statistics.Table], label: str, *, metrics:
         if len(having) == 1:
             columns[f"{ALL} ({_count(len(table.ids), 'question')})"] = statistics.summarise(table)
     names = shown_metrics({name: one for means in columns.values() for name, one in means.items()}, metrics)
-    told = [name for name in names if any(m.get(name) and m[name].mean is not None for m in columns.values())]
-    return table_of(columns, told).splitlines()
+    measured = [name for name in names if any(m.get(name) and m[name].mean is not None for m in columns.values())]
+    return table_of(columns, measured).splitlines()
 
 
 _WITHOUT = "none"
@@ -324,10 +324,10 @@ def question_kinds(labels: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def flag_lines(tables: Sequence[statistics.Table], below: float) -> list[str]:
     """Return which answers are flagged for review, or that no reply tells how sure it is."""
-    told = [value for table in tables for value in table.values.get("flagged", ()) if value is not None]
-    if not told:
+    flags = [value for table in tables for value in table.values.get("flagged", ()) if value is not None]
+    if not flags:
         return [f"--flag-below {below:g}: no reply tells its confidence, so nothing is flagged"]
-    lines = [f"{sum(map(bool, told))} of {len(told)} answers have a confidence below {below:g}: flagged for review"]
+    lines = [f"{sum(map(bool, flags))} of {len(flags)} answers have a confidence below {below:g}: flagged for review"]
     return lines + [f"  {name}: {', '.join(ids)}" for name, ids in _flags(tables) if ids]
 
 
@@ -348,9 +348,9 @@ def _weakest(tables: Sequence[statistics.Table], run: RunFolder) -> list[str]:
     """Return the questions with the lowest mean of the shares that tell of the answer, else of the retrieval."""
     names = dict.fromkeys(name for table in tables for name in table.values)
     shares = [name for name in names if about(name).unit == "share" and about(name).better == "more"]
-    told = [name for name in shares if about(name).group in _ANSWERED] or shares
+    chosen = [name for name in shares if about(name).group in _ANSWERED] or shares
     answered = (row for row in run.rows if not row.reply.error)
-    scored = ((mean(row.scores.get(name) for name in told), row) for row in answered)
+    scored = ((mean(row.scores.get(name) for name in chosen), row) for row in answered)
     weakest = nsmallest(_WEAKEST, (one for one in scored if one[0] is not None), key=lambda one: one[0] or 0.0)
     if not weakest:
         return []

@@ -40,11 +40,11 @@ QUESTIONS: dict[str, str] = _WORDS["questions"]
 
 def passage_lacks(passage: Passage) -> Iterator[str]:
     """Yield which of `PASSAGES` a passage lacks."""
-    told = passage.told_filename
+    name = passage.told_filename
     files = [passage.filename] if passage.filename else passage.also_in
-    if told and not FileNames(files).find_all(told):
+    if name and not FileNames(files).find_all(name):
         yield "foreign"
-    if told == "" or (told is None and passage.filename is None):
+    if name == "" or (name is None and passage.filename is None):
         yield "nameless"
     if passage.also_in:
         yield "ambiguous"
@@ -110,17 +110,17 @@ class Evidence:
 
     def lines(self, name: str) -> list[str]:
         """Return what is missing of a dataset in words: of its passages, then of more than a tenth of its questions."""
-        told = []
+        notes = []
         for kind in ("foreign", "nameless", "ambiguous"):
             if self.kinds[kind]:
                 listed = f": {', '.join(self.examples)}" if kind == "foreign" else ""
-                told.append(f"{name}: {self.kinds[kind]:,} of {self.passages:,} passages {PASSAGES[kind]}{listed}")
+                notes.append(f"{name}: {self.kinds[kind]:,} of {self.passages:,} passages {PASSAGES[kind]}{listed}")
         much = [
             f"{QUESTIONS[kind]} ({self.lacking[kind]:,} of {self.questions:,} questions)"
             for kind in QUESTIONS
             if self.lacking[kind] > _MUCH * self.questions
         ]
-        return [*told, *([f"{name}: what is missing is in no mean: {'; '.join(much)}"] if much else [])]
+        return [*notes, *([f"{name}: what is missing is in no mean: {'; '.join(much)}"] if much else [])]
 
     def as_json(self, name: str) -> dict[str, Any]:
         """Return the counts and the lines, as `evidence.json` has them."""
@@ -148,16 +148,16 @@ def confidence_of(case: Case) -> float | None:
     return None if case.reply.error else case.reply.confidence
 
 
-def describe(told: Sequence[Told], weighted: Mapping[str, float] | None = None) -> dict[str, Any] | None:
+def describe(pairs: Sequence[Told], weighted: Mapping[str, float] | None = None) -> dict[str, Any] | None:
     """Return AUROC, calibration, risk against coverage and weighted means; None where no reply has a confidence."""
-    if not told:
+    if not pairs:
         return None
     return {
-        "questions": len(told),
-        "answerable": sum(exists for _, exists in told),
-        "auroc": auroc(told),
-        "calibration": calibration(told),
-        "risk_at_coverage": risk_at_coverage(told),
+        "questions": len(pairs),
+        "answerable": sum(exists for _, exists in pairs),
+        "auroc": auroc(pairs),
+        "calibration": calibration(pairs),
+        "risk_at_coverage": risk_at_coverage(pairs),
         "weighted": dict(weighted or {}),
     }
 
@@ -173,29 +173,29 @@ def weighted_means(values: Mapping[str, Sequence[float | None]], sure: Sequence[
     return means
 
 
-def in_words(name: str, told: Confidence) -> str:
+def in_words(name: str, sure: Confidence) -> str:
     """Return what the confidence of a dataset's replies is worth, in a line."""
-    worth = "every question has an answer, or none has" if told.auroc is None else f"AUROC {told.auroc:.2f}"
+    worth = "every question has an answer, or none has" if sure.auroc is None else f"AUROC {sure.auroc:.2f}"
     shown = [
-        f"{metric} {about(metric).figure(told.weighted[metric])}" for metric in _WEIGHTED if metric in told.weighted
+        f"{metric} {about(metric).figure(sure.weighted[metric])}" for metric in _WEIGHTED if metric in sure.weighted
     ]
     means = f"; means weighted by it: {', '.join(shown)}" if shown else ""
-    return f"{name}: confidence beside {told.questions} answers, {told.answerable} of them answerable: {worth}{means}"
+    return f"{name}: confidence beside {sure.questions} answers, {sure.answerable} of them answerable: {worth}{means}"
 
 
-def auroc(told: Sequence[Told]) -> float | None:
+def auroc(pairs: Sequence[Told]) -> float | None:
     """Return how likely a question with an answer has more confidence than one without; equals count half."""
-    yes, no = (np.sort([confidence for confidence, exists in told if exists is wanted]) for wanted in (True, False))
+    yes, no = (np.sort([confidence for confidence, exists in pairs if exists is wanted]) for wanted in (True, False))
     if not len(yes) or not len(no):
         return None
     below, up_to = (int(np.searchsorted(no, yes, side).sum()) for side in ("left", "right"))
     return (below + up_to) / 2 / (len(yes) * len(no))
 
 
-def calibration(told: Sequence[Told]) -> list[dict[str, float]]:
+def calibration(pairs: Sequence[Told]) -> list[dict[str, float]]:
     """Return, for each tenth of the scale that has questions, the mean confidence and the share that is answerable."""
     bins: dict[int, list[Told]] = {}
-    for confidence, exists in told:
+    for confidence, exists in pairs:
         bins.setdefault(min(int(confidence * _BINS), _BINS - 1), []).append((confidence, exists))
     return [
         {
@@ -207,9 +207,9 @@ def calibration(told: Sequence[Told]) -> list[dict[str, float]]:
     ]
 
 
-def risk_at_coverage(told: Sequence[Told]) -> list[dict[str, float]]:
+def risk_at_coverage(pairs: Sequence[Told]) -> list[dict[str, float]]:
     """Return the share without an answer among the surest tenth of the questions, the surest two tenths, and so on."""
-    ranked = sorted(told, key=lambda row: -row[0])
+    ranked = sorted(pairs, key=lambda row: -row[0])
     curve = []
     for coverage in _COVERAGES:
         kept = ranked[: max(1, round(coverage * len(ranked)))]
@@ -286,8 +286,8 @@ def examine(case: Case, *, k: int = K) -> Judgment:
         return judgment
     invented = _invented(case)
     listed = ", ".join(invented[:3]) + (" …" if len(invented) > 3 else "")
-    told = f"{listed}: in none of the passages. {judgment.evidence}"
-    return Judgment("figures that no passage has", told) if invented else judgment
+    evidence = f"{listed}: in none of the passages. {judgment.evidence}"
+    return Judgment("figures that no passage has", evidence) if invented else judgment
 
 
 def _impossible(case: Case, refused: bool) -> Judgment:
@@ -304,8 +304,8 @@ def _invented(case: Case) -> list[str]:
     Words can be put otherwise; a number that stands in no passage, not in the name of its file, in the question or in
     the expected answer was made up.
     """
-    told = figures("\n".join(claim.text for claim in claims_of(case.reply.answer or "")))
-    numbers, dates = {number for number in told.loose if not _counts(number)}, told.dates
+    stated = figures("\n".join(claim.text for claim in claims_of(case.reply.answer or "")))
+    numbers, dates = {number for number in stated.loose if not _counts(number)}, stated.dates
     if not any(passage.text.strip() for passage in case.reply.passages):
         return []
     read = (f"{passage.text}\n\n{passage.filename or ''}" for passage in case.reply.passages)
@@ -357,8 +357,8 @@ def _by_file(files: Collection[str], read: Sequence[Passage], verdict: Verdict, 
         first = wrong.index(False) + 1
         return Judgment(verdict, f"Passage {first} is the first from the right document; {why}.")
     if None in wrong:
-        told = f"Which file {wrong.count(None)} of the {len(read)} passages read are from is not known."
-        return Judgment("cannot be judged", told)
+        evidence = f"Which file {wrong.count(None)} of the {len(read)} passages read are from is not known."
+        return Judgment("cannot be judged", evidence)
     return Judgment("wrong document", f"None of the {len(read)} passages read is from a document with gold.")
 
 

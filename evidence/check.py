@@ -104,8 +104,8 @@ def main(argv: list[str] | None = None) -> int:
 
     def checked(root: Location) -> Checked:
         count, wrong = check_gold(root)
-        told = f"{count} located passages, {len(wrong)} not where they should be"
-        return Checked(wrong, told, {"located": count, "misplaced": wrong})
+        outcome = f"{count} located passages, {len(wrong)} not where they should be"
+        return Checked(wrong, outcome, {"located": count, "misplaced": wrong})
 
     with limits_in_force(limits_from(options)):
         return check_each(options.bundles, checked, as_json=options.json)

@@ -157,9 +157,9 @@ def _gold_records(bundle: Contents) -> tuple[list[str], Records]:
     records = []
     for line in gold_records(bundle.gold):
         spans, places = [list(span) for span in line["spans"]], line["alternatives"]
-        told = {**line, "spans": spans, "alternatives": [[list(span) for span in place] for place in places]}
+        fields = {**line, "spans": spans, "alternatives": [[list(span) for span in place] for place in places]}
         labels = {f"label_{name}": line["labels"].get(name) for name in names}
-        records.append({name: told[name] for name in _GOLD} | labels)
+        records.append({name: fields[name] for name in _GOLD} | labels)
     return [*_GOLD, *(f"label_{name}" for name in names)], records
 
 

@@ -23,10 +23,10 @@ class Verb(NamedTuple):
     """What the function wants in front of the user's own words."""
 
 
-_TOLD: dict[str, Any] = read_beside(__file__)
-VERBS = {name: Verb(**told) for name, told in _TOLD["verbs"].items()}
-EXIT_CODES: dict[int, str] = {int(code): told for code, told in _TOLD["exit_codes"].items()}
-FLAGS: dict[str, str] = _TOLD["flags"]
+_TEXTS: dict[str, Any] = read_beside(__file__)
+VERBS = {name: Verb(**fields) for name, fields in _TEXTS["verbs"].items()}
+EXIT_CODES: dict[int, str] = {int(code): meaning for code, meaning in _TEXTS["exit_codes"].items()}
+FLAGS: dict[str, str] = _TEXTS["flags"]
 
 
 def spellings() -> dict[str, str]:
@@ -36,7 +36,7 @@ def spellings() -> dict[str, str]:
         f"python -m converters.{name}": f"{PROGRAM} convert {name}" for name in plugin_names("exhibit.converters")
     }
     names |= {"python -m converters.draft": f"{PROGRAM} draft"}
-    names |= {command: f"{PROGRAM} prepare {part}" for command, part in _TOLD["prepared"].items()}
+    names |= {command: f"{PROGRAM} prepare {part}" for command, part in _TEXTS["prepared"].items()}
     return {**names, "python -m rag": PROGRAM}
 
 
@@ -49,7 +49,7 @@ def help_text() -> str:
         "",
         *_listed("verbs", {name: verb.help for name, verb in VERBS.items()}),
         *_listed("flags", FLAGS),
-        *_listed("exit codes", {str(code): told for code, told in EXIT_CODES.items()}),
+        *_listed("exit codes", {str(code): meaning for code, meaning in EXIT_CODES.items()}),
         "examples:",
         f"  {PROGRAM} demo",
         f"  {PROGRAM} convert cuad --out datasets_out/cuad",
@@ -59,9 +59,9 @@ def help_text() -> str:
     return "\n".join(lines)
 
 
-def _listed(title: str, told: dict[str, str]) -> list[str]:
-    width = max(map(len, told))
-    return [f"{title}:", *(f"  {name:<{width}}  {text}" for name, text in told.items()), ""]
+def _listed(title: str, meanings: dict[str, str]) -> list[str]:
+    width = max(map(len, meanings))
+    return [f"{title}:", *(f"  {name:<{width}}  {text}" for name, text in meanings.items()), ""]
 
 
 def kept_help(words: Sequence[str]) -> str:

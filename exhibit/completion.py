@@ -33,7 +33,9 @@ def _bash() -> str:
 def _fish() -> str:
     none = f"complete -c {PROGRAM} -n __fish_use_subcommand"
     lines = [f"{none} -f -a {name} -d {_quoted(verb.help)}" for name, verb in VERBS.items()]
-    lines += [f"complete -c {PROGRAM} -l {flag.removeprefix('--')} -d {_quoted(told)}" for flag, told in FLAGS.items()]
+    lines += [
+        f"complete -c {PROGRAM} -l {flag.removeprefix('--')} -d {_quoted(meaning)}" for flag, meaning in FLAGS.items()
+    ]
     for verb, words in (("convert", plugin_names("exhibit.converters")), ("completion", list(SCRIPTS))):
         unnamed = f"__fish_seen_subcommand_from {verb}; and not __fish_seen_subcommand_from {' '.join(words)}"
         lines.append(f"complete -c {PROGRAM} -n {_quoted(unnamed)} -f -a {_quoted(' '.join(words))}")

@@ -84,16 +84,21 @@ def convert(
     options: Mapping[str, object] | None = None,
 ) -> Conversion:
     """Convert a benchmark; `options` are flags that only its converter has, with underscores: `{"split": "test"}`."""
-    told: dict[str, object] = {"out": out or DEFAULT_OUT / name, "source": source, "max_documents": max_documents}
-    told |= {"answerable_only": answerable_only, "patch": list(patch) or None, "ocr": ocr, "ocr_language": ocr_language}
-    told |= {"strict": strict, "force": force, "jobs": jobs, "engine": engine, **(options or {})}
+    given: dict[str, object] = {"out": out or DEFAULT_OUT / name, "source": source, "max_documents": max_documents}
+    given |= {
+        "answerable_only": answerable_only,
+        "patch": list(patch) or None,
+        "ocr": ocr,
+        "ocr_language": ocr_language,
+    }
+    given |= {"strict": strict, "force": force, "jobs": jobs, "engine": engine, **(options or {})}
     if name not in plugin_names(_PACKAGE):
         raise ToolkitError(f"no converter {name!r}; there are {', '.join(plugin_names(_PACKAGE))}")
     converter = cast(Converter, load_plugin(_PACKAGE, name)[0])
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):
-            parsed = _cli.make_parser(converter).parse_args(list(_flags(told)))
+            parsed = _cli.make_parser(converter).parse_args(list(_flags(given)))
     except SystemExit:
         reason = complaint.getvalue().rpartition("error: ")[2].partition("\n")[0]
         raise ToolkitError(f"convert({name!r}): {reason}; see exhibit convert {name} --help") from None

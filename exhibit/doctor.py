@@ -75,8 +75,10 @@ def examine() -> list[Finding]:
 
 def _python() -> Iterator[Finding]:
     new = sys.version_info >= OLDEST
-    told = f"{platform.python_version()}, {platform.system()} {platform.machine()}"
-    yield Finding("Python", "Python", "ok" if new else "missing", told if new else f"{told}; 3.11 or later is needed")
+    version = f"{platform.python_version()}, {platform.system()} {platform.machine()}"
+    yield Finding(
+        "Python", "Python", "ok" if new else "missing", version if new else f"{version}; 3.11 or later is needed"
+    )
     yield Finding("Python", DISTRIBUTION, "ok", f"{__version__}, in {Path(__file__).parent.parent}")
 
 
@@ -125,8 +127,8 @@ def _extras() -> Iterator[Finding]:
             continue
         faults = [fault for one in wanted if _applies(one, extra) and (fault := _fault(one))]
         gives = GIVES.get(extra, "")
-        told = f"{gives}; {', '.join(faults)}; pip install '{DISTRIBUTION}[{extra}]'" if faults else gives
-        yield Finding("extras", extra, "absent" if faults else "ok", told)
+        detail = f"{gives}; {', '.join(faults)}; pip install '{DISTRIBUTION}[{extra}]'" if faults else gives
+        yield Finding("extras", extra, "absent" if faults else "ok", detail)
 
 
 # ---------------------------------------------------------------- programs, fonts, model
@@ -165,7 +167,7 @@ def _ocr() -> tuple[State, str]:
     missing = {}
     for name in import_module("exhibit.evidence.scan").engine_names():
         missing[name] = load_plugin("exhibit.evidence.ocr", name)[0].missing("en")
-    ready = [name for name, told in missing.items() if not told]
+    ready = [name for name, lacks in missing.items() if not lacks]
     return ("ok", f"English by {', '.join(ready)}") if ready else ("absent", "; or ".join(missing.values()))
 
 
@@ -202,8 +204,8 @@ def _room(folder: Path) -> tuple[State, str]:
 
 def _network() -> Iterator[Finding]:
     proxies = [name for name in _PROXIES if os.environ.get(name) or os.environ.get(name.lower())]
-    told = f"{', '.join(proxies)} set" if proxies else "no proxy variable is set"
-    yield Finding("network", "proxy", "ok", f"{told}; nothing was asked of the network")
+    proxy = f"{', '.join(proxies)} set" if proxies else "no proxy variable is set"
+    yield Finding("network", "proxy", "ok", f"{proxy}; nothing was asked of the network")
     offline = [name for name in _OFFLINE if os.environ.get(name, "").upper() in {"1", "TRUE", "YES", "ON"}]
     yield Finding("network", "offline", "ok", f"by {', '.join(offline)}" if offline else "no")
     yield Finding("network", "Hub", "ok", scrubbed(os.environ.get("HF_ENDPOINT") or "the usual address"))
@@ -213,8 +215,8 @@ def _tokens() -> Iterator[Finding]:
     yield _asked("tokens", "Hugging Face Hub", _hub_token)
     for name, variables in _KEYS.items():
         here = [variable for variable in variables if os.environ.get(variable)]
-        told = f"{here[0]} is set" if here else f"{' and '.join(variables)} not set"
-        yield Finding("tokens", name, "ok" if here else "absent", told)
+        state = f"{here[0]} is set" if here else f"{' and '.join(variables)} not set"
+        yield Finding("tokens", name, "ok" if here else "absent", state)
 
 
 def _hub_token() -> tuple[State, str]:

@@ -63,8 +63,8 @@ class Run(RunFolder):
 
     def _repr_html_(self) -> str:
         columns = self._columns()
-        told = html_paragraphs([*terminal.mean_notes(columns), *self._failed()])
-        return html_table(terminal.mean_rows(columns, self._metrics())) + told + html_link(self.report, "the report")
+        notes = html_paragraphs([*terminal.mean_notes(columns), *self._failed()])
+        return html_table(terminal.mean_rows(columns, self._metrics())) + notes + html_link(self.report, "the report")
 
     def _columns(self) -> dict[str, Means]:
         means = {name: self.means_of(name) for name in self.datasets}
@@ -79,10 +79,10 @@ class Run(RunFolder):
 
 
 def _flat(row: RunQuestion) -> dict[str, Any]:
-    told: dict[str, Any] = {"dataset": row.dataset, "id": row.id, "question": row.question, "truth": row.truth}
-    told |= {"file": row.file}
-    told |= {"answer": row.reply.answer, "error": row.reply.error, "verdict": row.verdict, "evidence": row.evidence}
-    return told | {"seconds": row.reply.seconds, "confidence": row.reply.confidence, **row.scores}
+    fields: dict[str, Any] = {"dataset": row.dataset, "id": row.id, "question": row.question, "truth": row.truth}
+    fields |= {"file": row.file}
+    fields |= {"answer": row.reply.answer, "error": row.reply.error, "verdict": row.verdict, "evidence": row.evidence}
+    return fields | {"seconds": row.reply.seconds, "confidence": row.reply.confidence, **row.scores}
 
 
 def _frame(rows: Iterable[dict[str, Any]], *, index: list[str]) -> DataFrame:

@@ -71,8 +71,8 @@ def send(hub: Hub, request: CommitRequest) -> Sent:
     except ConflictError:
         raise
     except HubError as error:
-        told = "run the same command again: it looks first whether the commit arrived"
-        raise HubError(f"{error}; {told}", status=error.status) from error
+        advice = "run the same command again: it looks first whether the commit arrived"
+        raise HubError(f"{error}; {advice}", status=error.status) from error
 
 
 def _operations(plan: "Plan") -> list[huggingface_hub.CommitOperationAdd | huggingface_hub.CommitOperationDelete]:
@@ -102,14 +102,14 @@ def _upload(hub: Hub, request: CommitRequest, additions: list[huggingface_hub.Co
             free_memory=False,
         )
     except Exception as error:
-        told = hub.explain(error, doing="uploading")
-        if told is None and not isinstance(error, OSError | RuntimeError | ValueError):
+        explained = hub.explain(error, doing="uploading")
+        if explained is None and not isinstance(error, OSError | RuntimeError | ValueError):
             raise
         # the storage's own client raises plain errors; their words may hold addresses that are signed
-        told = told or HubError(scrubbed(f"uploading: {error}", hub.token))
+        explained = explained or HubError(scrubbed(f"uploading: {error}", hub.token))
         raise HubError(
-            f"{told}; nothing was published: run the same command again, and what is uploaded is not sent again",
-            status=told.status,
+            f"{explained}; nothing was published: run the same command again, and what is uploaded is not sent again",
+            status=explained.status,
         ) from error
 
 

@@ -89,16 +89,16 @@ class Hub:
             try:
                 return question()
             except Exception as error:
-                told = self.explain(error, doing=doing)
-                if told is None:
+                explained = self.explain(error, doing=doing)
+                if explained is None:
                     raise
-                done = landed() if landed and (is_passing(error) or told.status in CONFLICTS) else None
+                done = landed() if landed and (is_passing(error) or explained.status in CONFLICTS) else None
                 if done is not None:
                     return done
                 wait = wait_for(error, tries)
                 if not is_passing(error) or tries == most or wait > LONGEST_WAIT:
-                    raise told from error
-                self.say(f"{told}; trying again in {wait:.0f} s ({tries} of {most - 1})")
+                    raise explained from error
+                self.say(f"{explained}; trying again in {wait:.0f} s ({tries} of {most - 1})")
                 time.sleep(wait)
         raise AssertionError("unreachable")
 

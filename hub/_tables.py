@@ -131,10 +131,10 @@ def gold_records(gold: Sequence[Gold]) -> Iterator[dict[str, Any]]:
     labels = gold_schema(gold, {}).types[:1]
     texts = {field.name for kind in labels for field in kind if pa.types.is_string(field.type)}
     for line in gold:
-        told = {
+        shown = {
             name: str(value) if name in texts and value is not None else value for name, value in line.labels.items()
         }
-        yield {**line.model_dump(), "labels": told}
+        yield {**line.model_dump(), "labels": shown}
 
 
 # ---------------------------------------------------------------- corpus

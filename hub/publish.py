@@ -190,7 +190,7 @@ def check_reviewed(info: BundleInfo, root: Path, *, as_drafted: bool) -> None:
     if info.draft is None or as_drafted or info.draft.reviewed:
         return
     raise ToolkitError(
-        f"{root}: not published: its questions are {info.draft.told(info.counts.questions)}\n"
+        f"{root}: not published: its questions are {info.draft.words(info.counts.questions)}\n"
         "have some judged with exhibit review, or add --as-drafted to publish them as what they are"
     )
 
@@ -204,14 +204,14 @@ def check_card(hub: Hub, card: bytes) -> None:
         reply = get_session().post(f"{hub.api.endpoint}/api/validate-yaml", json=body)
         if reply.status_code != 400:
             hf_raise_for_status(reply)
-        told = reply.json()
-        return told if isinstance(told, dict) else {}
+        content = reply.json()
+        return content if isinstance(content, dict) else {}
 
-    told = hub.ask(ask, doing="checking the card")
-    errors = [str(one.get("message")) for one in told.get("errors") or []]
+    verdict = hub.ask(ask, doing="checking the card")
+    errors = [str(one.get("message")) for one in verdict.get("errors") or []]
     if errors:
         raise BundleError(f"{CARD}: the Hub does not take this card: {'; '.join(errors)}")
-    for one in told.get("warnings") or []:
+    for one in verdict.get("warnings") or []:
         hub.say(f"{CARD}: {one.get('message')}")
 
 

@@ -176,22 +176,22 @@ def verify(claims: Sequence[Claim], sources: Sequence[Source], *, given: str = "
     What the question (`given`) says already is neither for it nor against it.
     """
     evidence = {source.number: _evidence(source) for source in sources}
-    told = frozenset(content_words(given))
+    given_words = frozenset(content_words(given))
     valid: set[int] = set()
     unsupported = []
     for claim in claims:
-        holding = _holding(claim, evidence, told, given)
+        holding = _holding(claim, evidence, given_words, given)
         valid.update(holding)
         if not holding:
             unsupported.append(claim.text)
     return Verdict(tuple(sorted(valid)), tuple(unsupported))
 
 
-def _holding(claim: Claim, evidence: dict[int, _Evidence], told: frozenset[str], given: str) -> list[int]:
+def _holding(claim: Claim, evidence: dict[int, _Evidence], given_words: frozenset[str], given: str) -> list[int]:
     """Return the citations of a claim that bear it out, none when they do not suffice together."""
     cited = [number for number in claim.citations if number in evidence]
     words = frozenset(content_words(claim.text))
-    neutral = told.union(*(evidence[number].labels for number in cited))
+    neutral = given_words.union(*(evidence[number].labels for number in cited))
     own = words - neutral if len(words - neutral) > 1 else words
     # two sources may each hold a part of the claim
     holding = [n for n in cited if _share(own, evidence[n].words) >= OVERLAP / len(cited)]

@@ -169,11 +169,11 @@ def stands_in(expected: str, text: str) -> bool | None:
     if not wanted.tokens and not wanted.dates:
         return None
     if wanted.tokens[:1] and wanted.tokens[0] in _POLAR:
-        told = given.tokens[0] if given.tokens[:1] and given.tokens[0] in _POLAR else None
-        if told not in (None, wanted.tokens[0]):
+        yes_or_no = given.tokens[0] if given.tokens[:1] and given.tokens[0] in _POLAR else None
+        if yes_or_no not in (None, wanted.tokens[0]):
             return False
         if not wanted.terms:
-            return None if told is None else True
+            return None if yes_or_no is None else True
     if not wanted.terms and not wanted.dates:
         return f" {' '.join(wanted.tokens)} " in f" {' '.join(given.tokens)} "
     return _has_parts(wanted, given)
@@ -190,8 +190,8 @@ def _has_parts(wanted: _Said, given: _Said) -> bool:
 
 @lru_cache(maxsize=4096)  # an answer is looked for in every passage, and a passage serves many questions
 def _said(text: str) -> _Said:
-    told = figures(text)
-    plain = in_digits(told.rest)
+    stated = figures(text)
+    plain = in_digits(stated.rest)
     for word, pattern in _WRITTEN.items():
         plain = re.sub(pattern, f" {word} ", plain)
     plain = _P.dotted.sub(lambda match: match.group().replace(".", "") + " ", plain)
@@ -204,7 +204,7 @@ def _said(text: str) -> _Said:
         for token, word in zip(tokens, words, strict=True)
         if token[0].isdigit() or (is_content(token) and token not in _FORMS)
     ]
-    return _Said(tuple(tokens), frozenset(kept), frozenset(_measures(words)), told.dates)
+    return _Said(tuple(tokens), frozenset(kept), frozenset(_measures(words)), stated.dates)
 
 
 def _measures(words: list[str]) -> list[tuple[str, str]]:

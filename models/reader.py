@@ -103,12 +103,12 @@ class Kinds:
     """
 
     def __init__(self) -> None:
-        arrays, told = read_lowrank(KINDS), read_record(KINDS)
+        arrays, record = read_lowrank(KINDS), read_record(KINDS)
         self._weight, self._bias = arrays["weight"], arrays["bias"]
         self._spots = [arrays[f"spots.{name}"] for name in ("weight", "bias", "slope", "offset")]
-        each = enumerate(told["kinds"].items())
-        self._kinds = [Kind(asks, told["usual"][name], number) for number, (name, asks) in each]
-        self._least: float = told["least"]
+        each = enumerate(record["kinds"].items())
+        self._kinds = [Kind(asks, record["usual"][name], number) for number, (name, asks) in each]
+        self._least: float = record["least"]
 
     def of(self, vector: npt.NDArray[np.float32]) -> Kind:
         """Return the kind of a question; none where no kind is likely enough."""
@@ -172,17 +172,17 @@ class Reader(PairModel):
         `also` says where the same score means more: the passages are the whole document, or of a privacy policy.
         """
         calibration = self._calibration
-        told = calibration["alone" if found is None else "together"]
+        curve = calibration["alone" if found is None else "together"]
         if spot is not None:
-            told = calibration["spotted"][min(len(scores), len(calibration["spotted"]) - 1)]
-        odds = told["offset"] + told.get("spot", 0.0) * (spot or 0.0)
+            curve = calibration["spotted"][min(len(scores), len(calibration["spotted"]) - 1)]
+        odds = curve["offset"] + curve.get("spot", 0.0) * (spot or 0.0)
         odds += sum(self._calibration[one]["offset"] for one in also)
         if scores:
             score = SEVERAL * float(np.logaddexp.reduce(np.array(scores) / SEVERAL)) + USUAL * usual
-            odds += told["reader"] * score
+            odds += curve["reader"] * score
         if found is not None:
             sure = min(max(found, 1e-6), 1 - 1e-6)
-            odds += told["reranker"] * math.log(sure / (1 - sure))
+            odds += curve["reranker"] * math.log(sure / (1 - sure))
         return 1 / (1 + math.exp(-odds))
 
     def _read(self, pair: Pair) -> Reading:

@@ -66,7 +66,7 @@ def main(argv: list[str] | None = None) -> int:
         engine, limits = check_engine(options.engine), limits_from(options)
         pipeline = Pipeline(config, engine=engine, jobs=options.jobs, limits=limits)
         report = pipeline.index(options.source, options.out, force=options.force)
-        print_results(asdict(report), "\n".join(_told(options.out, report)), as_json=options.json)
+        print_results(asdict(report), "\n".join(_report_lines(options.out, report)), as_json=options.json)
         return 0
     opened = open_for_questions(options.index, own=given_settings(vars(options)))
     if opened.finished is not None:
@@ -84,7 +84,7 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def _told(out: Path, report: Report) -> Iterator[str]:
+def _report_lines(out: Path, report: Report) -> Iterator[str]:
     """Yield what a person is told of an index that was built."""
     yield f"{out}: {report.documents} documents, {report.pages} pages, {report.chunks} chunks, {report.seconds:.1f} s"
     if report.set_aside:

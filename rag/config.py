@@ -198,8 +198,8 @@ class Config(Search, Ingest):
         if not single:
             return rest
         weights = rest.get("weights", {})
-        told = weights.model_dump() if isinstance(weights, Weights) else weights
-        return {**rest, "weights": {**told, **single}}
+        whole = weights.model_dump() if isinstance(weights, Weights) else weights
+        return {**rest, "weights": {**whole, **single}}
 
     @model_validator(mode="after")
     def _route_needs_words(self) -> "Config":
@@ -297,13 +297,13 @@ def preset_names() -> list[str]:
 
 def setting_help(settings: type[Settings] = Config) -> dict[str, str]:
     """Return every single setting in one row, each with what it means and its default."""
-    told: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for name, field in settings.model_fields.items():
         if name == "weights":
-            told |= {f"{WEIGHT}{weight}": text for weight, text in setting_help(Weights).items()}
+            texts |= {f"{WEIGHT}{weight}": text for weight, text in setting_help(Weights).items()}
         else:
-            told[name] = f"{field.description} (default: {'none' if field.default is None else field.default})"
-    return told
+            texts[name] = f"{field.description} (default: {'none' if field.default is None else field.default})"
+    return texts
 
 
 def add_setting_flags(group: Any, settings: type[Settings] = Config, *, but: frozenset[str] = frozenset()) -> None:

@@ -349,9 +349,9 @@ def _open(folder: Path, config: Config | None, own: Mapping[str, Any]) -> Index:
     index._seal = digest(folder / MANIFEST)
     for layer in index.layers:
         index._settle(layer)
-        held, told = len(index.store(layer)), manifest["counts"][f"{layer} vectors"]
-        if held != told:
-            raise BundleError(f"{folder}: {held} {layer} vectors, the manifest says {told}; build the index again")
+        held, counted = len(index.store(layer)), manifest["counts"][f"{layer} vectors"]
+        if held != counted:
+            raise BundleError(f"{folder}: {held} {layer} vectors, the manifest says {counted}; build the index again")
     return index
 
 

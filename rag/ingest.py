@@ -262,8 +262,8 @@ class _Vectors:
         self._waiting["chunk"].add(keys, [front + words for words in prepared.texts])
         if config.layers == "all":
             self._waiting["document"].add([number], [line or entry.filename])
-            told = zip(summary.sections if summary else (), entry.sections, strict=True)
-            self._waiting["section"].add(sections, [words or path or " " for words, (path, _, _) in told])
+            lines = zip(summary.sections if summary else (), entry.sections, strict=True)
+            self._waiting["section"].add(sections, [words or path or " " for words, (path, _, _) in lines])
 
     def make(self, building: Building | None) -> None:
         """Embed all that waits, and say after each batch how far it is, where somebody may be asking."""

@@ -167,10 +167,10 @@ def parser_of(
     how = argparse.RawDescriptionHelpFormatter
     parser = Parser(prog=spelled(program), description=spelled(doc or ""), formatter_class=how)
     added = parser.add_subparsers(dest="command", required=True)
-    for name, told in commands.items():
-        command = added.add_parser(name, help=told["help"])
-        like = commands[told["like"]]["flags"] if "like" in told else {}
-        add_arguments(command, {**like, **told["flags"]}, kinds, **words)
+    for name, described in commands.items():
+        command = added.add_parser(name, help=described["help"])
+        like = commands[described["like"]]["flags"] if "like" in described else {}
+        add_arguments(command, {**like, **described["flags"]}, kinds, **words)
         add_json(command)
     return parser, dict(added.choices)
 
@@ -212,8 +212,8 @@ def add_arguments(parser: Any, flags: Mapping[str, Any], kinds: Mapping[str, Any
     `kinds` are the types and the lists of choices that the file names; `words` fill the places of help and defaults.
     """
     groups: dict[str, Any] = {}
-    for name, told in flags.items():
-        given = dict(told)
+    for name, described in flags.items():
+        given = dict(described)
         title = given.pop("group", "")
         if title and title not in groups:
             groups[title] = parser.add_argument_group(title)

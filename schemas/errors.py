@@ -20,13 +20,13 @@ _FILES = frozenset({errno.EMFILE, errno.ENFILE})
 def disk_trouble(error: OSError) -> str:
     """Return the words for a disk that is full or not ours, or a file that is gone; raise any other error again."""
     where = printable(str(error.filename)) if error.filename else "the disk"
-    told = f"{where}: {error.strerror or error}"
+    trouble = f"{where}: {error.strerror or error}"
     if error.errno in _DISK or "temporary directory" in str(error):
-        return f"{told}; make room, or choose another place"
+        return f"{trouble}; make room, or choose another place"
     if error.errno in _GONE:
-        return f"{told}; is the path right, or was it removed while the command ran? Then run the command again"
+        return f"{trouble}; is the path right, or was it removed while the command ran? Then run the command again"
     if error.errno in _FILES:
-        return f"{told}; raise the limit (ulimit -n), or use fewer --jobs"
+        return f"{trouble}; raise the limit (ulimit -n), or use fewer --jobs"
     raise error
 
 

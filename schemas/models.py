@@ -88,9 +88,9 @@ class Gold(_Model):
 
     @field_validator("score")
     @classmethod
-    def _none_where_absent(cls, value: float | None, told: ValidationInfo) -> float | None:
+    def _none_where_absent(cls, value: float | None, info: ValidationInfo) -> float | None:
         """Return None for what was not found: bundles of earlier versions say 1.0 of it."""
-        return None if told.data.get("how") == "absent" else value
+        return None if info.data.get("how") == "absent" else value
 
     @model_validator(mode="after")
     def _found_means_somewhere(self) -> "Gold":
@@ -211,7 +211,7 @@ class DraftInfo(_Model):
     wrong: Natural = 0
     """Sure drafts that a person found wrong."""
 
-    def told(self, questions: int) -> str:
+    def words(self, questions: int) -> str:
         """Return what every figure on such a bundle must say beside it: `drafted, 12 of 90 reviewed by a person; …`."""
         line = f"drafted, {self.reviewed:,} of {questions:,} reviewed by a person"
         if not self.judged_sure:

@@ -160,8 +160,8 @@ def _no_twins(what: str, names: list[str]) -> None:
 
 def gold_digest(contexts: Iterable[tuple[str | None, str | None]]) -> str:
     """Return the sha256 of a question's gold: its files and their words, in order, spaces apart."""
-    told = [[filename, " ".join((text or "").split())] for filename, text in contexts]
-    return hashlib.sha256(json.dumps(told, ensure_ascii=True).encode("ascii")).hexdigest()
+    quotes = [[filename, " ".join((text or "").split())] for filename, text in contexts]
+    return hashlib.sha256(json.dumps(quotes, ensure_ascii=True).encode("ascii")).hexdigest()
 
 
 Kind = TypeVar("Kind", Review, Patch)

@@ -59,11 +59,11 @@ class Estimate:
     def as_json(self) -> dict[str, Any]:
         """Return it as `summary.json` has it."""
         ci95 = [None, None] if self.ci95 is None else list(self.ci95)
-        told = {"mean": self.mean, "n": self.n, "errors": self.errors, "ci95": ci95}
-        told |= {"datasets": self.datasets} if self.datasets > 1 else {}
-        told |= {"repeats": self.repeats, "spread": self.spread} if self.repeats > 1 else {}
+        fields = {"mean": self.mean, "n": self.n, "errors": self.errors, "ci95": ci95}
+        fields |= {"datasets": self.datasets} if self.datasets > 1 else {}
+        fields |= {"repeats": self.repeats, "spread": self.spread} if self.repeats > 1 else {}
         other = {"std": self.std, "pooled": self.pooled, "macro": self.macro}
-        return told | {name: value for name, value in other.items() if value is not None}
+        return fields | {name: value for name, value in other.items() if value is not None}
 
 
 Means = dict[str, Estimate]

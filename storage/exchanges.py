@@ -115,15 +115,15 @@ def _without_tags(text: str) -> str:
 def _message(text: str) -> str:
     """Return the message inside an error that is JSON, else the text itself."""
     try:
-        told: Any = json.loads(text)
+        reply: Any = json.loads(text)
     except (ValueError, RecursionError):
         return text
-    while isinstance(told, Mapping | list) and told:
-        inner = told[0] if isinstance(told, list) else next((told[key] for key in _MESSAGES if told.get(key)), None)
+    while isinstance(reply, Mapping | list) and reply:
+        inner = reply[0] if isinstance(reply, list) else next((reply[key] for key in _MESSAGES if reply.get(key)), None)
         if inner is None:
             break
-        told = inner
-    return told if isinstance(told, str) else text
+        reply = inner
+    return reply if isinstance(reply, str) else text
 
 
 # ---------------------------------------------------------------- a deadline for the whole exchange, and more tries
@@ -261,9 +261,9 @@ class Body:
 
     def __init__(self, headers: Mapping[str, str], *, most: int) -> None:
         """Take the reply's headers; raise where its encodings are too many or unknown."""
-        told = headers.get("content-encoding", "")
+        named = headers.get("content-encoding", "")
         encodings = [
-            name for name in (part.strip().lower() for part in told.split(",")) if name not in ("", "identity")
+            name for name in (part.strip().lower() for part in named.split(",")) if name not in ("", "identity")
         ]
         if len(encodings) > MOST_LAYERS:
             raise BodyError(f"the reply is packed {len(encodings)} times over, more than {MOST_LAYERS}")

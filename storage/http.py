@@ -225,9 +225,9 @@ class Response:
             phrase = ""
         body = self.read()
         words = self._secrets.words(body)
-        told = f"HTTP {self.status} {phrase}".rstrip()
+        status = f"HTTP {self.status} {phrase}".rstrip()
         raise HttpError(
-            f"{told}: {words}" if words and words != phrase else told,
+            f"{status}: {words}" if words and words != phrase else status,
             transient=self.status in TRANSIENT,
             wait=seconds_asked(self.headers.get("retry-after", "")),
             status=self.status,

@@ -140,9 +140,9 @@ def list_files(folder: Remote) -> dict[str, Listed]:
         except FileNotFoundError:
             return {}
     base = client._strip_protocol(folder.key).rstrip("/") + "/"
-    named = {path.removeprefix(base): told for path, told in objects.items() if path.startswith(base)}
+    named = {path.removeprefix(base): details for path, details in objects.items() if path.startswith(base)}
     # a console makes "folders" as empty objects whose names end in a slash
-    return {name: _listed(told) for name, told in sorted(named.items()) if name and not name.endswith("/")}
+    return {name: _listed(details) for name, details in sorted(named.items()) if name and not name.endswith("/")}
 
 
 def list_file(file: Remote) -> Listed | None:
@@ -151,17 +151,17 @@ def list_file(file: Remote) -> Listed | None:
     with explained(str(file)):
         client.invalidate_cache()
         try:
-            told = client.info(file.key)
+            details = client.info(file.key)
         except FileNotFoundError:
             return None
-    return _listed(told) if told.get("type") == "file" else None
+    return _listed(details) if details.get("type") == "file" else None
 
 
-def _listed(told: dict[str, Any]) -> Listed:
-    mark = next((told[name] for name in _MARKS if told.get(name)), "")
+def _listed(details: dict[str, Any]) -> Listed:
+    mark = next((details[name] for name in _MARKS if details.get(name)), "")
     # some clients tell the same moment as a date here and as a number there; some stores quote a tag only here or there
     words = str(mark.timestamp() if isinstance(mark, datetime) else mark).strip('"')
-    return Listed(int(told.get("size") or 0), words)
+    return Listed(int(details.get("size") or 0), words)
 
 
 def expand(pattern: Remote) -> list[Remote]:
@@ -172,7 +172,7 @@ def expand(pattern: Remote) -> list[Remote]:
     with explained(str(pattern)):
         client.invalidate_cache()
         matches = client.glob(pattern.key, detail=True)
-    folders = sorted(path.strip("/") for path, told in matches.items() if told.get("type") == "directory")
+    folders = sorted(path.strip("/") for path, details in matches.items() if details.get("type") == "directory")
     return [Remote(f"{pattern.scheme}://{path}") for path in folders if not path.rpartition("/")[2].startswith(".")]
 
 

@@ -102,8 +102,8 @@ def main(argv: list[str] | None = None) -> int:
 
     def validated(root: Location) -> Checked:
         faults = [str(problem) for problem in _problems(root, minimal=options.minimal)]
-        told = f"{len(faults)} broken promises" if faults else "sound"
-        return Checked(faults, told, {"sound": not faults, "problems": faults})
+        outcome = f"{len(faults)} broken promises" if faults else "sound"
+        return Checked(faults, outcome, {"sound": not faults, "problems": faults})
 
     return check_each(options.bundles, validated, as_json=options.json)
 

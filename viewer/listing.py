@@ -133,8 +133,8 @@ class PieceWriter:
 
 def _described(metric: str) -> list[str]:
     """Return the words for a metric: name, title, unit, meaning, and which way is better."""
-    told = about(metric)
-    return [metric, told.title, told.unit_behind.strip(), told.meaning, told.better]
+    described = about(metric)
+    return [metric, described.title, described.unit_behind.strip(), described.meaning, described.better]
 
 
 IMAGES = "pages"
@@ -197,7 +197,7 @@ def _content(path: Path) -> str:
 Side = RunQuestion | None
 """A question in one of the runs; None where the run did not ask it."""
 
-_WELL = {"same", *(name for name, told in OUTCOMES.items() if told.good)}
+_WELL = {"same", *(name for name, outcome in OUTCOMES.items() if outcome.good)}
 _LAST = 1_000_000_000  # more than there are questions
 _EQUAL = 1e-9  # what sums of the same numbers in another order differ by is less
 
@@ -367,4 +367,4 @@ class Matching:
     def tones(self) -> dict[str, str]:
         """The colour of every outcome and change."""
         known = OUTCOMES | CHANGES if self.several else OUTCOMES
-        return {name: told.tone for name, told in known.items() if told.tone}
+        return {name: change.tone for name, change in known.items() if change.tone}

@@ -159,11 +159,11 @@ class Outcome(NamedTuple):
 
 
 _WORDS = read_beside(__file__, "static/outcomes.toml")
-OUTCOMES: dict[str, Outcome] = {name: Outcome(**told) for name, told in _WORDS["outcomes"].items()}
+OUTCOMES: dict[str, Outcome] = {name: Outcome(**fields) for name, fields in _WORDS["outcomes"].items()}
 """What can become of a question, the most serious first."""
 GOOD_MARK: float = _WORDS["right"]["answer_correctness"]
 """From here on a judge's mark calls an answer right."""
-CHANGES: dict[str, Outcome] = {name: Outcome(**told) for name, told in _WORDS["changes"].items()}
+CHANGES: dict[str, Outcome] = {name: Outcome(**fields) for name, fields in _WORDS["changes"].items()}
 """How a question changed from the first run to the others, the worst first."""
 
 
@@ -276,14 +276,14 @@ class Block:
         span = Span(*passage.span) if passage.span else None
         gold = at[filename].gold if filename in at else []
         # the words are those of the span, unless a system gave others
-        told = span is not None and span.end - span.start == len(text)
+        exact = span is not None and span.end - span.start == len(text)
         return {
             "file": self._file(dataset, filename),
             "page": passage.page,
             "score": None if passage.score is None else round(passage.score, 4),
             "text": numbered(self._texts, cut(text, _LONGEST_PASSAGE)),
             "gold": span is not None and meets(span, gold),
-            "ranges": gold_ranges(span, gold) if span is not None and told else [],
+            "ranges": gold_ranges(span, gold) if span is not None and exact else [],
             "span": span,
         }
 

@@ -145,10 +145,10 @@ def _depths(means: Means, family: str) -> dict[int, Estimate]:
 
 
 def _over_depths(family: str, estimates: Mapping[int, Estimate], x: Mapping[int, float]) -> PlotLine:
-    told = about(family)
-    points = [Point(x[k], up(e.mean or 0.0), f"{told.in_words(e.mean)}% at k = {k}") for k, e in estimates.items()]
+    described = about(family)
+    points = [Point(x[k], up(e.mean or 0.0), f"{described.in_words(e.mean)}% at k = {k}") for k, e in estimates.items()]
     sides = [(x[k], up(e.ci95[1]), up(e.ci95[0])) for k, e in estimates.items() if e.ci95]
-    return PlotLine(told.title, points, [outline(sides)] if sides else [])
+    return PlotLine(described.title, points, [outline(sides)] if sides else [])
 
 
 def by_dataset(run: RunFolder) -> Plot | None:
@@ -177,8 +177,8 @@ def by_dataset(run: RunFolder) -> Plot | None:
 
 def _plotted(name: str) -> bool:
     """Return whether more of a metric is better and it is a share: then a longer bar says what it seems to say."""
-    told = about(name)
-    return told.unit == "share" and told.better == "more" and told.group in ("Retrieval", "Answers")
+    described = about(name)
+    return described.unit == "share" and described.better == "more" and described.group in ("Retrieval", "Answers")
 
 
 def latency(times: Sequence[float]) -> Plot | None:
@@ -207,17 +207,17 @@ def confidence_plots(run: RunFolder) -> list[Plot]:
     """Return the calibration and the risk at each coverage; nothing where no reply tells its confidence."""
     sure = {name: run.confidence(name) for name in run.datasets}
     # where every question has an answer, or none has, there is nothing to tell apart
-    known = {name: told for name, told in sure.items() if told.auroc is not None}
+    known = {name: curve for name, curve in sure.items() if curve.auroc is not None}
     if not known:
         return []
     known = dict(list(known.items())[:_LINES])
-    areas = ", ".join(f"{name} {told.auroc:.2f}" for name, told in known.items())
+    areas = ", ".join(f"{name} {curve.auroc:.2f}" for name, curve in known.items())
     right, saved = [], []
-    for name, told in known.items():
+    for name, curve in known.items():
         words = "{:.0f}% answerable at {:.0f}% confidence"
-        right.append(_curve(name, told.calibration, "confidence", "answerable", words))
+        right.append(_curve(name, curve.calibration, "confidence", "answerable", words))
         words = "{:.0f}% without an answer among the surest {:.0f}%"
-        saved.append(_curve(name, told.risk_at_coverage, "coverage", "risk", words))
+        saved.append(_curve(name, curve.risk_at_coverage, "coverage", "risk", words))
     ticks = [Point(across(share), BOTTOM, f"{100 * share:.0f}") for share in _QUARTERS]
     note = f"share answerable, by confidence; AUROC {areas}"
     return [

@@ -124,30 +124,30 @@ def cell(metric: str, one: Estimate | None, scale: Scale, dataset: str = "") -> 
     """Return a mean as it is printed."""
     if one is None or one.mean is None:
         return Cell("–", errors=one.errors if one else 0)
-    told = about(metric)
-    details = [f"{told.in_words(one.ci95[0])}–{told.in_words(one.ci95[1])}"] if one.ci95 else []
-    details += [f"SD {told.in_words(one.std)}"] if one.std is not None and one.datasets == 1 else []
-    details += [f"±{told.in_words(one.spread)} over {one.repeats} runs"] if one.spread is not None else []
+    described = about(metric)
+    details = [f"{described.in_words(one.ci95[0])}–{described.in_words(one.ci95[1])}"] if one.ci95 else []
+    details += [f"SD {described.in_words(one.std)}"] if one.std is not None and one.datasets == 1 else []
+    details += [f"±{described.in_words(one.spread)} over {one.repeats} runs"] if one.spread is not None else []
     details += [f"mean of {one.datasets} benchmarks" if one.datasets > 1 else f"n {one.n:,}"]
-    share = min(1.0, max(0.0, one.mean)) if told.unit == "share" else None
+    share = min(1.0, max(0.0, one.mean)) if described.unit == "share" else None
     bands = scale.of(dataset, metric)
     band = bands.band(one.mean).lower() if bands and dataset else ""
-    return Cell(told.in_words(one.mean), " · ".join(details), one.errors, share, band)
+    return Cell(described.in_words(one.mean), " · ".join(details), one.errors, share, band)
 
 
 def compared(metric: str, own: Cell, difference: Difference | None) -> Cell:
     """Return a cell with its change from the first run, and whether that is more than chance."""
     if difference is None or difference.mean is None:
         return own
-    told, change = about(metric), difference.mean
-    ends = f" ({' to '.join(map(told.change_in_words, difference.ci95))})" if difference.ci95 else ""
+    described, change = about(metric), difference.mean
+    ends = f" ({' to '.join(map(described.change_in_words, difference.ci95))})" if difference.ci95 else ""
     words, kind = "within chance", ""
     if not change:
         return own._replace(change="no change")
     if difference.beyond_chance:
-        good = told.improves(change)
+        good = described.improves(change)
         words, kind = ("changed", "") if good is None else ("better", "better") if good else ("worse", "worse")
-    return own._replace(change=f"{told.change_in_words(change)}{ends}, {words}", kind=kind)
+    return own._replace(change=f"{described.change_in_words(change)}{ends}, {words}", kind=kind)
 
 
 def write_report(folder: Path, **how: Any) -> Path:
@@ -231,12 +231,12 @@ class Look(NamedTuple):
 
 def tested(run: RunFolder, tally: Tally, language: str = "en") -> str:
     """Return what was tested, on how much, and when."""
-    told, t = run.settings, partial(say, language)
+    settings, t = run.settings, partial(say, language)
     if (run.config.target or "builtin") != "builtin":
-        address = told.get("target_url")
+        address = settings.get("target_url")
         system = t("The system at {name}" if address else "The target {name}", name=address or run.config.target)
-    elif "preset" in told:
-        system = t("The built-in pipeline, preset {preset},", preset=told["preset"])
+    elif "preset" in settings:
+        system = t("The built-in pipeline, preset {preset},", preset=settings["preset"])
     else:
         system = t("The built-in pipeline")
     files = [entry.files for entry in run.config.datasets.values()]
@@ -294,25 +294,25 @@ def headlines(run: RunFolder, language: str = "en") -> list[str]:
 
 
 def _figure(metric: str, one: Estimate, language: str, *, first: bool) -> str:
-    told = about(metric)
+    described = about(metric)
     ends = ""
     if one.ci95:
-        low, high = map(told.in_words, one.ci95)
+        low, high = map(described.in_words, one.ci95)
         ends = say(language, " (95% interval {low} to {high})" if first else " ({low} to {high})", low=low, high=high)
-    return f"{told.in_words(one.mean)}{told.unit_behind}{ends}"
+    return f"{described.in_words(one.mean)}{described.unit_behind}{ends}"
 
 
 def tiles(tally: Tally) -> list[Tile]:
     """Return how many questions were found, answered rightly, refused wrongly; what cannot be told is left out."""
     counts, total = tally.counts, tally.total()
-    told = [
+    every = [
         Tile("right passage found", counts["found"], counts["judged_found"], "some of the gold is among the first 8"),
         Tile("answered rightly", counts["right"], counts["judged_right"], "the reply gives the expected answer", "ok"),
         Tile("wrongly refused", total["wrongly refused"], counts["answerable"], OUTCOMES["wrongly refused"].meaning),
         Tile("rightly refused", total["rightly refused"], counts["impossible"], OUTCOMES["rightly refused"].meaning),
         Tile("failed", counts["failed"], tally.questions, OUTCOMES["failed"].meaning),
     ]
-    return [tile for tile in told if tile.of and (tile.number or tile.words != "failed")]
+    return [tile for tile in every if tile.of and (tile.number or tile.words != "failed")]
 
 
 def worth_looking_at(tally: Tally, language: str = "en") -> list[Look]:

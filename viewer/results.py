@@ -145,7 +145,7 @@ def _card(options: Any) -> int:
         for metric in shown_metrics(means, options.metrics):
             one = means[metric]
             given = {"n": one.n, "failed": one.errors, **({"ci95": list(one.ci95)} if one.ci95 else {})}
-            told = EvalResult(
+            result = EvalResult(
                 task_type="question-answering",
                 dataset_type=(run.config.datasets[table.name].origin or table.name).removeprefix("hf://"),
                 dataset_name=table.name,
@@ -154,7 +154,7 @@ def _card(options: Any) -> int:
                 metric_value=round(one.mean or 0.0, 4),
                 metric_args=given,
             )
-            results += [told] if one.mean is not None else []
+            results += [result] if one.mean is not None else []
     card = ModelCardData(model_name=options.model or run.name, eval_results=results)
     print(f"---\n{card.to_yaml()}\n---")
     return 0
@@ -218,8 +218,8 @@ def records(runs: Sequence[RunFolder]) -> Iterator[Record]:
         facets = [f"verdict: {run.name}" if name == f"verdict-{number}" else name for name in facets]
     names = [*facets, *fields_of([run.name for run in runs])]
     for sides in matching:
-        told = dict(zip(names, [*matching.values(sides), *brief(sides)], strict=True))
-        yield {**told, "labels": labels_of(next(filter(None, sides)))}
+        fields = dict(zip(names, [*matching.values(sides), *brief(sides)], strict=True))
+        yield {**fields, "labels": labels_of(next(filter(None, sides)))}
 
 
 def only(rows: Iterable[Record], wanted: Mapping[str, str]) -> Iterator[Record]:
@@ -351,7 +351,7 @@ def _body(
         asked=min(one.asked for one in overlaps),
         answered=min(one.answered for one in overlaps),
         left_out=left_out,
-        changes=[(name, told.meaning, counts[name]) for name, told in CHANGES.items() if counts.get(name)],
+        changes=[(name, change.meaning, counts[name]) for name, change in CHANGES.items() if counts.get(name)],
         shares=shares({name: tally.total() for name, tally in zip(names, matching.tallies, strict=True)}),
         differing=_differing(matching.runs),
     )
@@ -359,9 +359,9 @@ def _body(
 
 def _differing(runs: Sequence[RunFolder]) -> list[tuple[str, list[str]]]:
     """Return the settings that are not the same in all runs."""
-    told = [run.settings for run in runs]
-    names = dict.fromkeys(name for one in told for name in one if name.partition(".")[0] not in _NOT_SETTINGS)
-    values = {name: [one.get(name, "–") for one in told] for name in names}
+    settings = [run.settings for run in runs]
+    names = dict.fromkeys(name for one in settings for name in one if name.partition(".")[0] not in _NOT_SETTINGS)
+    values = {name: [one.get(name, "–") for one in settings] for name in names}
     return [(name, each) for name, each in values.items() if len(set(each)) > 1]
 
 

@@ -91,8 +91,8 @@ class View:
             writer.add(sides, line, rank=matching.ranks[number] if number in drawn else None)
         runs = [run.name for run in matching.runs]
         kind = "compare" if matching.several else "report"
-        told = {"kind": kind, "runs": runs, "fields": fields_of(runs), "tones": matching.tones}
-        return writer.close() | told | {"language": self.language, "words": words(self.language)}
+        shared = {"kind": kind, "runs": runs, "fields": fields_of(runs), "tones": matching.tones}
+        return writer.close() | shared | {"language": self.language, "words": words(self.language)}
 
 
 def _single(meta: Record, pieces: Path) -> dict[str, str]:

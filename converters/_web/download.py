@@ -275,10 +275,10 @@ class Downloader:
                     host.delay = max(host.delay, min(rules.delay, _LONGEST_CRAWL_DELAY))
                 except FetchError as error:
                     host.robots[url] = error
-        told = host.robots[url]
-        if isinstance(told, FetchError):
-            raise told
-        return told
+        kept = host.robots[url]
+        if isinstance(kept, FetchError):
+            raise kept
+        return kept
 
     def _ask_robots(self, url: str) -> Rules:
         try:

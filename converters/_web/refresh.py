@@ -117,7 +117,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add_fetch_arguments(parser)
     options = parser.parse_args(argv)
     states = refresh(options.refresh, options)
-    sys.stdout.write("\n".join(told(states)) + "\n")
+    sys.stdout.write("\n".join(state_lines(states)) + "\n")
     if options.changes:
         write_whole(options.changes, json.dumps([as_json(one) for one in states], ensure_ascii=False, indent=1) + "\n")
     kinds = {one.state for one in states}
@@ -195,7 +195,7 @@ def _quote(bundle: Bundle, line: Gold) -> str:
 # ---------------------------------------------------------------- telling
 
 
-def told(states: Sequence[PageState]) -> list[str]:
+def state_lines(states: Sequence[PageState]) -> list[str]:
     """Return what a terminal shows: each page that changed, then how many did not."""
     lines: list[str] = []
     for one in (one for one in states if one.state != "same"):

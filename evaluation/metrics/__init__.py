@@ -283,7 +283,7 @@ def about(name: str) -> About:
 
 @cache
 def _described() -> dict[str, About]:
-    return {family: told for module in metric_modules().values() for family, told in abouts_of(module).items()}
+    return {family: entry for module in metric_modules().values() for family, entry in abouts_of(module).items()}
 
 
 def abouts_of(module: MetricModule) -> Mapping[str, About]:
@@ -345,12 +345,12 @@ def measure(cases: Sequence[Case], options: Options | None = None, *, names: Seq
     return measured
 
 
-def _measured(module: MetricModule, cases: Sequence[Case], options: Options, **told: Any) -> dict[str, Values]:
+def _measured(module: MetricModule, cases: Sequence[Case], options: Options, **parameters: Any) -> dict[str, Values]:
     """Return what a file yields, each name over the cases that have what it needs."""
     columns: dict[str, Values] = {}
     for needs in dict.fromkeys(about(name).needs for name in module.NAMES):
         rows = [(row, kept) for row, case in enumerate(cases) if (kept := scoped(case, needs, options)) is not None]
-        for name, values in module.measure([case for _, case in rows], options, **told).items():
+        for name, values in module.measure([case for _, case in rows], options, **parameters).items():
             if about(name).needs == needs:
                 columns[name] = [None] * len(cases)
                 for (row, _), value in zip(rows, values, strict=True):
@@ -362,10 +362,12 @@ def _with_parameters(cases: Sequence[Case], options: Options, request: Request, 
     """Return what a metric yields when it is told something; `ndcg@20` tells it the cutoff 20."""
     module = metric_modules()[file]
     family, _, depth = request.name.partition("@")
-    told = checked(Request(family, {"cutoff": depth, **request.parameters} if depth else request.parameters), module)
-    if told.get("cutoff", 0) > max(options.ks):
+    parameters = checked(
+        Request(family, {"cutoff": depth, **request.parameters} if depth else request.parameters), module
+    )
+    if parameters.get("cutoff", 0) > max(options.ks):
         raise ToolkitError(f"no {request}: the rankings of this run have {max(options.ks)} passages")
-    values = _measured(module, cases, options, **told)
+    values = _measured(module, cases, options, **parameters)
     return {name: own for name, own in values.items() if family in (file, _family(name))}
 
 

@@ -24,8 +24,8 @@ class Request(NamedTuple):
     parameters: Mapping[str, Any]
 
     def __str__(self) -> str:
-        told = ", ".join(f"{name}={value}" for name, value in self.parameters.items())
-        return f"{self.name}({told})" if told else self.name
+        parameters = ", ".join(f"{name}={value}" for name, value in self.parameters.items())
+        return f"{self.name}({parameters})" if parameters else self.name
 
 
 def split_requests(text: str) -> list[str]:

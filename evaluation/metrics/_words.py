@@ -171,8 +171,8 @@ def _topics(words: list[str]) -> set[int]:
 
 def _telling(words: list[str]) -> frozenset[str]:
     """Return the words that tell one source from another; all of them where there are no others."""
-    told = frozenset(words) - {"the", "of", "in", "and", "a", "to", "for", "on", "about", "by", "or", "at", "p", "pp"}
-    return told or frozenset(words)
+    kept = frozenset(words) - {"the", "of", "in", "and", "a", "to", "for", "on", "about", "by", "or", "at", "p", "pp"}
+    return kept or frozenset(words)
 
 
 def file_names(file: str) -> Iterator[str]:

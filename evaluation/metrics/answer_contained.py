@@ -17,8 +17,8 @@ def says_expected(case: Case, text: str) -> bool | None:
 
 def _contained(case: Case) -> float | None:
     """Return 1 or 0, None where it cannot be told, as of a bare yes or no."""
-    told = says_expected(case, case.reply.answer or "")
-    return None if told is None else float(told)
+    contained = says_expected(case, case.reply.answer or "")
+    return None if contained is None else float(contained)
 
 
 def _in_passages(case: Case) -> float | None:

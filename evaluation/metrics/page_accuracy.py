@@ -21,8 +21,8 @@ def cited_passages(case: Case) -> list[Passage]:
 
 
 def _page(case: Case) -> float | None:
-    told = [passage for passage in cited_passages(case) if passage.told_page is not None and passage.pages]
-    return sum(passage.told_page in passage.pages for passage in told) / len(told) if told else None
+    cited = [passage for passage in cited_passages(case) if passage.told_page is not None and passage.pages]
+    return sum(passage.told_page in passage.pages for passage in cited) / len(cited) if cited else None
 
 
 def _gold(case: Case) -> float | None:
@@ -30,8 +30,8 @@ def _gold(case: Case) -> float | None:
     pages = {(gold.filename, page) for gold in case.gold for page in gold.pages}
     if not pages:
         return None
-    told = [one for one in cited_passages(case) if one.told_page is not None and one.filename in files]
-    return sum((one.filename, one.told_page) in pages for one in told) / len(told) if told else None
+    cited = [one for one in cited_passages(case) if one.told_page is not None and one.filename in files]
+    return sum((one.filename, one.told_page) in pages for one in cited) / len(cited) if cited else None
 
 
 def _box(case: Case) -> float | None:

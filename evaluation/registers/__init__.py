@@ -165,8 +165,8 @@ class Register:
     def _in_feed(self, reference: Reference) -> bool:
         """Return whether a search by its citation finds a judgment that is filed elsewhere."""
         feed = self._client.page(f"{self._case_law}/atom.xml?query={quote(str(reference))}", body=True)
-        told = [element.text or "" for element in _elements(feed, "identifier")]
-        return any(reference in references(citation) for citation in told)
+        identifiers = [element.text or "" for element in _elements(feed, "identifier")]
+        return any(reference in references(citation) for citation in identifiers)
 
     # ---------------------------------------------------------------- legislation
 
@@ -220,8 +220,8 @@ def _links(page: Page) -> Iterator[tuple[str, str]]:
 
 def _entries(page: Page) -> Iterator[tuple[str, str]]:
     for entry in _elements(page, "entry"):
-        told = {_name(child): "".join(child.itertext()) for child in entry}
-        yield told.get("id", ""), told.get("title", "")
+        elements = {_name(child): "".join(child.itertext()) for child in entry}
+        yield elements.get("id", ""), elements.get("title", "")
 
 
 def _elements(page: Page, name: str) -> Iterator[Any]:

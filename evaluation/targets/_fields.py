@@ -216,12 +216,12 @@ def _passage(given: Any, names: Names, pages_from: int) -> Passage:
         raise PassagesError(f"a passage is {type(given).__name__}, not a string or an object")
     fields = _flat(given)
     named = [fields[key] for key in NAMES["file"] if isinstance(fields.get(key), str) and fields[key].strip()]
-    told, known = next(((name, file) for name in named if (file := names(name))), (named[0] if named else "", None))
+    said, known = next(((name, file) for name in named if (file := names(name))), (named[0] if named else "", None))
     page = _page(fields, named, pages_from)
     return Passage(
         text=first_of(fields, "text", str) or "",
-        filename=known or told or None,
-        told_filename=told,
+        filename=known or said or None,
+        told_filename=said,
         span=_span(fields) if known else None,
         score=read_number(first_of(fields, "score")),
         page=page,

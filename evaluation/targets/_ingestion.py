@@ -66,8 +66,8 @@ class Collection:
         """Return what a step's request gives; nothing for a step that the system does not have."""
         if step is None:
             return None
-        told = {**self._settings, "collection": self._name, "collection_id": self._id}
-        values = {**told, "sent": list(self._sent.values()), **more}
+        own = {**self._settings, "collection": self._name, "collection_id": self._id}
+        values = {**own, "sent": list(self._sent.values()), **more}
         where, given = fill_path(step.path, values) + str(more.get("cursor") or ""), {"url": self._url}
         if path is None:
             return self._fetch(where, fill(step.body, values), deadline=deadline, method=step.method, **given)

@@ -154,8 +154,8 @@ class Probe:
         flag = f"--target-response-context-jmespath '{advice.passages}'" if advice.passages else ""
         if not read.passages:
             if self._paths and given and read.passages is None:
-                told = f"no passages at {given[0]} of the reply: {describe(read.raw)}"
-                raise ToolkitError(f"{name}: {told}" + (f". This would fit: {flag}" if flag else ""))
+                message = f"no passages at {given[0]} of the reply: {describe(read.raw)}"
+                raise ToolkitError(f"{name}: {message}" + (f". This would fit: {flag}" if flag else ""))
             hint = f"; is it {flag}?" if flag else ""
             return [
                 f"{name}: a reply without passages ({describe(read.raw)}): what needs them cannot be measured{hint}"
@@ -305,15 +305,15 @@ def served_paths(server: Probed) -> list[str]:
 
 def made_request(server: Probed) -> Made | None:
     """Return a request as the server's description has it; None where there is none, or a user has said how to ask."""
-    told = server.system.ask.described
-    if told:
-        schema = _asked(server, told["path"])
+    paths = server.system.ask.described
+    if paths:
+        schema = _asked(server, paths["path"])
         inner = _template(schema, schema)
-        own = server.values[told["setting"]] == server.system.settings[told["setting"]].default
+        own = server.values[paths["setting"]] == server.system.settings[paths["setting"]].default
         body = server.system.ask.body
-        setting = f"{{{told['setting']}}}"
+        setting = f"{{{paths['setting']}}}"
         filled = {key: inner if value == setting else value for key, value in body.items()}
-        return Made({**filled, "config": {}}, told["path"]) if inner is not None and own else None
+        return Made({**filled, "config": {}}, paths["path"]) if inner is not None and own else None
     if "request" not in server.values or server.values["request"]:
         return None
     for where, origin in (("/openapi.json", True), ("/input_schema", False), ("/schema", False), ("/schema", True)):

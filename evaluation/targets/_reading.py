@@ -124,15 +124,15 @@ class Reader:
 
     def check(self, reply: Any) -> None:
         """Raise the error that a reply reports."""
-        told = _fields.search(self._reply.error, reply) if self._reply.error else None
-        if not told and isinstance(reply, Mapping):
-            told = reply.get("error")
-        if told:
+        error = _fields.search(self._reply.error, reply) if self._reply.error else None
+        if not error and isinstance(reply, Mapping):
+            error = reply.get("error")
+        if error:
             refused = bool(self._reply.refused) and _fields.search(self._reply.refused, reply)
-            raise self._reported(told, status=401 if refused else None)
+            raise self._reported(error, status=401 if refused else None)
 
-    def _reported(self, told: Any, *, transient: bool = False, status: int | None = None) -> HttpError:
-        words = self._secrets.words(told if isinstance(told, str) else json.dumps(told))
+    def _reported(self, error: Any, *, transient: bool = False, status: int | None = None) -> HttpError:
+        words = self._secrets.words(error if isinstance(error, str) else json.dumps(error))
         return HttpError(f"the server reports an error: {words}", transient=transient, status=status)
 
     # ---------------------------------------------------------------- a stream
@@ -148,9 +148,11 @@ class Reader:
             ended = ended or done or bool(keyed.end and _fields.search(keyed.end, event))
             if done:
                 continue
-            told = (event if name == "error" else None) or (_fields.search(keyed.error, event) if keyed.error else None)
-            if told:
-                raise self._reported(told, transient=True)
+            error = (event if name == "error" else None) or (
+                _fields.search(keyed.error, event) if keyed.error else None
+            )
+            if error:
+                raise self._reported(error, transient=True)
             self.check(event)
             if len(read.raw) < _KEPT:
                 read.raw.append(event)

@@ -56,10 +56,13 @@ class Server:
         if key_variable:
             header, _, form = system.key_header.partition(":")
             headers = {header: form.strip().format(key=headers_of({header: key_variable})[header]), **headers}
-        told = [*headers.values(), *secrets_in(str(url), settings.model_dump(mode="json", exclude={"header", "key"}))]
+        secrets = [
+            *headers.values(),
+            *secrets_in(str(url), settings.model_dump(mode="json", exclude={"header", "key"})),
+        ]
         if url.userinfo:
             headers = {"Authorization": f"Basic {b64encode(url.userinfo).decode('ascii')}", **headers}
-        self.client = HttpClient(headers, connections=options.threads, secrets=Secrets(told))
+        self.client = HttpClient(headers, connections=options.threads, secrets=Secrets(secrets))
         self.reader = Reader(system, self.client.secrets, stream=bool(self.values.get("stream")))
         # what a collection is called is known of each dataset
         self.template = fill(system.ask.body, {k: v for k, v in self.values.items() if k != "collection"})
@@ -286,18 +289,18 @@ def parse_url(address: str, example: str) -> httpx.URL:
 # ---------------------------------------------------------------- secrets in settings
 
 
-def secrets_in(url: str, told: Any = None) -> list[str]:
+def secrets_in(url: str, settings: Any = None) -> list[str]:
     """Return the secrets of an address (its password, its query) and of settings with names that say so."""
     parts = urlsplit(url)
     values = [value for _, value in parse_qsl(parts.query)]
-    return [part for part in (parts.username, parts.password) if part] + values + _hidden_values(told)
+    return [part for part in (parts.username, parts.password) if part] + values + _hidden_values(settings)
 
 
-def _hidden_values(told: Any) -> list[str]:
-    if isinstance(told, Mapping):
-        own = [v for k, v in told.items() if names_a_secret(str(k)) and isinstance(v, str)]
-        return own + [secret for v in told.values() for secret in _hidden_values(v)]
-    return [secret for one in told for secret in _hidden_values(one)] if isinstance(told, list) else []
+def _hidden_values(value: Any) -> list[str]:
+    if isinstance(value, Mapping):
+        own = [v for k, v in value.items() if names_a_secret(str(k)) and isinstance(v, str)]
+        return own + [secret for v in value.values() for secret in _hidden_values(v)]
+    return [secret for one in value for secret in _hidden_values(one)] if isinstance(value, list) else []
 
 
 def hide(value: Any) -> Any:

@@ -219,36 +219,36 @@ def read_system(wanted: str) -> dict[str, Any]:
     ours = wanted in system_names()
     path = FOLDER / f"{wanted}.toml" if ours else Path(wanted)
     try:
-        told = parse_toml(read_text(path).removeprefix("\ufeff"), where=path)
+        content = parse_toml(read_text(path).removeprefix("\ufeff"), where=path)
     except BundleError as error:
         raise ToolkitError(f"{error}; there are {', '.join(system_names())}") from error
-    key = told.get("key")
+    key = content.get("key")
     if isinstance(key, str) and key and not _OWN_VARIABLE.fullmatch(key):
         raise ToolkitError(
             f"{path}: key: a file may name variables EXHIBIT_TARGET_…; for {key} give --target-key {key}"
         )
-    _validated(told, path)
-    return told
+    _validated(content, path)
+    return content
 
 
-def _validated(told: Mapping[str, Any], where: object) -> System:
+def _validated(content: Mapping[str, Any], where: object) -> System:
     try:
-        return System.model_validate(dict(told))
+        return System.model_validate(dict(content))
     except ValidationError as error:
         raise ToolkitError(f"{where}: {faults_in(error, most=5)}") from error
 
 
 def fitted(wanted: str, values: Mapping[str, Any]) -> System:
     """Return a system as the settings of a run make it; raise where they contradict each other."""
-    told = read_system(wanted)
-    for condition, message in told.get("refuse", {}).items():
+    content = read_system(wanted)
+    for condition, message in content.get("refuse", {}).items():
         if holds(condition, values):
             raise ToolkitError(message)
-    for condition, more in told.get("when", {}).items():
+    for condition, more in content.get("when", {}).items():
         if holds(condition, values):
-            told = _merged(told, more)
-    reply = {key: _value(value, values) for key, value in told.get("reply", {}).items()}
-    return _validated({**told, "reply": {key: value for key, value in reply.items() if value is not None}}, wanted)
+            content = _merged(content, more)
+    reply = {key: _value(value, values) for key, value in content.get("reply", {}).items()}
+    return _validated({**content, "reply": {key: value for key, value in reply.items() if value is not None}}, wanted)
 
 
 def _value(given: Any, values: Mapping[str, Any]) -> Any:

@@ -97,9 +97,9 @@ class Builtin:
                 raise BundleError(f"{folder}: no index of {dataset.name} with these settings; leave out --ingest never")
             return self._build(dataset, folder)
         self._pipeline.open(folder)
-        told = _told(folder, dataset, self._options.config)
+        report = _built_before(folder, dataset, self._options.config)
         # a limit that is higher now, or a machine that was busy then, may be why a document was set aside
-        return told if not told.set_aside or self._options.ingest == "never" else self._add(dataset, folder)
+        return report if not report.set_aside or self._options.ingest == "never" else self._add(dataset, folder)
 
     def index_folder(self, dataset: Dataset) -> Path:
         """Return where the index is kept: its name changes with every setting and document that decides it."""
@@ -129,7 +129,7 @@ class Builtin:
         index = open_index(folder, self._options.config)
         report = self._pipeline.add(*(path for name, path in sorted(dataset.files.items()) if name not in index))
         set_aside = tuple(_without_folders(reason, dataset) for reason in report.set_aside)
-        return _told(folder, dataset, self._options.config).model_copy(update={"set_aside": set_aside})
+        return _built_before(folder, dataset, self._options.config).model_copy(update={"set_aside": set_aside})
 
     def text(self, filename: str) -> str | None:
         """Return a document's text from the index: no document is read a second time."""
@@ -195,9 +195,9 @@ def _answered(one: Answered, seconds: float) -> Reply:
     if answer.error:
         return replace(reply, error=answer.error, usage=dict(answer.usage))
     ranks = {source.number: _rank(source, one.retrieved.ranked) for source in one.context.sources}
-    told = reply.confidence if answer.confidence is None else round(answer.confidence, 6)
+    sure = reply.confidence if answer.confidence is None else round(answer.confidence, 6)
     read = tuple(dict.fromkeys(ranks.values()))
-    return replace(reply, answer=renumber(answer.text, ranks), context=read, usage=dict(answer.usage), confidence=told)
+    return replace(reply, answer=renumber(answer.text, ranks), context=read, usage=dict(answer.usage), confidence=sure)
 
 
 def _rank(source: Source, ranked: Sequence[Hit]) -> int:
@@ -221,7 +221,7 @@ def renumber(text: str, ranks: dict[int, int]) -> str:
     return rewritten(text, lambda written, _: re.sub(r"\d+", rank, written))
 
 
-def _told(folder: Path, dataset: Dataset, config: Config) -> Ingestion:
+def _built_before(folder: Path, dataset: Dataset, config: Config) -> Ingestion:
     """Return what an index that was built before tells of itself."""
     index = open_index(folder, config)
     missing = [f"{name}: not in the index" for name in sorted(dataset.files) if name not in index]

@@ -74,9 +74,9 @@ class Function:
 
     def _ask(self, case: Case, deadline: Deadline, names: Names) -> Reply:
         history = [turn._asdict() for turn in case.history]
-        told = {"history": history, "session": case.session, "as_of": case.labels.get("as_of")}
+        parameters = {"history": history, "session": case.session, "as_of": case.labels.get("as_of")}
         try:
-            result = self._function(case.question, **{name: told[name] for name in self._takes})
+            result = self._function(case.question, **{name: parameters[name] for name in self._takes})
             if inspect.isawaitable(result):
                 result = self._awaited(result, deadline)
         except HttpError:

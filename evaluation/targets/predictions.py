@@ -124,18 +124,18 @@ class Predictions:
         answer = next((path for path in self._shape.answers if _fields.first_words([path], fields)), None)
         passages = next((path for path in self._shape.passages if _fields.first_list([path], fields)), None)
         truths = [name for name in self._shape.truths if name in fields]
-        told = [f"the answer is {answer}" if answer else "no answer", f"the passages are {passages or 'not given'}"]
-        return f": {', '.join(told)}" + (f"; {', '.join(truths)} is the truth, and is not read" if truths else "")
+        parts = [f"the answer is {answer}" if answer else "no answer", f"the passages are {passages or 'not given'}"]
+        return f": {', '.join(parts)}" + (f"; {', '.join(truths)} is the truth, and is not read" if truths else "")
 
 
 def read_row(row: Mapping[str, Any], shape: _fields.Shape, names: _fields.Names) -> Reply:
     """Return the reply that a row or a result of some shape holds; whatever is wrong with it is one with an error."""
     fields = _fields.unwrap(row)
-    told = fields["reply"] if isinstance(fields.get("reply"), dict) else fields
-    if told.get("error"):
-        return Reply(error=str(told["error"]))
+    reply = fields["reply"] if isinstance(fields.get("reply"), dict) else fields
+    if reply.get("error"):
+        return Reply(error=str(reply["error"]))
     answer = _fields.first_words(shape.answers, fields)
-    if told.get("latency") == -1:  # evaltools writes an error for the answer, and this beside it
+    if reply.get("latency") == -1:  # evaltools writes an error for the answer, and this beside it
         return Reply(error=answer or "the row is marked as failed")
     try:
         passages = _fields.read_passages(
@@ -145,15 +145,15 @@ def read_row(row: Mapping[str, Any], shape: _fields.Shape, names: _fields.Names)
         return Reply(error=str(error))
     if answer is None and not passages:
         return Reply(error="neither an answer nor passages")
-    usage = told.get("usage") if shape.name == "a run of this project" else _fields.read_usage(fields)
+    usage = reply.get("usage") if shape.name == "a run of this project" else _fields.read_usage(fields)
     return Reply(
         answer=answer,
         passages=passages,
-        selected=_fields.read_count(told.get("selected")),
-        seconds=_seconds(told),
+        selected=_fields.read_count(reply.get("selected")),
+        seconds=_seconds(reply),
         usage={name: value for name, held in (usage or {}).items() if (value := _fields.read_number(held)) is not None},
-        first_token=_fields.read_number(told.get("first_token")),
-        confidence=_fields.read_number(told.get("confidence")),
+        first_token=_fields.read_number(reply.get("first_token")),
+        confidence=_fields.read_number(reply.get("confidence")),
     )
 
 
@@ -178,12 +178,12 @@ def _says_the_truth(case: Case, row: Mapping[str, Any]) -> bool:
     if row.get("answer") != case.truth or not isinstance(contexts, list) or "passages" in row:
         return False
     golds = [gold.text or "" for gold in case.gold]
-    told = [one.get("text") or "" if isinstance(one, Mapping) else one for one in contexts]
-    return told == golds and any(isinstance(one, Mapping) for one in contexts)
+    texts = [one.get("text") or "" if isinstance(one, Mapping) else one for one in contexts]
+    return texts == golds and any(isinstance(one, Mapping) for one in contexts)
 
 
-def _seconds(told: Mapping[str, Any]) -> float | None:
-    seconds = _fields.read_number(told.get("seconds", told.get("latency")))
+def _seconds(fields: Mapping[str, Any]) -> float | None:
+    seconds = _fields.read_number(fields.get("seconds", fields.get("latency")))
     return None if seconds is None or seconds < 0 else seconds
 
 

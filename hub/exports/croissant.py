@@ -34,15 +34,15 @@ def write_description(info: BundleInfo, folder: Path) -> None:
 
 def describe(info: BundleInfo, folder: Path) -> dict[str, Any]:
     """Return a bundle in the vocabulary of Croissant 1.0."""
-    told: dict[str, Any] = json.loads(_TEMPLATE.read_text(encoding="utf-8"))
-    told |= {
+    metadata: dict[str, Any] = json.loads(_TEMPLATE.read_text(encoding="utf-8"))
+    metadata |= {
         "name": re.sub(r"\W+", "-", info.name).strip("-"),
         "description": info.summary or info.title,
         "license": info.licence.url or info.licence.id,
         "url": info.source.url,
         "citeAs": info.citation or info.title,
     }
-    for file in told["distribution"]:
+    for file in metadata["distribution"]:
         path = folder / file["name"]
         file |= {"contentSize": f"{path.stat().st_size} B", "sha256": sha256_of(path)}
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in metadata.items() if value}

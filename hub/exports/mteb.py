@@ -18,7 +18,7 @@ def write(export: Export, folder: Path) -> None:
     beir_passages.write(export, folder)
     info = export.bundle.info
     licence = info.licence.id if info and info.licence.id in LICENCES - {"other", "unknown"} else None
-    told = {
+    task = {
         "name": f"Exhibit{re.sub(r'[^A-Za-z0-9]', '', export.name.title())}Retrieval",
         "description": info.summary if info and info.summary else _DESCRIPTION,
         "dataset": {"path": export.name, "revision": info.source.version if info else "1"},
@@ -26,5 +26,5 @@ def write(export: Export, folder: Path) -> None:
         "reference": info.source.url or None if info else None,
         "license": licence,
     }
-    (folder / "task.json").write_text(json.dumps(told, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    (folder / "task.json").write_text(json.dumps(task, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     (folder / "task.py").write_bytes(_TASK.read_bytes())

@@ -40,8 +40,8 @@ try:
     from torch.nn import functional
     from torch.nn.attention import SDPBackend, sdpa_kernel
 except ImportError as error:
-    told = "the embedder cuda needs PyTorch, of the extra `train`: pip install 'exhibit-rag[train]'"
-    raise ToolkitError(told) from error
+    message = "the embedder cuda needs PyTorch, of the extra `train`: pip install 'exhibit-rag[train]'"
+    raise ToolkitError(message) from error
 
 _NETWORKS = {"legal": legal, "minilm": lambda: OFFICIAL}
 _SLAB = 1 << 15

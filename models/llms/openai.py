@@ -68,11 +68,11 @@ def options_of(options: Mapping[str, object]) -> Options:
 
 def _patience() -> dict[str, float]:
     """Return what OPENAI_TIMEOUT says of the seconds for one reply: a model on one's own machine may be slow."""
-    told = os.environ.get("OPENAI_TIMEOUT", "").strip()
+    seconds = os.environ.get("OPENAI_TIMEOUT", "").strip()
     try:
-        return {"timeout": float(told)} if told else {}
+        return {"timeout": float(seconds)} if seconds else {}
     except ValueError:
-        raise ToolkitError(f"OPENAI_TIMEOUT: {told!r} is not a number of seconds") from None
+        raise ToolkitError(f"OPENAI_TIMEOUT: {seconds!r} is not a number of seconds") from None
 
 
 class OpenAI:

@@ -120,8 +120,8 @@ class LegalReranker(PairModel):
 
     def confidence(self, scores: Sequence[float]) -> float:
         """Return how likely one of the first passages answers: logistic in the best score, as it was calibrated."""
-        told = self._calibration
-        return 1 / (1 + math.exp(-told["slope"] * max(scores) - told["offset"]))
+        curve = self._calibration
+        return 1 / (1 + math.exp(-curve["slope"] * max(scores) - curve["offset"]))
 
     def _run(self, rows: Sequence[int], pairs: Sequence[Pair]) -> npt.NDArray[np.float32]:
         given = {name: np.concatenate([getattr(pairs[row], name) for row in rows]) for name in ("ids", "types")}

@@ -186,9 +186,9 @@ def _likely(choice: Choice, config: Config) -> dict[int, float] | None:
 
 def _named(choice: Choice, index: Index) -> dict[str, object]:
     """Return why documents were chosen, by the names of their files."""
-    told = choice.trace()
-    shown = {index.document(number).filename: why for number, why in told["documents"].items()}
-    return {"sure": told["sure"], "likeliest": shown}
+    trace = choice.trace()
+    shown = {index.document(number).filename: why for number, why in trace["documents"].items()}
+    return {"sure": trace["sure"], "likeliest": shown}
 
 
 def _hits(index: Index, passages: Sequence[RankedPassage], text: Callable[[int], str]) -> list[Hit]:

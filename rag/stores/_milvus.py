@@ -54,7 +54,7 @@ class Connection:
         self._key = _key(address)
         self._file = None if address.is_server else Path(address.uri)
         self._lite = None if self._file is None else _open_lite()
-        with told(self.uri, first=True):
+        with milvus_errors(self.uri, first=True):
             if self._file is not None:
                 self._file.parent.mkdir(parents=True, exist_ok=True)
             self.client: Any = MilvusClient(self.uri, token=token_for(address), timeout=_SECONDS)
@@ -68,7 +68,7 @@ class Connection:
     def call(self, verb: str, collection: str, *arguments: Any, **options: Any) -> Any:
         """Call the client on a collection; a server that is away, or is only just starting, is waited for."""
         end = time.monotonic() + PATIENCE
-        with told(self.uri):
+        with milvus_errors(self.uri):
             while True:
                 try:
                     return getattr(self.client, verb)(collection, *arguments, **options)
@@ -152,7 +152,7 @@ def _words(error: Exception) -> str:
 
 
 @contextmanager
-def told(uri: str, *, first: bool = False) -> Iterator[None]:
+def milvus_errors(uri: str, *, first: bool = False) -> Iterator[None]:
     """Turn what Milvus says into one error that says what to do, and never tells the token."""
     try:
         with _silenced():

@@ -24,7 +24,7 @@ import numpy as np
 from exhibit.models.protocols import Vectors
 from exhibit.rag.protocols import Keys
 from exhibit.rag.stores import check_rows, nothing, ranked
-from exhibit.rag.stores._milvus import FLOATS, INTEGER, connect, is_named, told
+from exhibit.rag.stores._milvus import FLOATS, INTEGER, connect, is_named, milvus_errors
 from exhibit.rag.stores._milvus_address import Address, conditions
 from exhibit.schemas.errors import BundleError, ServiceError
 
@@ -60,13 +60,13 @@ def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> S
     record = folder / _PLACE / _RECORD
     wanted = {"store": argument or "lite", "dimensions": dimensions}
     if record.is_file():
-        told = _read(record)
+        about = _read(record)
         whole = (folder / "manifest.json").is_file()
-        if {key: told.get(key) for key in wanted} == wanted:
-            return Store(address, f"{told['name']}_{name}", dimensions, building=not whole)
+        if {key: about.get(key) for key in wanted} == wanted:
+            return Store(address, f"{about['name']}_{name}", dimensions, building=not whole)
         if whole:
-            raise BundleError(f"{record}: made for {told.get('dimensions')} numbers a vector in "
-                              f"milvus:{told.get('store')}; build the index again")  # fmt: skip
+            raise BundleError(f"{record}: made for {about.get('dimensions')} numbers a vector in "
+                              f"milvus:{about.get('store')}; build the index again")  # fmt: skip
         drop(folder, argument)  # left by a run that was stopped, and had other settings
     record.parent.mkdir(parents=True, exist_ok=True)
     wanted["name"] = f"exhibit_{uuid.uuid4().hex[:16]}"
@@ -94,17 +94,17 @@ def drop(folder: Path, named: str | None = None) -> None:
     elsewhere, and makes nobody connect to a server or open a file.
     """
     record = folder / _PLACE / _RECORD
-    told = _read(record)
+    about = _read(record)
     own = folder / _PLACE / _FILE
-    address = Address.parse(told.get("store"), own=own)
+    address = Address.parse(about.get("store"), own=own)
     if address.uri not in (str(own), Address.parse(named, own=own).uri) and not is_named(address.uri):
         _log.warning("milvus at %s: collections %s_* are left there: drop them by hand if they are yours",
-                     address.uri, told["name"])  # fmt: skip
+                     address.uri, about["name"])  # fmt: skip
     elif address.uri != str(own):
         try:
-            _drop_collections(address, f"{told['name']}_")
+            _drop_collections(address, f"{about['name']}_")
         except ServiceError as error:
-            raise ServiceError(f"{error}; collections {told['name']}_* are left there, drop them by hand") from None
+            raise ServiceError(f"{error}; collections {about['name']}_* are left there, drop them by hand") from None
     shutil.rmtree(own, ignore_errors=True)
     record.unlink()
 
@@ -112,7 +112,7 @@ def drop(folder: Path, named: str | None = None) -> None:
 def _drop_collections(address: Address, prefix: str) -> None:
     connection = connect(address)
     try:
-        with told(address.uri):
+        with milvus_errors(address.uri):
             for name in connection.client.list_collections():
                 if name.startswith(prefix):
                     connection.client.drop_collection(name)
@@ -132,7 +132,7 @@ class Store:
         self._connection = connect(address)
         self._client = self._connection.client
         try:
-            with told(address.uri):
+            with milvus_errors(address.uri):
                 if not self._client.has_collection(collection):
                     self._create()
             self._call("load_collection")
@@ -176,7 +176,7 @@ class Store:
         """Return all keys, in order."""
         numbers: list[int] = []
         pages = self._call("query_iterator", batch_size=_KEYS, output_fields=[_KEY])
-        with told(self._address.uri):
+        with milvus_errors(self._address.uri):
             while page := pages.next():
                 numbers += [row[_KEY] for row in page]
             pages.close()

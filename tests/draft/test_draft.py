@@ -176,7 +176,7 @@ def test_drafts_are_not_published_before_a_person_has_judged_some(contracts, cap
 @pytest.mark.parametrize(("wrong", "judged", "told"), [(0, 0, "nobody has checked"), (2, 40, "5% of the sure drafts")])
 def test_what_is_said_beside_every_figure(wrong, judged, told):
     info = DraftInfo(reviewed=40, judged_sure=judged, wrong=wrong)
-    assert told in info.told(200) and info.told(200).startswith("drafted, 40 of 200 reviewed by a person")
+    assert told in info.words(200) and info.words(200).startswith("drafted, 40 of 200 reviewed by a person")
     low, high = wilson(2, 40)
     assert (round(low, 3), round(high, 3)) == (0.014, 0.165)
 

@@ -167,7 +167,9 @@ def test_ids_are_drawn_in_the_same_order_everywhere(drafted):
 LANGUAGES = Path(viewer.__file__).parent / "languages"
 
 
-@pytest.mark.parametrize("language", languages()[1:])
+@pytest.mark.parametrize(
+    "language", [pytest.param(name, marks=[pytest.mark.slow] * (name != "cs")) for name in languages()[1:]]
+)
 def test_the_page_speaks_other_languages(drafted, tmp_path, browser, language):
     words = tomllib.loads((LANGUAGES / f"{language}.toml").read_text("utf-8"))
     data = page_of(drafted[0], tmp_path, "--sample", "3", "--language", language)

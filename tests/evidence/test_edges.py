@@ -238,6 +238,7 @@ def test_a_row_is_as_high_as_its_first_line():
     assert lines((50, 0, 60, 20, "b"), (0, 8, 9, 28, "a"), (20, 12, 30, 32, "c")) == ["a", "b", "c"]
 
 
+@pytest.mark.slow
 def test_the_angle_is_found_to_a_tenth():
     image = Image.new("L", (900, 400), 255)
     pen = ImageDraw.Draw(image)

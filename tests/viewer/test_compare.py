@@ -226,6 +226,7 @@ def test_what_was_set_differently_is_told(page):
     assert page.locator("section:has(#settings) tbody tr").all_inner_texts() == ["embedder\thashing\tother"]
 
 
+@pytest.mark.slow
 def test_a_static_server_will_do(browser, runs):
     complaints: list[str] = []
     with served(runs[1]) as address:
@@ -236,7 +237,7 @@ def test_a_static_server_will_do(browser, runs):
     assert complaints == []
 
 
-@pytest.mark.parametrize("width", [400, pytest.param(1000, marks=pytest.mark.slow), 1600])
+@pytest.mark.parametrize("width", [400, *(pytest.param(width, marks=pytest.mark.slow) for width in (1000, 1600))])
 def test_nothing_runs_over_the_edge(page, width):
     page.set_viewport_size({"width": width, "height": 900})
     page.evaluate("toList()")

@@ -506,7 +506,7 @@ def test_a_single_file_has_everything_that_fits_and_says_what_does_not(tab, resu
 # ---------------------------------------------------------------- how it looks
 
 
-@pytest.mark.parametrize("width", [400, pytest.param(1000, marks=pytest.mark.slow), 1600])
+@pytest.mark.parametrize("width", [400, *(pytest.param(width, marks=pytest.mark.slow) for width in (1000, 1600))])
 def test_nothing_runs_over_the_edge(page, width):
     page.set_viewport_size({"width": width, "height": 900})
     for verdict, dataset in (("right passage not used", "cuad"), ("answered rightly", "leases")):

@@ -83,14 +83,14 @@ def _read(options: Any) -> int:
     out = options.out or folder / FOLDER
     for dataset, patch in outcome.patches.items():
         write_json(out / f"patch-{dataset}.json", patch.model_dump(mode="json"))
-    told = _told(reviews, agreed, shared, outcome, columns)
-    write_json(out / "review.json", told)
+    summary = _summary(reviews, agreed, shared, outcome, columns)
+    write_json(out / "review.json", summary)
     lines = _lines(agreed, shared, outcome)
     if outcome.corrected:
         lines.append(table_of(columns, shown_metrics(columns["gold as it is"], options.metrics)))
     patches = [out / f"patch-{dataset}.json" for dataset in outcome.patches]
     lines += [f"review: {out / 'review.json'}", *(f"patch:  {patch}" for patch in patches)]
-    print_results({**told, "patches": patches}, "\n".join(lines), as_json=options.json)
+    print_results({**summary, "patches": patches}, "\n".join(lines), as_json=options.json)
     return 0
 
 
@@ -114,7 +114,7 @@ def _apply_reviews(options: Any) -> int:
     if reopened:
         print_note(f"{reopened} questions wait again: the words that were judged are no longer what is proposed")
     lines = list(map(_agreement, agreed))
-    lines.append(f"{options.out}: {info.sure:,} questions, {info.told(info.sure)}; {info.unsure:,} wait for a person")
+    lines.append(f"{options.out}: {info.sure:,} questions, {info.words(info.sure)}; {info.unsure:,} wait for a person")
     record = {"bundle": options.out, "sure": info.sure, "unsure": info.unsure, "reopened": reopened}
     record |= {"agreement": [{"of": [one.first, one.second], "kappa": one.kappa, "n": one.n} for one in agreed]}
     print_results(record, "\n".join(lines), as_json=options.json)
@@ -136,7 +136,7 @@ def _check(reviews: Sequence[Review], files: Sequence[Path], *, several_pages: b
         seen[key] = path
 
 
-def _told(
+def _summary(
     reviews: Sequence[Review],
     agreed: Sequence[Agreement],
     shared: Sequence[Share],

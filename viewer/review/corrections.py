@@ -144,9 +144,9 @@ def _scores(
     run: ReviewedRun, table: Table, fixes: Mapping[int | str, review.Correction]
 ) -> dict[int | str, dict[str, float | None]]:
     cases = [_case(run, (table.name, id), fix) for id, fix in fixes.items()]
-    told = run.config.measured
-    options = Options(parity=cast(Parity, told.parity or ""))
-    options = replace(options, ks=tuple(told.ks)) if told.ks else options
+    measured = run.config.measured
+    options = Options(parity=cast(Parity, measured.parity or ""))
+    options = replace(options, ks=tuple(measured.ks)) if measured.ks else options
     values = measure(cases, options)
     anew = set(values) - set(needing(values, "judge")) - set(needing(values, "corpus")) - set(needing(values, "usage"))
     return {case.id: {name: values[name][at] for name in anew} for at, case in enumerate(cases)}
@@ -193,9 +193,9 @@ def _pages(document: Document | None, spans: Sequence[Span]) -> tuple[int, ...]:
     return tuple(sorted({page for span in spans for page in document.pages_of(span)})) if document else ()
 
 
-def _reply(run: ReviewedRun, dataset: str, told: RunReply) -> Reply:
+def _reply(run: ReviewedRun, dataset: str, recorded: RunReply) -> Reply:
     """Return a reply with the words of all its passages: the file has those of the first alone."""
-    reply = REPLY.validate_python(told.model_dump(exclude_none=True))
+    reply = REPLY.validate_python(recorded.model_dump(exclude_none=True))
     passages = []
     for one in reply.passages:
         document = run.document(dataset, one.filename) if one.filename and one.span else None

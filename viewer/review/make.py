@@ -55,14 +55,14 @@ def make_review(run: Reviewed, path: Path, *, by: Sequence[str], size: int, seed
     with keeping():  # remote documents: a page is drawn in several steps, and questions share documents
         cases, album = _cases(keys, run)
     sample = {"size": len(keys), "of": len(run.questions), "seed": seed, "by": list(by)}
-    told = {"format": REVIEW, "review": _identity(run, keys), "run": run.name, "sample": sample, "drafted": drafted}
+    about = {"format": REVIEW, "review": _identity(run, keys), "run": run.name, "sample": sample, "drafted": drafted}
     text = page(
         f"Review of {run.name} – Exhibit",
         render("review.html.j2", language=language, drafted=drafted),
         styles=["review.css"],
         language=language,
         scripts=_SCRIPTS,
-        data={"data": as_json({"about": told, "cases": cases, "sheets": album.sheets})},
+        data={"data": as_json({"about": about, "cases": cases, "sheets": album.sheets})},
     )
     write_whole(path, text)
     return Made(path, len(cases), len(run.questions), len(album.sheets), album.left_out)
@@ -125,8 +125,8 @@ def _passage(passage: RunPassage, cited: bool) -> Record:
 
 def _identity(run: Reviewed, keys: Sequence[Key]) -> str:
     """Return what tells this page's answers from another's in a browser's store, and reviews that belong together."""
-    told: list[Any] = [run.name, *([*key, run.questions[key].question] for key in keys)]
-    return hashlib.sha256(json.dumps(told).encode("ascii")).hexdigest()[:16]
+    parts: list[Any] = [run.name, *([*key, run.questions[key].question] for key in keys)]
+    return hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()[:16]
 
 
 BUDGET = 24_000_000

@@ -117,10 +117,10 @@ BY = ("confidence", "verdict", "dataset")
 
 
 def _confidence(row: RunQuestion) -> str:
-    told = row.reply.confidence
-    if told is None:
+    confidence = row.reply.confidence
+    if confidence is None:
         return "no confidence"
-    return "unsure" if told < 1 / 3 else "middling" if told < 2 / 3 else "sure"
+    return "unsure" if confidence < 1 / 3 else "middling" if confidence < 2 / 3 else "sure"
 
 
 _KINDS: dict[str, Callable[[RunQuestion], str]] = {
@@ -218,8 +218,8 @@ Judgments = dict[Key, str]
 
 def judgments(review: Review, aspect: str) -> Judgments:
     """Return what a reviewer said of the gold, or of the answers, as far as they said something."""
-    told = {(case.dataset, case.id): case.gold if aspect == "gold" else case.answer for case in review.cases}
-    return {key: value for key, value in told.items() if value}
+    given = {(case.dataset, case.id): case.gold if aspect == "gold" else case.answer for case in review.cases}
+    return {key: value for key, value in given.items() if value}
 
 
 def agreements(reviews: Sequence[Review], rows: Questions) -> list[Agreement]:
@@ -233,20 +233,20 @@ def agreements(reviews: Sequence[Review], rows: Questions) -> list[Agreement]:
     machines = {"the run's verdict": verdicts(rows), "the judge": marks(rows)}
     for review in reviews:
         clear = {key: said for key, said in judgments(review, "answer").items() if said != "unclear"}
-        for name, told in machines.items():
-            pairs.append(agree(review.reviewer, clear, name, told, "answer", documents))
+        for name, said in machines.items():
+            pairs.append(agree(review.reviewer, clear, name, said, "answer", documents))
     return [one for one in pairs if one.n]
 
 
 def verdicts(rows: Questions) -> Judgments:
     """Return what the run's verdicts say of the answers; nothing of those that say nothing for or against."""
-    told = {}
+    judged = {}
     for key, row in rows.items():
         if row.verdict in ("answered", "expected answer given"):
-            told[key] = "right"
+            judged[key] = "right"
         elif row.verdict == "failed" or row.verdict in STAGES:
-            told[key] = "wrong"
-    return told
+            judged[key] = "wrong"
+    return judged
 
 
 def marks(rows: Questions) -> Judgments:
@@ -289,9 +289,9 @@ def shares(reviews: Sequence[Review], rows: Questions) -> list[Share]:
     parts = []
     for review in reviews:
         for aspect in ASPECTS:
-            told = {key: said for key, said in judgments(review, aspect).items() if key in rows}
-            clear = {key: said for key, said in told.items() if said != "unclear"}
-            if not told:
+            given = {key: said for key, said in judgments(review, aspect).items() if key in rows}
+            clear = {key: said for key, said in given.items() if said != "unclear"}
+            if not given:
                 continue
             weight = weights(rows, list(clear), review.sample.by)
             keys = sorted(clear, key=str)
@@ -304,7 +304,7 @@ def shares(reviews: Sequence[Review], rows: Questions) -> list[Share]:
                     aspect,
                     int(right.sum()),
                     len(keys),
-                    len(told) - len(clear),
+                    len(given) - len(clear),
                     float((heavy * right).sum() / heavy.sum()) if keys else None,
                     _bootstrap(owners, lambda drawn, h=heavy, r=right: float((h * r)[drawn].sum() / h[drawn].sum())),
                 )

@@ -133,8 +133,8 @@ def make_series(runs: Sequence[TrendRun]) -> list[Series]:
 
 
 def _wanted(run: TrendRun, where: Mapping[str, Sequence[str]]) -> bool:
-    told = run.settings
-    return all((told.get(name) or told.get(f"config.{name}")) in values for name, values in where.items())
+    settings = run.settings
+    return all((settings.get(name) or settings.get(f"config.{name}")) in values for name, values in where.items())
 
 
 _OTHERS = 3

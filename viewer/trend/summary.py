@@ -155,8 +155,8 @@ def _labels(table: Table, fallen: set[Id]) -> list[Share]:
     if not table.labels or not fallen:
         return []
     kinds, overall = kinds_of(table.labels), sum(id in fallen for id in table.ids) / len(table.ids)
-    told = [{name: str(labels[name]) for name in kinds if labels.get(name) is not None} for labels in table.labels]
-    shares = _shares(table, fallen, lambda row: [f"{name}: {value}" for name, value in told[row].items()])
+    labelled = [{name: str(labels[name]) for name in kinds if labels.get(name) is not None} for labels in table.labels]
+    shares = _shares(table, fallen, lambda row: [f"{name}: {value}" for name, value in labelled[row].items()])
     above = [share for share in shares if share.fell / share.asked > overall]
     return sorted(above, key=lambda share: (overall * share.asked - share.fell, share.name))
 
@@ -196,10 +196,10 @@ def figures(series: Series, metrics: Sequence[str], scale: Scale) -> list[Record
             continue
         bands = scale.of(series.dataset, metric)
         known = sorted(mean.mean or 0.0 for mean in means)
-        told: Record = {"metric": metric, "newest": newest, "before": means[-2].mean if len(means) > 1 else None}
-        told |= {"best": known[0 if about(metric).better == "less" else -1]}
-        told |= {"band": bands.band(newest.mean) if bands else ""}
-        rows.append(told | {"bounds": f"good {bands.good}, poor {bands.poor}" if bands else ""})
+        fields: Record = {"metric": metric, "newest": newest, "before": means[-2].mean if len(means) > 1 else None}
+        fields |= {"best": known[0 if about(metric).better == "less" else -1]}
+        fields |= {"band": bands.band(newest.mean) if bands else ""}
+        rows.append(fields | {"bounds": f"good {bands.good}, poor {bands.poor}" if bands else ""})
     return rows
 
 
@@ -241,17 +241,17 @@ def sentences(explanation: Explanation) -> list[str]:
     """Return what is known of a regression: how many questions, where they cluster, what was changed, how it stands."""
     regression = explanation.regression
     asked = len(regression.series.tables[regression.at].ids)
-    told = [f"{len(explanation.questions)} of {asked} questions got worse{_where(explanation)}."]
+    lines = [f"{len(explanation.questions)} of {asked} questions got worse{_where(explanation)}."]
     if regression.falls and regression.more_failed:
-        told.append(f"{regression.more_failed} more questions failed than before.")
+        lines.append(f"{regression.more_failed} more questions failed than before.")
     others = [metric_title(fall.metric) for fall in regression.falls[1:]]
     if others:
-        told.append(f"Also worse: {'; '.join(others)}.")
-    told.append(_changed(explanation.changed))
-    told.append("It still stands in the newest run." if regression.stands else "It has been made good since.")
+        lines.append(f"Also worse: {'; '.join(others)}.")
+    lines.append(_changed(explanation.changed))
+    lines.append("It still stands in the newest run." if regression.stands else "It has been made good since.")
     if regression.falls and all(fall.usual is None for fall in regression.falls):
-        told.append("There are too few runs to know how much the figures move when nothing is changed.")
-    return told
+        lines.append("There are too few runs to know how much the figures move when nothing is changed.")
+    return lines
 
 
 def _where(explanation: Explanation) -> str:
@@ -318,10 +318,10 @@ def check_gates(
 def _regression_checks(series: Sequence[Series], regressions: Sequence[Regression]) -> Iterator[Check]:
     for one in series:
         mine = [regression for regression in regressions if regression.series is one and regression.stands]
-        told = "; ".join(
+        listed = "; ".join(
             f"{regression.run} is worse than {regression.before} and that still stands" for regression in mine
         )
-        yield Check(one.title, "no regression", told or "none stands", not mine)
+        yield Check(one.title, "no regression", listed or "none stands", not mine)
 
 
 def _band_checks(series: Sequence[Series], scale: Scale) -> Iterator[Check]:
@@ -332,8 +332,8 @@ def _band_checks(series: Sequence[Series], scale: Scale) -> Iterator[Check]:
             if bands is None or estimate.mean is None:
                 continue
             band = bands.band(estimate.mean)
-            told = f"{about(metric).figure(estimate.mean)} is {band.lower()} (poor: {bands.poor}) in {newest.name}"
-            yield Check(one.title, f"{metric} is not poor", told, band != "Poor")
+            finding = f"{about(metric).figure(estimate.mean)} is {band.lower()} (poor: {bands.poor}) in {newest.name}"
+            yield Check(one.title, f"{metric} is not poor", finding, band != "Poor")
 
 
 def _expression_checks(gate: str, series: Sequence[Series]) -> Iterator[Check]:
@@ -344,8 +344,8 @@ def _expression_checks(gate: str, series: Sequence[Series]) -> Iterator[Check]:
         newest = one.runs[-1]
         value = _value(one, metric)
         if value is not None:
-            told = f"{metric} is {value:.4g} in {newest.name}"
-            yield Check(one.title, f"not {metric} {bound}", told, not bound.holds(value))
+            finding = f"{metric} is {value:.4g} in {newest.name}"
+            yield Check(one.title, f"not {metric} {bound}", finding, not bound.holds(value))
 
 
 def _value(series: Series, metric: str) -> float | None:
