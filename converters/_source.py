@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -145,7 +145,7 @@ def _check(archive: Path, entries: list[zipfile.ZipInfo]) -> None:
     for entry in entries:
         name = entry.filename
         path = PurePosixPath(name)
-        if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in path.parts[:1]:
+        if path.is_absolute() or ".." in path.parts or "\\" in name or PureWindowsPath(name).drive:
             raise SourceError(f"{archive}: {name!r} would be written outside the folder; do not trust this file")
         if (
             not name
