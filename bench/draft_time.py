@@ -24,22 +24,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--playbook", default="contract", metavar="NAME", help="what is asked of every document")
     options = parser.parse_args(argv)
     with scratch_folder() as scratch:
+        folder, asked = str(options.folder), ["--playbook", options.playbook]
         commands = {
-            "index": ["index", str(options.folder), "--out", str(scratch / "out1"), "--preset", "careful"],
-            "draft": [
-                "draft",
-                str(options.folder),
-                "--out",
-                str(scratch / "out2"),
-                "--playbook",
-                options.playbook,
-            ],
+            "index": ["index", folder, "--out", str(scratch / "index-out"), "--preset", "careful"],
+            "draft": ["draft", folder, "--out", str(scratch / "draft-out"), *asked],
         }
         (scratch / "one").mkdir()
         (scratch / "one" / "one.txt").write_text("This Agreement is governed by the laws of Ohio.", encoding="utf-8")
         for name in commands:  # the networks are built before: once on a machine, not once a folder
-            warm = ["draft", str(scratch / "one"), "--out", str(scratch / f"warm-{name}")]
-            timed([*warm, "--playbook", options.playbook], scratch / name)
+            timed(["draft", str(scratch / "one"), "--out", str(scratch / f"{name}-one"), *asked], scratch / name)
         took = {name: timed(command, scratch / name) for name, command in commands.items()}
     rows = [[name, *(f"{seconds:.0f}" for seconds in took[name])] for name in commands]
     ratio = [f"{draft / index:.2f}" for index, draft in zip(took["index"], took["draft"], strict=True)]

@@ -103,13 +103,6 @@ class _Sought(NamedTuple):
     levels: Levels
 
 
-class _Known(NamedTuple):
-    """How likely a document answers, and the chunks that were read, in order."""
-
-    likely: float
-    readings: list[Reading]
-
-
 @dataclass
 class Asker:
     """Asks the questions of playbooks; the models are opened once for many documents."""
@@ -132,14 +125,10 @@ class Asker:
             read = list(pool.map(self._read, sought))
         drafts = []
         for question, one, known in zip(playbook.questions, sought, read, strict=True):
-            judged = self._judged(one, known, prepared)
+            status, spans, sure = self._judged(one, *known, prepared)
             wording = pick(question.ask, prepared.entry.filename, playbook.name, question.name)
             name = f"{playbook.name}/{question.name}"
-            drafts.append(
-                Draft(
-                    prepared.entry.filename, wording, "playbook", judged.status, name, judged.spans, judged.confidence
-                )
-            )
+            drafts.append(Draft(prepared.entry.filename, wording, "playbook", status, name, spans, sure))
         return drafts
 
     def judge(
@@ -147,7 +136,7 @@ class Asker:
     ) -> Judged:
         """Return which passages of a document answer a question, or that none does; every wording looks for chunks."""
         sought = self._seek(question, wordings, prepared, chunks, levels)
-        return self._judged(sought, self._read(sought), prepared)
+        return self._judged(sought, *self._read(sought), prepared)
 
     def _seek(
         self, question: str, wordings: Sequence[str], prepared: Prepared, chunks: Vectors, levels: Levels
@@ -166,39 +155,35 @@ class Asker:
         texts, each = zip(*((prepared.texts[at], float(odds[at])) for at in best), strict=True)
         return _Sought(question, kind, best, texts, each, spot, levels)
 
-    def _read(self, sought: _Sought) -> _Known:
-        """Read the best chunk, and others that may answer as long as it is not clear that nothing does."""
+    def _read(self, sought: _Sought) -> tuple[float, list[Reading]]:
+        """Read the best chunk, and others that may answer as long as it is not clear that nothing does.
+
+        Return how likely the document answers, and what was read; where nothing may be called absent that is all.
+        """
         readings: list[Reading] = []
-        spot = sought.spot
+        spot, absent = sought.spot, sought.levels.absent
         likely = float(bool(sought.texts)) if spot is None else self.reader.confidence((), spot=spot)
         for text, odds in zip(sought.texts, sought.odds, strict=True):
-            absent = sought.levels.absent  # where nothing may be called absent all is read
             least = min(_STOP if readings else _NOTHING, absent)
             if spot is not None and (likely <= least or (readings and odds < _OTHERS and absent > 0)):
                 break
             readings += self.reader.read(sought.question, [text], sought.kind.asks)
             likely = self.reader.confidence([reading.score for reading in readings], spot=spot)
-        return _Known(likely, readings)
+        return likely, readings
 
-    def _judged(self, sought: _Sought, known: _Known, prepared: Prepared) -> Judged:
-        likely, readings = known
-        levels = sought.levels
+    def _judged(self, sought: _Sought, likely: float, readings: list[Reading], prepared: Prepared) -> Judged:
+        question, levels, best = sought.question, sought.levels, sought.chunks
         if likely <= levels.absent:
-            again = self._again(sought.question, sought.texts) if levels.again and sought.texts else 0.0
-            if again <= _DOUBT:
+            doubted = levels.again and sought.texts
+            again = confidence(self.reranker, self.reranker.score(question, sought.texts)) if doubted else None
+            if (again or 0.0) <= _DOUBT:
                 return Judged("absent", (), round(1 - likely, 3))
-            likely = min(again, _DISAGREE)
-            rest = sought.texts[len(readings) :]
-            readings = [*readings, *self.reader.read(sought.question, rest, sought.kind.asks)]
-        best = sought.chunks
+            likely = min(again or 0.0, _DISAGREE)
+            readings = [*readings, *self.reader.read(question, sought.texts[len(readings) :], sought.kind.asks)]
         spans = self._spans(best, readings, prepared) or [Span(*map(int, prepared.chunks[best[0]][:2]))]
         if likely >= levels.sure:
             return Judged("sure", tuple(spans), round(likely, 3))
         return Judged("unsure", tuple(spans[:PROPOSED]), round(likely, 3))
-
-    def _again(self, question: str, texts: Sequence[str]) -> float:
-        """Return how likely the reranker says that one of some chunks answers."""
-        return confidence(self.reranker, self.reranker.score(question, texts)) or 0.0
 
     def _kind(self, question: str) -> Kind:
         [vector] = self._embedded((question,))

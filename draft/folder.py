@@ -68,7 +68,7 @@ INFO = DatasetInfo(
     annotations=("machine-generated",),
 )
 
-VERSION = 6  # raised when the same folder would give other drafts: what is remembered under another is not used
+VERSION = 7  # raised when the same folder would give other drafts: what is remembered under another is not used
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -9,6 +9,7 @@ import pytest
 from exhibit.draft.__main__ import playbook_main
 from exhibit.draft.playbook import SHIPPED, chosen_playbook, find_playbooks, read_playbook
 from exhibit.law.profile import Profile
+from exhibit.models.reader import KINDS
 from exhibit.schemas.errors import SourceError
 
 OWN = """title = "Boat charters"
@@ -29,6 +30,14 @@ def test_ours_are_read_and_ask_in_several_wordings():
         assert all(len(question.ask) >= 2 for question in playbook.questions), playbook.name
         assert all(wording.endswith("?") for question in playbook.questions for wording in question.ask)
     assert len(find_playbooks(["contract"])[0].questions) == 41
+
+
+def test_what_contracts_are_asked_stands_once_in_a_pair_and_what_ndas_are_twice():
+    known = set(json.loads(KINDS.with_suffix(".json").read_text(encoding="utf-8"))["kinds"].values())
+    contract, nda = find_playbooks(["contract", "nda"])
+    assert {one.seeks for one in contract.questions} <= known
+    assert {one.seeks.casefold() for one in nda.questions} <= {words.casefold() for words in known}
+    assert not {one.seeks for one in nda.questions} & known
 
 
 @pytest.mark.parametrize(
