@@ -177,7 +177,7 @@ def _office() -> tuple[State, str]:
 
 
 def _weights() -> tuple[State, str]:
-    weights = import_module("exhibit.models.embedders._network")
+    weights = import_module("exhibit.models.network")
     minilm = import_module("exhibit.models.embedders.minilm")
     graphs = [path for variant in minilm.VARIANTS if (path := minilm.graph_path(variant)).is_file()]
     if graphs and weights.find_here(weights.TOKENIZER):

@@ -22,7 +22,7 @@ from exhibit.converters._cli import main as convert_main
 from exhibit.evidence.check import main as check_main
 from exhibit.evidence.show import main as show_main
 from exhibit.evidence.text import main as text_main
-from exhibit.hub import _tables
+from exhibit.hub import tables
 from exhibit.rag.__main__ import main as rag_main
 from exhibit.rag.index import open_index
 from exhibit.schemas.run import SUMMARY
@@ -101,8 +101,8 @@ def test_a_converted_bundle_is_the_same_and_its_documents_leave_as_they_are_made
 
 
 def test_tables_larger_than_a_file_leave_one_by_one(memory, tmp_path, monkeypatch):
-    monkeypatch.setattr(_tables, "_GROUP_BYTES", 1)
-    monkeypatch.setattr(_tables, "_SHARD_BYTES", 1)
+    monkeypatch.setattr(tables, "_GROUP_BYTES", 1)
+    monkeypatch.setattr(tables, "_SHARD_BYTES", 1)
     waiting: list[int] = []
     send = _build.Out.send
 

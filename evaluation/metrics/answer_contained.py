@@ -5,8 +5,8 @@ The expected answer stands there word for word, or every number, date, amount, n
 that the answer was made from, where that is known, else the first K.
 """
 
+from exhibit.evaluation.answer_words import without_citations, without_named
 from exhibit.evaluation.metrics import Case, K, per_case
-from exhibit.evaluation.metrics._words import without_citations, without_named
 from exhibit.law.figures import stands_in
 
 

@@ -159,7 +159,7 @@ ENDLESS = '<div style="height: 33000000px">x</div>' * 300
 def test_a_page_that_never_ends_is_set_aside_its_browser_replaced_and_the_others_printed(tmp_path, monkeypatch):
     clock = SimpleNamespace(ahead=0.0)
     real = time.monotonic
-    monkeypatch.setattr("exhibit.engine._worker.time", SimpleNamespace(monotonic=lambda: real() + clock.ahead))
+    monkeypatch.setattr("exhibit.engine.worker.time", SimpleNamespace(monotonic=lambda: real() + clock.ahead))
     with Press(Limits(seconds=1000)) as press, ThreadPoolExecutor(1) as pool:
         press.print(RawDocument("first.pdf", "First", html="Rent is due."), tmp_path)
         browser = programs_below(press._worker.place.worker._process.pid)

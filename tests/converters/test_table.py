@@ -20,7 +20,7 @@ from exhibit.converters._benchmark import Benchmark, Tally
 from exhibit.converters._cli import add_own_flags
 from exhibit.converters._records import read_parquet
 from exhibit.engine import Limits, guarded
-from exhibit.engine._worker import dismiss
+from exhibit.engine.worker import dismiss
 from exhibit.evidence import read_document
 from exhibit.evidence.fold import fold
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN

@@ -168,7 +168,7 @@ def test_programs_that_are_not_here_say_what_gives_them(capsys, monkeypatch):
     monkeypatch.setattr("exhibit.evidence.readers.libreoffice.command", lambda: None)
     engines = SimpleNamespace(missing=lambda language: f"no program for {language}")
     monkeypatch.setattr(doctor, "load_plugin", lambda package, name: (engines, None))
-    monkeypatch.setattr("exhibit.models.embedders._network.find_here", lambda file: None)
+    monkeypatch.setattr("exhibit.models.network.find_here", lambda file: None)
     code, findings = found(capsys)
     assert code == 1 and findings["browser"].state == "missing" and "no Chromium" in findings["browser"].told
     assert findings["LibreOffice"].state == "absent" and ".doc, .rtf" in findings["LibreOffice"].told
@@ -176,7 +176,7 @@ def test_programs_that_are_not_here_say_what_gives_them(capsys, monkeypatch):
     assert findings["all-MiniLM-L6-v2"].state == "missing" and "downloads 86 MB" in findings["all-MiniLM-L6-v2"].told
     monkeypatch.setattr("exhibit.converters._browser.HERE", False)
     monkeypatch.setattr("exhibit.evidence.readers.libreoffice.command", lambda: "/opt/soffice")
-    monkeypatch.setattr("exhibit.models.embedders._network.find_here", lambda file: Path("here"))
+    monkeypatch.setattr("exhibit.models.network.find_here", lambda file: Path("here"))
     monkeypatch.setattr("exhibit.models.embedders.minilm.graph_path", lambda variant: Path("/nowhere"))
     engines.missing = lambda language: ""
     _, findings = found(capsys)

@@ -16,7 +16,7 @@ import pytest
 from exhibit.converters import _source
 from exhibit.converters._benchmark import Download
 from exhibit.evaluation.registers.client import Client, UnreachableError
-from exhibit.models.embedders import _network as _weights
+from exhibit.models import network
 from exhibit.models.llms import Prompt
 from exhibit.models.llms.openai import OpenAI, Options
 from exhibit.models.rerankers import http as reranker
@@ -200,9 +200,12 @@ def test_a_reranker_that_drips_is_given_up(monkeypatch):
         (endless, "larger than 7 bytes"),
     ],
 )
-def test_weights_are_never_larger_than_they_should_be(send, why):
+def test_weights_are_never_larger_than_they_should_be(send, why, tmp_path, monkeypatch):
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path))
     with server(send) as url, pytest.raises(SourceError, match=why):
-        _weights._fetch(url, _weights.File("model.safetensors", "0" * 64, 7))
+        monkeypatch.setenv("HF_ENDPOINT", url)
+        network.find_file(network.File("other.safetensors", "0" * 64, 7))
+    assert not list(tmp_path.rglob("*.safetensors"))
 
 
 def test_an_archive_is_never_larger_than_it_should_be(tmp_path: Path):

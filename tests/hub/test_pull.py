@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import evaluate_rag
 from exhibit.converters._cli import main as convert
 from exhibit.hub import publish, pull
-from exhibit.hub._remote import Hub
 from exhibit.hub.publish import refused_by_clients
 from exhibit.hub.pull import parse_address
+from exhibit.hub.remote import Hub
 from exhibit.schemas.bundle import INFO, read_info, write_info
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.validate import validate
