@@ -197,7 +197,7 @@ def hostile(site_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
         urls = [f"http://{host}.example:{site.port}{path}" for host, path, *_ in (*PRINTED, *REFUSED)]
         flags = ["--source", str(list_of(folder / "urls.txt", *urls)), "--out", str(folder / "bundle"), *QUICK]
         # a long time-out: what shall be printed must be, however busy this machine is
-        flags += ["--per-host", "8", "--timeout", "15", "--retries", "1", "--max-bytes", "1000000"]
+        flags += ["--per-host", "8", "--timeout", "30", "--retries", "1", "--max-bytes", "1000000"]
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("EXHIBIT_CACHE", str(folder / "cache"))
             patch.setattr(socket, "getaddrinfo", look_up)
