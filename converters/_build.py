@@ -21,7 +21,7 @@ from exhibit.converters._benchmark import (
     Tally,
 )
 from exhibit.converters._materialise import NOWHERE, Done, Place, materialise, tasks
-from exhibit.converters._print import Press, printing
+from exhibit.converters.printing.press import Press, printing
 from exhibit.engine import Engine, limits_from, open_engine, track
 from exhibit.evidence.scan import Ocr, ocr_from
 from exhibit.hub.card import CardText, write_card

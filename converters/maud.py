@@ -24,7 +24,7 @@ from exhibit.converters._maud_release import (
     read_release,
     titles_of,
 )
-from exhibit.converters._titles import unique_titles
+from exhibit.converters.raw.titles import unique_titles
 from exhibit.evidence import Document, fold
 
 INFO = read_info(__file__)

@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.converters import Tally
-from exhibit.converters._cpr.layout import read_outline
-from exhibit.converters._source import unpack
-from exhibit.converters._titles import read_title
+from exhibit.converters.civil_procedure.layout import read_outline
+from exhibit.converters.raw.source import unpack
+from exhibit.converters.raw.titles import read_title
 from exhibit.engine import Limits, open_engine
 from exhibit.evaluation.metrics._judge import read_mark
 from exhibit.evaluation.targets._fields import PassagesError, read_passages

@@ -12,13 +12,13 @@ from threading import Thread
 import pytest
 
 from exhibit.converters import RawDocument, Tally, cpr
-from exhibit.converters._cpr.corpus import LONGEST_WHOLE, Corpus, Row
-from exhibit.converters._cpr.names import Citation, citations
-from exhibit.converters._cpr.parsing import blocks_of
-from exhibit.converters._cpr.sources import NO_DOCUMENT, Source, full_name, kind_of, load, reference_of
-from exhibit.converters._text_pdf import Block
-from exhibit.converters._web.download import flaw_of
-from exhibit.converters._web.fetch import Policy, corpus_names
+from exhibit.converters.civil_procedure.corpus import LONGEST_WHOLE, Corpus, Row
+from exhibit.converters.civil_procedure.names import Citation, citations
+from exhibit.converters.civil_procedure.parsing import blocks_of
+from exhibit.converters.civil_procedure.sources import NO_DOCUMENT, Source, full_name, kind_of, load, reference_of
+from exhibit.converters.fetching.download import flaw_of
+from exhibit.converters.fetching.fetch import Policy, corpus_names
+from exhibit.converters.printing.text_pdf import Block
 from exhibit.evidence import read_document
 from exhibit.evidence.check import check_gold
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
@@ -476,7 +476,7 @@ def test_the_list_of_addresses_that_comes_with_it_is_sound(tmp_path, monkeypatch
         asked.extend(urls)
         return {}
 
-    monkeypatch.setattr("exhibit.converters._cpr.sources.fetch_all", fetch)
+    monkeypatch.setattr("exhibit.converters.civil_procedure.sources.fetch_all", fetch)
     with pytest.raises(SourceError, match="none of its [0-9]{3} URLs gave a document"):
         read_rows(written(tmp_path / "s", LINE), "--documents", "shipped")
     assert len(corpus_names(asked)) == len(asked) > 200 and all(flaw_of(url) is None for url in asked)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from exhibit.converters import Benchmark, Tally, table
-from exhibit.converters._records import read_parquet
+from exhibit.converters.raw.records import read_parquet
 from exhibit.engine import Limits, guarded
 from exhibit.engine.worker import dismiss
 from exhibit.evidence import read_document

@@ -23,10 +23,10 @@ from hypothesis import strategies as st
 
 from exhibit.conversion import main
 from exhibit.converters import Tally, web
-from exhibit.converters._text_pdf import font_hashes
-from exhibit.converters._web import download
-from exhibit.converters._web.download import USER_AGENT, Downloader, FetchError, Host, Resource, flaw_of
-from exhibit.converters._web.fetch import Policy, corpus_names, fetch_all, filename_of, stem_of
+from exhibit.converters.fetching import download
+from exhibit.converters.fetching.download import USER_AGENT, Downloader, FetchError, Host, Resource, flaw_of
+from exhibit.converters.fetching.fetch import Policy, corpus_names, fetch_all, filename_of, stem_of
+from exhibit.converters.printing.text_pdf import font_hashes
 from exhibit.evidence import read_document
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN
 from exhibit.schemas.errors import SourceError

@@ -16,10 +16,10 @@ import pytest
 from pyarrow import parquet
 
 from exhibit.converters import Tally, cpr, table
-from exhibit.converters._cpr.layout import lines_of
-from exhibit.converters._cpr.names import citations
-from exhibit.converters._cpr.sources import candidates
-from exhibit.converters._records import read_records
+from exhibit.converters.civil_procedure.layout import lines_of
+from exhibit.converters.civil_procedure.names import citations
+from exhibit.converters.civil_procedure.sources import candidates
+from exhibit.converters.raw.records import read_records
 from exhibit.engine import Limits, guarded, limits_in_force
 from exhibit.evidence import Document, Span
 from exhibit.evidence.document import Page

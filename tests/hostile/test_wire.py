@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from exhibit.converters import Download, _source
+from exhibit.converters import Download
+from exhibit.converters.raw import source
 from exhibit.evaluation.registers.client import Client, UnreachableError
 from exhibit.models import network
 from exhibit.models.llms import Prompt
@@ -211,8 +212,8 @@ def test_an_archive_is_never_larger_than_it_should_be(tmp_path: Path):
     partial = tmp_path / "cuad.zip.partial"
     with server(endless) as url:
         download = Download(url, sha256="0" * 64, bytes=1000)
-        _source._download(download, partial)
+        source._download(download, partial)
         assert partial.stat().st_size == 1001
         with pytest.raises(SourceError, match="expected 0000"):
-            _source._verify(download, partial)
+            source._verify(download, partial)
     assert not partial.exists()
