@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import ClassVar
 
-from exhibit.converters._benchmark import RawDocument
+from exhibit.converters import RawDocument
 from exhibit.converters._print import Press, _Printed
 from exhibit.engine import Limits
 

@@ -10,15 +10,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
 import fsspec
 import pytest
 
 import evaluate_rag
+from exhibit.conversion import main as convert_main
 from exhibit.converters import _build, _materialise
-from exhibit.converters._cli import main as convert_main
 from exhibit.evidence.check import main as check_main
 from exhibit.evidence.show import main as show_main
 from exhibit.evidence.text import main as text_main
@@ -43,7 +42,7 @@ TIMES = ("latency", "seconds")
 
 def convert(name: str, out: object, *flags: str, expect: int = 0) -> None:
     arguments = ["--source", str(ROOT / "samples" / name), "--out", str(out), "--engine", "serial", *flags]
-    assert convert_main(import_module(f"exhibit.converters.{name}"), arguments) == expect
+    assert convert_main([name, *arguments]) == expect
 
 
 def evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: str, *flags: str, expect: int = 0) -> dict:

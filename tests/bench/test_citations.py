@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from bench.citations import Made, main, make, measure
-from exhibit.converters._benchmark import Tally
+from exhibit.converters import Tally
 from exhibit.converters._cpr.corpus import Corpus, Row
 from exhibit.converters._cpr.sources import load
 from exhibit.converters._web.fetch import Policy

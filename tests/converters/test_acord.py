@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.converters import acord
-from exhibit.converters._benchmark import Benchmark, Tally
+from exhibit.converters import Benchmark, Tally, acord
 from exhibit.evidence import read_document
 from exhibit.evidence.fold import fold
 from exhibit.hub.card import CardText, Example, render_card

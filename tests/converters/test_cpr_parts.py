@@ -7,7 +7,7 @@ import json
 import pytest
 from pypdf import PdfWriter
 
-from exhibit.converters._benchmark import RawDocument
+from exhibit.converters import RawDocument
 from exhibit.converters._cpr import layout
 from exhibit.converters._cpr.corpus import Corpus, Row
 from exhibit.converters._cpr.layout import Heading, Layout, SourceLine

@@ -16,8 +16,7 @@ import pypdf
 import pytest
 from playwright.sync_api import sync_playwright
 
-from exhibit.converters import _browser, _text_pdf
-from exhibit.converters._benchmark import RawDocument
+from exhibit.converters import RawDocument, _browser, _text_pdf
 from exhibit.converters._browser import fetch_browser, find_browser, launch_arguments, require_browser
 from exhibit.converters._materialise import materialise, tasks
 from exhibit.converters._print import PAGE, Press, Printer, html_from_text, pdf_options, printing

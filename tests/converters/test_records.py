@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from exhibit.converters import _records
-from exhibit.converters._benchmark import Item, Tally
+from exhibit.converters import Item, Tally, _records
 from exhibit.converters._records import Record, columns_of, decode_table, read_records, separated
 from exhibit.schemas.errors import SourceError
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.converters import _source
-from exhibit.converters._benchmark import Item, Tally
+from exhibit.converters import Item, Tally, _source
 from exhibit.converters._source import by_name, find_one, open_source, read_csv, read_json, refuse_pointer, unpack
 from exhibit.converters._web.download import Policy
 from exhibit.converters._web.fetch import Fetched, Store, corpus_names, filename_of, report

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.converters import _print, _titles
-from exhibit.converters._benchmark import BEYOND, Item, Quote, RawDocument, RawRow, Tally, points, source_text
+from exhibit.converters import Item, Quote, RawDocument, RawRow, Tally, _print, _titles, points
+from exhibit.converters._benchmark import source_text
 from exhibit.converters._columns import choose_columns, inside, label, show_columns, values, words
 from exhibit.converters._materialise import NOWHERE, Place, Task, marked_place, materialise
 from exhibit.converters._print import PAGE, check_printers, fix_dates, html_from_text, in_order, pdf_options, printing
@@ -240,11 +240,11 @@ def test_items_are_left_out_once_and_accounted_for():
     tally.take([one, two, three])
     tally.leave_out("first", "a", item=one)
     tally.leave_out("second", "a", item=one)
-    tally.leave_out_all(BEYOND, [two], more="why")
-    tally.leave_out_all(BEYOND, [], name="itself")
-    assert tally.left_out == {"first": ["a"], BEYOND: ["b: why", "itself"]}
+    tally.leave_out_all("beyond", [two], more="why")
+    tally.leave_out_all("beyond", [], name="itself")
+    assert tally.left_out == {"first": ["a"], "beyond": ["b: why", "itself"]}
     account = tally.account([three])["rows"]
-    assert (account.given, account.kept, account.left_out) == (3, 1, {"first": 1, BEYOND: 1})
+    assert (account.given, account.kept, account.left_out) == (3, 1, {"first": 1, "beyond": 1})
     with pytest.raises(BundleError, match="c: neither kept nor left out"):
         tally.account([])
     with pytest.raises(SourceError, match=r"x: torn \(--strict\)"):

@@ -15,8 +15,7 @@ from importlib import import_module
 
 import pytest
 
-from exhibit.converters import _source, privacyqa
-from exhibit.converters._benchmark import Download
+from exhibit.converters import Download, _source, privacyqa
 from exhibit.converters._source import fetch, open_source, unpack
 from exhibit.converters.cuad import INFO
 from exhibit.schemas.errors import ServiceError, SourceError

@@ -21,9 +21,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exhibit.converters import web
-from exhibit.converters._benchmark import Tally
-from exhibit.converters._cli import main
+from exhibit.conversion import main
+from exhibit.converters import Tally, web
 from exhibit.converters._text_pdf import font_hashes
 from exhibit.converters._web import download
 from exhibit.converters._web.download import USER_AGENT, Downloader, FetchError, Host, Resource, flaw_of
@@ -97,7 +96,7 @@ def sample(samples: Path, site_folder: Path, tmp_path_factory: pytest.TempPathFa
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("EXHIBIT_CACHE", str(folder / "cache"))
             patch.setenv("FONTCONFIG_FILE", str(misleading_fonts(folder)))
-            assert main(web, flags) == 0
+            assert main(["web", *flags]) == 0
         yield Run(site, folder / "bundle", folder / "cache")
 
 
@@ -165,7 +164,7 @@ def test_a_second_run_asks_only_for_what_failed(sample, monkeypatch, tmp_path):
     monkeypatch.setenv("EXHIBIT_CACHE", str(sample.cache))
     before = Counter(sample.site.asked)
     source = sample.bundle.parent / "urls.txt"
-    assert main(web, ["--source", str(source), "--out", str(tmp_path / "again"), "--allow-private", *QUICK]) == 0
+    assert main(["web", "--source", str(source), "--out", str(tmp_path / "again"), "--allow-private", *QUICK]) == 0
     assert set(sample.site.asked - before) == {"/robots.txt", "/repealed.html", "/seal.png"}
     names = sorted(path.relative_to(sample.bundle) for path in sample.bundle.rglob("*") if path.is_file())
     assert [
@@ -202,7 +201,7 @@ def hostile(site_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
             patch.setenv("EXHIBIT_CACHE", str(folder / "cache"))
             patch.setattr(socket, "getaddrinfo", look_up)
             patch.setattr(download, "is_public", lambda address: address == "127.0.0.1")
-            assert main(web, flags) == 0
+            assert main(["web", *flags]) == 0
         yield Run(site, folder / "bundle", folder / "cache")
 
 
@@ -244,7 +243,7 @@ def test_what_never_ends_is_given_up(site_folder, tmp_path, monkeypatch, capsys,
         urls = [f"http://127.0.0.1:{site.port}{name}" for name in ("/order-17.pdf", path)]
         source = list_of(tmp_path / "urls.txt", *urls)
         flags = ["--source", str(source), "--out", str(tmp_path / "bundle"), "--allow-private", *QUICK]
-        assert main(web, [*flags, "--timeout", "2", "--retries", "0"]) == 0
+        assert main(["web", *flags, "--timeout", "2", "--retries", "0"]) == 0
     left_out = json.loads((tmp_path / "bundle" / INFO).read_text(encoding="utf-8"))["left_out"]
     [name] = left_out["timed out"]
     assert name.startswith(urls[1])
@@ -562,7 +561,7 @@ def test_a_wrong_list_says_what_was_expected(listed, tmp_path, name, text, colum
 
 def test_help_shows_an_example_that_works(capsys):
     with pytest.raises(SystemExit):
-        main(web, ["--help"])
+        main(["web", "--help"])
     shown = capsys.readouterr().out
     assert "--source samples/web/urls.txt --out datasets_out/web --allow-private" in shown
     assert (ROOT / "samples/web/urls.txt").is_file()

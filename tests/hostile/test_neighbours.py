@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.converters._benchmark import Tally
+from exhibit.converters import Tally
 from exhibit.converters._records import read_records
 from exhibit.converters._source import unpack
 from exhibit.engine import Limits, open_engine

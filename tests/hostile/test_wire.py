@@ -13,8 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from exhibit.converters import _source
-from exhibit.converters._benchmark import Download
+from exhibit.converters import Download, _source
 from exhibit.evaluation.registers.client import Client, UnreachableError
 from exhibit.models import network
 from exhibit.models.llms import Prompt

@@ -16,8 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from exhibit.converters import cuad
-from exhibit.converters._cli import main as convert_main
+from exhibit.conversion import main as convert_main
 from exhibit.converters.cuad import INFO
 from exhibit.engine import open_engine
 from exhibit.evidence import Span, fold, read_document
@@ -424,7 +423,7 @@ def test_a_text_that_is_known_is_not_read_again(bundle, tmp_path):
 def test_a_conversion_reads_each_document_once(samples, tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "read_document", None)  # whoever calls it fails
     out = tmp_path / "cuad"
-    assert convert_main(cuad, ["--source", str(samples / "cuad"), "--out", str(out), "--engine", "serial"]) == 0
+    assert convert_main(["cuad", "--source", str(samples / "cuad"), "--out", str(out), "--engine", "serial"]) == 0
     rows = pq.read_table(out / "parquet" / "corpus-00000.parquet").to_pylist()
     assert rows and all(row["text"] == read_document(out / "corpus" / row["filename"]).text for row in rows)
     assert not list(out.glob("*.partial")), "what was kept for the tables is gone"
