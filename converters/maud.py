@@ -13,7 +13,7 @@ from pathlib import Path
 
 from exhibit.converters._benchmark import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
 from exhibit.converters._cli import main
-from exhibit.converters._maud_release import (
+from exhibit.converters.raw.maud_release import (
     MAE,
     Excerpt,
     Labels,

@@ -1,1 +1,1 @@
-"""What several benchmarks come as: archives, tables of records, files that are known by their titles."""
+"""What benchmarks come as: archives, tables of records, files that are known by their titles, laws."""

@@ -30,8 +30,8 @@ from exhibit.converters.civil_procedure.layout import read_outline
 from exhibit.converters.raw.source import unpack
 from exhibit.converters.raw.titles import read_title
 from exhibit.engine import Limits, open_engine
-from exhibit.evaluation.metrics._judge import read_mark
-from exhibit.evaluation.targets._fields import PassagesError, read_passages
+from exhibit.evaluation.judge import read_mark
+from exhibit.evaluation.servers.shapes import PassagesError, read_passages
 from exhibit.evidence import Document, fold, locate, read_document
 from exhibit.evidence.readers.html import html_text
 from exhibit.evidence.readers.pdf import render

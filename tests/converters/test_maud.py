@@ -14,7 +14,7 @@ import pytest
 
 from exhibit.conversion import main
 from exhibit.converters import Benchmark, Tally, maud
-from exhibit.converters._maud_release import find_excerpts, read_cell, titles_of
+from exhibit.converters.raw.maud_release import find_excerpts, read_cell, titles_of
 from exhibit.evidence import Document, read_document
 from exhibit.evidence.fold import fold
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN

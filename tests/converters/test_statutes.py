@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from exhibit.converters import Benchmark, Tally, statutes
-from exhibit.converters._laws import read_law, read_versions, wrapped
+from exhibit.converters.raw.laws import read_law, read_versions, wrapped
 from exhibit.schemas.errors import SourceError
 from tests.conftest import Convert
 from tests.converters.account import account_of

@@ -11,8 +11,8 @@ from exhibit.evaluation.cases import Case, GoldPassage, Passage
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.documents import Documents, check_files, check_questions, read_grades, touches
 from exhibit.evaluation.records import commit_of, kinds_of, machine
+from exhibit.evaluation.servers.shapes import SHAPES
 from exhibit.evaluation.targets import TargetOptions
-from exhibit.evaluation.targets._fields import SHAPES
 from exhibit.evaluation.targets.predictions import Predictions, id_of, question_of, read_row, read_rows
 from exhibit.evaluation.targets.predictions import open as open_predictions
 from exhibit.evidence import Span

@@ -9,6 +9,7 @@ import pytest
 
 from exhibit.evaluation.answer_words import likeness, squad_exact, squad_f1, squad_golds, squad_prediction
 from exhibit.evaluation.cases import GoldPassage, Passage
+from exhibit.evaluation.judge import fenced, judged, read_mark
 from exhibit.evaluation.metrics import (
     Options,
     about,
@@ -22,7 +23,6 @@ from exhibit.evaluation.metrics import (
     ndcg,
     shortened,
 )  # fmt: skip
-from exhibit.evaluation.metrics._judge import fenced, judged, read_mark
 from exhibit.evaluation.metrics.legal_terminology_accuracy import us_terms
 from exhibit.evaluation.metrics.page_accuracy import cited_passages
 from exhibit.evaluation.ranking import Ranking, gold_ranks, matches, ranking_of, without
