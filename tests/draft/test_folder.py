@@ -8,6 +8,7 @@ import pytest
 
 from exhibit.converters._benchmark import Tally
 from exhibit.draft import folder
+from exhibit.draft.__main__ import main
 from exhibit.draft.asked import Thresholds
 from exhibit.draft.drafts import Draft, digest
 from exhibit.evidence import Span
@@ -75,7 +76,7 @@ def test_two_documents_of_a_playbook_are_compared_once_where_both_are_sure_of_th
     source, *_ = contracts
     (source / "Cedar.txt").write_text(CONTRACT.format(party="Cedar", law="Chile"), encoding="utf-8")
     sure = a_draft(), a_draft("fuel", asks="Who pays the Fuel?"), a_draft("ring", "unsure")
-    Written(monkeypatch, sure, (a_draft(sure=0.5), a_draft("ring")), (a_draft("fuel"), a_draft("rent", kind="llm")))
+    Written(monkeypatch, sure, (a_draft(sure=0.5012), a_draft("ring")), (a_draft("fuel"), a_draft("rent", kind="llm")))
     rows = [row for row in read(source)[0].rows if row.labels["drafted"] == "comparison"]
     first, second = rows
     assert first.filename == "Alder.txt.pdf" and [q.filename for q in first.quotes] == [
@@ -86,7 +87,7 @@ def test_two_documents_of_a_playbook_are_compared_once_where_both_are_sure_of_th
     assert first.question.casefold() == f"Compare the {names[0]} with the {names[1]}: who pays the Rent?".casefold()
     assert first.question.endswith(": who pays the Rent?")
     assert first.answer.casefold() == f"{names[0]}: supply agreement {names[1]}: supply agreement".casefold()
-    assert first.labels == {"drafted": "comparison", "draft": "sure", "asks_for": "rent", "confidence": 0.45}
+    assert first.labels == {"drafted": "comparison", "draft": "sure", "asks_for": "rent", "confidence": 0.451}
     keys = [digest(f"{name}.txt.pdf", "playbook", "rent") for name in ("Alder", "Birch")]
     assert first.id == int(digest(*keys)[:12], 16)
     assert second.filename == "Birch.txt.pdf", "with the one before, and for the one of the two that both know"
@@ -155,6 +156,12 @@ def test_what_a_language_model_drafts_is_among_the_rows_and_what_it_loses_is_not
     [words] = [reason for reason in tally.noted if "thrown away" in reason]
     assert words.endswith("a reply that is not the JSON that was asked for") and tally.noted[words] == ["2 questions"]
     assert benchmark.draft.models[-1] == "told-llm" and len(benchmark.draft.models) == 4
+
+
+def test_a_folder_is_named_first_on_the_command_line(contracts, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["draft", str(contracts[0] / "none"), "--out", str(contracts[1])])
+    assert main() == 1
+    assert "none: no such file or folder; expected a folder of documents" in capsys.readouterr().err
 
 
 def test_an_asker_needs_a_reranker():
