@@ -323,9 +323,9 @@ def test_two_numbers_together_cite_the_same_words_and_a_source_lists_each_of_its
     other = Chunk("b[1]#.pdf", Span(0, 40), "First", 7)
     text = "The rent is due. The term is five years."
     context = assemble("q", [Hit(chunk, 0.9, text), Hit(other, 0.8, text)], summaries={}, tokens=estimate)
-    said = "The rent is due. [1][2] five years. [1] The rent is due. [1]"
+    said = "The rent is due. [1][2] five years. [2][1] The rent is due. [1]"
     assert with_places(said, context.sources, "places") == (
-        "The rent is due. [a#page=3][b 1#page=7] five years. [a#page=4] The rent is due. [a#page=3]"
+        "The rent is due. [a#page=3][b 1#page=7] five years. [b 1#page=7][a#page=4] The rent is due. [a#page=3]"
     )
     assert with_places(said, context.sources, "numbers").split("\n")[3:] == [
         "[1] a – Lease.pdf, First, page 3; a – Lease.pdf, Second, page 4", "[2] b[1]#.pdf, First, page 7"
