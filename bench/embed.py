@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 
 from bench._table import corpus_folder, print_table, read_texts
-from exhibit.models.embedders._network import MODEL, find_file
 from exhibit.models.embedders.minilm import Ids, MiniLM
+from exhibit.models.network import MODEL, find_file
 from exhibit.models.protocols import Vectors
 from exhibit.rag.splitters import rcts
 from exhibit.schemas.command import guarded

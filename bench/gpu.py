@@ -35,7 +35,7 @@ import numpy as np
 
 from bench._device import Watch, kernel_seconds, watched
 from bench._table import corpus_folder, print_table, read_texts
-from exhibit.models.embedders._network import Feed, Tokens
+from exhibit.models.network import Feed, Tokens
 from exhibit.models.protocols import Embedder, Vectors
 from exhibit.rag.splitters import rcts
 from exhibit.schemas.command import guarded

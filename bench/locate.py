@@ -19,8 +19,8 @@ from typing import TypeVar
 from pypdf import PdfReader
 
 from bench._table import cuad_folder, print_table
-from exhibit.converters._titles import pair_files
 from exhibit.converters.cuad import QUESTIONS, quotes_of, read_table
+from exhibit.converters.raw.titles import pair_files
 from exhibit.evidence import Document, locate, read_document
 from exhibit.schemas.command import guarded
 

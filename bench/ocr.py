@@ -21,7 +21,7 @@ import numpy as np
 from PIL import Image, ImageFilter
 
 from bench._table import print_table
-from exhibit.converters._print import Printer, html_from_text
+from exhibit.converters.printing.press import Printer, html_from_text
 from exhibit.evidence import Document, locate, read_document
 from exhibit.evidence.fold import edit_distance, fold
 from exhibit.evidence.readers.pdf import render

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from exhibit.converters._laws import Law, read_law
+from exhibit.converters.raw.laws import Law, read_law
 from exhibit.evidence import Document
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.tree import Section

@@ -28,9 +28,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bench._table import print_table
-from exhibit.evaluation.metrics._words import multiset_f1, without_citations
-from exhibit.models import reader
-from exhibit.models.embedders import _network
+from exhibit.evaluation.answer_words import multiset_f1, without_citations
+from exhibit.models import network, reader
 from exhibit.models.rerankers import legal
 from exhibit.rag.config import Config
 from exhibit.rag.pipeline import Pipeline
@@ -130,7 +129,7 @@ def _short(config: Config) -> None:
 
 def use_weights(folder: Path) -> None:
     """Take weights from a folder in the place of those that come with the package."""
-    _network.ADAPTER, legal.WEIGHTS, reader.WEIGHTS, reader.KINDS = (
+    network.ADAPTER, legal.WEIGHTS, reader.WEIGHTS, reader.KINDS = (
         folder / f"{name}.safetensors" for name in ("adapter", "reranker", "reader", "kinds")
     )
 

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from bench._table import ROOT, corpus_folder, cuad_folder, print_table, read_texts
-from exhibit.converters._browser import launch_options
+from exhibit.converters.printing.browser import launch_options
 from exhibit.evidence import Span, read_document
 from exhibit.schemas.command import guarded
 from exhibit.viewer.drawing import Sheets, draw_sheets

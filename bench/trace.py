@@ -35,8 +35,8 @@ SAMPLE = ROOT / "samples" / "cuad"
 BEGIN, END = "<!-- ways -->\n", "<!-- /ways -->"
 QUOTE = "laws of the State of Delaware"
 METRIC = "char_recall@8"
-MOST_FOR_A_QUOTE, MOST_FOR_A_QUESTION = 31, 20
-"""Files on the two ways today; 25 and 20 are wanted, and neither may grow."""
+MOST_FOR_A_QUOTE, MOST_FOR_A_QUESTION = 25, 20
+"""Files on the two ways: neither may grow."""
 
 _ROOMS = (*exhibit.ROOMS, "exhibit")
 _LONGEST = 3000

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
-from exhibit.converters._text_pdf import Block
+from exhibit.converters.printing.text_pdf import Block
 from exhibit.evidence.readers.text import decode
 from exhibit.schemas.errors import BundleError, SourceError, printable
 from exhibit.schemas.models import Account, DraftInfo, Licence, PatchEntry

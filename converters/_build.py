@@ -21,7 +21,7 @@ from exhibit.converters._benchmark import (
     Tally,
 )
 from exhibit.converters._materialise import NOWHERE, Done, Place, materialise, tasks
-from exhibit.converters._print import Press, printing
+from exhibit.converters.printing.press import Press, printing
 from exhibit.engine import Engine, limits_from, open_engine, track
 from exhibit.evidence.scan import Ocr, ocr_from
 from exhibit.hub.card import CardText, write_card
@@ -176,11 +176,13 @@ def _sound(row: RawRow, tally: Tally) -> bool:
     """Return whether a row's words can be written as UTF-8; count it where they cannot."""
     labels = [*row.labels.values(), *(label for quote in row.quotes for label in dict(quote.labels).values())]
     words = [row.question, row.answer, *(quote.text for quote in row.quotes), *labels]
-    if all(printable(text) == text for text in words if isinstance(text, str)):
-        return True
-    item = row.items[0] if row.items else None
-    tally.fault("row with half a surrogate pair, which is no character", f"row {row.id}", item=item)
-    return False
+    try:
+        " ".join(text for text in words if isinstance(text, str)).encode()
+    except UnicodeEncodeError:
+        item = row.items[0] if row.items else None
+        tally.fault("row with half a surrogate pair, which is no character", f"row {row.id}", item=item)
+        return False
+    return True
 
 
 def _row(row: RawRow, done: dict[str, Done]) -> Row:

@@ -15,15 +15,15 @@ from pathlib import Path
 
 from exhibit.converters._benchmark import Benchmark, Item, Label, Quote, RawRow, Tally, read_info
 from exhibit.converters._cli import add_own_flags, main
-from exhibit.converters._cpr.corpus import METHODS, Corpus, Resolution, Row
-from exhibit.converters._cpr.names import Citation, citations
-from exhibit.converters._cpr.parsing import string
-from exhibit.converters._cpr.sources import Source, candidates, load
 from exhibit.converters._patches import SHIPPED
-from exhibit.converters._records import read_records
-from exhibit.converters._source import find_one, open_source
-from exhibit.converters._web.fetch import add_fetch_arguments as add_arguments
-from exhibit.converters._web.fetch import policy_from
+from exhibit.converters.civil_procedure.corpus import METHODS, Corpus, Resolution, Row
+from exhibit.converters.civil_procedure.names import Citation, citations
+from exhibit.converters.civil_procedure.parsing import string
+from exhibit.converters.civil_procedure.sources import Source, candidates, load
+from exhibit.converters.fetching.fetch import add_fetch_arguments as add_arguments
+from exhibit.converters.fetching.fetch import policy_from
+from exhibit.converters.raw.records import read_records
+from exhibit.converters.raw.source import find_one, open_source
 from exhibit.schemas.command import Parser, aligned, guarded, spelled
 from exhibit.schemas.errors import SourceError
 from exhibit.storage.place import write_whole

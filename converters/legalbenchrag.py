@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from exhibit.converters._benchmark import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
 from exhibit.converters._cli import main
-from exhibit.converters._source import find_one, read_json
+from exhibit.converters.raw.source import find_one, read_json
 from exhibit.schemas.errors import SourceError
 
 INFO = read_info(__file__)

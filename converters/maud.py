@@ -13,7 +13,7 @@ from pathlib import Path
 
 from exhibit.converters._benchmark import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
 from exhibit.converters._cli import main
-from exhibit.converters._maud_release import (
+from exhibit.converters.raw.maud_release import (
     MAE,
     Excerpt,
     Labels,
@@ -24,7 +24,7 @@ from exhibit.converters._maud_release import (
     read_release,
     titles_of,
 )
-from exhibit.converters._titles import unique_titles
+from exhibit.converters.raw.titles import unique_titles
 from exhibit.evidence import Document, fold
 
 INFO = read_info(__file__)

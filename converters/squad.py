@@ -15,7 +15,7 @@ from typing import Any
 
 from exhibit.converters._benchmark import Benchmark, Item, Label, Quote, RawDocument, RawRow, Tally, read_info
 from exhibit.converters._cli import main
-from exhibit.converters._source import find_one
+from exhibit.converters.raw.source import find_one
 from exhibit.law.names import file_key
 from exhibit.schemas.errors import SourceError
 

@@ -25,7 +25,8 @@ from exhibit.converters._benchmark import (
     read_info,
 )
 from exhibit.converters._cli import main
-from exhibit.converters._columns import (
+from exhibit.converters.fetching.fetch import add_fetch_arguments, policy_from
+from exhibit.converters.raw.columns import (
     ROLES,
     Columns,
     choose_columns,
@@ -37,10 +38,9 @@ from exhibit.converters._columns import (
     values,
     words,
 )
-from exhibit.converters._documents import Shelf, Texts
-from exhibit.converters._records import ENDINGS, Record, columns_of, read_records
-from exhibit.converters._titles import unique_titles
-from exhibit.converters._web.fetch import add_fetch_arguments, policy_from
+from exhibit.converters.raw.documents import Shelf, Texts
+from exhibit.converters.raw.records import ENDINGS, Record, columns_of, read_records
+from exhibit.converters.raw.titles import unique_titles
 from exhibit.evidence.read import readable
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import Licence

@@ -14,12 +14,9 @@ from urllib.parse import unquote, urlsplit
 
 from exhibit.converters._benchmark import BEYOND, Benchmark, Item, RawDocument, Tally, read_info
 from exhibit.converters._cli import main
-from exhibit.converters._records import Record, columns_of, decode_table, read_records
-from exhibit.converters._source import find_one
-from exhibit.converters._titles import own_title, unique_titles
-from exhibit.converters._web import refresh
-from exhibit.converters._web.download import flaw_of
-from exhibit.converters._web.fetch import (
+from exhibit.converters.fetching import refresh
+from exhibit.converters.fetching.download import flaw_of
+from exhibit.converters.fetching.fetch import (
     Fetched,
     add_fetch_arguments,
     corpus_names,
@@ -28,6 +25,9 @@ from exhibit.converters._web.fetch import (
     policy_from,
     report,
 )
+from exhibit.converters.raw.records import Record, columns_of, decode_table, read_records
+from exhibit.converters.raw.source import find_one
+from exhibit.converters.raw.titles import own_title, unique_titles
 from exhibit.law.profile import tidy
 from exhibit.schemas.errors import SourceError
 

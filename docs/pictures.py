@@ -16,7 +16,7 @@ from typing import Literal
 from PIL import Image
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
-from exhibit.converters._browser import launch_arguments, require_browser
+from exhibit.converters.printing.browser import launch_arguments, require_browser
 from exhibit.evidence import Span, read_document
 from exhibit.evidence.show import draw_spans
 from exhibit.schemas.command import guarded

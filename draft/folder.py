@@ -14,10 +14,10 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from exhibit.converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally, points
-from exhibit.converters._documents import Shelf
-from exhibit.converters._print import check_printers
-from exhibit.converters._titles import join_names, unique_titles
-from exhibit.converters._web.fetch import Policy
+from exhibit.converters.fetching.fetch import Policy
+from exhibit.converters.printing.press import check_printers
+from exhibit.converters.raw.documents import Shelf
+from exhibit.converters.raw.titles import join_names, unique_titles
 from exhibit.draft.asked import Asker, Thresholds
 from exhibit.draft.drafts import Draft, digest, worded
 from exhibit.draft.generated import Generator

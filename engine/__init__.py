@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from exhibit.engine import runners
-from exhibit.engine._worker import dismiss
 from exhibit.engine.limits import (
     Limits,
     add_limit_arguments,
@@ -16,6 +15,7 @@ from exhibit.engine.limits import (
 )
 from exhibit.engine.outcome import Engine, In, Out, Outcome, track
 from exhibit.engine.runners.local import OneWorker
+from exhibit.engine.worker import dismiss
 from exhibit.schemas.command import positive
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import load_plugin, plugin_names

@@ -138,6 +138,21 @@ class Case:
     """The one that the source gives."""
 
     @property
+    def document(self) -> str:
+        """The document that it is about; one of its own where none is known."""
+        return next(iter(self.ends), f"\0{self.id}")
+
+    @property
+    def ends(self) -> dict[str, int]:
+        """The documents that it is about, and where the last gold in each ends."""
+        ends = {self.filename: 0} if self.filename else {}
+        for gold in self.gold:
+            if gold.filename:
+                spans = (span.end for place in gold.places for span in place)
+                ends[gold.filename] = max([ends.get(gold.filename, 0), *spans])
+        return ends
+
+    @property
     def session(self) -> str | None:
         """The conversation that the question is a turn of, by the label `session`; None where it stands alone."""
         session = self.labels.get("session")

@@ -251,7 +251,7 @@ def _dataset(
             case = replace(case, question=asked, choices=offer.choices, label=offer.label)
         cases.append(case)
     refused, warnings = check_questions(
-        bundle, files, cases, documents,
+        bundle, files, {case.id: case.ends for case in cases}, documents,
         allow_changed=selection.allow_changed_corpus, needs_documents=selection.needs_documents,
     )  # fmt: skip
     return Dataset(

@@ -1,13 +1,13 @@
 """The documents of a dataset, read when they are needed, and passages found in them by name and by words."""
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
 
 from exhibit.engine import Limits
-from exhibit.evaluation.cases import Case, GoldPassage, Passage
+from exhibit.evaluation.cases import GoldPassage, Passage
 from exhibit.evidence import Document, Match, Span, fold, locate
 from exhibit.evidence.locate import worthy
 from exhibit.evidence.read import boxes_within, read_within
@@ -266,13 +266,16 @@ def _recorded(bundle: Bundle) -> dict[str, str]:
 def check_questions(
     bundle: Bundle,
     files: CorpusFiles,
-    cases: Sequence[Case],
+    ends: Mapping[int | str, Mapping[str, int]],
     documents: Documents,
     *,
     allow_changed: bool,
     needs_documents: bool,
 ) -> tuple[dict[int | str, str], tuple[str, ...]]:
-    """Return why questions are failed, by id (a changed or missing document, gold beyond its end), and what to say."""
+    """Return why questions are failed, by id (a changed or missing document, gold beyond its end), and what to say.
+
+    `ends` has, by question, the documents that it is about, and where the last gold in each ends.
+    """
     entries = bundle.info.documents if bundle.info else []
     lengths = {entry.filename: entry.characters for entry in entries if entry.filename not in files.changed}
     here = files.used if needs_documents else bundle.files
@@ -284,15 +287,16 @@ def check_questions(
             lengths[name] = len(document.text)
         return lengths.get(name)
 
-    for case in cases:
-        for name in sorted({one for one in (*(gold.filename for gold in case.gold), case.filename) if one}):
+    for id, last in ends.items():
+        for name in sorted(last):
             if reason := _unusable(name, bundle, files, here, allow_changed):
                 why = reason if reason == _CHANGED else f"{reason}, so no system can find it there"
-                refused.setdefault(case.id, f"{name}: {why}")
-                lost.setdefault(reason, {}).setdefault(name, set()).add(case.id)
-        if case.id not in refused and (why := next(_beyond(case, length), "")):
-            refused[case.id] = why
-    return refused, tuple(_warnings(bundle, files, len(cases), refused, lost, allow_changed))
+                refused.setdefault(id, f"{name}: {why}")
+                lost.setdefault(reason, {}).setdefault(name, set()).add(id)
+        for name, end in last.items():
+            if id not in refused and end and (long := length(name)) is not None and end > long:
+                refused[id] = f"{name}: gold up to character {end} of a document of {long}; convert it again"
+    return refused, tuple(_warnings(bundle, files, len(ends), refused, lost, allow_changed))
 
 
 def _unusable(name: str, bundle: Bundle, files: CorpusFiles, here: Collection[str], allow_changed: bool) -> str:
@@ -305,15 +309,6 @@ def _unusable(name: str, bundle: Bundle, files: CorpusFiles, here: Collection[st
         return "not to be opened by this user"
     by_type = name in bundle.files and name not in files.stray
     return "left out by their type (--file-type)" if by_type else "not in corpus/"
-
-
-def _beyond(case: Case, length: Callable[[str], int | None]) -> Iterator[str]:
-    """Yield what gold lies beyond the end of its document."""
-    for gold in case.gold:
-        last = max((span.end for place in gold.places for span in place), default=0)
-        long = length(gold.filename) if last and gold.filename else None
-        if long is not None and last > long:
-            yield f"{gold.filename}: gold up to character {last} of a document of {long}; convert it again"
 
 
 def _warnings(

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from exhibit.evaluation.metrics._words import squad_prediction, squad_words
+from exhibit.evaluation.answer_words import squad_prediction, squad_words
 from exhibit.evaluation.records import passages_read
 from exhibit.schemas.run_folder import RunFolder
 

@@ -16,9 +16,11 @@ from math import log2
 from typing import NamedTuple
 from urllib.parse import quote
 
+from exhibit.evaluation.answer_words import without_citations, without_named
 from exhibit.evaluation.cases import Case, GoldPassage, Passage
-from exhibit.evaluation.metrics import Options, about, gold_texts, scoped
+from exhibit.evaluation.metrics import K, Options, about, gold_files, gold_texts, is_wrong_file, scoped
 from exhibit.evidence import Span, fold
+from exhibit.law.figures import stands_in
 from exhibit.schemas.layout import quote_parts
 
 GOLD_GRADE = 3
@@ -267,3 +269,49 @@ def trec_lines(case: Case, *, tag: str) -> Lines:
 def _name(text: str) -> str:
     """Return a name without spaces, which would part it into columns."""
     return quote(text, safe="")
+
+
+# ---------------------------------------------------------------- passages that say the answer, or are of other files
+
+
+def says_expected(case: Case, text: str) -> bool | None:
+    """Return whether a text says the expected answer, whose citations are no part of what it says."""
+    return stands_in(without_named(without_citations(case.truth)), text)
+
+
+def holding_answer(case: Case) -> int | None:
+    """Return the number, from 1, of the first passage read that says the expected answer."""
+    numbers = case.reply.numbers_read(K)
+    return next((n for n in numbers if says_expected(case, case.reply.passages[n - 1].text)), None)
+
+
+class Mismatch(NamedTuple):
+    """How many passages there are, and how many of them come from a file with no gold."""
+
+    wrong: int
+    passages: int
+
+
+def mismatches(cases: Sequence[Case], options: Options) -> dict[str, list[Mismatch | None]]:
+    """Return the counts behind each share."""
+    judged = [scoped(case, about("drm").needs, options) for case in cases]
+    wrong = [[is_wrong_file(one, gold_files(case)) for one in case.reply.passages] if case else [] for case in judged]
+    return {f"drm@{k}": [_counted(row[:k]) for row in wrong] for k in options.ks}
+
+
+def totals(cases: Sequence[Case], options: Options) -> dict[str, Mismatch]:
+    """Return the counts of all questions together, at each k; what several calls return can be added up."""
+    return {
+        name: Mismatch(sum(m.wrong for m in column if m), sum(m.passages for m in column if m))
+        for name, column in mismatches(cases, options).items()
+    }
+
+
+def pooled(counts: Mapping[str, Mismatch]) -> dict[str, float | None]:
+    """Return the share of mismatched passages among all of all questions, at each k."""
+    return {name: count.wrong / count.passages if count.passages else None for name, count in counts.items()}
+
+
+def _counted(wrong: Sequence[bool | None]) -> Mismatch | None:
+    known = [one for one in wrong if one is not None]
+    return Mismatch(sum(known), len(known)) if known else None

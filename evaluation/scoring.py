@@ -23,8 +23,8 @@ from exhibit.evaluation import records
 from exhibit.evaluation.cases import LABELS, Case, Chosen, Passage, Reply, choices_made, describe_choices
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.metrics import Options, measure, needing
-from exhibit.evaluation.metrics.drm import Mismatch, pooled, totals
-from exhibit.evaluation.statistics import Column, Table, summarise
+from exhibit.evaluation.ranking import Mismatch, pooled, totals
+from exhibit.evaluation.statistics import Column, Table, Values, summarise
 from exhibit.evaluation.targets import Target
 from exhibit.evaluation.verdicts import Evidence, confidence_of, describe, weighted_means
 from exhibit.schemas.errors import BundleError
@@ -308,7 +308,7 @@ class Measured:
                 say(f"{self._dataset.name}: no reply has passages, so retrieval is not measured")
         nothing = Column([None] * len(self._dataset.cases)) if blind else Column()
         tables = [
-            Table.of(
+            table_of(
                 self._dataset.cases,
                 {name: nothing if name in blind else own for name, own in values.items()},
                 name=self._dataset.name,
@@ -336,6 +336,26 @@ class Measured:
         if confidence is not None:
             records.write_json(self._place / CONFIDENCE, confidence)
         records.write_json(self._place / SUMMARY, records.summary_json(means))
+
+
+def table_of(
+    cases: Sequence[Case],
+    values: Mapping[str, Values],
+    *,
+    name: str = "",
+    groups: str | None = None,
+    failed: Sequence[int] | None = None,
+) -> Table:
+    """Return the table of some cases and what was measured on them; `failed` where they have no replies."""
+    return Table(
+        name=name,
+        ids=[case.id for case in cases],
+        documents=[case.document for case in cases],
+        values=values,
+        failed=[int(bool(case.reply.error)) for case in cases] if failed is None else failed,
+        labels=[case.labels for case in cases],
+        groups=groups,
+    )
 
 
 def measure_rounds(place: Path, dataset: Dataset, rounds: Sequence[Iterable[Case]], scoring: Scoring) -> Measured:

@@ -17,7 +17,6 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from exhibit.evaluation.cases import Case
 from exhibit.schemas.run import Estimate as Estimate
 
 RESAMPLES = 1000  # of the bootstrap, as usual for an interval of 95%
@@ -73,27 +72,6 @@ class Table:
     """The values of each time that the questions were asked, where it was more than once; `values` are their means."""
 
     @classmethod
-    def of(
-        cls,
-        cases: Sequence[Case],
-        values: Mapping[str, Values],
-        *,
-        name: str = "",
-        groups: str | None = None,
-        failed: Sequence[int] | None = None,
-    ) -> "Table":
-        """Return the table of some cases and what was measured on them; `failed` where they have no replies."""
-        return cls(
-            name=name,
-            ids=[case.id for case in cases],
-            documents=[document_of(case) for case in cases],
-            values=values,
-            failed=[int(bool(case.reply.error)) for case in cases] if failed is None else failed,
-            labels=[case.labels for case in cases],
-            groups=groups,
-        )
-
-    @classmethod
     def of_repeats(cls, tables: "Sequence[Table]") -> "Table":
         """Return one table of the same questions asked several times: the mean over the replies to each."""
         first = tables[0]
@@ -127,12 +105,6 @@ class Table:
 
 def _rows_of(values: Mapping[str, Values], rows: Sequence[int]) -> "dict[str, Column]":
     return {name: Column(column[row] for row in rows) for name, column in values.items()}
-
-
-def document_of(case: Case) -> str:
-    """Return the document that a case is about; one of its own where none is known."""
-    named = [case.filename, *(gold.filename for gold in case.gold)]
-    return next((name for name in named if name), f"\0{case.id}")
 
 
 # ---------------------------------------------------------------- means

@@ -18,9 +18,8 @@ import numpy as np
 from exhibit.evaluation.cases import Case, GoldPassage, Passage
 from exhibit.evaluation.documents import touches
 from exhibit.evaluation.metrics import K, Options, about, gold_files, is_wrong_file, scoped
-from exhibit.evaluation.metrics.answer_contained import holding_answer, says_expected
 from exhibit.evaluation.metrics.version_accuracy import right_version
-from exhibit.evaluation.ranking import matches
+from exhibit.evaluation.ranking import holding_answer, matches, says_expected
 from exhibit.law.citations import claims_of, find_citations, is_refusal
 from exhibit.law.figures import Figures, figures, missing_figures
 from exhibit.law.names import FileNames

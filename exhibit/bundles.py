@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from PIL import Image
 
 from exhibit.evidence.show import draw_row
-from exhibit.hub._tables import gold_records
 from exhibit.hub.pull import fetch, is_repository, parse_address
+from exhibit.hub.tables import gold_records
 from exhibit.schemas.command import print_note
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import plugin_names

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from exhibit.conversion import convert
-from exhibit.converters._browser import HERE, find_browser
+from exhibit.converters.printing.browser import HERE, find_browser
 from exhibit.evidence.check import main as check
 from exhibit.evidence.show import main as show
 from exhibit.schemas.command import add_json, documented, guarded, print_note

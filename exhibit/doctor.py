@@ -143,14 +143,14 @@ def _asked(group: str, name: str, look: Callable[[], tuple[State, str]]) -> Find
 
 
 def _browser() -> tuple[State, str]:
-    playwright = import_module("exhibit.converters._browser")
+    playwright = import_module("exhibit.converters.printing.browser")
     if not playwright.HERE:
         return "absent", playwright.NEEDED
-    browser: Path | None = import_module("exhibit.converters._browser").find_browser()
+    browser: Path | None = import_module("exhibit.converters.printing.browser").find_browser()
     if browser is None:
         return (
             "missing",
-            "no Chromium to print documents with; run python -m converters._browser, or set EXHIBIT_BROWSER",
+            "no Chromium to print documents with; run python -m converters.printing.browser, or set EXHIBIT_BROWSER",
         )
     if not browser.is_file():
         return "missing", f"{browser}: no such file; look at EXHIBIT_BROWSER"
@@ -158,9 +158,9 @@ def _browser() -> tuple[State, str]:
 
 
 def _fonts() -> tuple[State, str]:
-    if not import_module("exhibit.converters._browser").HERE:
+    if not import_module("exhibit.converters.printing.browser").HERE:
         return "absent", "those of Chinese, Japanese and Korean come with exhibit-rag[print]"
-    return "ok", f"{len(import_module('exhibit.converters._text_pdf').font_hashes())}, with the project"
+    return "ok", f"{len(import_module('exhibit.converters.printing.text_pdf').font_hashes())}, with the project"
 
 
 def _ocr() -> tuple[State, str]:
@@ -177,7 +177,7 @@ def _office() -> tuple[State, str]:
 
 
 def _weights() -> tuple[State, str]:
-    weights = import_module("exhibit.models.embedders._network")
+    weights = import_module("exhibit.models.network")
     minilm = import_module("exhibit.models.embedders.minilm")
     graphs = [path for variant in minilm.VARIANTS if (path := minilm.graph_path(variant)).is_file()]
     if graphs and weights.find_here(weights.TOKENIZER):

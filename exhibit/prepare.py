@@ -13,7 +13,7 @@ from importlib import import_module
 from exhibit.schemas.command import documented, guarded
 
 PARTS: dict[str, Callable[[], int]] = {
-    "browser": lambda: import_module("exhibit.converters._browser").main(),
+    "browser": lambda: import_module("exhibit.converters.printing.browser").main(),
     "model": lambda: import_module("exhibit.models.embedders.legal").main(["--prepare"]),
 }
 

@@ -80,7 +80,7 @@ class Run(RunFolder):
 
 def _flat(row: RunQuestion) -> dict[str, Any]:
     fields: dict[str, Any] = {"dataset": row.dataset, "id": row.id, "question": row.question, "truth": row.truth}
-    fields |= {"file": row.file}
+    fields |= {"file": row.filename or ""}
     fields |= {"answer": row.reply.answer, "error": row.reply.error, "verdict": row.verdict, "evidence": row.evidence}
     return fields | {"seconds": row.reply.seconds, "confidence": row.reply.confidence, **row.scores}
 

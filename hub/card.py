@@ -16,8 +16,8 @@ from exhibit.engine import Engine
 from exhibit.evidence import Span
 from exhibit.evidence.read import read_within
 from exhibit.evidence.show import draw_spans
-from exhibit.hub._tables import PARQUET, Config, head, size_category, write_tables
 from exhibit.hub.exports.croissant import write_description
+from exhibit.hub.tables import PARQUET, Config, head, size_category, write_tables
 from exhibit.schemas.bundle import CARD, CORPUS
 from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.models import HOWS, BundleInfo, Gold, Row

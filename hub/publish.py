@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from huggingface_hub.errors import EntryNotFoundError
 from huggingface_hub.utils import get_session, hf_raise_for_status  # type: ignore[attr-defined]
 
-from exhibit.hub._commit import (
+from exhibit.hub.commit import (
     CommitRequest,
     Plan,
     Sent,
@@ -37,7 +37,7 @@ from exhibit.hub._commit import (
     send,
     set_tag,
 )
-from exhibit.hub._remote import KIND, Hub, HubError, State, is_unreachable
+from exhibit.hub.remote import KIND, Hub, HubError, State, is_unreachable
 from exhibit.schemas.bundle import CARD, CORPUS, INFO, TRAIN, read_info, read_questions
 from exhibit.schemas.command import add_json, documented, guarded, print_note, print_results
 from exhibit.schemas.errors import BundleError, ToolkitError

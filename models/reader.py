@@ -14,8 +14,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from exhibit.models.embedders._network import Network, merge, read_lowrank, read_record
 from exhibit.models.embedders.minilm import chosen_variant
+from exhibit.models.network import Network, merge, read_lowrank, read_record
 from exhibit.models.rerankers.legal import Pair, PairModel
 from exhibit.models.rerankers.legal import network as reranker
 

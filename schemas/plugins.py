@@ -36,7 +36,7 @@ def load_plugin(package: str, wanted: str) -> tuple[ModuleType, str | None]:
 
 
 def plugin_names(package: str) -> list[str]:
-    """Return the names of a kind's parts; files of ours that start with `_` are machinery."""
+    """Return the names of a kind's parts; folders of ours and files that start with `_` are machinery."""
     return sorted({*own_names(package), *_brought(package)})
 
 
@@ -55,7 +55,8 @@ def own_names(package: str) -> set[str]:
 
 @lru_cache
 def _files(folder: str, changed: int) -> frozenset[str]:  # noqa: ARG001 - a folder that was changed is read anew
-    return frozenset(module.name for module in pkgutil.iter_modules([folder]) if not module.name.startswith("_"))
+    files = (module.name for module in pkgutil.iter_modules([folder]) if not module.ispkg)
+    return frozenset(name for name in files if not name.startswith("_"))
 
 
 def brought_names() -> dict[str, list[str]]:

@@ -151,15 +151,9 @@ class RunQuestion(_Part):
     repeats: list[RunRepeat] = []
 
     @property
-    def file(self) -> str:
-        """The document that it is about, empty where none is known."""
-        named = [self.filename, *(gold.filename for gold in self.gold)]
-        return next((name for name in named if name), "")
-
-    @property
     def document(self) -> str:
-        """The same; where none is known, one of its own: questions of one document are drawn together."""
-        return self.file or f"\0{self.id}"
+        """The document that it is about; where none is known, one of its own: those of one are drawn together."""
+        return self.filename or f"\0{self.id}"
 
     @property
     def key(self) -> tuple[str, Id]:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from playwright.sync_api import Browser, sync_playwright
 
-from exhibit.converters._browser import launch_options
+from exhibit.converters.printing.browser import launch_options
 from exhibit.storage.place import scratch_folder
 
 PATIENCE = 120_000

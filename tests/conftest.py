@@ -27,8 +27,8 @@ from hypothesis.internal.conjecture import providers
 from PIL import Image
 from playwright.sync_api import Browser
 
+from exhibit.conversion import main
 from exhibit.converters import _build
-from exhibit.converters._cli import main
 from exhibit.engine.runners import local
 from exhibit.hub import card
 from exhibit.models.reader import Reader
@@ -249,7 +249,7 @@ def convert(tmp_path: Path) -> Convert:
     def run(name: str, *flags: str | Path, out: str = "bundle", expect: int = 0) -> Path:
         folder = tmp_path / out
         arguments = ["--out", str(folder), "--jobs", "1", *map(str, flags)]
-        assert main(import_module(f"exhibit.converters.{name}"), arguments) == expect
+        assert main([name, *arguments]) == expect
         return folder
 
     return run
@@ -265,7 +265,7 @@ def converted(samples: Path, shared_folder: Path) -> Convert:
         folder = place / name
         arguments = ["--source", str(samples / name), "--out", str(folder), "--jobs", "1", *flags]
         with FileLock(place.with_suffix(".lock")):
-            assert folder.is_dir() or main(import_module(f"exhibit.converters.{name}"), arguments) == 0
+            assert folder.is_dir() or main([name, *arguments]) == 0
         return folder
 
     return find

@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import ClassVar
 
-from exhibit.converters._benchmark import RawDocument
-from exhibit.converters._print import Press, _Printed
+from exhibit.converters import RawDocument
+from exhibit.converters.printing.press import Press, Printed
 from exhibit.engine import Limits
 
 
@@ -29,7 +29,7 @@ class SharedPress(Press):
         """Say where the tests begin: what is printed from there is printed together."""
         cls._started = _surroundings()
 
-    def _print(self, raw: RawDocument, corpus: Path) -> _Printed:
+    def _print(self, raw: RawDocument, corpus: Path) -> Printed:
         cls = SharedPress
         if self._limits != Limits() or (_surroundings() != cls._started and not cls._in_spite):
             return super()._print(raw, corpus)

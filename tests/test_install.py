@@ -53,7 +53,7 @@ def test_everything_is_installed_from_locks_with_hashes_and_then_made_ready():
     assert all("--require-hashes" in step.command and step.total >= 1 for step in pips)
     assert [step.command[2] for step in done if "pip" not in step.command] == [
         "models.embedders.legal",
-        "converters._browser",
+        "converters.printing.browser",
     ]
     assert (ROOT / "install.py").is_file() and "--no-deps" in pips[1].command
 

@@ -221,7 +221,7 @@ def test_a_process_imports_what_it_uses_and_the_base_install_needs_no_torch():
 import sys
 def told(*packages):
     print(*(name for name in packages if name in sys.modules), sep=" ", end="|")
-import exhibit.engine._worker, exhibit.evidence
+import exhibit.engine.worker, exhibit.evidence
 told("pydantic", "pypdf")
 import exhibit.converters.cuad
 told("pydantic", "playwright.sync_api", "pypdf", "httpx")

@@ -10,19 +10,18 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
 import fsspec
 import pytest
 
 import evaluate_rag
+from exhibit.conversion import main as convert_main
 from exhibit.converters import _build, _materialise
-from exhibit.converters._cli import main as convert_main
 from exhibit.evidence.check import main as check_main
 from exhibit.evidence.show import main as show_main
 from exhibit.evidence.text import main as text_main
-from exhibit.hub import _tables
+from exhibit.hub import tables
 from exhibit.rag.__main__ import main as rag_main
 from exhibit.rag.index import open_index
 from exhibit.schemas.run import SUMMARY
@@ -43,7 +42,7 @@ TIMES = ("latency", "seconds")
 
 def convert(name: str, out: object, *flags: str, expect: int = 0) -> None:
     arguments = ["--source", str(ROOT / "samples" / name), "--out", str(out), "--engine", "serial", *flags]
-    assert convert_main(import_module(f"exhibit.converters.{name}"), arguments) == expect
+    assert convert_main([name, *arguments]) == expect
 
 
 def evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: str, *flags: str, expect: int = 0) -> dict:
@@ -101,8 +100,8 @@ def test_a_converted_bundle_is_the_same_and_its_documents_leave_as_they_are_made
 
 
 def test_tables_larger_than_a_file_leave_one_by_one(memory, tmp_path, monkeypatch):
-    monkeypatch.setattr(_tables, "_GROUP_BYTES", 1)
-    monkeypatch.setattr(_tables, "_SHARD_BYTES", 1)
+    monkeypatch.setattr(tables, "_GROUP_BYTES", 1)
+    monkeypatch.setattr(tables, "_SHARD_BYTES", 1)
     waiting: list[int] = []
     send = _build.Out.send
 

@@ -84,7 +84,7 @@ def base_of(options: argparse.Namespace) -> Path:
     given: Path | None = options.base
     if given is not None:
         return given
-    from exhibit.models.embedders._network import MODEL, find_file  # where training runs elsewhere it is not needed
+    from exhibit.models.network import MODEL, find_file  # where training runs elsewhere it is not needed
 
     return find_file(MODEL)
 

@@ -18,7 +18,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from exhibit.evidence import read_document
-from exhibit.models.embedders._network import TOKENIZER, find_file
+from exhibit.models.network import TOKENIZER, find_file
 from exhibit.rag.ingest import Prepared
 from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import ToolkitError

@@ -316,7 +316,7 @@ def brief(rows: Sequence[RunQuestion | None]) -> list[Any]:
     return [
         known[0].id,
         cut(known[0].question, _QUESTION),
-        known[0].file,
+        known[0].filename or "",
         " / ".join(errors),
         *(None if row is None else gold_found(row) for row in rows),
         *("" if row is None else cut(row.reply.answer or "", _ANSWER) for row in rows),

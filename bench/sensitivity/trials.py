@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from bench.reword import unname
 from exhibit.evaluation.cases import Case, Passage, Reply, Values
 from exhibit.evaluation.metrics import Options, measure
+from exhibit.evaluation.scoring import table_of
 from exhibit.evaluation.statistics import Difference, Table, compare, summarise, summarise_by
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.lexicon import bm25, documents
@@ -233,7 +234,7 @@ def curves_of(
     groups: str | None,
 ) -> list[Curve]:
     """Return the curves of settings from their trials' values."""
-    tables = {trial: Table.of(cases, values, groups=groups) for trial, values in measured.items()}
+    tables = {trial: table_of(cases, values, groups=groups) for trial, values in measured.items()}
     curves = []
     for setting in settings:
         for way in ways_of(setting):

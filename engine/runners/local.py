@@ -11,9 +11,9 @@ from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import Any, Generic
 
-from exhibit.engine._worker import Place, dump, outcome_in, work_for
 from exhibit.engine.limits import UNLIMITED, Limits
 from exhibit.engine.outcome import AHEAD, In, Out, Outcome, named
+from exhibit.engine.worker import Place, dump, outcome_in, work_for
 
 
 class Runner:

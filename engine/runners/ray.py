@@ -24,9 +24,9 @@ from ray._private import worker as driver
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 import exhibit
-from exhibit.engine._worker import Place, Work, dump, outcome_in
 from exhibit.engine.limits import UNLIMITED, Limits
 from exhibit.engine.outcome import AHEAD, TRIES, In, Out, Outcome, named, worker_died
+from exhibit.engine.worker import Place, Work, dump, outcome_in
 from exhibit.schemas.errors import ServiceError, ToolkitError
 
 _DIED = (faults.WorkerCrashedError, faults.OutOfMemoryError, faults.NodeDiedError, faults.ObjectLostError)

@@ -5,14 +5,8 @@ The expected answer stands there word for word, or every number, date, amount, n
 that the answer was made from, where that is known, else the first K.
 """
 
-from exhibit.evaluation.metrics import Case, K, per_case
-from exhibit.evaluation.metrics._words import without_citations, without_named
-from exhibit.law.figures import stands_in
-
-
-def says_expected(case: Case, text: str) -> bool | None:
-    """Return whether a text says the expected answer, whose citations are no part of what it says."""
-    return stands_in(without_named(without_citations(case.truth)), text)
+from exhibit.evaluation.metrics import Case, per_case
+from exhibit.evaluation.ranking import holding_answer, says_expected
 
 
 def _contained(case: Case) -> float | None:
@@ -25,12 +19,6 @@ def _in_passages(case: Case) -> float | None:
     if says_expected(case, "") is None:
         return None
     return float(holding_answer(case) is not None)
-
-
-def holding_answer(case: Case) -> int | None:
-    """Return the number, from 1, of the first passage read that says the expected answer."""
-    numbers = case.reply.numbers_read(K)
-    return next((n for n in numbers if says_expected(case, case.reply.passages[n - 1].text)), None)
 
 
 NAMES, measure = per_case(answer_contained=_contained, answer_in_passages=_in_passages)

@@ -10,8 +10,8 @@ from dataclasses import replace
 from itertools import combinations
 from statistics import fmean, pvariance
 
+from exhibit.evaluation.judge import ask_marks, fenced, system_prompt
 from exhibit.evaluation.metrics import Case, Options, Values, Votes
-from exhibit.evaluation.metrics._judge import ask_marks, fenced, system_prompt
 from exhibit.models.llms import Prompt
 
 _TEMPERATURE = 0.7

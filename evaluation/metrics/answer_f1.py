@@ -4,8 +4,8 @@ An impossible row has none: `abstention_accuracy` is about those. Parity "squad"
 articles, against the gold's words alone, and a refusal is right where the row is impossible.
 """
 
+from exhibit.evaluation.answer_words import against, multiset_f1, squad_f1, squad_golds
 from exhibit.evaluation.metrics import Case, Options, with_options
-from exhibit.evaluation.metrics._words import against, multiset_f1, squad_f1, squad_golds
 
 
 def _score(case: Case, options: Options) -> float | None:

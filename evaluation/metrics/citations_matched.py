@@ -4,8 +4,8 @@ A source is a gold file, or, where the row has no gold file, a name that the tru
 by the number of a passage from it, or by its name; a name must be equal after normalisation, its `#page=` aside.
 """
 
+from exhibit.evaluation.answer_words import cited_files, cited_names, file_names, plain_source
 from exhibit.evaluation.metrics import Case, gold_files, per_case
-from exhibit.evaluation.metrics._words import cited_files, cited_names, file_names, plain_source
 
 
 def _score(case: Case) -> float | None:

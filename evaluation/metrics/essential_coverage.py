@@ -6,8 +6,8 @@ another's would do for less. A question that one passage answers has none.
 
 from collections import Counter
 
+from exhibit.evaluation.answer_words import without_citations, words
 from exhibit.evaluation.metrics import Case, gold_texts, per_case
-from exhibit.evaluation.metrics._words import without_citations, words
 
 ENOUGH = 0.8
 """The share of a passage's words that an answer must hold to have it."""

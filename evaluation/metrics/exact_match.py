@@ -5,8 +5,8 @@ Parity "seed" compares the top passage in lower case, trimmed, punctuation inclu
 SQuAD 2.0 does (`_squad`).
 """
 
+from exhibit.evaluation.answer_words import against, same_words, squad_exact, squad_golds
 from exhibit.evaluation.metrics import Case, Options, gold_texts, with_options
-from exhibit.evaluation.metrics._words import against, same_words, squad_exact, squad_golds
 
 
 def _passage(case: Case, options: Options) -> float | None:

@@ -3,8 +3,8 @@
 A refusal claims nothing and an answer without passages has nothing to stand on: both are None.
 """
 
+from exhibit.evaluation.judge import fenced, judged, system_prompt
 from exhibit.evaluation.metrics import Case
-from exhibit.evaluation.metrics._judge import fenced, judged, system_prompt
 from exhibit.law.citations import is_refusal
 from exhibit.models.llms import Prompt
 

@@ -8,8 +8,8 @@ one topic 0.75, and those that share words 0.75 to 0.9.
 
 from collections.abc import Sequence
 
+from exhibit.evaluation.answer_words import cited_files, cited_names, file_names, likeness
 from exhibit.evaluation.metrics import Case, Options, Values
-from exhibit.evaluation.metrics._words import cited_files, cited_names, file_names, likeness
 
 NAMES = ("precedent_matching", "precedent_matching_strict")
 

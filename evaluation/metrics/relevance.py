@@ -3,8 +3,8 @@
 The judge sees question and answer only: whether it is true is for `groundedness`. Impossible rows are None.
 """
 
+from exhibit.evaluation.judge import fenced, judged, system_prompt
 from exhibit.evaluation.metrics import Case
-from exhibit.evaluation.metrics._judge import fenced, judged, system_prompt
 from exhibit.models.llms import Prompt
 
 PROMPT_VERSION = "relevance-1"

@@ -3,8 +3,8 @@
 Parity "seed" cuts words as NLTK does and keeps those of letters and digits alone.
 """
 
+from exhibit.evaluation.answer_words import seed_words, set_f1, words
 from exhibit.evaluation.metrics import Case, Options, gold_texts, with_options
-from exhibit.evaluation.metrics._words import seed_words, set_f1, words
 
 
 def _score(case: Case, options: Options) -> float | None:

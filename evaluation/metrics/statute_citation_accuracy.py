@@ -7,8 +7,8 @@ names. A coarser reference earns half, a finer one all, another paragraph of the
 Other references in the reply cost nothing here: `references_exist` looks at those.
 """
 
+from exhibit.evaluation.answer_words import without_named
 from exhibit.evaluation.metrics import Case, per_case
-from exhibit.evaluation.metrics._words import without_named
 from exhibit.law.references import Reference, credit, references
 
 

@@ -33,8 +33,8 @@ from pydantic import BaseModel, ValidationError
 from exhibit.engine import Limits
 from exhibit.evaluation.cases import Case, Reply, Turn
 from exhibit.evaluation.datasets import Dataset
-from exhibit.evaluation.targets._fields import PassagesError
-from exhibit.evaluation.targets._system import settings_of, system_names
+from exhibit.evaluation.servers.shapes import PassagesError
+from exhibit.evaluation.servers.system import settings_of, system_names
 from exhibit.models.llms import LLM
 from exhibit.models.protocols import Embedder
 from exhibit.rag.config import Config
@@ -123,7 +123,7 @@ def open_target(wanted: str, options: TargetOptions, given: Mapping[str, Any] | 
     settings = read_target_settings(wanted, given or {})
     system = is_system(wanted)
     if system is not None:
-        server = import_module(f"{__name__}._server").Server
+        server = import_module("exhibit.evaluation.servers.server").Server
         return cast(Target, server(system, wanted.removeprefix(system).lstrip(":") or None, options, settings))
     module, argument = load_plugin(__name__, wanted)
     opened = module.open(argument, options) if settings is None else module.open(argument, options, settings)

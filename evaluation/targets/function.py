@@ -13,8 +13,8 @@ from typing import Any
 
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
+from exhibit.evaluation.servers.shapes import Names, describe, recognise
 from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions, ask_all, count_only
-from exhibit.evaluation.targets._fields import Names, describe, recognise
 from exhibit.evaluation.targets.predictions import read_row
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.secrets import scrubbed

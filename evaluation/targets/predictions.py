@@ -21,7 +21,8 @@ from typing import Any
 
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
-from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions, _fields, count_only
+from exhibit.evaluation.servers import shapes
+from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions, count_only
 from exhibit.schemas.bundle import read_text
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import Lines
@@ -120,56 +121,56 @@ class Predictions:
 
     def _taken_for(self, row: Mapping[str, Any]) -> str:
         """Return which fields are taken for what."""
-        fields = _fields.unwrap(row)
-        answer = next((path for path in self._shape.answers if _fields.first_words([path], fields)), None)
-        passages = next((path for path in self._shape.passages if _fields.first_list([path], fields)), None)
+        fields = shapes.unwrap(row)
+        answer = next((path for path in self._shape.answers if shapes.first_words([path], fields)), None)
+        passages = next((path for path in self._shape.passages if shapes.first_list([path], fields)), None)
         truths = [name for name in self._shape.truths if name in fields]
         parts = [f"the answer is {answer}" if answer else "no answer", f"the passages are {passages or 'not given'}"]
         return f": {', '.join(parts)}" + (f"; {', '.join(truths)} is the truth, and is not read" if truths else "")
 
 
-def read_row(row: Mapping[str, Any], shape: _fields.Shape, names: _fields.Names) -> Reply:
+def read_row(row: Mapping[str, Any], shape: shapes.Shape, names: shapes.Names) -> Reply:
     """Return the reply that a row or a result of some shape holds; whatever is wrong with it is one with an error."""
-    fields = _fields.unwrap(row)
+    fields = shapes.unwrap(row)
     reply = fields["reply"] if isinstance(fields.get("reply"), dict) else fields
     if reply.get("error"):
         return Reply(error=str(reply["error"]))
-    answer = _fields.first_words(shape.answers, fields)
+    answer = shapes.first_words(shape.answers, fields)
     if reply.get("latency") == -1:  # evaltools writes an error for the answer, and this beside it
         return Reply(error=answer or "the row is marked as failed")
     try:
-        passages = _fields.read_passages(
-            _fields.first_list(shape.passages, fields), names=names, pages_from=shape.pages_from
+        passages = shapes.read_passages(
+            shapes.first_list(shape.passages, fields), names=names, pages_from=shape.pages_from
         )
-    except _fields.PassagesError as error:
+    except shapes.PassagesError as error:
         return Reply(error=str(error))
     if answer is None and not passages:
         return Reply(error="neither an answer nor passages")
-    usage = reply.get("usage") if shape.name == "a run of this project" else _fields.read_usage(fields)
+    usage = reply.get("usage") if shape.name == "a run of this project" else shapes.read_usage(fields)
     return Reply(
         answer=answer,
         passages=passages,
-        selected=_fields.read_count(reply.get("selected")),
+        selected=shapes.read_count(reply.get("selected")),
         seconds=_seconds(reply),
-        usage={name: value for name, held in (usage or {}).items() if (value := _fields.read_number(held)) is not None},
-        first_token=_fields.read_number(reply.get("first_token")),
-        confidence=_fields.read_number(reply.get("confidence")),
+        usage={name: value for name, held in (usage or {}).items() if (value := shapes.read_number(held)) is not None},
+        first_token=shapes.read_number(reply.get("first_token")),
+        confidence=shapes.read_number(reply.get("confidence")),
     )
 
 
-def _shape(path: Path, rows: "Rows") -> _fields.Shape:
+def _shape(path: Path, rows: "Rows") -> shapes.Shape:
     """Return the shape that most rows have; raise an error that shows a row where they are like none that is known."""
-    if all(map(_fields.is_truth, rows)):
+    if all(map(shapes.is_truth, rows)):
         raise ToolkitError(f"{path}: these are questions with their truths (a train.json), not replies to them")
-    shapes = [shape for row in rows if (shape := _fields.recognise(row)) is not None]
-    if not shapes:
+    known = [shape for row in rows if (shape := shapes.recognise(row)) is not None]
+    if not known:
         raise ToolkitError(
-            f"{path}: not recognised as replies: {_fields.describe(rows[0]) if rows else 'no rows'}; "
+            f"{path}: not recognised as replies: {shapes.describe(rows[0]) if rows else 'no rows'}; "
             'a row looks like {"id" or "question", "answer", "passages": […]}'
         )
     # a row whose answer is missing may look like another: the most telling shape that any row has is the file's
-    names = Counter(shape.name for shape in shapes)
-    return max(shapes, key=lambda shape: names[shape.name])
+    names = Counter(shape.name for shape in known)
+    return max(known, key=lambda shape: names[shape.name])
 
 
 def _says_the_truth(case: Case, row: Mapping[str, Any]) -> bool:
@@ -183,19 +184,19 @@ def _says_the_truth(case: Case, row: Mapping[str, Any]) -> bool:
 
 
 def _seconds(fields: Mapping[str, Any]) -> float | None:
-    seconds = _fields.read_number(fields.get("seconds", fields.get("latency")))
+    seconds = shapes.read_number(fields.get("seconds", fields.get("latency")))
     return None if seconds is None or seconds < 0 else seconds
 
 
 def question_of(row: Mapping[str, Any]) -> str | None:
     """Return the question that a row is for, if it says."""
-    question = _fields.first_of(row, "question", str)
+    question = shapes.first_of(row, "question", str)
     return None if question is None else plain_question(question)
 
 
 def id_of(row: Mapping[str, Any]) -> str | None:
     """Return the id of the question that a row is for, if it says."""
-    id = _fields.first_of({key: value for key, value in row.items() if value != ""}, "id", (str, int))
+    id = shapes.first_of({key: value for key, value in row.items() if value != ""}, "id", (str, int))
     return None if id is None else str(id)
 
 

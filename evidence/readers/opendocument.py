@@ -9,7 +9,7 @@ from typing import Any
 from exhibit.engine.limits import PACKED
 from exhibit.evidence.files import opened, parsed
 from exhibit.evidence.markup import Printable, office_page
-from exhibit.evidence.readers._numbering import Level, Numbering
+from exhibit.evidence.numbering import Level, Numbering
 from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".odt", ".ott")

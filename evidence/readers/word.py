@@ -14,7 +14,7 @@ from typing import Any
 from exhibit.engine.limits import PACKED
 from exhibit.evidence.files import opened, parse, parsed, part
 from exhibit.evidence.markup import Printable, office_page
-from exhibit.evidence.readers._numbering import Numbering, W, read_numbering
+from exhibit.evidence.numbering import Numbering, W, read_numbering
 from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".docx", ".docm", ".dotx")

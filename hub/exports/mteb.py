@@ -4,8 +4,8 @@ import json
 import re
 from pathlib import Path
 
-from exhibit.hub._tables import LICENCES
 from exhibit.hub.exports import Export, beir_passages
+from exhibit.hub.tables import LICENCES
 
 _TASK = Path(__file__).parent.parent / "mteb_task.txt"
 _ALWAYS = _TASK.with_name("mteb_task.json")

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from exhibit.hub._tables import GOLD, QUESTIONS, gold_records, gold_schema
 from exhibit.hub.exports import Export
+from exhibit.hub.tables import GOLD, QUESTIONS, gold_records, gold_schema
 
 _SPANS = pa.list_(pa.struct([("start", pa.int64()), ("end", pa.int64())]))
 _PLACES = {"pages": pa.list_(pa.int32()), "spans": _SPANS, "alternatives": pa.list_(_SPANS)}

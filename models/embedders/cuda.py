@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exhibit.models.embedders import to_unit
-from exhibit.models.embedders._network import (
+from exhibit.models.network import (
     EPSILON,
     HEADS,
     LAYERS,

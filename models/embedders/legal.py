@@ -9,9 +9,9 @@ python -m models.embedders.legal --prepare    builds the graphs of this embedder
 import sys
 from collections.abc import Sequence
 
-from exhibit.models.embedders._network import ADAPTER, OFFICIAL, STRENGTH, adapted
-from exhibit.models.embedders._network import legal as network
 from exhibit.models.embedders.minilm import open_network, prepare
+from exhibit.models.network import ADAPTER, OFFICIAL, STRENGTH, adapted
+from exhibit.models.network import legal as network
 from exhibit.models.protocols import Embedder
 from exhibit.schemas.command import guarded
 

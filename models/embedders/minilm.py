@@ -18,8 +18,8 @@ import numpy.typing as npt
 import onnxruntime
 
 from exhibit.models.embedders import to_unit
-from exhibit.models.embedders._minilm_graph import TEXTS, build_graph
-from exhibit.models.embedders._network import (
+from exhibit.models.minilm_graph import TEXTS, build_graph
+from exhibit.models.network import (
     MAX_TOKENS,
     OFFICIAL,
     VERSION,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from exhibit.models.embedders import to_unit
-from exhibit.models.llms._endpoint import Endpoint
+from exhibit.models.endpoint import Endpoint
 from exhibit.models.protocols import Role, Vectors
 from exhibit.schemas.errors import ServiceError, ToolkitError
 from exhibit.storage.exchanges import HttpError, Retries

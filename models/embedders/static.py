@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from exhibit.models.embedders import to_unit
-from exhibit.models.embedders._network import (
+from exhibit.models.embedders.minilm import open_session, ready_graph
+from exhibit.models.network import (
     MAX_TOKENS,
     VERSION,
     WIDTH,
@@ -22,7 +23,6 @@ from exhibit.models.embedders._network import (
     ready_tokenizer,
     sealed,
 )
-from exhibit.models.embedders.minilm import open_session, ready_graph
 from exhibit.models.protocols import Role, Vectors
 from exhibit.schemas.errors import ToolkitError
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.engine import track
+from exhibit.models.endpoint import Budget, CapError, Endpoint, Prices, refused_parameter
 from exhibit.models.llms import Completion, Prompt, counter_for
-from exhibit.models.llms._endpoint import Budget, CapError, Endpoint, Prices, refused_parameter
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.cache import Cache, key_of
 from exhibit.storage.exchanges import LONGEST_WAIT, HttpError, Retries

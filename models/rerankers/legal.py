@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime
 
-from exhibit.models.embedders._network import (
+from exhibit.models.embedders.minilm import Ids, accelerator, chosen_variant, open_session, ready_graph, same_lengths
+from exhibit.models.network import (
     MAX_TOKENS,
     Network,
     adapted,
@@ -26,7 +27,6 @@ from exhibit.models.embedders._network import (
     read_record,
     ready_tokenizer,
 )
-from exhibit.models.embedders.minilm import Ids, accelerator, chosen_variant, open_session, ready_graph, same_lengths
 
 WEIGHTS = Path(__file__).parent / "weights" / "legal.safetensors"
 CALIBRATION = WEIGHTS.with_name("confidence.json")

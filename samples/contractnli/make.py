@@ -14,8 +14,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from exhibit.converters._print import Printer
 from exhibit.converters.contractnli import QUESTIONS, SPLITS
+from exhibit.converters.printing.press import Printer
 
 _HERE = Path(__file__).parent
 _OUT = _HERE / "contract-nli"

@@ -13,8 +13,8 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from exhibit.converters._print import Printer
-from exhibit.converters._text_pdf import Block, print_blocks
+from exhibit.converters.printing.press import Printer
+from exhibit.converters.printing.text_pdf import Block, print_blocks
 
 _HERE = Path(__file__).parent
 _OUT = _HERE / "documents"

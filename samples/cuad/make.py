@@ -15,7 +15,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from exhibit.converters._print import Printer
+from exhibit.converters.printing.press import Printer
 
 _HERE = Path(__file__).parent
 _OUT = _HERE / "CUAD_v1"

@@ -8,10 +8,10 @@ from collections import Counter
 import pytest
 
 from bench.citations import Made, main, make, measure
-from exhibit.converters._benchmark import Tally
-from exhibit.converters._cpr.corpus import Corpus, Row
-from exhibit.converters._cpr.sources import load
-from exhibit.converters._web.fetch import Policy
+from exhibit.converters import Tally
+from exhibit.converters.civil_procedure.corpus import Corpus, Row
+from exhibit.converters.civil_procedure.sources import load
+from exhibit.converters.fetching.fetch import Policy
 
 
 def test_outcomes_are_counted_by_kind(samples):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from bench import _device, gpu
-from exhibit.models.embedders._network import Feed
+from exhibit.models.network import Feed
 
 
 def test_no_string_is_embedded_twice(tmp_path):

@@ -25,14 +25,13 @@ from itertools import count, cycle
 from pathlib import Path
 from typing import Any
 
-from exhibit.converters._benchmark import Tally
-from exhibit.converters._cli import make_parser
-from exhibit.converters._cpr.layout import read_outline
-from exhibit.converters._source import unpack
-from exhibit.converters._titles import read_title
+from exhibit.converters import Tally
+from exhibit.converters.civil_procedure.layout import read_outline
+from exhibit.converters.raw.source import unpack
+from exhibit.converters.raw.titles import read_title
 from exhibit.engine import Limits, open_engine
-from exhibit.evaluation.metrics._judge import read_mark
-from exhibit.evaluation.targets._fields import PassagesError, read_passages
+from exhibit.evaluation.judge import read_mark
+from exhibit.evaluation.servers.shapes import PassagesError, read_passages
 from exhibit.evidence import Document, fold, locate, read_document
 from exhibit.evidence.readers.html import html_text
 from exhibit.evidence.readers.pdf import render
@@ -49,6 +48,7 @@ from exhibit.storage.exchanges import Body, HttpError
 from exhibit.storage.http import Rules
 from tests.campaign.replies import ask
 from tests.campaign.table import Result, added, as_markdown, together, write_table
+from tests.conversion import options_of
 from tests.evidence import files as kinds
 from tests.hostile.files import FILES, page_pdf
 
@@ -221,9 +221,7 @@ def fuzz_source(chance: random.Random) -> None:
         odd = words(chance).encode("utf-8", "replace")
         hurt.write_bytes(chance.choice([damaged(chance, hurt.read_bytes()), odd, chance.choice(_BOMBS)]))
         more = ["--documents", str(source / "documents")] if name == "table" else []
-        options = make_parser(converter).parse_args(
-            ["--source", str(source), "--out", folder, "--engine", "serial", *more]
-        )
+        options = options_of(converter, "--source", source, "--engine", "serial", *more)
         with redirect_stderr(io.StringIO()):
             converter.read(source, options, Tally())
 

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from exhibit.evaluation.cases import Case
+from exhibit.evaluation.servers.shapes import read_passages
 from exhibit.evaluation.targets import TargetOptions, open_target
-from exhibit.evaluation.targets._fields import read_passages
 from exhibit.storage.exchanges import Deadline
 from exhibit.storage.http import Response
 from tests.evaluation.imitations import FILES, SERVERS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from exhibit.converters._text_pdf import MONO, font_path
+from exhibit.converters.printing.text_pdf import MONO, font_path
 
 _HEAD = "<?xml version='1.0'?><!DOCTYPE fontconfig SYSTEM 'fonts.dtd'><fontconfig>"
 _WRONG = "<match target='pattern'><edit name='family' mode='assign' binding='strong'><string>{}</string></edit></match>"

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.converters import acord
-from exhibit.converters._benchmark import Benchmark, Tally
+from exhibit.converters import Benchmark, Tally, acord
 from exhibit.evidence import read_document
 from exhibit.evidence.fold import fold
-from exhibit.hub._tables import Config
 from exhibit.hub.card import CardText, Example, render_card
+from exhibit.hub.tables import Config
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN, read_info
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import Gold, Row

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
-
-from exhibit.converters._benchmark import Benchmark, Item, Quote, RawDocument, RawRow, Tally, choose
+from exhibit.converters import Benchmark, Item, Quote, RawDocument, RawRow, Tally
+from tests import conversion
 
 ROWS = [
     RawRow(0, "first?", "yes", (Quote("a.txt", "yes"),), "a.txt"),
@@ -21,8 +20,8 @@ def chosen(limit: int | None = None, *, answerable_only: bool = False) -> tuple[
     ]
     tally = Tally()
     tally.take(item for one in (*documents, *ROWS) for item in one.items)
-    options = Namespace(limit=limit, answerable_only=answerable_only)
-    kept = choose(Benchmark(documents, list(ROWS), {}), options, tally)
+    whole = Benchmark(documents, list(ROWS), {})
+    kept = conversion.chosen(whole, tally, limit=limit, answerable_only=answerable_only)
     return [document.filename for document in kept.documents], [row.id for row in kept.rows], tally.left_out
 
 

@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from exhibit.converters import contractnli
-from exhibit.converters._benchmark import Benchmark, Tally, choose
-from exhibit.converters._cli import main
+from exhibit.conversion import main
+from exhibit.converters import Benchmark, Tally, contractnli
 from exhibit.evidence import read_document
 from exhibit.evidence.fold import fold
 from exhibit.law.profile import date_of, kind_of, parties_of
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.validate import validate
+from tests.conversion import chosen
 from tests.converters.account import account_of
 
 OFFICIAL = "Marlowe%20Quay%20Mutual%20NDA.pdf"
@@ -72,7 +72,7 @@ def bundle(samples: Path, elsewhere: Elsewhere, tmp_path_factory: pytest.TempPat
     assert text.count("127.0.0.1:9/") == 4
     page.write_text(text.replace("127.0.0.1:9/", f"127.0.0.1:{elsewhere.server_port}/"), encoding="utf-8")
     out = folder / "bundle"
-    assert main(contractnli, ["--source", str(source), "--out", str(out), "--jobs", "1"]) == 0
+    assert main(["contractnli", "--source", str(source), "--out", str(out), "--jobs", "1"]) == 0
     return out
 
 
@@ -85,8 +85,9 @@ def copy(samples: Path, tmp_path: Path) -> Path:
 def read(source: Path, *, strict: bool = False, **options: object) -> tuple[Benchmark, Tally]:
     """Read a source without making a bundle of it, which needs a browser."""
     tally = Tally(strict=strict)
-    chosen = Namespace(**{"split": "all", "limit": None, "answerable_only": False, **options})
-    return choose(contractnli.read(source, chosen, tally), chosen, tally), tally
+    wanted = {"limit": None, "answerable_only": False, **options}
+    benchmark = contractnli.read(source, Namespace(**{"split": "all", **wanted}), tally)
+    return chosen(benchmark, tally, limit=wanted["limit"], answerable_only=wanted["answerable_only"]), tally
 
 
 def edit(path: Path, change: Callable[[dict[str, Any]], None]) -> None:

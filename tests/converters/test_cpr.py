@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from argparse import ArgumentParser, Namespace
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -12,21 +11,20 @@ from threading import Thread
 
 import pytest
 
-from exhibit.converters import cpr
-from exhibit.converters._benchmark import RawDocument, Tally, choose
-from exhibit.converters._cli import add_own_flags
-from exhibit.converters._cpr.corpus import LONGEST_WHOLE, Corpus, Row
-from exhibit.converters._cpr.names import Citation, citations
-from exhibit.converters._cpr.parsing import blocks_of
-from exhibit.converters._cpr.sources import NO_DOCUMENT, Source, full_name, kind_of, load, reference_of
-from exhibit.converters._text_pdf import Block
-from exhibit.converters._web.download import flaw_of
-from exhibit.converters._web.fetch import Policy, corpus_names
+from exhibit.converters import RawDocument, Tally, cpr
+from exhibit.converters.civil_procedure.corpus import LONGEST_WHOLE, Corpus, Row
+from exhibit.converters.civil_procedure.names import Citation, citations
+from exhibit.converters.civil_procedure.parsing import blocks_of
+from exhibit.converters.civil_procedure.sources import NO_DOCUMENT, Source, full_name, kind_of, load, reference_of
+from exhibit.converters.fetching.download import flaw_of
+from exhibit.converters.fetching.fetch import Policy, corpus_names
+from exhibit.converters.printing.text_pdf import Block
 from exhibit.evidence import read_document
 from exhibit.evidence.check import check_gold
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.validate import validate
+from tests.conversion import chosen, options_of
 from tests.converters.account import account_of
 from tests.evidence import files
 
@@ -59,10 +57,7 @@ def written(folder: Path, *rows: object) -> Path:
 
 def read_rows(source: Path, *flags: str, strict: bool = False):
     tally = Tally(strict=strict)
-    parser = ArgumentParser()
-    add_own_flags(cpr, parser)
-    parser.add_argument("--limit", type=int)
-    return cpr.read(source, parser.parse_args(list(flags)), tally), tally
+    return cpr.read(source, options_of(cpr, *flags), tally), tally
 
 
 # ---------------------------------------------------------------- the sample
@@ -465,7 +460,7 @@ def test_two_documents_of_one_name_are_refused_and_two_that_differ_are_told(tmp_
 
 def test_a_limit_keeps_the_documents_that_are_asked_about(samples):
     benchmark, tally = read_rows(samples / "cpr", "--limit", "2")
-    benchmark = choose(benchmark, Namespace(limit=2, answerable_only=False), tally)
+    benchmark = chosen(benchmark, tally, limit=2)
     names = {document.filename for document in benchmark.documents}
     assert names == {"Part 4 – Service of Documents.pdf", "Practice Direction 12 – Fees And Costs.pdf"}
     assert [row.id for row in benchmark.rows] == [0, 1, 6, 7, 9]
@@ -481,7 +476,7 @@ def test_the_list_of_addresses_that_comes_with_it_is_sound(tmp_path, monkeypatch
         asked.extend(urls)
         return {}
 
-    monkeypatch.setattr("exhibit.converters._cpr.sources.fetch_all", fetch)
+    monkeypatch.setattr("exhibit.converters.civil_procedure.sources.fetch_all", fetch)
     with pytest.raises(SourceError, match="none of its [0-9]{3} URLs gave a document"):
         read_rows(written(tmp_path / "s", LINE), "--documents", "shipped")
     assert len(corpus_names(asked)) == len(asked) > 200 and all(flaw_of(url) is None for url in asked)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from exhibit.converters._cpr.layout import Heading, Layout, SourceLine, find_headings, lines_of, splits
-from exhibit.converters._cpr.names import (
+from exhibit.converters.civil_procedure.layout import Heading, Layout, SourceLine, find_headings, lines_of, splits
+from exhibit.converters.civil_procedure.names import (
     citations,
     courts_in,
     guide_courts,

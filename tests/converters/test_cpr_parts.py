@@ -7,12 +7,12 @@ import json
 import pytest
 from pypdf import PdfWriter
 
-from exhibit.converters._benchmark import RawDocument
-from exhibit.converters._cpr import layout
-from exhibit.converters._cpr.corpus import Corpus, Row
-from exhibit.converters._cpr.layout import Heading, Layout, SourceLine
-from exhibit.converters._cpr.names import read_citation, read_name
-from exhibit.converters._cpr.parsing import (
+from exhibit.converters import RawDocument
+from exhibit.converters.civil_procedure import layout
+from exhibit.converters.civil_procedure.corpus import Corpus, Row
+from exhibit.converters.civil_procedure.layout import Heading, Layout, SourceLine
+from exhibit.converters.civil_procedure.names import read_citation, read_name
+from exhibit.converters.civil_procedure.parsing import (
     Export,
     blocks_of,
     body,
@@ -24,8 +24,8 @@ from exhibit.converters._cpr.parsing import (
     records,
     string,
 )
-from exhibit.converters._cpr.sources import Source, candidates, full_name, kind_of, reference_of
-from exhibit.converters._text_pdf import Block
+from exhibit.converters.civil_procedure.sources import Source, candidates, full_name, kind_of, reference_of
+from exhibit.converters.printing.text_pdf import Block
 from exhibit.schemas.errors import DocumentError, SourceError
 
 

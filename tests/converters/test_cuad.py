@@ -270,8 +270,8 @@ def test_help_teaches(capsys):
 
 def quotes_located_in_text(root: Path) -> tuple[int, int]:
     """Return how many quotes of the release there are, and how many are found in its text files."""
-    from exhibit.converters._titles import pair_files
     from exhibit.converters.cuad import quotes_of, read_table
+    from exhibit.converters.raw.titles import pair_files
     from exhibit.evidence import locate, read_document
 
     table = root / "master_clauses.csv"

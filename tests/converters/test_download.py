@@ -11,9 +11,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from exhibit.converters._web import download
-from exhibit.converters._web.download import Downloader, FetchError, Policy, Reply, Resource, is_public
-from exhibit.converters._web.fetch import fetch_all
+from exhibit.converters.fetching import download
+from exhibit.converters.fetching.download import Downloader, FetchError, Policy, Reply, Resource, is_public
+from exhibit.converters.fetching.fetch import fetch_all
 
 Answer = tuple[int, dict[str, str], bytes]
 POLICY = Policy(allow_private=True, delay=0.0, retries=0, backoff=0.0, timeout=5.0)

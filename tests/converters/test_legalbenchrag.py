@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.converters import legalbenchrag
-from exhibit.converters._benchmark import Benchmark, Tally
-from exhibit.converters._cli import main
+from exhibit.conversion import main
+from exhibit.converters import Benchmark, Tally, legalbenchrag
 from exhibit.evidence import read_document
 from exhibit.evidence.fold import Fold, fold
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
@@ -37,7 +36,7 @@ def source(samples: Path) -> Path:
 def printed(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample, printed once."""
     folder = tmp_path_factory.mktemp("legalbenchrag") / "bundle"
-    assert main(legalbenchrag, ["--source", str(source), "--as", "pdf", "--out", str(folder), "--jobs", "1"]) == 0
+    assert main(["legalbenchrag", "--source", str(source), "--as", "pdf", "--out", str(folder), "--jobs", "1"]) == 0
     return folder
 
 

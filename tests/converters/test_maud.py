@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.converters import maud
-from exhibit.converters._benchmark import Benchmark, Tally
-from exhibit.converters._cli import main
-from exhibit.converters._maud_release import find_excerpts, read_cell, titles_of
+from exhibit.conversion import main
+from exhibit.converters import Benchmark, Tally, maud
+from exhibit.converters.raw.maud_release import find_excerpts, read_cell, titles_of
 from exhibit.evidence import Document, read_document
 from exhibit.evidence.fold import fold
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN
@@ -277,7 +276,7 @@ def test_the_repository_with_its_packed_data_is_a_source(samples, tmp_path):
 
 
 def test_a_folder_of_something_else_is_refused_by_what_it_lacks(tmp_path, capsys):
-    assert main(maud, ["--source", str(tmp_path), "--out", str(tmp_path / "bundle")]) == 1
+    assert main(["maud", "--source", str(tmp_path), "--out", str(tmp_path / "bundle")]) == 1
     error = capsys.readouterr().err
     assert "no raw/main.csv" in error
     assert maud.INFO.url in error

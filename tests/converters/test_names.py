@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.converters._titles import pair_files
+from exhibit.converters.raw.titles import pair_files
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from argparse import Namespace
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from exhibit.converters._benchmark import Benchmark, DatasetInfo, Item, Quote, RawDocument, RawRow, Tally, choose
-from exhibit.converters._cli import make_parser
+from exhibit.converters import Benchmark, DatasetInfo, Item, Quote, RawDocument, RawRow, Tally
 from exhibit.converters._materialise import Task, materialise
 from exhibit.converters._patches import CORRECTED, ELSEWHERE, UNFIT, patched
 from exhibit.converters.maud import INFO as MAUD
@@ -18,6 +16,7 @@ from exhibit.schemas.errors import SourceError
 from exhibit.schemas.plugins import plugin_names
 from exhibit.schemas.review import Correction, MarkedPassage, Patch, gold_digest
 from exhibit.schemas.validate import validate
+from tests.conversion import chosen, options_of
 
 FIRST = (("a.pdf", "The rent is due."),)
 
@@ -93,7 +92,7 @@ def test_documents_and_questions_are_set_aside_for_their_reason(tmp_path):
         "set aside by a patch: it is a joke": ["row 2"],
     }
     assert tally.noted == {ELSEWHERE: ["p.json: z.pdf", "p.json: row 9"]}
-    kept = choose(made, Namespace(limit=None, answerable_only=False), tally)
+    kept = chosen(made, tally)
     account = tally.account(item for raw in kept.documents for item in raw.items)
     assert (account["files"].given, account["files"].kept) == (3, 2)
 
@@ -135,7 +134,7 @@ def test_nothing_is_shipped_for_a_source_of_which_nothing_is_known():
 
 def test_every_converter_takes_patches():
     for name in plugin_names("exhibit.converters"):
-        assert "--patch" in make_parser(import_module(f"exhibit.converters.{name}")).format_help(), name
+        assert options_of(import_module(f"exhibit.converters.{name}"), "--source", "x", "--patch", "p").patch == ["p"]
 
 
 # ---------------------------------------------------------------- places

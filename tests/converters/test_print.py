@@ -16,12 +16,12 @@ import pypdf
 import pytest
 from playwright.sync_api import sync_playwright
 
-from exhibit.converters import _browser, _text_pdf
-from exhibit.converters._benchmark import RawDocument
-from exhibit.converters._browser import fetch_browser, find_browser, launch_arguments, require_browser
+from exhibit.converters import RawDocument
 from exhibit.converters._materialise import materialise, tasks
-from exhibit.converters._print import PAGE, Press, Printer, html_from_text, pdf_options, printing
-from exhibit.converters._text_pdf import font_hashes, font_path, printer_name
+from exhibit.converters.printing import browser, text_pdf
+from exhibit.converters.printing.browser import fetch_browser, find_browser, launch_arguments, require_browser
+from exhibit.converters.printing.press import PAGE, Press, Printer, html_from_text, pdf_options, printing
+from exhibit.converters.printing.text_pdf import font_hashes, font_path, printer_name
 from exhibit.engine import Limits
 from exhibit.engine.limits import programs_below
 from exhibit.evidence import fold, read_document
@@ -39,17 +39,17 @@ def test_the_environment_names_the_browser(monkeypatch, tmp_path):
 def test_the_systems_browser_comes_first_and_playwrights_last(monkeypatch, tmp_path):
     monkeypatch.delenv("EXHIBIT_BROWSER", raising=False)
     monkeypatch.setattr(
-        _browser.shutil, "which", lambda name: "/usr/bin/google-chrome" if name == "google-chrome" else None
+        browser.shutil, "which", lambda name: "/usr/bin/google-chrome" if name == "google-chrome" else None
     )
     assert find_browser() == Path("/usr/bin/google-chrome")
-    monkeypatch.setattr(_browser.shutil, "which", lambda name: None)
+    monkeypatch.setattr(browser.shutil, "which", lambda name: None)
     (tmp_path / "chrome").touch()
-    monkeypatch.setattr(_browser, "_playwrights", lambda: str(tmp_path / "chrome"))
+    monkeypatch.setattr(browser, "_playwrights", lambda: str(tmp_path / "chrome"))
     assert find_browser() == tmp_path / "chrome"
-    monkeypatch.setattr(_browser, "_playwrights", lambda: str(tmp_path / "gone"))
-    monkeypatch.setattr(_browser, "_MAC", ())
+    monkeypatch.setattr(browser, "_playwrights", lambda: str(tmp_path / "gone"))
+    monkeypatch.setattr(browser, "_MAC", ())
     assert find_browser() is None
-    with pytest.raises(ServiceError, match="python -m converters._browser"):
+    with pytest.raises(ServiceError, match="python -m converters.printing.browser"):
         require_browser()
 
 
@@ -64,10 +64,10 @@ def test_a_browser_is_fetched_by_playwright_then_by_the_distribution(monkeypatch
         stopped = "Downloading …\nError: Download failure, code=1\n    at ChildProcess.<anonymous> (index.js:1)\n}\n"
         return subprocess.CompletedProcess(command, int("playwright" in command), "", stopped)
 
-    monkeypatch.setattr(_browser, "find_browser", lambda: found["browser"])
-    monkeypatch.setattr(_browser.subprocess, "run", run)
-    monkeypatch.setattr(_browser.shutil, "which", lambda name: "/usr/bin/apt-get" if name == "apt-get" else None)
-    monkeypatch.setattr(_browser.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(browser, "find_browser", lambda: found["browser"])
+    monkeypatch.setattr(browser.subprocess, "run", run)
+    monkeypatch.setattr(browser.shutil, "which", lambda name: "/usr/bin/apt-get" if name == "apt-get" else None)
+    monkeypatch.setattr(browser.os, "geteuid", lambda: 0)
     assert fetch_browser() == tmp_path
     lines = [line.partition(" (")[0] for line in capsys.readouterr().err.splitlines()]
     assert lines == ["Playwright's Chromium: not to be had", "the distribution's Chromium: fetched"]
@@ -76,7 +76,7 @@ def test_a_browser_is_fetched_by_playwright_then_by_the_distribution(monkeypatch
 
     asked.clear()
     found["browser"] = None
-    monkeypatch.setattr(_browser.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(browser.os, "geteuid", lambda: 1000)
     with pytest.raises(ServiceError, match="Playwright's Chromium: Error: Download failure, code=1$"):
         fetch_browser()
     assert len(asked) == 1  # an ordinary user cannot install the system's packages
@@ -93,15 +93,15 @@ def test_a_driver_that_cannot_start_is_one_line(monkeypatch, tmp_path, error):
     with pytest.raises(ServiceError, match=r"^Playwright's driver does not start: .*ulimit -v and ulimit -n$"):
         Printer().__enter__()
     monkeypatch.delenv("EXHIBIT_BROWSER", raising=False)
-    monkeypatch.setattr(_browser.shutil, "which", lambda name: None)
-    monkeypatch.setattr(_browser, "_MAC", ())
+    monkeypatch.setattr(browser.shutil, "which", lambda name: None)
+    monkeypatch.setattr(browser, "_MAC", ())
     assert find_browser() is None, "nor can it say where its own browser is"
 
 
 def test_the_sandbox_is_off_for_root_alone(monkeypatch):
-    monkeypatch.setattr(_browser.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(browser.os, "geteuid", lambda: 0)
     assert "--no-sandbox" in launch_arguments() and "--disable-background-networking" in launch_arguments()
-    monkeypatch.setattr(_browser.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(browser.os, "geteuid", lambda: 1000)
     assert "--no-sandbox" not in launch_arguments()
 
 
@@ -159,7 +159,7 @@ ENDLESS = '<div style="height: 33000000px">x</div>' * 300
 def test_a_page_that_never_ends_is_set_aside_its_browser_replaced_and_the_others_printed(tmp_path, monkeypatch):
     clock = SimpleNamespace(ahead=0.0)
     real = time.monotonic
-    monkeypatch.setattr("exhibit.engine._worker.time", SimpleNamespace(monotonic=lambda: real() + clock.ahead))
+    monkeypatch.setattr("exhibit.engine.worker.time", SimpleNamespace(monotonic=lambda: real() + clock.ahead))
     with Press(Limits(seconds=1000)) as press, ThreadPoolExecutor(1) as pool:
         press.print(RawDocument("first.pdf", "First", html="Rent is due."), tmp_path)
         browser = programs_below(press._worker.place.worker._process.pid)
@@ -288,11 +288,11 @@ def test_the_misleading_configuration_does_mislead_a_browser_that_heeds_it(tmp_p
 
 def test_a_font_that_is_not_the_pinned_one_is_refused(monkeypatch, tmp_path):
     (tmp_path / "ExhibitSerif-Regular.ttf").write_bytes(b"another font")
-    monkeypatch.setattr(_text_pdf, "_FOLDER", tmp_path)
+    monkeypatch.setattr(text_pdf, "_FOLDER", tmp_path)
     font_path.cache_clear()
-    monkeypatch.setattr(_text_pdf, "font_hashes", lambda: {"ExhibitSerif-Regular.ttf": "0" * 64, "Other.ttf": "1" * 64})
+    monkeypatch.setattr(text_pdf, "font_hashes", lambda: {"ExhibitSerif-Regular.ttf": "0" * 64, "Other.ttf": "1" * 64})
     with pytest.raises(ServiceError, match="not the font that documents are printed with"):
-        font_path(_text_pdf.SERIF)
+        font_path(text_pdf.SERIF)
     with pytest.raises(ServiceError, match="is missing"):
         font_path("Other.ttf")
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.converters import privacyqa
-from exhibit.converters._benchmark import RawRow, Tally, choose
+from exhibit.converters import RawRow, Tally, privacyqa
 from exhibit.evidence import read_document
 from exhibit.evidence.fold import fold
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN
 from exhibit.schemas.validate import validate
+from tests.conversion import chosen
 from tests.converters.account import account_of
 
 HEADER = "Folder\tDocID\tQueryID\tSentID\tSplit\tQuery\tSegment"
@@ -33,8 +33,9 @@ def bundle(converted) -> Path:
 def read_rows(source: Path, **options: object) -> tuple[list[RawRow], Tally]:
     """Read a source without making a bundle of it, which needs a browser."""
     tally = Tally()
-    chosen = Namespace(**{"split": "all", "limit": None, "answerable_only": False, **options})
-    return choose(privacyqa.read(source, chosen, tally), chosen, tally).rows, tally
+    wanted = {"limit": None, "answerable_only": False, **options}
+    benchmark = privacyqa.read(source, Namespace(**{"split": "all", **wanted}), tally)
+    return chosen(benchmark, tally, limit=wanted["limit"], answerable_only=wanted["answerable_only"]).rows, tally
 
 
 def rows_of(bundle: Path) -> dict[int, dict]:

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from exhibit.converters import _records
-from exhibit.converters._benchmark import Item, Tally
-from exhibit.converters._records import Record, columns_of, decode_table, read_records, separated
+from exhibit.converters import Item, Tally
+from exhibit.converters.raw import records as module
+from exhibit.converters.raw.records import Record, columns_of, decode_table, read_records, separated
 from exhibit.schemas.errors import SourceError
 
 
@@ -82,7 +82,7 @@ def test_rows_that_do_not_fit_are_counted_and_columns_named_twice_refused(tmp_pa
 
 
 def test_cells_that_rows_lack_are_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr(_records, "_MOST_MISSING", 2)
+    monkeypatch.setattr(module, "_MOST_MISSING", 2)
     assert len(read(tmp_path, "a,b,c\n1,2\n1,2\n1,2,3\n")[0]) == 3
     with pytest.raises(SourceError, match="3 columns, and rows that lack 3 cells; is row 1 a header"):
         read(tmp_path, "a,b,c\n1,2\n1\n1,2,3\n")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from exhibit.converters import web
-from exhibit.converters._web.fetch import Policy
-from exhibit.converters._web.refresh import CHANGED, changes_between
+from exhibit.converters.fetching.fetch import Policy
+from exhibit.converters.fetching.refresh import CHANGED, changes_between
 from exhibit.evidence import read_document
 from tests.converters.site import Site, serve
 from tests.evidence import files
@@ -112,7 +112,7 @@ def test_pages_that_are_kept_are_those_of_the_next_conversion(site, bundle, tmp_
 
 
 def test_a_page_that_cannot_be_had_today_is_not_called_gone(bundle, monkeypatch, capsys):
-    monkeypatch.setattr("exhibit.converters._web.refresh.policy_from", lambda options: Policy(delay=0, retries=0))
+    monkeypatch.setattr("exhibit.converters.fetching.refresh.policy_from", lambda options: Policy(delay=0, retries=0))
     assert web.run(["--refresh", str(bundle)]) == 1  # without --allow-private this machine is not asked
     out = capsys.readouterr().out
     assert out.count("unknown: ") == 3 and "0 gone, 3 not had today" in out

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.converters import _source
-from exhibit.converters._benchmark import Item, Tally
-from exhibit.converters._source import by_name, find_one, open_source, read_csv, read_json, refuse_pointer, unpack
-from exhibit.converters._web.download import Policy
-from exhibit.converters._web.fetch import Fetched, Store, corpus_names, filename_of, report
+from exhibit.converters import Item, Tally
 from exhibit.converters.cuad import INFO
+from exhibit.converters.fetching.download import Policy
+from exhibit.converters.fetching.fetch import Fetched, Store, corpus_names, filename_of, report
+from exhibit.converters.raw import source
+from exhibit.converters.raw.source import by_name, find_one, open_source, read_csv, read_json, refuse_pointer, unpack
 from exhibit.schemas.errors import SourceError
 
 
@@ -84,8 +84,8 @@ def test_names_in_an_archive_are_as_long_as_a_file_system_takes(tmp_path):
 
 def test_as_many_parts_and_bytes_as_are_allowed_are_unpacked(tmp_path, monkeypatch):
     path = packed(tmp_path / "a.zip", "a", "b")
-    monkeypatch.setattr(_source, "MAX_FILES", 2)
-    monkeypatch.setattr(_source, "MAX_BYTES", 2)
+    monkeypatch.setattr(source, "MAX_FILES", 2)
+    monkeypatch.setattr(source, "MAX_BYTES", 2)
     unpack(path, tmp_path / "out")
     assert sorted(one.name for one in (tmp_path / "out").iterdir()) == ["a", "b"]
 

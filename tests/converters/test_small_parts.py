@@ -7,12 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.converters import _print, _titles
-from exhibit.converters._benchmark import BEYOND, Item, Quote, RawDocument, RawRow, Tally, points, source_text
-from exhibit.converters._columns import choose_columns, inside, label, show_columns, values, words
+from exhibit.converters import Item, Quote, RawDocument, RawRow, Tally, points
+from exhibit.converters._benchmark import source_text
 from exhibit.converters._materialise import NOWHERE, Place, Task, marked_place, materialise
-from exhibit.converters._print import PAGE, check_printers, fix_dates, html_from_text, in_order, pdf_options, printing
-from exhibit.converters._titles import join_names, llm_titles, pair_files, unique_titles
+from exhibit.converters.printing import press
+from exhibit.converters.printing.press import (
+    PAGE,
+    check_printers,
+    fix_dates,
+    html_from_text,
+    in_order,
+    pdf_options,
+    printing,
+)
+from exhibit.converters.raw import titles
+from exhibit.converters.raw.columns import choose_columns, inside, label, show_columns, values, words
+from exhibit.converters.raw.titles import join_names, llm_titles, pair_files, unique_titles
 from exhibit.evidence import Document
 from exhibit.models.llms import Completion
 from exhibit.schemas.errors import BundleError, DocumentError, ServiceError, SourceError
@@ -152,7 +162,7 @@ def test_a_model_gives_titles(monkeypatch, tmp_path, text, title):
             assert model == "gpt-4o-mini" and options["retries"] == 1
             return Model()
 
-    monkeypatch.setattr(_titles, "load_plugin", lambda *_: (Module, None))
+    monkeypatch.setattr(titles, "load_plugin", lambda *_: (Module, None))
     assert llm_titles({"a.pdf": lambda: "y" * 4001}) == {"a.pdf": title}
     [(prompt, most, temperature)] = asked
     assert prompt.count("y" * 4000) == 1 and "y" * 4001 not in prompt and (most, temperature) == (100, 0.0)
@@ -163,7 +173,7 @@ def test_a_model_that_gives_no_title_is_told(monkeypatch, tmp_path):
     for reply, why in ((Completion(error="down"), "no title: down"), (Completion(' "" '), "gave an empty title")):
         model = type("Model", (), {"complete": lambda *_, reply=reply, **__: [reply]})()
         module = type("Module", (), {"open": staticmethod(lambda *_, model=model: model)})
-        monkeypatch.setattr(_titles, "load_plugin", lambda *_, module=module: (module, None))
+        monkeypatch.setattr(titles, "load_plugin", lambda *_, module=module: (module, None))
         with pytest.raises(ServiceError, match=why):
             llm_titles({"a.pdf": lambda: "x"})
 
@@ -240,11 +250,11 @@ def test_items_are_left_out_once_and_accounted_for():
     tally.take([one, two, three])
     tally.leave_out("first", "a", item=one)
     tally.leave_out("second", "a", item=one)
-    tally.leave_out_all(BEYOND, [two], more="why")
-    tally.leave_out_all(BEYOND, [], name="itself")
-    assert tally.left_out == {"first": ["a"], BEYOND: ["b: why", "itself"]}
+    tally.leave_out_all("beyond", [two], more="why")
+    tally.leave_out_all("beyond", [], name="itself")
+    assert tally.left_out == {"first": ["a"], "beyond": ["b: why", "itself"]}
     account = tally.account([three])["rows"]
-    assert (account.given, account.kept, account.left_out) == (3, 1, {"first": 1, BEYOND: 1})
+    assert (account.given, account.kept, account.left_out) == (3, 1, {"first": 1, "beyond": 1})
     with pytest.raises(BundleError, match="c: neither kept nor left out"):
         tally.account([])
     with pytest.raises(SourceError, match=r"x: torn \(--strict\)"):
@@ -299,7 +309,7 @@ def test_a_text_becomes_a_page_as_it_stands():
 def test_documents_that_need_a_browser_are_named_where_there_is_none(monkeypatch):
     raws = [RawDocument(f"{n}.pdf", "t", original=Path(name)) for n, name in enumerate(("a.html", "b.txt", "c.docx"))]
     check_printers(raws)
-    monkeypatch.setattr(_print, "HERE", False)
+    monkeypatch.setattr(press, "HERE", False)
     with pytest.raises(ServiceError, match=r"^a\.html and 1 more: "):
         check_printers(raws)
     with pytest.raises(ServiceError, match=r"^a\.html: "):

@@ -15,10 +15,10 @@ from importlib import import_module
 
 import pytest
 
-from exhibit.converters import _source, privacyqa
-from exhibit.converters._benchmark import Download
-from exhibit.converters._source import fetch, open_source, unpack
+from exhibit.converters import Download, privacyqa
 from exhibit.converters.cuad import INFO
+from exhibit.converters.raw import source
+from exhibit.converters.raw.source import fetch, open_source, unpack
 from exhibit.schemas.errors import ServiceError, SourceError
 
 
@@ -54,10 +54,10 @@ def test_a_zip_bomb_is_refused_before_it_is_unpacked(archive, tmp_path):
 
 def test_too_much_and_too_many_are_refused(archive, tmp_path, monkeypatch):
     path = archive(("a", b"x" * 100), ("b", b"y" * 100))
-    monkeypatch.setattr(_source, "MAX_BYTES", 150)
+    monkeypatch.setattr(source, "MAX_BYTES", 150)
     with pytest.raises(SourceError, match="in 2 parts; the limits are 0 MiB"):
         unpack(path, tmp_path / "out")
-    monkeypatch.setattr(_source, "MAX_FILES", 1)
+    monkeypatch.setattr(source, "MAX_FILES", 1)
     with pytest.raises(SourceError, match="in 2 parts; the limits are 0 MiB and 1 parts"):
         unpack(path, tmp_path / "out")
 
@@ -162,7 +162,7 @@ def test_other_content_than_pinned_is_removed(server, info):
     wrong = dataclasses.replace(info, downloads=(dataclasses.replace(info.downloads[0], sha256="0" * 64),))
     with pytest.raises(SourceError, match="expected 0000.*the file was removed"):
         fetch(wrong)
-    assert not list(_source.cache_folder().rglob("CUAD*"))
+    assert not list(source.cache_folder().rglob("CUAD*"))
 
 
 def test_no_server_is_a_clear_error(info, server):

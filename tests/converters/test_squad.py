@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from exhibit.conversion import main
 from exhibit.converters import squad
-from exhibit.converters._cli import main
 from exhibit.hub import export
 from exhibit.schemas.errors import SourceError
 from tests.conftest import Convert
@@ -50,7 +50,7 @@ def test_our_export_comes_back_as_it_was(name: str, converted: Convert, tmp_path
     assert export.main([str(bundle), "--to", "squad", "--out", str(tmp_path / "export")]) == 0
     source = next((tmp_path / "export").rglob("squad.json"))
     flags = ["--source", str(source), "--out", str(tmp_path / "again"), "--jobs", "1"]
-    assert main(squad, [*flags, "--documents", str(bundle / "corpus")]) == 0
+    assert main(["squad", *flags, "--documents", str(bundle / "corpus")]) == 0
     again = tmp_path / "again"
     folded = [json.loads(json.dumps(rows(one)).replace("\\n", " ")) for one in (again, bundle)]
     assert folded[0] == folded[1]

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.converters import statutes
-from exhibit.converters._benchmark import Benchmark, Tally
-from exhibit.converters._laws import read_law, read_versions, wrapped
+from exhibit.converters import Benchmark, Tally, statutes
+from exhibit.converters.raw.laws import read_law, read_versions, wrapped
 from exhibit.schemas.errors import SourceError
 from tests.conftest import Convert
 from tests.converters.account import account_of

@@ -7,7 +7,6 @@ import io
 import json
 import shutil
 import threading
-from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,17 +14,16 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from exhibit.converters import table
-from exhibit.converters._benchmark import Benchmark, Tally
-from exhibit.converters._cli import add_own_flags
-from exhibit.converters._records import read_parquet
+from exhibit.converters import Benchmark, Tally, table
+from exhibit.converters.raw.records import read_parquet
 from exhibit.engine import Limits, guarded
-from exhibit.engine._worker import dismiss
+from exhibit.engine.worker import dismiss
 from exhibit.evidence import read_document
 from exhibit.evidence.fold import fold
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.validate import validate
+from tests.conversion import options_of
 from tests.converters.account import account_of
 
 QUESTION = {"question": "Who pays?", "answer": "The tenant.", "document": "lease.txt", "text": "The tenant pays."}
@@ -47,11 +45,7 @@ def folder(tmp_path: Path) -> Path:
 
 def read(source: Path, *flags: str | Path, tally: Tally | None = None) -> Benchmark:
     """Read a source without making a bundle of it, which may need a browser."""
-    parser = ArgumentParser()
-    add_own_flags(table, parser)
-    options = parser.parse_args([str(flag) for flag in flags])
-    defaults = {"limit": None, "answerable_only": False, "jobs": 1}
-    return table.read(source, Namespace(**defaults, **vars(options)), tally or Tally())
+    return table.read(source, options_of(table, "--jobs", 1, *flags), tally or Tally())
 
 
 def write(path: Path, *rows: dict[str, Any]) -> Path:
@@ -462,10 +456,7 @@ def test_a_limit_takes_the_first_documents_and_their_questions(folder):
         {**QUESTION, "document": "terms.md"},
         {**QUESTION, "document": ["terms.md", "lease.txt"], "text": None},
     ]
-    parser = ArgumentParser()
-    add_own_flags(table, parser)
-    options = Namespace(limit=1, answerable_only=False, jobs=1, **vars(parser.parse_args([])))
-    benchmark = table.read(write(folder / "t.jsonl", *rows), options, Tally())
+    benchmark = read(write(folder / "t.jsonl", *rows), "--max-documents", "1")
     assert [row.id for row in benchmark.rows] == [0]
     assert [document.filename for document in benchmark.documents] == ["lease.txt.pdf"]
 

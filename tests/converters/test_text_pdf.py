@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exhibit.converters import _text_pdf
-from exhibit.converters._cpr.parsing import blocks_of
-from exhibit.converters._print import filed_text, filing
-from exhibit.converters._text_pdf import (
+from exhibit.converters.civil_procedure.parsing import blocks_of
+from exhibit.converters.printing import text_pdf
+from exhibit.converters.printing.press import filed_text, filing
+from exhibit.converters.printing.text_pdf import (
     Block,
     font_hashes,
     font_path,
@@ -95,7 +95,8 @@ def test_the_bytes_are_the_same_in_another_process_language_and_place(tmp_path):
     here = pdf_of([Block("h1", "An Agreement"), Block("p", text)], title="An Agreement")
     (tmp_path / "text.txt").write_text(text, encoding="utf-8")
     program = (
-        "import hashlib, sys; from pathlib import Path; from exhibit.converters._text_pdf import Block, pdf_of\n"
+        "import hashlib, sys; from pathlib import Path\n"
+        "from exhibit.converters.printing.text_pdf import Block, pdf_of\n"
         "text = Path(sys.argv[1]).read_text(encoding='utf-8')\n"
         "data = pdf_of([Block('h1', 'An Agreement'), Block('p', text)], title='An Agreement')\n"
         "print(hashlib.sha256(data).hexdigest())"
@@ -163,7 +164,7 @@ def test_arabic_letters_join_those_beside_them():
 
 def test_a_font_that_is_missing_or_another_is_told(tmp_path, monkeypatch):
     name = next(iter(font_hashes()))
-    monkeypatch.setattr(_text_pdf, "_FOLDER", tmp_path)
+    monkeypatch.setattr(text_pdf, "_FOLDER", tmp_path)
     font_path.cache_clear()
     with pytest.raises(ServiceError, match="is missing; install the project again"):
         font_path(name)

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from exhibit.converters._titles import join_names, unique_titles
+from exhibit.converters.raw.titles import join_names, unique_titles
 from exhibit.law.profile import tidy, title_case
 
 

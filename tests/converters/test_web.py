@@ -21,13 +21,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exhibit.converters import web
-from exhibit.converters._benchmark import Tally
-from exhibit.converters._cli import main
-from exhibit.converters._text_pdf import font_hashes
-from exhibit.converters._web import download
-from exhibit.converters._web.download import USER_AGENT, Downloader, FetchError, Host, Resource, flaw_of
-from exhibit.converters._web.fetch import Policy, corpus_names, fetch_all, filename_of, stem_of
+from exhibit.conversion import main
+from exhibit.converters import Tally, web
+from exhibit.converters.fetching import download
+from exhibit.converters.fetching.download import USER_AGENT, Downloader, FetchError, Host, Resource, flaw_of
+from exhibit.converters.fetching.fetch import Policy, corpus_names, fetch_all, filename_of, stem_of
+from exhibit.converters.printing.text_pdf import font_hashes
 from exhibit.evidence import read_document
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN
 from exhibit.schemas.errors import SourceError
@@ -97,7 +96,7 @@ def sample(samples: Path, site_folder: Path, tmp_path_factory: pytest.TempPathFa
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("EXHIBIT_CACHE", str(folder / "cache"))
             patch.setenv("FONTCONFIG_FILE", str(misleading_fonts(folder)))
-            assert main(web, flags) == 0
+            assert main(["web", *flags]) == 0
         yield Run(site, folder / "bundle", folder / "cache")
 
 
@@ -165,7 +164,7 @@ def test_a_second_run_asks_only_for_what_failed(sample, monkeypatch, tmp_path):
     monkeypatch.setenv("EXHIBIT_CACHE", str(sample.cache))
     before = Counter(sample.site.asked)
     source = sample.bundle.parent / "urls.txt"
-    assert main(web, ["--source", str(source), "--out", str(tmp_path / "again"), "--allow-private", *QUICK]) == 0
+    assert main(["web", "--source", str(source), "--out", str(tmp_path / "again"), "--allow-private", *QUICK]) == 0
     assert set(sample.site.asked - before) == {"/robots.txt", "/repealed.html", "/seal.png"}
     names = sorted(path.relative_to(sample.bundle) for path in sample.bundle.rglob("*") if path.is_file())
     assert [
@@ -197,12 +196,12 @@ def hostile(site_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
         urls = [f"http://{host}.example:{site.port}{path}" for host, path, *_ in (*PRINTED, *REFUSED)]
         flags = ["--source", str(list_of(folder / "urls.txt", *urls)), "--out", str(folder / "bundle"), *QUICK]
         # a long time-out: what shall be printed must be, however busy this machine is
-        flags += ["--per-host", "8", "--timeout", "15", "--retries", "1", "--max-bytes", "1000000"]
+        flags += ["--per-host", "8", "--timeout", "30", "--retries", "1", "--max-bytes", "1000000"]
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("EXHIBIT_CACHE", str(folder / "cache"))
             patch.setattr(socket, "getaddrinfo", look_up)
             patch.setattr(download, "is_public", lambda address: address == "127.0.0.1")
-            assert main(web, flags) == 0
+            assert main(["web", *flags]) == 0
         yield Run(site, folder / "bundle", folder / "cache")
 
 
@@ -244,7 +243,7 @@ def test_what_never_ends_is_given_up(site_folder, tmp_path, monkeypatch, capsys,
         urls = [f"http://127.0.0.1:{site.port}{name}" for name in ("/order-17.pdf", path)]
         source = list_of(tmp_path / "urls.txt", *urls)
         flags = ["--source", str(source), "--out", str(tmp_path / "bundle"), "--allow-private", *QUICK]
-        assert main(web, [*flags, "--timeout", "2", "--retries", "0"]) == 0
+        assert main(["web", *flags, "--timeout", "2", "--retries", "0"]) == 0
     left_out = json.loads((tmp_path / "bundle" / INFO).read_text(encoding="utf-8"))["left_out"]
     [name] = left_out["timed out"]
     assert name.startswith(urls[1])
@@ -562,7 +561,7 @@ def test_a_wrong_list_says_what_was_expected(listed, tmp_path, name, text, colum
 
 def test_help_shows_an_example_that_works(capsys):
     with pytest.raises(SystemExit):
-        main(web, ["--help"])
+        main(["web", "--help"])
     shown = capsys.readouterr().out
     assert "--source samples/web/urls.txt --out datasets_out/web --allow-private" in shown
     assert (ROOT / "samples/web/urls.txt").is_file()

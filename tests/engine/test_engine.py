@@ -194,7 +194,7 @@ class Clock:
 
 @pytest.mark.parametrize("what", ["library", "python", "expression"])
 def test_an_item_that_never_ends_is_stopped_and_the_rest_is_done(what, tmp_path, monkeypatch):
-    monkeypatch.setattr("exhibit.engine._worker.time", SimpleNamespace(monotonic=Clock(tmp_path)))
+    monkeypatch.setattr("exhibit.engine.worker.time", SimpleNamespace(monotonic=Clock(tmp_path)))
     engine = open_engine("local", jobs=1, limits=Limits(seconds=500))
     items = [("quick", ""), (what, str(tmp_path)), ("quick", ""), (what, str(tmp_path)), ("quick", "")]
     outcomes = list(engine.map(hang, items))
@@ -205,7 +205,7 @@ def test_an_item_that_never_ends_is_stopped_and_the_rest_is_done(what, tmp_path,
 
 
 def test_what_a_stopped_worker_started_is_stopped_as_well(tmp_path, monkeypatch):
-    monkeypatch.setattr("exhibit.engine._worker.time", SimpleNamespace(monotonic=Clock(tmp_path)))
+    monkeypatch.setattr("exhibit.engine.worker.time", SimpleNamespace(monotonic=Clock(tmp_path)))
     (outcome,) = open_engine("local", items=1, limits=Limits(seconds=500)).map(hang, [("library", str(tmp_path))])
     assert isinstance(outcome.error, LimitError)
     running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout

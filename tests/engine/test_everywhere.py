@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 import evaluate_rag
-from exhibit.converters import cuad
-from exhibit.converters._cli import main as convert
+from exhibit.conversion import main as convert
 from exhibit.rag.__main__ import main as rag
 
 TIMED = ("seconds", "pages_per_second", "latency", "started", "ended")
@@ -49,7 +48,7 @@ def test_the_samples_come_out_the_same(samples, tmp_path, monkeypatch):
         monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / engine / "cache"))  # nothing is taken from the other run
         run = ["--engine", engine, "--jobs", "2"]
         bundle = tmp_path / engine / "cuad"
-        assert convert(cuad, ["--source", str(samples / "cuad"), "--out", str(bundle), *run]) == 0
+        assert convert(["cuad", "--source", str(samples / "cuad"), "--out", str(bundle), *run]) == 0
         index = tmp_path / engine / "index"
         assert rag(["index", str(bundle / "corpus"), "--out", str(index), "--embedder", "hashing", *run]) == 0
         flags = ["--dataset-paths", str(bundle), "--embedder", "hashing", "--report-cases", "0"]

@@ -20,8 +20,7 @@ import pytest
 
 import evaluate_rag
 import exhibit
-from exhibit.converters import cuad
-from exhibit.converters._cli import main as convert_main
+from exhibit.conversion import main as convert_main
 from exhibit.engine import open_engine
 from exhibit.rag.__main__ import main as rag_main
 from exhibit.schemas.errors import ServiceError, ToolkitError
@@ -59,7 +58,7 @@ def test_without_the_extra_the_flag_names_it(no_ray):
 def test_every_command_says_so_before_it_works(no_ray, samples, tmp_path, capsys):
     out = tmp_path / "out"
     source = samples / "cuad"
-    assert convert_main(cuad, ["--source", str(source), "--out", str(out), "--engine", "ray"]) == 1
+    assert convert_main(["cuad", "--source", str(source), "--out", str(out), "--engine", "ray"]) == 1
     assert NEEDED in capsys.readouterr().err
     assert rag_main(["index", str(source), "--out", str(out), "--engine", "ray", "--embedder", "hashing"]) == 1
     assert NEEDED in capsys.readouterr().err

@@ -17,8 +17,7 @@ import fsspec
 import pytest
 
 from bench.scale.corpus import documents_of, repeat
-from exhibit.converters import cuad
-from exhibit.converters._cli import main as convert_main
+from exhibit.conversion import main as convert_main
 from exhibit.engine import open_engine, track
 from exhibit.rag import Config, Pipeline
 from exhibit.schemas.errors import ServiceError
@@ -167,9 +166,9 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_a_bundle_is_the_same_though_a_node_dies(three, samples, tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     flags = ["--source", str(samples / "cuad")]
-    assert convert_main(cuad, [*flags, "--out", str(tmp_path / "here"), "--engine", "serial"]) == 0
+    assert convert_main(["cuad", *flags, "--out", str(tmp_path / "here"), "--engine", "serial"]) == 0
     thread, told = in_background(
-        lambda: convert_main(cuad, [*flags, "--out", str(tmp_path / "there"), "--engine", three.engine])
+        lambda: convert_main(["cuad", *flags, "--out", str(tmp_path / "there"), "--engine", three.engine])
     )
     # killed with the first document in the corpus, while the others are under way
     wait_until(lambda: told or any(path.is_file() for path in tmp_path.rglob("there*/corpus/*")))
@@ -244,7 +243,7 @@ def test_an_index_of_documents_in_a_bucket_is_the_same_though_a_node_dies(three,
 
 def test_an_evaluation_has_the_same_means_though_a_node_dies(three, samples, tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
-    assert convert_main(cuad, ["--source", str(samples / "cuad"), "--out", str(tmp_path / "cuad")]) == 0
+    assert convert_main(["cuad", "--source", str(samples / "cuad"), "--out", str(tmp_path / "cuad")]) == 0
     flags = ["--dataset-paths", str(tmp_path / "cuad"), "--file-type", "pdf"]
     here = evaluate(tmp_path, monkeypatch, "here", *flags, "--engine", "serial")
     thread, told = in_background(lambda: evaluate(tmp_path, monkeypatch, "there", *flags, "--engine", three.engine))

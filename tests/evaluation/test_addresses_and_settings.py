@@ -6,7 +6,14 @@ import pytest
 
 import evaluate_rag
 from exhibit.evaluation.registers import case_path, instrument_path, is_covered, provision_paths
-from exhibit.evaluation.targets._system import check_path, headers_of, holds, read_system, read_template, system_names
+from exhibit.evaluation.servers.system import (
+    check_path,
+    headers_of,
+    holds,
+    read_system,
+    read_template,
+    system_names,
+)
 from exhibit.law.references.reference import Reference
 from exhibit.schemas.errors import ToolkitError
 

@@ -9,7 +9,7 @@ import pytest
 import evaluate_rag
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.metrics import Options, about, flagged
-from exhibit.evaluation.targets._fields import read_confidence
+from exhibit.evaluation.servers.shapes import read_confidence
 from exhibit.evaluation.terminal import question_kinds
 from tests.evaluation.loopback import imitating
 

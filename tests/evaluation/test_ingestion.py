@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from exhibit.evaluation.datasets import Selection, load_datasets
+from exhibit.evaluation.servers.ingestion import Collection, ListedFile
+from exhibit.evaluation.servers.system import Ingest, Step
 from exhibit.evaluation.targets import TargetOptions
-from exhibit.evaluation.targets._ingestion import Collection, ListedFile
-from exhibit.evaluation.targets._system import Ingest, Step
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.exchanges import Deadline, HttpError, UnreachableError
 from tests.rag.bundles import write_bundle

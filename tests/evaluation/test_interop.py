@@ -10,12 +10,12 @@ from typing import Any
 import jsonschema
 import pytest
 
+from exhibit.evaluation.answer_words import squad_prediction, squad_words
 from exhibit.evaluation.cases import Case, GoldPassage, Reply
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.interop import deepeval_dataset, ragas_dataset, squad_inputs
 from exhibit.evaluation.metrics import Options, measure
-from exhibit.evaluation.metrics._words import squad_prediction, squad_words
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.schemas.errors import BundleError

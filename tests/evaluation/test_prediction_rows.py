@@ -11,8 +11,8 @@ from exhibit.evaluation.cases import Case, GoldPassage, Passage
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.documents import Documents, check_files, check_questions, read_grades, touches
 from exhibit.evaluation.records import commit_of, kinds_of, machine
+from exhibit.evaluation.servers.shapes import SHAPES
 from exhibit.evaluation.targets import TargetOptions
-from exhibit.evaluation.targets._fields import SHAPES
 from exhibit.evaluation.targets.predictions import Predictions, id_of, question_of, read_row, read_rows
 from exhibit.evaluation.targets.predictions import open as open_predictions
 from exhibit.evidence import Span
@@ -197,7 +197,9 @@ def test_gold_beyond_its_document_and_documents_that_are_gone_fail_their_questio
     size = len(documents.get(name).text)
 
     def refused(case):
-        return check_questions(bundle, files, [case], documents, allow_changed=False, needs_documents=True)
+        return check_questions(
+            bundle, files, {case.id: case.ends}, documents, allow_changed=False, needs_documents=True
+        )
 
     fine = Case(1, "?", "", gold=(GoldPassage(name, "x", ((Span(0, size),),)),))
     assert refused(fine) == ({}, ())
@@ -214,8 +216,8 @@ def test_gold_beyond_its_document_and_documents_that_are_gone_fail_their_questio
 def test_three_files_are_listed(tmp_path, count, listed):
     bundle = open_bundle(write_bundle(tmp_path / "leases"))
     files = check_files(bundle, bundle.files, allow_changed=False)
-    cases = [Case(n, "?", "", filename=f"{n}.pdf") for n in range(count)]
-    _, [note] = check_questions(bundle, files, cases, Documents({}), allow_changed=False, needs_documents=True)
+    ends = {n: {f"{n}.pdf": 0} for n in range(count)}
+    _, [note] = check_questions(bundle, files, ends, Documents({}), allow_changed=False, needs_documents=True)
     assert note.endswith(f"{listed}; they are failed") and f"{count} of {count} questions is in {count} files" in note
 
 

@@ -13,10 +13,10 @@ from exhibit.evaluation.cases import Passage
 from exhibit.evaluation.catalogue import catalogue
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.documents import Documents
+from exhibit.evaluation.servers.probing import advise
+from exhibit.evaluation.servers.server import hide, secrets_in
+from exhibit.evaluation.servers.shapes import describe, read_passages, read_usage, recognise
 from exhibit.evaluation.targets import TargetOptions, open_target, target_names
-from exhibit.evaluation.targets._fields import describe, read_passages, read_usage, recognise
-from exhibit.evaluation.targets._probing import advise
-from exhibit.evaluation.targets._server import hide, secrets_in
 from exhibit.evidence import Span, read_document
 from exhibit.evidence.readers.pdf import boxes
 from exhibit.storage.exchanges import Secrets

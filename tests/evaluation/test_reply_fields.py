@@ -9,7 +9,16 @@ from types import SimpleNamespace
 import pytest
 
 from exhibit.evaluation.cases import Passage
-from exhibit.evaluation.targets._fields import (
+from exhibit.evaluation.servers.probing import (
+    Advice,
+    advise,
+    made_request,
+    missing_fields,
+    served_paths,
+    spread,
+    without_words,
+)
+from exhibit.evaluation.servers.shapes import (
     PassagesError,
     describe,
     first_list,
@@ -23,15 +32,6 @@ from exhibit.evaluation.targets._fields import (
     recognise,
     search,
     unwrap,
-)
-from exhibit.evaluation.targets._probing import (
-    Advice,
-    advise,
-    made_request,
-    missing_fields,
-    served_paths,
-    spread,
-    without_words,
 )
 from exhibit.evidence import Span
 from exhibit.storage.exchanges import HttpError

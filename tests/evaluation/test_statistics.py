@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exhibit.evaluation.cases import Case, GoldPassage, Reply
+from exhibit.evaluation.scoring import table_of
 from exhibit.evaluation.statistics import (
     Difference,
     Estimate,
     Overlap,
     Table,
     compare,
-    document_of,
     macro,
     mean,
     overlap,
@@ -163,11 +163,11 @@ def test_a_table_of_cases():
         Case(3, "?", "", (GoldPassage(None, "rent"),)),
         Case(4, "?", ""),
     ]
-    found = Table.of(cases, {"latency": [0.5, None, 1.5, None]}, name="cuad", groups=None)
+    found = table_of(cases, {"latency": [0.5, None, 1.5, None]}, name="cuad", groups=None)
     assert found.documents[:2] == ["a.pdf", "b.pdf"] and len(set(found.documents)) == 4
     assert (found.ids, found.errors, found.labels[0]) == ([1, 2, 3, 4], 1, {"clause": "Term"})
     assert summarise(found)["latency"].mean == 1.0
-    assert document_of(cases[0]) == "a.pdf"
+    assert cases[0].document == "a.pdf"
 
 
 def test_macro():

@@ -15,8 +15,8 @@ from exhibit.evaluation.cases import Turn
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.metrics import Options, measure
 from exhibit.evaluation.scoring import ask
+from exhibit.evaluation.servers.system import system_names
 from exhibit.evaluation.targets import TargetOptions, open_target, read_target_settings
-from exhibit.evaluation.targets._system import system_names
 from exhibit.schemas.errors import ToolkitError
 from tests.evaluation.imitations import quotes
 from tests.evaluation.loopback import Asked, Stream, System, imitating

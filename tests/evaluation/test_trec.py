@@ -11,13 +11,14 @@ from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.metrics import measure
 from exhibit.evaluation.ranking import QRELS, RUN
 from exhibit.evaluation.records import row_text, write_rows
-from exhibit.evaluation.statistics import Table, mean
+from exhibit.evaluation.scoring import table_of
+from exhibit.evaluation.statistics import mean
 from tests.evaluation.metrics.build import at, case, gold, quote
 
 
 def written(folder: Path, cases: list[Case]) -> tuple[list[str], list[str]]:
     rows = [row_text([one], tag="my run") for one in cases]
-    write_rows(folder, rows, Table.of(cases, {}))
+    write_rows(folder, rows, table_of(cases, {}))
     return (folder / RUN).read_text(encoding="utf-8").splitlines(), (folder / QRELS).read_text().splitlines()
 
 

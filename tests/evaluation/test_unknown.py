@@ -17,8 +17,8 @@ from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.documents import Documents
 from exhibit.evaluation.metrics import about, measure
+from exhibit.evaluation.servers.shapes import read_passages
 from exhibit.evaluation.targets import TargetOptions, open_target
-from exhibit.evaluation.targets._fields import read_passages
 from exhibit.evaluation.verdicts import judge, notes_on
 from exhibit.evidence import Span
 from exhibit.schemas.errors import ToolkitError

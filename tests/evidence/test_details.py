@@ -10,10 +10,10 @@ from PIL import Image, ImageChops, ImageDraw
 
 from exhibit.evidence import Document, Span, fold, read_document
 from exhibit.evidence.files import _unmarked_utf16
+from exhibit.evidence.numbering import W, _level, read_numbering
 from exhibit.evidence.ocr import TextLine
 from exhibit.evidence.read import boxes_within, render_within, words_within
 from exhibit.evidence.readers import export, libreoffice, opendocument
-from exhibit.evidence.readers._numbering import W, _level, read_numbering
 from exhibit.evidence.readers.pdf import render
 from exhibit.evidence.scan import in_order, skew
 from exhibit.evidence.text import KIND

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from lxml import etree
 
-from exhibit.evidence.readers._numbering import W, numeral, read_numbering
+from exhibit.evidence.numbering import W, numeral, read_numbering
 
 NAMESPACE = W.strip("{}")
 

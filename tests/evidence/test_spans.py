@@ -12,9 +12,9 @@ from lxml import etree
 from exhibit.evidence import Document, Page, Span
 from exhibit.evidence.document import _keys, _lines, furniture_lines
 from exhibit.evidence.locate import _inside, _is_whole, _loosely, _trim, _without_furniture
+from exhibit.evidence.numbering import Level, Numbering, W, _inherited, _styles, read_numbering
 from exhibit.evidence.read import boxes_within, words_within
 from exhibit.evidence.readers import opendocument, pdf, word
-from exhibit.evidence.readers._numbering import Level, Numbering, W, _inherited, _styles, read_numbering
 from tests.evidence import files
 
 

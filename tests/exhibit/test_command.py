@@ -123,7 +123,7 @@ def test_outside_the_one_command_names_stay_as_they_are():
         assert spelled("python -m rag.inspect index") == "python -m rag.inspect index"  # which is no verb
     with called(Manner(spellings())):
         assert spelled("run python -m converters.cuad --out x") == "run exhibit convert cuad --out x"
-        assert spelled("run 'python -m converters._browser'") == "run 'exhibit prepare browser'"
+        assert spelled("run 'python -m converters.printing.browser'") == "run 'exhibit prepare browser'"
         assert spelled("python -m models.embedders.minilm --prepare (90 MB)") == "exhibit prepare model (90 MB)"
         assert spelled("python -m rag.inspect index list") == "exhibit inspect index list"
 
@@ -170,7 +170,8 @@ def test_prepare_gets_the_parts_that_are_named(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    ("part", "module"), [("browser", "exhibit.converters._browser"), ("model", "exhibit.models.embedders.legal")]
+    ("part", "module"),
+    [("browser", "exhibit.converters.printing.browser"), ("model", "exhibit.models.embedders.legal")],
 )
 def test_prepare_calls_what_prepares_a_part(part, module, monkeypatch):
     asked: list[object] = []

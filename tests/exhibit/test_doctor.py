@@ -164,19 +164,19 @@ def test_a_package_of_another_system_is_not_missed(browser, capsys, monkeypatch)
 
 
 def test_programs_that_are_not_here_say_what_gives_them(capsys, monkeypatch):
-    monkeypatch.setattr("exhibit.converters._browser.find_browser", lambda: None)
+    monkeypatch.setattr("exhibit.converters.printing.browser.find_browser", lambda: None)
     monkeypatch.setattr("exhibit.evidence.readers.libreoffice.command", lambda: None)
     engines = SimpleNamespace(missing=lambda language: f"no program for {language}")
     monkeypatch.setattr(doctor, "load_plugin", lambda package, name: (engines, None))
-    monkeypatch.setattr("exhibit.models.embedders._network.find_here", lambda file: None)
+    monkeypatch.setattr("exhibit.models.network.find_here", lambda file: None)
     code, findings = found(capsys)
     assert code == 1 and findings["browser"].state == "missing" and "no Chromium" in findings["browser"].told
     assert findings["LibreOffice"].state == "absent" and ".doc, .rtf" in findings["LibreOffice"].told
     assert findings["OCR"].state == "absent" and findings["OCR"].told.startswith("no program for en")
     assert findings["all-MiniLM-L6-v2"].state == "missing" and "downloads 86 MB" in findings["all-MiniLM-L6-v2"].told
-    monkeypatch.setattr("exhibit.converters._browser.HERE", False)
+    monkeypatch.setattr("exhibit.converters.printing.browser.HERE", False)
     monkeypatch.setattr("exhibit.evidence.readers.libreoffice.command", lambda: "/opt/soffice")
-    monkeypatch.setattr("exhibit.models.embedders._network.find_here", lambda file: Path("here"))
+    monkeypatch.setattr("exhibit.models.network.find_here", lambda file: Path("here"))
     monkeypatch.setattr("exhibit.models.embedders.minilm.graph_path", lambda variant: Path("/nowhere"))
     engines.missing = lambda language: ""
     _, findings = found(capsys)

@@ -157,7 +157,9 @@ def test_a_run_on_two_datasets_has_a_column_for_all_and_says_what_failed(tmp_pat
     assert "out of order" in run._repr_html_() and "ALL" in repr(run).splitlines()[0]
     assert set(run.summary.index) == {("answer_length", name) for name in ("alder", "birch", "ALL")}
     row = run.questions.loc[("alder", failed[0].id)]
-    assert "out of order" in row["error"] and row["file"] == failed[0].file and row["question"] == failed[0].question
+    assert (
+        "out of order" in row["error"] and row["file"] == failed[0].filename and row["question"] == failed[0].question
+    )
     one = exhibit.evaluate(exhibit.load(folders[0]), target=answer, metrics="answer_length", run_name="one", **fixed)
     assert set(one.summary.index) == {("answer_length", "alder")} and "ALL" not in repr(one)
     two = exhibit.evaluate(folders[1], target=answer, metrics="answer_f1", run_name="other", **fixed)

@@ -6,7 +6,7 @@ import ipaddress
 
 import pytest
 
-from exhibit.converters._web.download import is_public
+from exhibit.converters.fetching.download import is_public
 
 # iana-ipv4-special-registry, iana-ipv6-special-registry, multicast and what the RFCs deprecated: none may be reached
 SPECIAL = """

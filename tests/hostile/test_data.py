@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 import evaluate_rag
-from exhibit.converters import _source
+from exhibit.converters.raw import source
 from exhibit.evaluation.targets import builtin
 from exhibit.evidence import Document, Span, locate
 from exhibit.evidence.check import check_gold
@@ -129,7 +129,7 @@ def archive(path: Path, name: str) -> Path:
 
 def test_an_archive_with_a_name_that_no_disk_takes_is_refused(tmp_path):
     with pytest.raises(SourceError, match="is no name that a file system takes"):
-        _source.unpack(archive(tmp_path / "a.zip", "x" * 400), tmp_path / "out")
+        source.unpack(archive(tmp_path / "a.zip", "x" * 400), tmp_path / "out")
 
 
 def test_a_full_disk_while_unpacking_is_one_error(tmp_path, monkeypatch):
@@ -138,7 +138,7 @@ def test_a_full_disk_while_unpacking_is_one_error(tmp_path, monkeypatch):
 
     monkeypatch.setattr(zipfile.ZipFile, "extract", full)
     with pytest.raises(SourceError, match="cannot be unpacked: No space left on device"):
-        _source.unpack(archive(tmp_path / "a.zip", "a.txt"), tmp_path / "out")
+        source.unpack(archive(tmp_path / "a.zip", "a.txt"), tmp_path / "out")
 
 
 KILLED = """

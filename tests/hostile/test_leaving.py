@@ -7,9 +7,9 @@ import socket
 
 import pytest
 
-from exhibit.converters import _browser
-from exhibit.converters._web.download import Downloader, Policy
-from exhibit.converters._web.page import PagePrinter
+from exhibit.converters.fetching.download import Downloader, Policy
+from exhibit.converters.fetching.page import PagePrinter
+from exhibit.converters.printing import browser
 from exhibit.storage.exchanges import Deadline, HttpError
 from exhibit.storage.http import HttpClient
 from tests.hostile.test_security import server
@@ -36,7 +36,7 @@ async def call_out(port: int) -> None:
 @pytest.mark.parametrize("sealed", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_no_packet_leaves_by_webrtc(sealed, monkeypatch):
     if not sealed:  # so that it is known that this page would get out
-        monkeypatch.setattr(_browser, "_QUIET", ())
+        monkeypatch.setattr(browser, "_QUIET", ())
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
         listener.bind(("127.0.0.1", 0))
         listener.setblocking(False)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.converters._benchmark import Tally
-from exhibit.converters._records import read_records
-from exhibit.converters._source import unpack
+from exhibit.converters import Tally
+from exhibit.converters.raw.records import read_records
+from exhibit.converters.raw.source import unpack
 from exhibit.engine import Limits, open_engine
 from exhibit.evaluation.settings import read_config_file
 from exhibit.evaluation.terminal import read_scale

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Route
 
-from exhibit.converters import _browser, _print
-from exhibit.converters._print import Printer
-from exhibit.converters._web.download import Downloader, FetchError, Policy, Reply
-from exhibit.converters._web.page import PagePrinter, _GoneError
+from exhibit.converters.fetching.download import Downloader, FetchError, Policy, Reply
+from exhibit.converters.fetching.page import GoneError, PagePrinter
+from exhibit.converters.printing import browser, press
+from exhibit.converters.printing.press import Printer
 from exhibit.evidence import read_document
 from exhibit.storage.exchanges import HttpError
 from tests.hostile.references import LEADING, PASSIVE, documents
@@ -59,14 +59,14 @@ def recorder() -> Iterator[tuple[int, list[bytes]]]:
 def through(monkeypatch: pytest.MonkeyPatch, port: int, *, sealed: bool) -> None:
     """Let the printing browser send whatever it sends to a port of this machine."""
 
-    usual = _browser.launch_options
+    usual = browser.launch_options
 
     def options(folder: Path) -> dict[str, object]:
         there = {"server": f"http://127.0.0.1:{port}", "bypass": "<-loopback>"}
-        arguments = usual(folder)["args"] if sealed else _browser.launch_arguments()
+        arguments = usual(folder)["args"] if sealed else browser.launch_arguments()
         return usual(folder) | {"proxy": there, "args": arguments}
 
-    monkeypatch.setattr(_browser, "launch_options", options)
+    monkeypatch.setattr(browser, "launch_options", options)
 
 
 @pytest.mark.parametrize("words", [("passive0", "leading1"), pytest.param((), marks=pytest.mark.slow, id="all")])
@@ -93,13 +93,13 @@ def test_a_document_asks_for_nothing_in_any_of_eighty_ways_and_is_printed(tmp_pa
 @pytest.mark.slow  # that the test above could fail
 def test_the_same_references_are_heard_from_a_browser_that_is_not_sealed(tmp_path, monkeypatch):
     async def hand_over(html: bytes, route: Route) -> None:
-        if route.request.url == _print._ADDRESS:
+        if route.request.url == press._ADDRESS:
             await route.fulfill(status=200, content_type="text/html", body=html)
         else:
             await route.continue_()
 
-    monkeypatch.setattr(_print, "_hand_over", hand_over)
-    monkeypatch.setitem(_print.PAGE, "offline", False)
+    monkeypatch.setattr(press, "_hand_over", hand_over)
+    monkeypatch.setitem(press.PAGE, "offline", False)
     with recorder() as (port, heard):
         through(monkeypatch, port, sealed=False)
         with Printer() as printer:
@@ -155,10 +155,10 @@ def test_a_page_is_tried_once_more_in_a_browser_of_its_own(monkeypatch, times):
         async def _attempt(self, browser, reply, url):
             tried.append(browser)
             if len(tried) <= times:
-                raise _GoneError
+                raise GoneError
             return b"%PDF", url, ""
 
-    monkeypatch.setattr("exhibit.converters._web.page.running_browser", running)
+    monkeypatch.setattr("exhibit.converters.fetching.page.running_browser", running)
 
     async def print_one() -> object:
         printer = Gone(Downloader(Policy()), timeout=60, pages=1)

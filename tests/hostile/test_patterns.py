@@ -14,7 +14,7 @@ OUTSIDE = (
     "exhibit.engine",
     "exhibit.evidence",
     "exhibit.hub",
-    "exhibit.converters._web",
+    "exhibit.converters.fetching",
     "exhibit.evaluation.targets",
 )
 """What is the first to read what comes from outside; the rest of the product takes its time."""

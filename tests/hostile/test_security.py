@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from exhibit.models.llms._endpoint import Endpoint
+from exhibit.models.endpoint import Endpoint
 from exhibit.models.rerankers import http as reranker
 from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import ToolkitError
@@ -23,7 +23,7 @@ from exhibit.storage.exchanges import HttpError
 
 ROOT = Path(__file__).parent.parent.parent
 ROOMS = ("schemas", "storage", "engine", "evidence", "law", "hub", "converters", "rag", "evaluation", "review")
-OWN_PROCESSES = {"engine/_worker.py", "engine/runners/ray.py"}
+OWN_PROCESSES = {"engine/worker.py", "engine/runners/ray.py"}
 """The only files that unpickle: what their own workers send them through a pipe or a cluster."""
 
 

@@ -11,8 +11,8 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 
 from exhibit.evaluation.cases import Case
+from exhibit.evaluation.servers.shapes import PassagesError
 from exhibit.evaluation.targets import TargetOptions, open_target
-from exhibit.evaluation.targets._fields import PassagesError
 from exhibit.models.llms import Prompt
 from exhibit.models.llms.openai import OpenAI, Options
 from exhibit.storage.exchanges import Deadline, HttpError

@@ -7,23 +7,19 @@ import json
 import os
 import socket
 import struct
-from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import openpyxl
 import pyarrow
 import pytest
 from pyarrow import parquet
 
-from exhibit.converters import cpr, table
-from exhibit.converters._benchmark import PAST_A_LIMIT, Tally
-from exhibit.converters._cli import make_parser
-from exhibit.converters._cpr.layout import lines_of
-from exhibit.converters._cpr.names import citations
-from exhibit.converters._cpr.sources import candidates
-from exhibit.converters._records import read_records
+from exhibit.converters import Tally, cpr, table
+from exhibit.converters.civil_procedure.layout import lines_of
+from exhibit.converters.civil_procedure.names import citations
+from exhibit.converters.civil_procedure.sources import candidates
+from exhibit.converters.raw.records import read_records
 from exhibit.engine import Limits, guarded, limits_in_force
 from exhibit.evidence import Document, Span
 from exhibit.evidence.document import Page
@@ -32,14 +28,11 @@ from exhibit.rag.config import Config
 from exhibit.rag.pipeline import Pipeline, find_files
 from exhibit.schemas.errors import DocumentError, SourceError
 from exhibit.storage.place import LINK, NO_FILE, NOWHERE, left_out
+from tests.conversion import options_of
 from tests.evidence import files as kinds
 
 SMALL = Limits(memory=256 << 20)
 GOOD = {"id": "Part 7", "content": "Part 7\n\n7.1 A claim is started when it is issued.", "sourcepage": "Part 7"}
-
-
-def options(converter: Any, *flags: object) -> Namespace:
-    return make_parser(converter).parse_args([*map(str, flags), "--out", "unused"])
 
 
 # ---------------------------------------------------------------- exports and pages
@@ -52,7 +45,7 @@ def read_cpr(folder: Path, files: dict[str, object]) -> tuple[list[str], Tally]:
         text = content if isinstance(content, str) else json.dumps(content)
         (folder / name).write_text(text, encoding="utf-8")
     tally = Tally()
-    found = cpr.read(folder, options(cpr, "--source", folder), tally)
+    found = cpr.read(folder, options_of(cpr, "--source", folder), tally)
     assert [quote.filename for row in found.rows for quote in row.quotes] == ["Part 7.pdf"]
     return [raw.filename for raw in found.documents], tally
 
@@ -78,7 +71,8 @@ def test_an_export_that_takes_too_much_is_left_out_and_the_others_are_read(tmp_p
     with limits_in_force(Limits(memory=64 << 20)):
         documents, tally = read_cpr(tmp_path, {"heavy.json": heavy, "page.html": page})
         assert documents == ["Part 7.pdf", "page.pdf"]
-        assert list(tally.left_out) == [PAST_A_LIMIT] and "heavy.json" in tally.left_out[PAST_A_LIMIT][0]
+        limit = "document passes a limit of time, memory or nesting"
+        assert list(tally.left_out) == [limit] and "heavy.json" in tally.left_out[limit][0]
         with pytest.raises(SourceError, match=r"heavy.json: .*expected an export of search results"):
             list(candidates([tmp_path / "heavy.json"]))
 
@@ -194,7 +188,7 @@ def test_links_out_of_a_folder_are_followed_by_nobody_and_named(tmp_path):
     (tmp_path / "t.csv").write_text("question,answer,document\nWhen?,due,lease.txt\nWhat?,secret,out.txt\n")
     tally = Tally()
     flags = ["--source", tmp_path / "t.csv", "--documents", folder]
-    found = table.read(tmp_path / "t.csv", options(table, *flags), tally)
+    found = table.read(tmp_path / "t.csv", options_of(table, *flags), tally)
     assert [raw.filename for raw in found.documents] == ["lease.txt.pdf"] and len(found.rows) == 1
     assert tally.left_out[LINK] == ["out.txt"] and tally.left_out[NOWHERE] == ["itself.txt"]
     (folder / "part7.json").write_text(json.dumps(GOOD))

@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from exhibit.converters import _source
-from exhibit.converters._benchmark import Download
+from exhibit.converters import Download
+from exhibit.converters.raw import source
 from exhibit.evaluation.registers.client import Client, UnreachableError
-from exhibit.models.embedders import _network as _weights
+from exhibit.models import network
 from exhibit.models.llms import Prompt
 from exhibit.models.llms.openai import OpenAI, Options
 from exhibit.models.rerankers import http as reranker
@@ -200,17 +200,20 @@ def test_a_reranker_that_drips_is_given_up(monkeypatch):
         (endless, "larger than 7 bytes"),
     ],
 )
-def test_weights_are_never_larger_than_they_should_be(send, why):
+def test_weights_are_never_larger_than_they_should_be(send, why, tmp_path, monkeypatch):
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path))
     with server(send) as url, pytest.raises(SourceError, match=why):
-        _weights._fetch(url, _weights.File("model.safetensors", "0" * 64, 7))
+        monkeypatch.setenv("HF_ENDPOINT", url)
+        network.find_file(network.File("other.safetensors", "0" * 64, 7))
+    assert not list(tmp_path.rglob("*.safetensors"))
 
 
 def test_an_archive_is_never_larger_than_it_should_be(tmp_path: Path):
     partial = tmp_path / "cuad.zip.partial"
     with server(endless) as url:
         download = Download(url, sha256="0" * 64, bytes=1000)
-        _source._download(download, partial)
+        source._download(download, partial)
         assert partial.stat().st_size == 1001
         with pytest.raises(SourceError, match="expected 0000"):
-            _source._verify(download, partial)
+            source._verify(download, partial)
     assert not partial.exists()

@@ -31,7 +31,7 @@ def impatient(monkeypatch):
             def monotonic() -> float:
                 return real() + 1000.0 * len(list(folder.iterdir()))
 
-        monkeypatch.setattr("exhibit.engine._worker.time", Clock)
+        monkeypatch.setattr("exhibit.engine.worker.time", Clock)
 
     return watch
 

@@ -16,16 +16,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from exhibit.converters import cuad
-from exhibit.converters._cli import main as convert_main
+from exhibit.conversion import main as convert_main
 from exhibit.converters.cuad import INFO
 from exhibit.engine import open_engine
 from exhibit.evidence import Span, fold, read_document
-from exhibit.hub import _tables
 from exhibit.hub import card as cards
-from exhibit.hub._commit import without_documents
-from exhibit.hub._tables import LICENCES, dump, size_category
+from exhibit.hub import tables
 from exhibit.hub.card import CardText, code, fence, holds_documents, link, plain, render_card
+from exhibit.hub.commit import without_documents
+from exhibit.hub.tables import LICENCES, dump, size_category
 from exhibit.schemas.bundle import read_info
 from exhibit.schemas.models import Gold, Licence, Row
 from exhibit.storage.bundle import open_bundle
@@ -50,7 +49,7 @@ def head(text: str) -> dict:
 def render(bundle: Path, *, example: Row | None = None, line: Gold | None = None, **changes: object) -> str:
     info = read_info(bundle / "bundle.json").model_copy(update=changes)
     shown = cards.Example(example, line) if example else None
-    config = _tables.Config("corpus", "parquet/corpus-*.parquet", [{"name": "text", "dtype": "string"}], 1, 1)
+    config = tables.Config("corpus", "parquet/corpus-*.parquet", [{"name": "text", "dtype": "string"}], 1, 1)
     return render_card(info, configs=[config], example=shown, text=CardText())
 
 
@@ -256,7 +255,7 @@ def test_the_same_bundle_gives_the_same_picture_and_tables(bundle, tmp_path):
     info = read_info(bundle / "bundle.json")
     rows = [Row.model_validate(row) for row in json.loads((bundle / "train.json").read_text(encoding="utf-8"))]
     (tmp_path / "corpus").symlink_to(bundle / "corpus")
-    _tables.write_tables(info, tmp_path, rows=rows, gold=opened.gold, engine=open_engine("local", jobs=1))
+    tables.write_tables(info, tmp_path, rows=rows, gold=opened.gold, engine=open_engine("local", jobs=1))
     cards.write_example(rows, opened.gold, tmp_path)
     for name in ("page.png", *(f"parquet/{n}.parquet" for n in ("questions", "gold", "corpus-00000"))):
         assert (tmp_path / name).read_bytes() == (bundle / name).read_bytes(), name
@@ -348,7 +347,7 @@ def test_labels_of_every_kind_share_a_table(tmp_path):
         gold_of(n, pages=[1], labels={**one, **two}) for n, (one, two) in enumerate(zip(labels, mixed, strict=True))
     ]
     (tmp_path / "parquet").mkdir()
-    _tables._write(tmp_path, "gold", _tables.gold_schema(gold), list(_tables.gold_records(gold)))
+    tables._write(tmp_path, "gold", tables.gold_schema(gold), list(tables.gold_records(gold)))
     stored = [row["labels"] for row in pq.read_table(tmp_path / "parquet" / "gold.parquet").to_pylist()]
     assert stored == [
         {"a": 1, "b": True, "c": "x", "d": 1.0, "e": None, "g": "1", "f": None},
@@ -360,26 +359,26 @@ def test_labels_of_every_kind_share_a_table(tmp_path):
 def test_features_are_declared_as_datasets_itself_declares_them(bundle):
     from datasets import Features, Pdf  # with pandas, half a second for every process that collects the tests
 
-    tables = sorted((bundle / "parquet").glob("*.parquet"))
-    assert len(tables) >= 3
-    for table in tables:
+    written = sorted((bundle / "parquet").glob("*.parquet"))
+    assert len(written) >= 3
+    for table in written:
         schema = pq.read_schema(table)
         theirs = Features.from_arrow_schema(schema)
         if "pdf" in theirs:
             theirs["pdf"] = Pdf()  # the type is the reader's to say: Arrow knows bytes and a path
-        assert _tables.features(schema) == theirs._to_yaml_list()
+        assert tables.features(schema) == theirs._to_yaml_list()
 
 
 def test_gold_without_labels_has_no_such_column():
-    assert "labels" not in _tables.gold_schema([gold_of(0, pages=[1])]).names
+    assert "labels" not in tables.gold_schema([gold_of(0, pages=[1])]).names
 
 
 def test_a_large_corpus_is_cut_into_groups_and_files(bundle, tmp_path, monkeypatch):
-    monkeypatch.setattr(_tables, "_GROUP_BYTES", 1)
-    monkeypatch.setattr(_tables, "_SHARD_BYTES", 150_000)
+    monkeypatch.setattr(tables, "_GROUP_BYTES", 1)
+    monkeypatch.setattr(tables, "_SHARD_BYTES", 150_000)
     info = read_info(bundle / "bundle.json")
     (tmp_path / "corpus").symlink_to(bundle / "corpus")
-    [config] = _tables.write_tables(info, tmp_path, rows=[], gold=[], engine=open_engine("local", jobs=1))
+    [config] = tables.write_tables(info, tmp_path, rows=[], gold=[], engine=open_engine("local", jobs=1))
     files = sorted((tmp_path / "parquet").iterdir())
     assert len(files) > 1 and config.path == "parquet/corpus-*.parquet" and config.rows == 4
     assert [pq.ParquetFile(file).num_row_groups for file in files] == [len(pq.read_table(file)) for file in files]
@@ -395,7 +394,7 @@ def test_a_large_corpus_is_cut_into_groups_and_files(bundle, tmp_path, monkeypat
 def test_a_pdf_says_so_within_a_kilobyte(tmp_path, before, pdf):
     content = b"x" * before + b"%PDF-1.7"
     folder = write(tmp_path / "charters", names=("aurora.txt",), more={"corpus/b.txt": content})
-    [config] = _tables.write_tables(
+    [config] = tables.write_tables(
         read_info(folder / "bundle.json"),
         folder,
         rows=[],
@@ -414,9 +413,7 @@ def test_a_text_that_is_known_is_not_read_again(bundle, tmp_path):
     (tmp_path / "corpus").symlink_to(bundle / "corpus")
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / known).write_text("Words that\r\nno file has.", encoding="utf-8", newline="")
-    _tables.write_tables(
-        info, tmp_path, rows=[], gold=[], engine=open_engine("local", jobs=1), texts=tmp_path / "texts"
-    )
+    tables.write_tables(info, tmp_path, rows=[], gold=[], engine=open_engine("local", jobs=1), texts=tmp_path / "texts")
     rows = pq.read_table(tmp_path / "parquet" / "corpus-00000.parquet").to_pylist()
     texts = {row["filename"]: row["text"] for row in rows}
     assert texts.pop(known) == "Words that\r\nno file has."
@@ -424,9 +421,9 @@ def test_a_text_that_is_known_is_not_read_again(bundle, tmp_path):
 
 
 def test_a_conversion_reads_each_document_once(samples, tmp_path, monkeypatch):
-    monkeypatch.setattr(_tables, "read_document", None)  # whoever calls it fails
+    monkeypatch.setattr(tables, "read_document", None)  # whoever calls it fails
     out = tmp_path / "cuad"
-    assert convert_main(cuad, ["--source", str(samples / "cuad"), "--out", str(out), "--engine", "serial"]) == 0
+    assert convert_main(["cuad", "--source", str(samples / "cuad"), "--out", str(out), "--engine", "serial"]) == 0
     rows = pq.read_table(out / "parquet" / "corpus-00000.parquet").to_pylist()
     assert rows and all(row["text"] == read_document(out / "corpus" / row["filename"]).text for row in rows)
     assert not list(out.glob("*.partial")), "what was kept for the tables is gone"

@@ -15,8 +15,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from exhibit.converters import legalbenchrag
-from exhibit.converters._cli import main as convert_main
+from exhibit.conversion import main as convert_main
 from exhibit.evidence.text import main as text_main
 from exhibit.hub.export import format_names, main
 from exhibit.hub.exports import Cut
@@ -30,7 +29,7 @@ from tests.hub.bundles import files_of
 
 
 def convert_back(source: Path, folder: Path) -> Path:
-    assert convert_main(legalbenchrag, ["--source", str(source), "--out", str(folder), "--jobs", "1"]) == 0
+    assert convert_main(["legalbenchrag", "--source", str(source), "--out", str(folder), "--jobs", "1"]) == 0
     return folder
 
 

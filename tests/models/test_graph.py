@@ -8,8 +8,8 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from exhibit.models.embedders import _minilm_graph
-from exhibit.models.embedders._minilm_graph import balance, build_graph, read_peaks
+from exhibit.models import minilm_graph
+from exhibit.models.minilm_graph import balance, build_graph, read_peaks
 
 WIDTH, HEADS, LAYERS, INNER, WORDS = 128, 4, 2, 256, 30
 IDS = np.array([[3, 7, 1, 9, 4], [5, 5, 2, 8, 6]])
@@ -19,7 +19,7 @@ TYPES = np.array([[0, 0, 1, 1, 1], [0, 1, 1, 1, 1]])
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     for name, value in {"WIDTH": WIDTH, "HEADS": HEADS, "LAYERS": LAYERS}.items():
-        monkeypatch.setattr(_minilm_graph, name, value)
+        monkeypatch.setattr(minilm_graph, name, value)
 
 
 def made(*heads: str) -> dict[str, np.ndarray]:

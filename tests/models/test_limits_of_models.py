@@ -7,14 +7,14 @@ import math
 import numpy as np
 import pytest
 
-from exhibit.models import rerankers
-from exhibit.models.embedders import CachedEmbedder, VectorCache, _network, hashing, static, to_unit
+from exhibit.models import network, rerankers
+from exhibit.models.embedders import CachedEmbedder, VectorCache, hashing, static, to_unit
 from exhibit.models.embedders import openai as openai_embedder
-from exhibit.models.embedders._network import Feed, Tokens
 from exhibit.models.embedders.minilm import same_lengths
+from exhibit.models.endpoint import Budget, CapError, Prices, refused_parameter
 from exhibit.models.llms import Completion, Prompt, counter_for, estimate
 from exhibit.models.llms import openai as openai_llm
-from exhibit.models.llms._endpoint import Budget, CapError, Prices, refused_parameter
+from exhibit.models.network import Feed, Tokens
 from exhibit.models.rerankers.legal import LegalReranker
 from exhibit.schemas.errors import ServiceError, ToolkitError
 from exhibit.schemas.plugins import load_plugin
@@ -66,7 +66,7 @@ def test_only_what_is_not_kept_is_embedded_and_each_text_once(tmp_path):
 
 
 def test_tokens_come_in_slabs_in_order_in_this_process(monkeypatch):
-    monkeypatch.setattr(_network, "FEW", 2)
+    monkeypatch.setattr(network, "FEW", 2)
     feed = Feed(workers=0, slab=2)
     assert [(start, len(tokens.lengths)) for start, tokens in feed.slabs(["a", "b", "c", "d", "e"])] == [
         (0, 2),

@@ -13,8 +13,8 @@ from email.utils import format_datetime
 
 import pytest
 
+from exhibit.models.endpoint import Budget, CapError, Prices
 from exhibit.models.llms import Completion, Prompt, azure, openai
-from exhibit.models.llms._endpoint import Budget, CapError, Prices
 from exhibit.models.llms.openai import OpenAI, Options
 from exhibit.schemas.errors import ServiceError, ToolkitError
 from tests.models.openai_server import KEY, chat, serve_openai

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from exhibit.models.embedders import _minilm_graph, minilm
-from exhibit.models.embedders._minilm_graph import TEXTS, balance, build_graph, read_peaks
-from exhibit.models.embedders._network import OFFICIAL, ready_tokenizer
+from exhibit.models import minilm_graph
+from exhibit.models.embedders import minilm
+from exhibit.models.minilm_graph import TEXTS, balance, build_graph, read_peaks
+from exhibit.models.network import OFFICIAL, ready_tokenizer
 from tests.rag.models import opened
 
 CLAUSES = [
@@ -62,7 +63,7 @@ def test_in_integers_the_vectors_are_near():
 @pytest.mark.slow  # two graphs are built; that one built anew is the one in the cache is a test of the embedder's
 def test_dividing_them_brings_the_vectors_nearer(weights, samples, peaks, monkeypatch):
     ids = opened(minilm, "int8").tokenise(CLAUSES)
-    monkeypatch.setattr(_minilm_graph, "read_peaks", lambda weights, samples: peaks)
+    monkeypatch.setattr(minilm_graph, "read_peaks", lambda weights, samples: peaks)
 
     def error() -> float:
         graph = build_graph(weights, precision="int8", samples=samples).SerializeToString()
@@ -70,5 +71,5 @@ def test_dividing_them_brings_the_vectors_nearer(weights, samples, peaks, monkey
         return error_of(np.concatenate([session.run(None, {"ids": one})[0] for one in ids]))
 
     divided = error()
-    monkeypatch.setattr(_minilm_graph, "balance", lambda peaks, weight: np.ones_like(peaks))
+    monkeypatch.setattr(minilm_graph, "balance", lambda peaks, weight: np.ones_like(peaks))
     assert divided < 0.006 and divided < error()

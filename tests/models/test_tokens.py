@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exhibit.models.embedders import _network
-from exhibit.models.embedders._network import Tokens, WordTokenizer, ready_tokenizer
+from exhibit.models import network
+from exhibit.models.network import Tokens, WordTokenizer, ready_tokenizer
 
 ODD = [
     "",
@@ -49,7 +49,7 @@ def test_any_text_has_the_ids_of_the_official_tokenizer(own, official, text):
 
 
 def test_what_is_remembered_stays_small_and_changes_nothing(official, monkeypatch):
-    monkeypatch.setattr(_network, "_REMEMBERED", 20)
+    monkeypatch.setattr(network, "_REMEMBERED", 20)
     small = WordTokenizer(ready_tokenizer(), longest=256)
     texts = [f"clause number {number} of lease {number * 7}" for number in range(12)]
     assert [small([text])[0] for text in texts] == official(texts)
@@ -69,10 +69,10 @@ def test_batches_hold_every_text_once_with_others_of_its_length(own):
 
 
 def test_workers_give_the_tokens_that_one_process_gives(own, monkeypatch):
-    monkeypatch.setattr(_network, "FEW", 4)
-    monkeypatch.setattr(_network, "PART", 3)
+    monkeypatch.setattr(network, "FEW", 4)
+    monkeypatch.setattr(network, "PART", 3)
     texts = ODD + [f"Section {number}. Governing Law." for number in range(9)]
-    feed = _network.Feed(workers=1, slab=6)
+    feed = network.Feed(workers=1, slab=6)
     try:
         slabs = list(feed.slabs(texts))
     finally:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from exhibit.models.embedders import minilm
-from exhibit.models.embedders._network import TOKENIZER
+from exhibit.models.network import TOKENIZER
 from exhibit.storage.cache import cache_folder
 
 _BUILT = cache_folder() / "models"

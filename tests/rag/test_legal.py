@@ -11,8 +11,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from exhibit.models.embedders import _network, legal, minilm
-from exhibit.models.embedders._network import read_safetensors
+from exhibit.models import network
+from exhibit.models.embedders import legal, minilm
+from exhibit.models.network import read_safetensors
 from exhibit.models.rerankers import legal as reranker
 from exhibit.schemas.errors import SourceError, ToolkitError
 from tests.rag.models import opened
@@ -148,12 +149,12 @@ def test_weights_are_small_and_those_of_their_record(weights, most):
 
 
 def test_the_record_says_what_was_trained_on_and_how_strong_it_is_added():
-    record = _network.read_record(legal.ADAPTER)
+    record = network.read_record(legal.ADAPTER)
     assert record["strength"] == legal.STRENGTH
-    assert record["base"]["sha256"] == _network.MODEL.sha256
+    assert record["base"]["sha256"] == network.MODEL.sha256
     counts = {source: len(hashes) for source, hashes in record["documents"].items()}
     assert counts == {"cuad": 168, "contractnli": 125, "maud": 25, "acord": 3711, "lessons": 54}
-    assert _network.read_record(reranker.WEIGHTS)["adapter"] == record["sha256"]
+    assert network.read_record(reranker.WEIGHTS)["adapter"] == record["sha256"]
     assert all(len(digest) == 64 for hashes in record["documents"].values() for digest in hashes)
 
 
@@ -162,4 +163,4 @@ def test_weights_that_are_not_those_of_their_record_are_refused(tmp_path):
     weights.write_bytes(legal.ADAPTER.read_bytes()[:-1] + b"x")
     shutil.copyfile(legal.ADAPTER.with_suffix(".json"), weights.with_suffix(".json"))
     with pytest.raises(SourceError, match="install the package again"):
-        _network.read_lowrank(weights)
+        network.read_lowrank(weights)

@@ -7,8 +7,7 @@ import shutil
 
 import pytest
 
-from exhibit.converters import cuad
-from exhibit.converters._cli import main as convert_main
+from exhibit.conversion import main as convert_main
 from exhibit.evidence.check import main as check_main
 from exhibit.schemas.models import FileEntry
 from exhibit.schemas.validate import validate as check_files
@@ -20,7 +19,7 @@ from exhibit.storage.validate import validate_at as validate
 def sound(tmp_path_factory, samples):
     out = tmp_path_factory.mktemp("validate") / "cuad"
     assert (
-        convert_main(cuad, ["--source", str(samples / "cuad"), "--out", str(out), "--jobs", "1", "--limit", "1"]) == 0
+        convert_main(["cuad", "--source", str(samples / "cuad"), "--out", str(out), "--jobs", "1", "--limit", "1"]) == 0
     )
     return out
 

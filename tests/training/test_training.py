@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from exhibit.models.embedders._network import read_safetensors
+from exhibit.models.network import read_safetensors
 from exhibit.schemas.errors import ToolkitError
 from tests.training.material import tiny_weights, write_contracts, write_library
 from training import adapter, blend, calibrate, figures, hints, reader, reading, reranker
@@ -50,8 +50,8 @@ def common(tmp_path: Path, pack: Pack) -> list[str]:
 def test_the_network_is_the_model_that_the_pipeline_runs(pack: Pack) -> None:
     from tokenizers import Tokenizer
 
-    from exhibit.models.embedders._network import MODEL, TOKENIZER, find_file
     from exhibit.models.embedders.minilm import MiniLM
+    from exhibit.models.network import MODEL, TOKENIZER, find_file
 
     words = ["This Agreement is governed by the law of Norway.", "who pays?"]
     tokenizer = Tokenizer.from_file(str(find_file(TOKENIZER)))

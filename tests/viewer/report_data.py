@@ -20,6 +20,7 @@ from playwright.sync_api import Browser, Page, Request
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.metrics import measure
+from exhibit.evaluation.scoring import table_of
 from exhibit.evaluation.statistics import Table, summarise, summarise_by, summarise_run
 from exhibit.evidence import Document, Span, read_document
 from exhibit.schemas import IMPOSSIBLE_ANSWER
@@ -38,7 +39,7 @@ def make_results(folder: Path, bundles: dict[str, Path], *, limit: int = 40, tur
         bundle = open_bundle(path)
         cases = list(make_cases(bundle, limit=limit, turn=turn))
         values = measure([case for case, _ in cases])
-        tables.append(Table.of([case for case, _ in cases], values, name=name))
+        tables.append(table_of([case for case, _ in cases], values, name=name))
         write_dataset(folder / name, cases, values, tables[-1], bundle)
     write(folder / "summary.json", {name: e.as_json() for name, e in summarise_run(tables).items()})
     config: dict[str, Any] = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Page
 
-from exhibit.converters._cli import main as convert
+from exhibit.conversion import main as convert
 from exhibit.evidence.check import check_gold
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.generate import FOLDER as SCHEMAS
@@ -50,7 +49,7 @@ def bundles(samples, tmp_path_factory) -> dict[str, Path]:
     """A bundle of PDFs made by its converter, and one of text."""
     root = tmp_path_factory.mktemp("bundles")
     flags = ["--source", str(samples / "cuad"), "--out", str(root / "cuad"), *FEW]
-    assert convert(import_module("exhibit.converters.cuad"), flags) == 0
+    assert convert(["cuad", *flags]) == 0
     leases = write_bundle(root / "leases")
     rows = json.loads((leases / "train.json").read_text(encoding="utf-8"))
     rows[0]["question"] += HOSTILE
@@ -202,7 +201,7 @@ def test_questions_are_judged_saved_read_and_applied(
     jsonschema.validate(json.loads(patch.read_text()), json.loads((SCHEMAS / "patch.schema.json").read_text()))
 
     flags = ["--source", str(samples / "cuad"), "--out", str(tmp_path / "again"), *FEW, "--patch", str(patch)]
-    assert convert(import_module("exhibit.converters.cuad"), flags) == 0
+    assert convert(["cuad", *flags]) == 0
     changes_exactly(bundles["cuad"], tmp_path / "again", corrected)
     flags = ["--bundle", str(bundles["cuad"]), "--out", str(tmp_path / "applied")]
     assert main(["apply", str(patch), *flags]) == 0

@@ -130,7 +130,7 @@ def _fallen(before: Table, after: Table, metric: str) -> dict[Id, tuple[float | 
 
 def _question(values: tuple[float | None, float | None], before: RunQuestion | None, after: RunQuestion) -> Fallen:
     verdicts = ("" if before is None else before.verdict, after.verdict)
-    return Fallen(after.id, after.question, after.file, *values, verdicts, after.reply.error)
+    return Fallen(after.id, after.question, after.filename or "", *values, verdicts, after.reply.error)
 
 
 def _shares(table: Table, fallen: set[Id], names_of: Callable[[int], Iterable[str]]) -> list[Share]:

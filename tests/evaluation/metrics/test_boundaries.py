@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from exhibit.evaluation.answer_words import cited_files, cited_names, without_named
 from exhibit.evaluation.cases import GoldPassage, Passage
 from exhibit.evaluation.metrics import (
     Options,
@@ -21,7 +22,6 @@ from exhibit.evaluation.metrics import (
     references_official,
     relevance,
 )  # fmt: skip
-from exhibit.evaluation.metrics._words import cited_files, cited_names, without_named
 from exhibit.evaluation.metrics.legal_terminology_accuracy import us_terms
 from exhibit.evaluation.ranking import gold_ranks, matches, ranking_of
 from exhibit.evidence import Span

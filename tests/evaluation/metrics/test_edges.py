@@ -7,7 +7,9 @@ from math import log2
 
 import pytest
 
+from exhibit.evaluation.answer_words import likeness, squad_exact, squad_f1, squad_golds, squad_prediction
 from exhibit.evaluation.cases import GoldPassage, Passage
+from exhibit.evaluation.judge import fenced, judged, read_mark
 from exhibit.evaluation.metrics import (
     Options,
     about,
@@ -21,8 +23,6 @@ from exhibit.evaluation.metrics import (
     ndcg,
     shortened,
 )  # fmt: skip
-from exhibit.evaluation.metrics._judge import fenced, judged, read_mark
-from exhibit.evaluation.metrics._words import likeness, squad_exact, squad_f1, squad_golds, squad_prediction
 from exhibit.evaluation.metrics.legal_terminology_accuracy import us_terms
 from exhibit.evaluation.metrics.page_accuracy import cited_passages
 from exhibit.evaluation.ranking import Ranking, gold_ranks, matches, ranking_of, without

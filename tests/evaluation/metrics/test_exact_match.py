@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exhibit.evaluation.answer_words import multiset_f1, set_f1
 from exhibit.evaluation.metrics import Options, answer_f1, answer_gold_f1, exact_match, span_f1
-from exhibit.evaluation.metrics._words import multiset_f1, set_f1
 from tests.evaluation.metrics.build import apply, case, quote
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from exhibit.evaluation.cases import Case, Passage, Reply
+from exhibit.evaluation.judge import read_mark
 from exhibit.evaluation.metrics import Options, about, answer_correctness, groundedness, relevance
-from exhibit.evaluation.metrics._judge import read_mark
 from exhibit.models.llms import Completion, Prompt
 from tests.evaluation.metrics.build import apply
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
-from exhibit.converters._browser import browser_error, running_browser
-from exhibit.converters._print import fix_dates, html_from_text, in_order, pdf_options
-from exhibit.converters._web.download import USER_AGENT, Downloader, FetchError, Reply, Resource
+from exhibit.converters.fetching.download import USER_AGENT, Downloader, FetchError, Reply, Resource
+from exhibit.converters.printing.browser import browser_error, running_browser
+from exhibit.converters.printing.press import fix_dates, html_from_text, in_order, pdf_options
 from exhibit.storage.exchanges import HttpError
 from exhibit.storage.http import REDIRECTS
 
@@ -55,11 +55,11 @@ class PagePrinter:
         """Return a page's PDF, the address it ended at, and a remark; or raise FetchError."""
         async with self._places:
             browser = await self._running()
-            with suppress(_GoneError):
+            with suppress(GoneError):
                 return await self._attempt(browser, reply, url)
             # its neighbour may have ended the browser, or it did so itself: it is tried again with one of its own
             async with running_browser(tell=True) as browser:
-                with suppress(_GoneError):
+                with suppress(GoneError):
                     return await self._attempt(browser, reply, url)
             raise FetchError("failed", "the browser cannot print it", "it ends the browser", url=url)
 
@@ -80,7 +80,7 @@ class PagePrinter:
             raise FetchError("failed", "timed out", detail, url=url, status=reply.status) from None
         except browser_error() as error:
             if not browser.is_connected() or re.search(r"has been closed|crashed|ERR_ABORTED", error.message):
-                raise _GoneError from error
+                raise GoneError from error
             detail = error.message.splitlines()[0]
             raise FetchError("failed", "the browser cannot print it", detail, url=url) from error
         finally:
@@ -124,7 +124,7 @@ class PagePrinter:
             return self._browser
 
 
-class _GoneError(Exception):
+class GoneError(Exception):
     """The browser, or the page's process in it, ended while it printed."""
 
 

@@ -36,7 +36,7 @@ VERSION = 3
 WIDTH, HEADS, LAYERS, EPSILON = 384, 12, 6, 1e-12  # as the model's own config.json has them
 MAX_TOKENS = 256
 """What the model was trained on; the rest of a longer text does not count."""
-ADAPTER = Path(__file__).parent / "weights" / "legal.safetensors"
+ADAPTER = Path(__file__).parent / "embedders" / "weights" / "legal.safetensors"
 STRENGTH = 1.0
 """How much of the adapter is added: all of it, as the shares of the trainings that it was blended from are in it."""
 

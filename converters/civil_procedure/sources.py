@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from exhibit.converters._benchmark import PAST_A_LIMIT, UNREADABLE, Item, RawDocument, Tally
-from exhibit.converters._cpr.parsing import (
+from exhibit.converters.civil_procedure.parsing import (
     Export,
     Record,
     blocks_of,
@@ -21,9 +21,9 @@ from exhibit.converters._cpr.parsing import (
     records,
     string,
 )
-from exhibit.converters._text_pdf import Block
-from exhibit.converters._titles import own_title, unique_titles
-from exhibit.converters._web.fetch import Policy, fetch_all, fetch_folder, report
+from exhibit.converters.fetching.fetch import Policy, fetch_all, fetch_folder, report
+from exhibit.converters.printing.text_pdf import Block
+from exhibit.converters.raw.titles import own_title, unique_titles
 from exhibit.engine import guarded
 from exhibit.evidence import Document, read_document
 from exhibit.evidence.read import Listed, has_page, list_folder, with_attachments

@@ -16,7 +16,7 @@ from exhibit.schemas.bundle import read_text
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.parsing import faults_in, parse_pair, parse_toml
 
-FOLDER = Path(__file__).parent / "systems"
+FOLDER = Path(__file__).parents[1] / "targets" / "systems"
 _LONGEST_PATH = 2000
 """Characters of a JMESPath: the longest of ours has 250."""
 _DEEPEST_PATH = 200

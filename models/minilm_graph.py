@@ -19,7 +19,7 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
-from exhibit.models.embedders._network import EPSILON, HEADS, LAYERS, WIDTH
+from exhibit.models.network import EPSILON, HEADS, LAYERS, WIDTH
 
 VECTORS, SCORES, TOKENS = "vectors", "scores", "tokens"
 """What the graphs put out."""
@@ -244,7 +244,7 @@ class _Graph:
         return model
 
 
-TEXTS = (Path(__file__).parent / "weights" / "measured.txt").read_text(encoding="utf-8").splitlines()
+TEXTS = (Path(__file__).parent / "embedders" / "weights" / "measured.txt").read_text(encoding="utf-8").splitlines()
 """Texts that are measured: contracts, a policy, a question. The large channels are the same on 60 real chunks."""
 
 

@@ -7,8 +7,8 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from exhibit.converters._benchmark import BEYOND, Item, RawDocument, Tally
-from exhibit.converters._titles import pair_files
-from exhibit.converters._web.fetch import Policy, fetch_all, fetch_folder, report
+from exhibit.converters.fetching.fetch import Policy, fetch_all, fetch_folder, report
+from exhibit.converters.raw.titles import pair_files
 from exhibit.engine import track
 from exhibit.evidence.fold import fold
 from exhibit.evidence.read import Listed, list_folder, read_within, readable

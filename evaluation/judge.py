@@ -17,11 +17,11 @@ _SCORE = re.compile(
 )
 _ALONE = re.compile(r"\W*([1-5])(?:\s*/\s*5)?\W*")
 
-_PROMPTS = read_beside(__file__, "_prompts.toml")
+_PROMPTS = read_beside(__file__)
 
 
 def system_prompt(metric: str) -> str:
-    """Return what the judge is told to look at and how to reply, as `_prompts.toml` has it."""
+    """Return what the judge is told to look at and how to reply, as judge.toml has it."""
     return f"{_PROMPTS[metric]}\n{_PROMPTS['reply']}"
 
 

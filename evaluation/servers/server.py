@@ -15,12 +15,12 @@ import httpx
 
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
+from exhibit.evaluation.servers.ingestion import Collection
+from exhibit.evaluation.servers.probing import Probe
+from exhibit.evaluation.servers.reading import Read, Reader, not_json
+from exhibit.evaluation.servers.shapes import Names, PassagesError, read_confidence, read_passages
+from exhibit.evaluation.servers.system import ServerSettings, fill, fill_path, fitted, headers_of
 from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions, ask_all, count_only
-from exhibit.evaluation.targets._fields import Names, PassagesError, read_confidence, read_passages
-from exhibit.evaluation.targets._ingestion import Collection
-from exhibit.evaluation.targets._probing import Probe
-from exhibit.evaluation.targets._reading import Read, Reader, not_json
-from exhibit.evaluation.targets._system import ServerSettings, fill, fill_path, fitted, headers_of
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.secrets import HIDDEN, names_a_secret
 from exhibit.storage.exchanges import Deadline, HttpError, Secrets, UnreachableError, plain_address

@@ -13,8 +13,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
-from exhibit.converters._cpr.names import Name, likeness, read_name
-from exhibit.converters._cpr.sources import Source
+from exhibit.converters.civil_procedure.names import Name, likeness, read_name
+from exhibit.converters.civil_procedure.sources import Source
 from exhibit.engine import guarded
 from exhibit.engine.limits import reading
 from exhibit.evidence import Document, Span

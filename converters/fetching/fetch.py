@@ -31,10 +31,10 @@ from urllib.parse import urldefrag, urlparse, urlsplit
 from tqdm import tqdm
 
 from exhibit.converters._benchmark import Item, Tally
-from exhibit.converters._print import office_page
-from exhibit.converters._text_pdf import Block, needs_browser, pdf_of, printer_name
-from exhibit.converters._web.download import Downloader, FetchError, Policy, Reply, flaw_of
-from exhibit.converters._web.page import PagePrinter
+from exhibit.converters.fetching.download import Downloader, FetchError, Policy, Reply, flaw_of
+from exhibit.converters.fetching.page import PagePrinter
+from exhibit.converters.printing.press import office_page
+from exhibit.converters.printing.text_pdf import Block, needs_browser, pdf_of, printer_name
 from exhibit.engine import guarded, track
 from exhibit.schemas.command import add_arguments
 from exhibit.schemas.errors import DocumentError, SourceError

@@ -7,9 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from exhibit.converters._cpr.layout import Heading, Layout, layout_of, splits
-from exhibit.converters._cpr.names import Citation, guide_courts, names_court, read_citation, read_name, strange_courts
-from exhibit.converters._cpr.sources import CPR, GUIDE, PD, Source, reference_of
+from exhibit.converters.civil_procedure.layout import Heading, Layout, layout_of, splits
+from exhibit.converters.civil_procedure.names import (
+    Citation,
+    guide_courts,
+    names_court,
+    read_citation,
+    read_name,
+    strange_courts,
+)
+from exhibit.converters.civil_procedure.sources import CPR, GUIDE, PD, Source, reference_of
 from exhibit.law.names import plain
 
 Method = Literal["exact", "normalised", "section", "unresolved"]

@@ -13,9 +13,9 @@ import httpx
 
 from exhibit.engine import track
 from exhibit.evaluation.datasets import Dataset
+from exhibit.evaluation.servers.shapes import items_at, search
+from exhibit.evaluation.servers.system import Ingest, Step, fill, fill_path
 from exhibit.evaluation.targets import Ingestion, TargetOptions, count_only
-from exhibit.evaluation.targets._fields import items_at, search
-from exhibit.evaluation.targets._system import Ingest, Step, fill, fill_path
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.exchanges import Deadline, HttpError, Retries, UnreachableError
 from exhibit.storage.locations import fetched

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from reportlab.pdfgen.canvas import Canvas
     from reportlab.pdfgen.textobject import PDFTextObject
 
-_FOLDER = Path(__file__).with_name("_typefaces")
+_FOLDER = Path(__file__).parents[1] / "_typefaces"
 _CJK_PACKAGE = "noto_cjk_sans_jp_regular"
 
 

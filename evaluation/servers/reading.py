@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from exhibit.evaluation.targets import _fields
-from exhibit.evaluation.targets._system import ReplyPart, System
+from exhibit.evaluation.servers import shapes
+from exhibit.evaluation.servers.system import ReplyPart, System
 from exhibit.storage.exchanges import STREAMED, Event, HttpError, Secrets, read_events, read_texts
 from exhibit.storage.http import Response
 
 _CONTEXTS = sorted(
-    {path for shape in _fields.SHAPES for path in shape.passages}, key=lambda path: (-path.count("."), path)
+    {path for shape in shapes.SHAPES for path in shape.passages}, key=lambda path: (-path.count("."), path)
 )
 """Where an event may have passages, the longest paths first: `context` is what `context.data_points` is inside of."""
 _KEPT = 3
@@ -90,8 +90,8 @@ class Reader:
         """Return what a reply holds."""
         self.check(reply)
         paths = self._reply
-        shape = _fields.recognise(reply) if paths.answer is None or paths.passages is None else None
-        inner = _fields.unwrap(reply) if shape or paths.unwrap else reply
+        shape = shapes.recognise(reply) if paths.answer is None or paths.passages is None else None
+        inner = shapes.unwrap(reply) if shape or paths.unwrap else reply
         read = Read(reply, shape=shape.name if shape and paths.answer is None else "")
         read.pages_from = shape.pages_from if shape else paths.pages_from
         answers = paths.answer if paths.answer is not None else shape.answers if shape else ()
@@ -99,13 +99,13 @@ class Reader:
         whole = reply if paths.answer is not None and not paths.unwrap else inner
         read.answer = _words_at(answers, whole) or (_words_at(answers, reply) if paths.unwrap else None)
         read.passages = self.passages(contexts, reply if paths.passages is not None and whole is reply else inner)
-        read.usage = self._spent(reply) or _fields.read_usage(inner) or _fields.read_usage(reply)
-        read.blank = any(_fields.search(path, whole) is not None for path in answers if path)
+        read.usage = self._spent(reply) or shapes.read_usage(inner) or shapes.read_usage(reply)
+        read.blank = any(shapes.search(path, whole) is not None for path in answers if path)
         return self._finished(read)
 
     def passages(self, paths: Iterable[str], reply: Any) -> Any:
         """Return the passages at one of some paths of a reply, with the fields that the file renames."""
-        held = _fields.first_list([path for path in paths if path], reply)
+        held = shapes.first_list([path for path in paths if path], reply)
         if isinstance(held, list) and self._reply.fields:
             return [self._renamed(one) for one in held]
         if isinstance(held, Mapping) and self._reply.fields:
@@ -115,20 +115,20 @@ class Reader:
     def _renamed(self, passage: Any) -> Any:
         if not isinstance(passage, Mapping):
             return passage
-        named = {name: _fields.search(path, passage) for name, path in self._reply.fields.items()}
+        named = {name: shapes.search(path, passage) for name, path in self._reply.fields.items()}
         return {**passage, **{name: value for name, value in named.items() if value is not None}}
 
     def _spent(self, reply: Any) -> dict[str, float]:
-        spent = {name: _fields.read_number(_fields.search(path, reply)) for name, path in self._reply.usage.items()}
+        spent = {name: shapes.read_number(shapes.search(path, reply)) for name, path in self._reply.usage.items()}
         return {name: number for name, number in spent.items() if number}
 
     def check(self, reply: Any) -> None:
         """Raise the error that a reply reports."""
-        error = _fields.search(self._reply.error, reply) if self._reply.error else None
+        error = shapes.search(self._reply.error, reply) if self._reply.error else None
         if not error and isinstance(reply, Mapping):
             error = reply.get("error")
         if error:
-            refused = bool(self._reply.refused) and _fields.search(self._reply.refused, reply)
+            refused = bool(self._reply.refused) and shapes.search(self._reply.refused, reply)
             raise self._reported(error, status=401 if refused else None)
 
     def _reported(self, error: Any, *, transient: bool = False, status: int | None = None) -> HttpError:
@@ -141,16 +141,14 @@ class Reader:
         read = Read([], shape="a stream" if self._reply.answer is None else "", pages_from=self._reply.pages_from)
         pieces: list[str] = []
         ended, keyed = False, self._stream
-        answers = self._chosen(keyed.answer, self._reply.answer, _fields.NAMES["piece"])
+        answers = self._chosen(keyed.answer, self._reply.answer, shapes.NAMES["piece"])
         contexts = self._chosen(keyed.passages, self._reply.passages, _CONTEXTS)
         auto = keyed.passages is None and self._reply.passages is None
         for name, event, done in events:
-            ended = ended or done or bool(keyed.end and _fields.search(keyed.end, event))
+            ended = ended or done or bool(keyed.end and shapes.search(keyed.end, event))
             if done:
                 continue
-            error = (event if name == "error" else None) or (
-                _fields.search(keyed.error, event) if keyed.error else None
-            )
+            error = (event if name == "error" else None) or (shapes.search(keyed.error, event) if keyed.error else None)
             if error:
                 raise self._reported(error, transient=True)
             self.check(event)
@@ -160,12 +158,12 @@ class Reader:
                 pieces.append(piece)
                 if read.first_token is None and piece.strip():
                     read.first_token = time.monotonic() - began
-            passages = self.passages(contexts, _fields.unwrap(event) if auto else event)
+            passages = self.passages(contexts, shapes.unwrap(event) if auto else event)
             # servers repeat an empty default in every later event
             if passages and (not read.passages or _size(passages) > _size(read.passages)):
                 read.passages = passages
-            spent = _fields.unwrap(event) if auto else _fields.search(keyed.usage, event)
-            read.usage = {**read.usage, **(self._spent(event) or _fields.read_usage(spent))}
+            spent = shapes.unwrap(event) if auto else shapes.search(keyed.usage, event)
+            read.usage = {**read.usage, **(self._spent(event) or shapes.read_usage(spent))}
         words = "".join(pieces)
         read.answer, read.blank = words if words.strip() else None, bool(pieces)
         return self._finished(read, ended=ended)
@@ -203,7 +201,7 @@ class Reader:
                 path = self._reply.answer[0] if self._reply.answer and not ended else ""
                 where = read.raw[0] if ended is not None and read.raw else read.raw
                 asked = f"at {path} of the reply" if len(self._reply.answer or ()) == 1 and path else "in the reply"
-                raise NoAnswerError(f"no answer {asked}: {_fields.describe(where)}", where, blank=read.blank)
+                raise NoAnswerError(f"no answer {asked}: {shapes.describe(where)}", where, blank=read.blank)
             return read
         if self._reply.failed and self._reply.failed in read.answer:
             raise self._reported(read.answer[:200], transient=True)
@@ -221,13 +219,13 @@ def not_json(data: bytes, secrets: Secrets) -> HttpError:
 
 def _words_at(paths: Iterable[str], reply: Any) -> str | None:
     chosen = [path for path in paths if path]
-    return reply if isinstance(reply, str) and reply.strip() and chosen else _fields.first_words(chosen, reply)
+    return reply if isinstance(reply, str) and reply.strip() and chosen else shapes.first_words(chosen, reply)
 
 
 def _piece(event: Any, paths: list[str]) -> str | None:
     if isinstance(event, str):
         return event if paths else None
-    values = (_fields.search(path, event) for path in paths)
+    values = (shapes.search(path, event) for path in paths)
     return next((text for text in values if isinstance(text, str) and text), None)
 
 

@@ -19,7 +19,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from exhibit.converters._web.fetch import Fetched, add_fetch_arguments, fetch_all, fetch_folder, policy_from
+from exhibit.converters.fetching.fetch import Fetched, add_fetch_arguments, fetch_all, fetch_folder, policy_from
 from exhibit.evidence import Document, Span, locate, read_document
 from exhibit.law.sentences import sentences
 from exhibit.schemas.bundle import INFO, read_info

@@ -29,7 +29,7 @@ class Shape:
     pages_from: int = 1
 
 
-_KNOWN = read_beside(__file__, "shapes.toml")
+_KNOWN = read_beside(__file__)
 SHAPES = TypeAdapter(tuple[Shape, ...]).validate_python(_KNOWN["shape"])
 NAMES: dict[str, list[str]] = _KNOWN["names"]
 """What fields are called that are looked for wherever a system puts them."""

@@ -10,8 +10,8 @@ from typing import Any
 
 import huggingface_hub
 
-from exhibit.hub._remote import KIND, Hub, HubError, RemoteFile
 from exhibit.hub.card import holds_documents
+from exhibit.hub.remote import KIND, Hub, HubError, RemoteFile
 from exhibit.schemas.bundle import CARD, CORPUS, INFO
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import BundleInfo

@@ -8,10 +8,10 @@ from urllib.parse import urlsplit
 
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.datasets import Dataset
+from exhibit.evaluation.servers.reading import NoAnswerError, Read, Reader
+from exhibit.evaluation.servers.shapes import NAMES, Names, PassagesError, describe, first_words, read_passages, search
+from exhibit.evaluation.servers.system import System, uses_history
 from exhibit.evaluation.targets import TargetOptions
-from exhibit.evaluation.targets._fields import NAMES, Names, PassagesError, describe, first_words, read_passages, search
-from exhibit.evaluation.targets._reading import NoAnswerError, Read, Reader
-from exhibit.evaluation.targets._system import System, uses_history
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.exchanges import Deadline, HttpError, Retries, UnreachableError
 

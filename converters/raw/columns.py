@@ -12,8 +12,8 @@ from typing import Any
 from tqdm import tqdm
 
 from exhibit.converters._benchmark import Label, Tally
-from exhibit.converters._documents import Shelf, Texts, is_url
-from exhibit.converters._records import Record, columns_of
+from exhibit.converters.raw.documents import Shelf, Texts, is_url
+from exhibit.converters.raw.records import Record, columns_of
 from exhibit.evidence.fold import fold
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.parsing import read_beside

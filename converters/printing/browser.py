@@ -1,6 +1,6 @@
 """A Chromium to print with: the system's when there is one, else Playwright's, else Debian's package.
 
-`python -m converters._browser` finds or fetches one and says which; `make` calls it during set-up.
+`python -m converters.printing.browser` finds or fetches one and says which; `make` calls it during set-up.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from exhibit.converters._text_pdf import font_hashes, sealed_environment
+from exhibit.converters.printing.text_pdf import font_hashes, sealed_environment
 from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import ServiceError
 from exhibit.storage.place import scratch_folder
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 NEEDED = (
     "HTML, office files and mails, and texts in Chinese, Japanese or Korean are printed by Playwright, "
     "which is not installed: "
-    "pip install 'exhibit-rag[print]', then python -m converters._browser"
+    "pip install 'exhibit-rag[print]', then python -m converters.printing.browser"
 )
 HERE = importlib.util.find_spec("playwright") is not None
 """Playwright, an extra, drives the browser. It is imported by whoever prints: most commands never do."""
@@ -134,7 +134,7 @@ def require_browser() -> Path:
     browser = find_browser()
     if browser is None:
         raise ServiceError(
-            "no Chromium found to print documents with; run 'python -m converters._browser' to fetch one, "
+            "no Chromium found to print documents with; run 'python -m converters.printing.browser' to fetch one, "
             "or set EXHIBIT_BROWSER to a browser's executable"
         )
     return browser

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exhibit.converters._benchmark import RawDocument, source_text
-from exhibit.converters._browser import HERE, NEEDED, browser_error, running_browser
-from exhibit.converters._text_pdf import (
+from exhibit.converters.printing.browser import HERE, NEEDED, browser_error, running_browser
+from exhibit.converters.printing.text_pdf import (
     PAGE_BREAK,
     Block,
     font_hashes,
@@ -206,7 +206,7 @@ class Press:
     def __init__(self, limits: Limits = _USUAL) -> None:
         self._limits = limits
         self._stack = ExitStack()
-        self._worker: OneWorker[_Sheet, _Printed] | None = None
+        self._worker: OneWorker[_Sheet, Printed] | None = None
         self._folder = Path()
         self.printers: set[str] = set()
 
@@ -222,7 +222,7 @@ class Press:
         self.printers.add(printed.printer)
         return printed.notes
 
-    def _print(self, raw: RawDocument, corpus: Path) -> _Printed:
+    def _print(self, raw: RawDocument, corpus: Path) -> Printed:
         if self._worker is None:
             # what a browser leaves that had to be killed goes with the folder
             self._folder = self._stack.enter_context(scratch_folder())
@@ -251,7 +251,9 @@ class _Sheet:
         return str(self.document.original or self.document.filename) if self.document else "the end of printing"
 
 
-class _Printed(NamedTuple):
+class Printed(NamedTuple):
+    """What printed a document, and what is worth a note."""
+
     printer: str
     notes: tuple[str, ...] = ()
 
@@ -263,17 +265,17 @@ _running: list[Printer] = []
 """The browser of this process, kept from sheet to sheet."""
 
 
-def _print_sheet(sheet: _Sheet) -> _Printed:
+def _print_sheet(sheet: _Sheet) -> Printed:
     raw = sheet.document
     if raw is None:
         while _running:
             _running.pop().__exit__(None, None, None)
-        return _Printed("")
+        return Printed("")
     path = sheet.corpus / raw.filename
     text = _text(raw)
     if text is not None:
         print_blocks(text.blocks, path, title=raw.title)
-        return _Printed(printer_name(), text.notes)
+        return Printed(printer_name(), text.notes)
     words = "\n\n".join(block.text for block in _blocks(raw))
     page = office_page(raw.original) if raw.original else Printable(raw.html or html_from_text(words))
     if not _running:
@@ -282,7 +284,7 @@ def _print_sheet(sheet: _Sheet) -> _Printed:
     (printer,) = _running
     with programs_watched(sheet.limits, str(sheet)):
         printer.print_html(page.html, path)
-    return _Printed(f"Chromium {printer.browser}", page.notes)
+    return Printed(f"Chromium {printer.browser}", page.notes)
 
 
 class _Text(NamedTuple):

@@ -1,0 +1,1 @@
+"""What benchmarks come as: archives, tables of records, files that are known by their titles, laws."""
