@@ -168,17 +168,17 @@ def read_profile(document: Document) -> Profile:
     if edition is not None:
         return Profile(title=edition.title, kind="legislation", date=edition.dated)
     lines = read_opening(document, _PROFILE_NEAR)
-    text = _paragraphs(lines)
-    name = _named(document.filename)
+    text = paragraphs(lines)
+    name = file_title(document.filename)
     kind = _kind(text, document, name)
-    title = _TITLES.get(kind, _contract_title)(text, name)
+    title = title_of(text, kind, name)
     # roles apart: the Reseller of a Reseller Agreement is nobody's name
     named = parties_of(text) if kind in AGREED else ()
     parties = tuple(party for party in named if party.casefold() not in title.casefold())
-    return Profile(title=title or name, kind=kind, parties=parties, date=_date(text, kind))
+    return Profile(title=title, kind=kind, parties=parties, date=own_date(text, kind))
 
 
-def _paragraphs(lines: list[Line]) -> str:
+def paragraphs(lines: list[Line]) -> str:
     """Return the lines as paragraphs, so that a sentence is not cut at the margin."""
     pieces: list[str] = []
     for line in lines:
@@ -187,7 +187,7 @@ def _paragraphs(lines: list[Line]) -> str:
     return "".join(pieces).strip("\ufeff\u200b \n")
 
 
-def _named(filename: str) -> str:
+def file_title(filename: str) -> str:
     """Return what a file's name says: of a filing `…_EX-10.1_Reseller Agreement` the last part."""
     stem = without_ending(unquote(PurePath(filename).name).split("||")[0])
     return tidy(_P.exhibit.sub("", stem).replace("_", " "))
@@ -218,6 +218,11 @@ def _kind(text: str, document: Document, name: str) -> str:
 
 
 # ---------------------------------------------------------------- the title
+
+
+def title_of(text: str, kind: str, name: str) -> str:
+    """Return the title that a document of some kind gives itself; its file's name where it gives none."""
+    return _TITLES.get(kind, _contract_title)(text, name) or name
 
 
 def _contract_title(text: str, name: str) -> str:
@@ -270,7 +275,7 @@ _TITLES: dict[str, Callable[[str, str], str]] = {
 # ---------------------------------------------------------------- the date
 
 
-def _date(text: str, kind: str) -> str:
+def own_date(text: str, kind: str) -> str:
     """Return the document's own date as it is written: the first full one, or the one that `dated` leads to."""
     if kind in {"practice direction", "rules"}:
         return ""  # the dates in them are those of other laws

@@ -165,7 +165,7 @@ class Register:
     def _in_feed(self, reference: Reference) -> bool:
         """Return whether a search by its citation finds a judgment that is filed elsewhere."""
         feed = self._client.page(f"{self._case_law}/atom.xml?query={quote(str(reference))}", body=True)
-        identifiers = [element.text or "" for element in _elements(feed, "identifier")]
+        identifiers = [element.text or "" for element in page_elements(feed, "identifier")]
         return any(reference in references(citation) for citation in identifiers)
 
     # ---------------------------------------------------------------- legislation
@@ -214,17 +214,17 @@ def _same_title(source: str, listed: Iterable[tuple[str, str]]) -> str | None:
 
 
 def _links(page: Page) -> Iterator[tuple[str, str]]:
-    for link in _elements(page, "a"):
+    for link in page_elements(page, "a"):
         yield link.get("href", ""), "".join(link.itertext())
 
 
 def _entries(page: Page) -> Iterator[tuple[str, str]]:
-    for entry in _elements(page, "entry"):
+    for entry in page_elements(page, "entry"):
         elements = {_name(child): "".join(child.itertext()) for child in entry}
         yield elements.get("id", ""), elements.get("title", "")
 
 
-def _elements(page: Page, name: str) -> Iterator[Any]:
+def page_elements(page: Page, name: str) -> Iterator[Any]:
     """Yield the elements of a page by name, in whatever namespace; none of what is no XML."""
     from lxml import etree
 

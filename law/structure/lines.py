@@ -40,7 +40,7 @@ class Line(NamedTuple):
 def read_lines(document: Document, *, listed: bool = False) -> list[Line]:
     """Return the lines in which headings can stand, in order; `listed` says that its headings are known by a list."""
     pieces = list(_pieces(document, listed))
-    width = _width(piece.end - piece.start for piece in pieces)
+    width = full_width(piece.end - piece.start for piece in pieces)
     contents = find_contents(document.text)
     lines: list[Line] = []
     before, gap = "", True
@@ -144,7 +144,7 @@ def _at_headings(text: str, start: int, end: int, *, wide: bool) -> Iterator[_Pi
     yield _Piece(start, end, wide)
 
 
-def _width(lengths: Iterator[int]) -> int:
+def full_width(lengths: Iterator[int]) -> int:
     """Return how long a full line is, 0 where lines are not broken by a margin."""
     ordered = sorted(length for length in lengths if length)
     if not ordered:

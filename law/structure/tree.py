@@ -53,7 +53,7 @@ def read_structure(document: Document, outline: Outline | None = None) -> Sectio
 
     Without an outline a PDF's headings are told by its type as well as by its words.
     """
-    root = _Node(Heading(0, 0, "", "", "document", (), 0, "document"), 0, 0)
+    root = Node(Heading(0, 0, "", "", "document", (), 0, "document"), 0, 0)
     stack = [root]
     learnt: dict[str, float] = {}
     headings = find_headings(document, typed_outline(document) if outline is None else outline)
@@ -61,11 +61,11 @@ def read_structure(document: Document, outline: Outline | None = None) -> Sectio
         ahead = headings[at + 1] if at + 1 < len(headings) else None
         if heading.rank == FREE:
             heading = replace(heading, rank=_learnt(stack, heading, learnt))
-        node = _place(stack, _as_roman(stack, heading, ahead))
+        node = place(stack, as_roman(stack, heading, ahead))
         if node is not None:
             stack[-1].children.append(node)
             stack.append(node)
-    return _section(root, 0, len(document.text), document.text)
+    return to_section(root, 0, len(document.text), document.text)
 
 
 def section_path(root: Section, span: Span, *, limit: int = 200) -> str:
@@ -107,14 +107,16 @@ def _holder(children: Sequence[Section], span: Span) -> Section | None:
 
 
 @dataclass
-class _Node:
+class Node:
+    """A heading among those that are open, and what stands under it."""
+
     heading: Heading
     rank: float
     level: int
-    children: "list[_Node]" = field(default_factory=list)
+    children: "list[Node]" = field(default_factory=list)
 
 
-def _place(stack: list[_Node], heading: Heading) -> _Node | None:
+def place(stack: list[Node], heading: Heading) -> Node | None:
     """Close what a heading ends, and return its node; None when it turns out to be no heading."""
     if heading.kind == "recitals" and any(node.heading.kind == "recitals" for node in stack):
         return None  # each WHEREAS after the first goes on with them
@@ -127,14 +129,14 @@ def _place(stack: list[_Node], heading: Heading) -> _Node | None:
     return _place_by_rank(stack, heading, heading.rank)
 
 
-def _place_in_list(stack: list[_Node], heading: Heading) -> _Node | None:
+def _place_in_list(stack: list[Node], heading: Heading) -> Node | None:
     for at in range(len(stack) - 1, 0, -1):
         node = stack[at]
         if node.heading.style == heading.style and 0 < heading.value[0] - node.heading.value[0] <= (
             1 if at < len(stack) - 1 and not heading.sure else _GAP
         ):
             del stack[at:]
-            return _Node(heading, node.rank, node.level)
+            return Node(heading, node.rank, node.level)
     if heading.value[0] != 1:
         if not heading.sure:
             return None
@@ -145,10 +147,10 @@ def _place_in_list(stack: list[_Node], heading: Heading) -> _Node | None:
     if top.level >= _DEEPEST:
         top = stack[-2]
         stack.pop()
-    return _Node(heading, max(heading.rank, top.rank + 0.1), top.level + 1)
+    return Node(heading, max(heading.rank, top.rank + 0.1), top.level + 1)
 
 
-def _learnt(stack: Sequence[_Node], heading: Heading, ranks: dict[str, float]) -> float:
+def _learnt(stack: Sequence[Node], heading: Heading, ranks: dict[str, float]) -> float:
     """Return how high a part stands whose height is for each law to say: below what is open when it first comes."""
     if heading.style not in ranks:
         divisions = [node.rank for node in stack if node.heading.style != "unit" and node.rank < _UNIT]
@@ -156,12 +158,12 @@ def _learnt(stack: Sequence[_Node], heading: Heading, ranks: dict[str, float]) -
     return ranks[heading.style]
 
 
-def _place_by_rank(stack: list[_Node], heading: Heading, rank: float) -> _Node:
+def _place_by_rank(stack: list[Node], heading: Heading, rank: float) -> Node:
     while len(stack) > 1 and (
         stack[-1].rank >= rank or stack[-1].heading.kind in _CLOSED or stack[-1].level >= _DEEPEST
     ):
         stack.pop()
-    return _Node(heading, rank, stack[-1].level + 1)
+    return Node(heading, rank, stack[-1].level + 1)
 
 
 def _may_hold(top: Heading, heading: Heading) -> bool:
@@ -172,7 +174,7 @@ def _may_hold(top: Heading, heading: Heading) -> bool:
     return not (top.kind == "recitals" and heading.style == "1.")
 
 
-def _goes_on(stack: list[_Node], heading: Heading) -> bool:
+def _goes_on(stack: list[Node], heading: Heading) -> bool:
     """Return whether a number such as 4.2 continues the count, or begins one; a stray 3.5 does neither."""
     last = next((node.heading.value for node in reversed(stack) if node.heading.style == "decimal"), None)
     if last is None:
@@ -185,7 +187,7 @@ def _goes_on(stack: list[_Node], heading: Heading) -> bool:
     return heading.value > last and heading.value[0] - last[0] <= (_GAP if heading.sure else 1)
 
 
-def _as_roman(stack: Sequence[_Node], heading: Heading, ahead: Heading | None) -> Heading:
+def as_roman(stack: Sequence[Node], heading: Heading, ahead: Heading | None) -> Heading:
     """Return a lettered heading counted in Roman numbers where its neighbours are."""
     style = {"(a)": "(i)", "a.": "i.", "(A)": "(I)", "A.": "I."}.get(heading.style)
     number = re.sub(r"[^a-z]", "", heading.label.lower())
@@ -205,7 +207,7 @@ def _as_roman(stack: Sequence[_Node], heading: Heading, ahead: Heading | None) -
 # ---------------------------------------------------------------- the tree
 
 
-def _section(node: _Node, start: int, end: int, text: str) -> Section:
+def to_section(node: Node, start: int, end: int, text: str) -> Section:
     """Return a node as a section from `start`; what stands before its first child is a leaf of its own."""
     starts = [child.heading.start for child in node.children]
     children: list[Section] = []
@@ -215,7 +217,7 @@ def _section(node: _Node, start: int, end: int, text: str) -> Section:
         else:
             starts[0] = start  # a heading alone is no leaf: it goes with what it heads
         bounds = [*starts, end]
-        children += [_section(child, bounds[at], bounds[at + 1], text) for at, child in enumerate(node.children)]
+        children += [to_section(child, bounds[at], bounds[at + 1], text) for at, child in enumerate(node.children)]
     heading = node.heading
     return Section(
         Span(start, end),

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 
-from exhibit.evaluation.registers import _elements
+from exhibit.evaluation.registers import page_elements
 from exhibit.evaluation.registers.client import Page
 from exhibit.evidence import Span
 from exhibit.law import profile
-from exhibit.law.citations import _plain, is_refusal
-from exhibit.law.profile import (
-    _contract_title,
-    _date,
-    _first_line,
-    _guide,
-    _law,
-    _named,
-    _paragraphs,
-    _policy,
-    _shortened,
-)
+from exhibit.law.citations import claims_of, is_refusal
+from exhibit.law.profile import file_title, own_date, paragraphs, title_of
 from exhibit.law.references import references
-from exhibit.law.references.european import _eu_source
-from exhibit.law.references.reference import _beside, _inside
+from exhibit.law.references.reference import read_numbers
 from exhibit.law.structure import cut, section_path
+from exhibit.law.structure.headings import Heading
 from exhibit.law.structure.labels import is_prose, run_in
-from exhibit.law.structure.lines import Line, _width, find_contents, is_entry
-from exhibit.law.structure.tree import BARE, COUNTED, Section, _holder, _may_hold
+from exhibit.law.structure.lines import Line, find_contents, full_width, is_entry
+from exhibit.law.structure.tree import BARE, COUNTED, Node, Section, place
 
 
 def tree(*headings: str) -> Section:
@@ -67,24 +55,23 @@ def test_a_text_is_cut_at_a_word_in_its_second_half(text, limit, short):
 
 
 def test_a_section_holds_a_span_by_more_than_half():
-    children = [Section(Span(10, 20), "a"), Section(Span(20, 30), "b")]
+    root = Section(Span(0, 30), children=(Section(Span(10, 20), "a"), Section(Span(20, 30), "b")))
 
-    def held(start: int, end: int) -> str | None:
-        child = _holder(children, Span(start, end))
-        return child.heading if child else None
+    def held(start: int, end: int) -> str:
+        return section_path(root, Span(start, end))
 
-    assert held(10, 20) == "a" and held(20, 21) == "b" and held(15, 15) == "a" and held(5, 9) is None
-    assert held(5, 5) is None, "before the first there is nothing"
-    assert held(14, 25) == "a" and held(15, 25) is None and held(16, 25) == "b" and held(0, 14) is None
+    assert held(10, 20) == "a" and held(20, 21) == "b" and held(15, 15) == "a" and held(5, 9) == ""
+    assert held(5, 5) == "", "before the first there is nothing"
+    assert held(14, 25) == "a" and held(15, 25) == "" and held(16, 25) == "b" and held(0, 14) == ""
 
 
 # ---------------------------------------------------------------- lines
 
 
 def test_a_full_line_is_as_long_as_nine_of_ten():
-    assert _width(iter([])) == 0 == _width(iter([0, 0]))
-    assert _width(iter(range(1, 11))) == 10 and _width(iter([*range(1, 20), 159])) == 19
-    assert _width(iter([160])) == 160 and _width(iter([161])) == 0
+    assert full_width(iter([])) == 0 == full_width(iter([0, 0]))
+    assert full_width(iter(range(1, 11))) == 10 and full_width(iter([*range(1, 20), 159])) == 19
+    assert full_width(iter([160])) == 160 and full_width(iter([161])) == 0
 
 
 def contents(*pages: int, gap: str = " ") -> str:
@@ -118,9 +105,9 @@ def line(text: str, before: str = "", *, fresh: bool = False) -> Line:
 
 def test_lines_of_sixty_characters_run_on():
     for length, mark in ((59, "\n"), (60, " ")):
-        assert _paragraphs([line("a", fresh=True), line("b", "x" * length)]) == f"a{mark}b"
-    assert _paragraphs([line("a", fresh=True), line("b", "x" * 99, fresh=True)]) == "a\nb"
-    assert _paragraphs([line("\ufeffa\u200b ")]) == "a"
+        assert paragraphs([line("a", fresh=True), line("b", "x" * length)]) == f"a{mark}b"
+    assert paragraphs([line("a", fresh=True), line("b", "x" * 99, fresh=True)]) == "a\nb"
+    assert paragraphs([line("\ufeffa\u200b ")]) == "a"
 
 
 # ---------------------------------------------------------------- titles and dates
@@ -136,23 +123,30 @@ def test_lines_of_sixty_characters_run_on():
     ],
 )
 def test_what_the_name_of_a_file_says(filename, name):
-    assert _named(filename) == name
+    assert file_title(filename) == name
 
 
 def test_titles_of_each_kind_of_document():
-    assert _first_line("Document: Part 36 - Offers\nmore", "") == "Part 36 - Offers"
-    assert _first_line("\nab\nA heading\n", "") == "A heading" and _first_line("ab", "") == ""
-    assert _first_line("x" * 161, "") == ""
-    assert _guide("Welcome to The Chancery Guide 2022 of it", "") == "The Chancery Guide 2022"
-    assert _guide("x" * 790 + " The Chancery Guide", "") == "" == _guide("a guide", "")
-    assert _law("Long title\nHousing Act 1988\n", "") == "Housing Act 1988"
-    assert _law("Directive (EU) 2019/790 of the Parliament", "").startswith("Directive (EU) 2019/790")
-    assert _law("A heading\n" + "\n" * 2974 + "Housing Act 1988\n", "") == "Housing Act 1988"
-    assert _law("A heading\n" + "\n" * 2980 + "Housing Act 1988\n", "") == "A heading", "it is looked for that far"
-    assert _policy("Oak Maps Privacy Policy\nWe", "oak") == "Oak Maps Privacy Policy"
-    assert _policy("Our Privacy Policy\nWe", "oak 2") == "oak Privacy Policy"
-    assert _policy("Privacy Policy\nWe", "Elm privacy notice") == "Elm privacy notice"
-    assert _contract_title("nothing here", "the file") == "the file"
+    for kind in ("rules", "practice direction", "judgment"):
+        assert title_of("Document: Part 36 - Offers\nmore", kind, "the file") == "Part 36 - Offers"
+        assert title_of("\nab\nA heading\n", kind, "the file") == "A heading"
+        assert title_of("ab", kind, "the file") == "the file" == title_of("x" * 161, kind, "the file")
+    assert title_of("Welcome to The Chancery Guide 2022 of it", "court guide", "") == "The Chancery Guide 2022"
+    assert (
+        title_of("x" * 790 + " The Chancery Guide", "court guide", "") == "" == title_of("a guide", "court guide", "")
+    )
+    assert title_of("Long title\nHousing Act 1988\n", "legislation", "") == "Housing Act 1988"
+    assert title_of("Directive (EU) 2019/790 of the Parliament", "legislation", "").startswith(
+        "Directive (EU) 2019/790"
+    )
+    assert title_of("A heading\n" + "\n" * 2974 + "Housing Act 1988\n", "legislation", "") == "Housing Act 1988"
+    assert title_of("A heading\n" + "\n" * 2980 + "Housing Act 1988\n", "legislation", "") == "A heading", (
+        "it is looked for that far"
+    )
+    assert title_of("Oak Maps Privacy Policy\nWe", "privacy policy", "oak") == "Oak Maps Privacy Policy"
+    assert title_of("Our Privacy Policy\nWe", "privacy policy", "oak 2") == "oak Privacy Policy"
+    assert title_of("Privacy Policy\nWe", "privacy policy", "Elm privacy notice") == "Elm privacy notice"
+    assert title_of("nothing here", "contract", "the file") == "the file"
 
 
 @pytest.mark.parametrize(
@@ -167,15 +161,15 @@ def test_titles_of_each_kind_of_document():
     ],
 )
 def test_a_heading_is_written_calmly_and_cut_at_a_word(line, short):
-    assert _shortened(line) == short
+    assert title_of(f"{line}\n", "rules", "") == short
 
 
 def test_the_date_of_a_document_is_where_its_kind_has_it():
-    assert _date("dated 3 May 2021", "rules") == "" == _date("dated 3 May 2021", "practice direction")
-    assert _date("Updated October 2023", "court guide") == "October 2023"
-    assert _date("x" * 800 + " October 2023", "court guide") == ""
-    assert _date("this 3rd day of may, 2021", "contract") == "3 May 2021"
-    assert _date("x" * 3000 + " 3rd day of May, 2021", "contract") == ""
+    assert own_date("dated 3 May 2021", "rules") == "" == own_date("dated 3 May 2021", "practice direction")
+    assert own_date("Updated October 2023", "court guide") == "October 2023"
+    assert own_date("x" * 800 + " October 2023", "court guide") == ""
+    assert own_date("this 3rd day of may, 2021", "contract") == "3 May 2021"
+    assert own_date("x" * 3000 + " 3rd day of May, 2021", "contract") == ""
 
 
 def test_a_title_runs_into_its_paragraph():
@@ -188,11 +182,15 @@ def test_a_title_runs_into_its_paragraph():
 
 
 def test_a_paragraph_takes_the_place_of_the_last_of_its_kind():
-    assert _inside("(4)(a b)") == ["4", "ab"]
-    assert _beside(("25", "2", "2"), "(4)", "2") == ("25", "2", "4")
-    assert _beside(("25", "2", "2", "a"), "(b)", "2") == ("25", "2", "2", "b")
-    assert _beside(("25", "2", "2", "a"), "(4)", "2") == ("25", "2", "4")
-    assert _beside(("25", "2"), "(4)", "2") is None and _beside(("25", "2", "a"), "(4)", "2") is None
+    def paths(text: str) -> list[str]:
+        numbers = read_numbers(text, 0, plural=True)
+        return [" ".join(path) for path in numbers.paths] if numbers else []
+
+    assert paths("25.2(4)(2 A)") == ["25 2 4 2A"] and paths("25.2(2), (4 A)") == ["25 2 2", "25 2 4A"]
+    assert paths("25.2(2), (4)") == ["25 2 2", "25 2 4"]
+    assert paths("25.2(2)(a), (b)") == ["25 2 2 a", "25 2 2 b"]
+    assert paths("25.2(2)(a), (4)") == ["25 2 2 a", "25 2 4"]
+    assert paths("25.2, (4)") == ["25 2"] and paths("25.2(a), (4)") == ["25 2 a"]
 
 
 @pytest.mark.parametrize(
@@ -244,7 +242,8 @@ def test_small_words_before_a_name_are_no_part_of_it(text, found):
     ],
 )
 def test_an_act_of_the_union_is_written_year_first(sort, first, second, no, told, source):
-    assert _eu_source(sort, first, second, no=no, known=told) == source
+    text = f"{sort.title()} {'(EU) ' * told}{'No ' * no}{first}/{second}"
+    assert [reference.source for reference in references(text)] == ([source] if source else [])
 
 
 @pytest.mark.parametrize(
@@ -262,7 +261,7 @@ def test_an_act_of_the_union_is_written_year_first(sort, first, second, no, told
 )
 def test_a_contracts_title_is_sound_or_its_files_name(monkeypatch, name, title):
     monkeypatch.setattr(profile, "kind_of", lambda text: name)
-    assert _contract_title("text", "file") == title
+    assert title_of("text", "contract", "file") == title
 
 
 def test_a_refusal_is_known_beside_its_citation():
@@ -272,27 +271,39 @@ def test_a_refusal_is_known_beside_its_citation():
 
 
 def test_a_bullet_is_taken_off_once():
-    assert _plain("- rent - due") == "rent - due" and _plain("(a) rent (b) due") == "rent (b) due"
-    assert _plain("rent - due") == "rent - due" and _plain("**rent** , due") == "rent, due"
+    for text, words in (
+        ("- rent - due", "rent - due"),
+        ("(a) rent (b) due", "rent (b) due"),
+        ("rent - due", "rent - due"),
+        ("**rent** , due", "rent, due"),
+    ):
+        assert [claim.text for claim in claims_of(text)] == [words]
 
 
-def heading(style: str, rank: float, kind: str = "section") -> SimpleNamespace:
-    return SimpleNamespace(style=style, rank=rank, kind=kind)
+def heading(style: str, rank: float, kind: str = "section") -> Heading:
+    return Heading(0, 0, "", "", style, (1,), rank, kind)
 
 
 def test_a_bare_heading_holds_counted_ones_below_its_rank():
     bare, counted = sorted(BARE)[0], sorted(COUNTED)[0]
-    assert _may_hold(heading(bare, 1.0), heading(counted, 2.0)) is True  # type: ignore[arg-type]
-    assert _may_hold(heading(bare, 2.0), heading(counted, 2.0)) is False  # type: ignore[arg-type]
-    assert not _may_hold(heading("x", 1.0, "recitals"), heading("1.", 2.0))  # type: ignore[arg-type]
-    assert _may_hold(heading("x", 1.0, "recitals"), heading("2)", 2.0))  # type: ignore[arg-type]
+
+    def level(top: Heading, below: Heading) -> int:
+        placed = place([Node(heading("document", 0.0), 0.0, 0), Node(top, top.rank, 1)], below)
+        assert placed is not None
+        return placed.level
+
+    assert (
+        level(heading(bare, 1.0), heading(counted, 2.0)) == 2 and level(heading(bare, 2.0), heading(counted, 2.0)) == 1
+    )
+    assert level(heading("x", 1.0, "recitals"), heading("1.", 2.0)) == 1
+    assert level(heading("x", 1.0, "recitals"), heading("(a)", 2.0)) == 2
 
 
 def test_a_page_of_a_register_is_read_without_its_entities():
     page = Page(
         "u", 200, '<!DOCTYPE a [<!ENTITY x "boom">]><feed><entry><title>Rent &x;</title></entry><a>1</a></feed>'
     )
-    [entry] = _elements(page, "entry")
-    assert "boom" not in "".join(entry.itertext()) and [one.text for one in _elements(page, "a")] == ["1"]
-    assert list(_elements(Page("u", 404, "<a/>"), "a")) == list(_elements(Page("u", 200), "a")) == []
-    assert len(list(_elements(Page("u", 300, "<a/>"), "a"))) == 1
+    [entry] = page_elements(page, "entry")
+    assert "boom" not in "".join(entry.itertext()) and [one.text for one in page_elements(page, "a")] == ["1"]
+    assert list(page_elements(Page("u", 404, "<a/>"), "a")) == list(page_elements(Page("u", 200), "a")) == []
+    assert len(list(page_elements(Page("u", 300, "<a/>"), "a"))) == 1

@@ -8,13 +8,13 @@ import pytest
 
 from exhibit.evidence import Document
 from exhibit.law.citations import find_citations
-from exhibit.law.profile import _shortened, parties_of
+from exhibit.law.profile import parties_of, title_of
 from exhibit.law.references import credit, references
 from exhibit.law.sentences import sentences
 from exhibit.law.structure.headings import Heading, find_headings
 from exhibit.law.structure.labels import run_in
 from exhibit.law.structure.lines import read_lines
-from exhibit.law.structure.tree import _as_roman
+from exhibit.law.structure.tree import as_roman
 
 
 def told(text: str) -> list[str]:
@@ -109,8 +109,8 @@ def test_a_title_that_runs_in_has_few_small_words(rest, title):
 
 def test_a_long_title_is_cut_at_a_word():
     line = " ".join(["word"] * 40)
-    assert _shortened(line) == " ".join(["word"] * 24)
-    assert len(_shortened("x" * 130)) in (119, 129, 130)
+    assert title_of(line[:150], "rules", "") == " ".join(["word"] * 24)
+    assert len(title_of("x" * 130, "rules", "")) in (119, 129, 130)
 
 
 # ---------------------------------------------------------------- headings
@@ -156,8 +156,8 @@ def test_a_line_that_goes_on_at_the_margin_is_no_title_of_the_number_above_it():
 
 def test_two_letters_that_are_no_roman_number_stay_letters():
     heading = Heading(0, 4, "(aa)", "", "(a)", (27,), 9, "clause")
-    assert _as_roman([], heading, None) is heading
-    counted = _as_roman([], replace(heading, label="(ii)", value=(35,)), None)
+    assert as_roman([], heading, None) is heading
+    counted = as_roman([], replace(heading, label="(ii)", value=(35,)), None)
     assert (counted.style, counted.value) == ("(i)", (2,))
     section = Heading(0, 2, "ii", "", "decimal", (2,), 6, "section")
-    assert _as_roman([], section, None) is section
+    assert as_roman([], section, None) is section

@@ -6,9 +6,9 @@ import pytest
 
 from exhibit.evaluation.registers import case_path, instrument_path, is_covered, provision_paths
 from exhibit.evidence import Document, Span
-from exhibit.law.profile import _policy, parties_of
+from exhibit.law.profile import parties_of, title_of
 from exhibit.law.references import Reference
-from exhibit.law.references.reference import _beside
+from exhibit.law.references.reference import read_numbers
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.headings import find_headings
 from exhibit.law.structure.tree import Section
@@ -81,14 +81,14 @@ def test_short_names_in_capitals_are_no_shouts(text, names):
 
 
 def test_a_name_of_three_words_is_a_policys_title():
-    assert _policy("Oak Privacy Policy\nWe keep it.", "elm") == "Oak Privacy Policy"
-    assert _policy("Privacy Policy\nWe keep it.", "elm") == "elm Privacy Policy"
+    assert title_of("Oak Privacy Policy\nWe keep it.", "privacy policy", "elm") == "Oak Privacy Policy"
+    assert title_of("Privacy Policy\nWe keep it.", "privacy policy", "elm") == "elm Privacy Policy"
 
 
 def test_a_paragraph_with_a_letter_behind_its_number_is_a_number():
-    assert _beside(("25", "2", "2A"), "(4)", "2") == ("25", "2", "4")
-    assert _beside(("25", "2", "2"), "(4A)", "2") == ("25", "2", "4A")
-    assert _beside(("25", "2", "a1"), "(b)", "2") == ("25", "2", "b")
+    for text, last in (("25.2(2A), (4)", "4"), ("25.2(2), (4A)", "4A")):
+        numbers = read_numbers(text, 0, plural=True)
+        assert numbers is not None and numbers.paths[-1] == ("25", "2", last) and len(numbers.paths) == 2
 
 
 def test_a_section_stands_at_the_top_unless_told_otherwise():
