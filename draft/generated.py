@@ -100,7 +100,7 @@ class Generator:
 
     def _windows(self, prepared: Prepared, chunks: Vectors) -> list[str]:
         """Return parts of the document: those nearest the topic, or some that are spread over it."""
-        count = max(1, min(_WINDOWS, len(prepared.text) // _WINDOW or 1))
+        count = max(1, min(_WINDOWS, len(prepared.text) // _WINDOW))
         if self.topic and len(chunks):
             [asked] = self.asker.embedder.embed([self.topic], role="query")
             rows = np.argsort(-(chunks @ asked), kind="stable")[:count]
@@ -144,8 +144,9 @@ class Generator:
             return []
         found = tuple(dict.fromkeys(span for [best, *_] in places for span in best.spans))
         sure = self.asker.confidence(question, [document.text[span.start : span.end] for span in found])
-        status = "sure" if sure >= (self.asker.thresholds.sure or SURE) else "unsure"
-        self._answers[name] = str(item.get("answer", ""))
+        least = self.asker.thresholds.sure
+        status = "sure" if sure >= (SURE if least is None else least) else "unsure"
+        self._answers[name] = str(item.get("answer") or "")
         return [Draft(prepared.entry.filename, question, "llm", status, name, found, sure, labels)]
 
     def _distinct(self, drafts: list[Draft]) -> list[Draft]:

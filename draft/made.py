@@ -157,7 +157,7 @@ def _parties(filename: str, text: str, spans: list[Span], profile: Profile) -> l
 
 
 def _sentence_at(spans: list[Span], at: int) -> Span | None:
-    return next((span for span in spans if span.start <= at < span.end), None) if at >= 0 else None
+    return next((span for span in spans if span.start <= at < span.end), None)
 
 
 def _title(heading: str) -> str:

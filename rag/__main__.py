@@ -75,7 +75,7 @@ def main(argv: list[str] | None = None) -> int:
             f"{options.index}: still being built, or stopped: {have:,} of {all_of_them:,} chunks have vectors; "
             "answers come from words and from those"
         )
-    pipeline = Pipeline(opened.config, heard=_say if getattr(options, "stream", False) else None)
+    pipeline = Pipeline(opened.config, heard=_say if vars(options).get("stream") else None)
     pipeline.open(options.index, unfinished=True)
     if options.action == "search":
         _show([_passages(retrieved) for retrieved in pipeline.search(options.questions)], options.json)

@@ -260,7 +260,6 @@ class Index:
 
     def save(self) -> None:
         """Write everything; the manifest last, so that an index without one is no index."""
-        self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / MANIFEST).unlink(missing_ok=True)
         self.save_words()
         let_go(self.folder, self.config.store, but=self.config.store.partition(":")[0])

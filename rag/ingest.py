@@ -123,7 +123,7 @@ class Preparation:
         )
         chunks = _table(document, spans, leaves)
         sections = tuple((section_path(root, leaf.span), *leaf.span) for leaf in leaves)
-        texts = tuple(_chunk_texts(document, chunks))
+        texts = tuple(chunk_texts(document, chunks))
         name, pages = document.filename, len(document.pages) or None
         entry = Entry(-1, name, sha256, len(document.text), pages, profile, "", sections)
         headings = [path for path, _, _ in sections]
@@ -284,7 +284,7 @@ class _Vectors:
             waiting.close()
 
 
-def _chunk_texts(document: Document, chunks: npt.NDArray[np.int64]) -> Iterator[str]:
+def chunk_texts(document: Document, chunks: npt.NDArray[np.int64]) -> Iterator[str]:
     """Yield each chunk's words without the page furniture that interrupts them."""
     furniture = document.furniture
     starts = [line.start for line in furniture]

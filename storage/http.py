@@ -156,7 +156,7 @@ class HttpClient:
         if not proxy:
             return httpcore.ConnectionPool(**kept)
         parts = urlsplit(proxy if "//" in proxy else f"http://{proxy}")
-        user = (parts.username or "", parts.password or "") if parts.username else None
+        user = (parts.username, parts.password or "") if parts.username else None
         address = f"{parts.scheme}://{parts.hostname}:{parts.port or 80}"
         return httpcore.HTTPProxy(proxy_url=address, proxy_auth=user, **kept)
 

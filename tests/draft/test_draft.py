@@ -343,7 +343,9 @@ def test_what_the_reranker_finds_again_is_not_absent_and_comes_first_in_the_revi
     judged = judge(told, monkeypatch)
     assert (judged.status, judged.confidence) == ("unsure", 0.5) and told.hints, "it is read to propose its passages"
     assert judge(Told(odds=-3.0, again=0.9), monkeypatch, again=False).status == "absent"
-    assert judge(Told(odds=-3.0, again=0.19), monkeypatch).status == "absent"
+    assert judge(Told(odds=-3.0, again=0.2), monkeypatch).status == "absent"
+    doubted = judge(Told(odds=-3.0, again=0.21), monkeypatch)
+    assert (doubted.status, doubted.confidence) == ("unsure", 0.21), "no surer than the one that doubts"
 
 
 def test_what_is_likely_to_be_there_is_never_called_absent_for_want_of_marked_words(monkeypatch):
@@ -352,6 +354,62 @@ def test_what_is_likely_to_be_there_is_never_called_absent_for_want_of_marked_wo
     judged = judge(told, monkeypatch)
     [span] = judged.spans
     assert judged.status == "unsure" and span == Span(*prepared_place(7)), "the best chunk is proposed whole"
+
+
+def test_confidence_is_said_in_thousandths_and_counts_from_its_level_on(monkeypatch):
+    for likely, status, said in [
+        (0.0999, "absent", 0.9), (0.1, "absent", 0.9), (0.10049, "unsure", 0.1), (0.8494, "unsure", 0.849),
+        (0.85, "sure", 0.85), (0.91239, "sure", 0.912),
+    ]:  # fmt: skip
+        told = Told(odds=0.0)
+        told.then = dict.fromkeys(range(READ + 1), likely)
+        judged = judge(told, monkeypatch, again=False)
+        assert (judged.status, judged.confidence) == (status, said), likely
+    asker = Asker(Hashing(64), told, told)
+    assert asker.confidence("Which clause?", ["clause 1 of the agreement"]) == 0.912
+
+
+def test_marked_words_are_found_in_the_document_where_a_running_head_interrupts_their_chunk(monkeypatch):
+    told = Told(odds=2.5)
+    told.spans = ((9, 19),)
+    monkeypatch.setattr(asked, "shared_kinds", lambda: told)
+    head = "Page 3 of 9\n"
+    text = f"the tenant pays {head}all of the rent."
+    chunk = text.replace(head, "")
+    profile = read_profile(Document("a.txt", text, ()))
+    table = np.array([[0, len(text), 0, 0]], np.int64)
+    for words, expected in [("nt pays al", []), ("all of the", ["all of the"])]:
+        told.spans = ((chunk.index(words), chunk.index(words) + len(words)),)
+        prepared = Prepared(Entry(-1, "a.txt", "", 0, None, profile, ""), text, (), table, (chunk,), None, None, None)
+        judged = Asker(told, told, told).judge("Rent?", ["Rent?"], prepared, told.embed([chunk], "passage"))
+        assert [text[span.start : span.end] for span in judged.spans] == (expected or [text]), "else the whole chunk"
+
+
+def test_wordings_are_embedded_once_however_many_documents_there_are(monkeypatch):
+    embedded = []
+
+    class Counting(Hashing):
+        def embed(self, texts, *, role):
+            embedded.append((role, texts))
+            return super().embed(texts, role=role)
+
+    book = Playbook(name="b", title="B", kinds=["contract"], questions=[{"name": "q", "ask": ["Clause one?", "Or?"]}])
+    text = "clause one of the agreement"
+    entry = Entry(-1, "a.txt", "", 0, None, read_profile(Document("a.txt", text, ())), "")
+    prepared = Prepared(entry, text, (), np.array([[0, 27, 0, 0]], np.int64), (text,), None, None, None)
+    asker = Asker(Counting(64), Scripted(), Scripted())
+    first, second = asker.ask(book, prepared), asker.ask(book, prepared)
+    asked_for = [texts for role, texts in embedded if role == "query"]
+    assert first == second and asked_for == [["Clause one?", "Clause one?", "Or?"], ["Clause one?"]]
+    assert (first[0].name, first[0].kind, first[0].filename) == ("b/q", "playbook", "a.txt")
+
+
+@pytest.mark.parametrize(("far", "whole"), [(698, True), (699, False)])
+def test_a_cut_sentence_is_completed_where_its_end_and_what_follows_it_are_in_sight(far, whole):
+    before, after = "W" + "w" * (far - 2) + " ", " " + "w" * (far - 2) + "."
+    text = f"Begin. {before}the words{after} End it."
+    start, end = completed(text, Span(7 + far, 16 + far), True, True)
+    assert (start, end) == ((7, 16 + far + far) if whole else (7 + far, 16 + far))
 
 
 def prepared_place(number):

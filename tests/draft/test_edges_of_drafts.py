@@ -7,16 +7,20 @@ import json
 import numpy as np
 import pytest
 
-from exhibit.draft.asked import Levels, Thresholds, completed
+from exhibit.draft.asked import Asker, Levels, Thresholds, completed
 from exhibit.draft.drafts import Draft, digest, pick, worded
+from exhibit.draft.generated import TYPES, Generator
 from exhibit.draft.made import made_from
 from exhibit.draft.playbook import Playbook, chosen_playbook, read_playbook
 from exhibit.evidence import Document, Span, read_document
 from exhibit.law.profile import Profile, read_profile
 from exhibit.law.structure import read_structure
+from exhibit.law.structure.tree import Section
+from exhibit.models.embedders.hashing import Hashing
+from exhibit.models.llms import Completion
 from exhibit.schemas.errors import SourceError
-from tests.draft.test_draft import CONTRACT
-from tests.draft.test_generated import KEPT, Model, generate, prepared
+from tests.draft.test_draft import CONTRACT, Scripted
+from tests.draft.test_generated import KEPT, LAW, NEAR, Model, generate, prepared
 
 __all__ = ["prepared"]
 
@@ -88,6 +92,121 @@ def test_a_draft_is_worded_the_same_each_time():
 )
 def test_a_passage_is_of_whole_words_and_of_the_sentences_that_were_cut(span, start, end, whole):
     assert completed("The rent is due in May. It is paid.", Span(*span), start, end) == whole
+
+
+# ---------------------------------------------------------------- by construction
+
+
+def made(text: str, *sections: Section, parties: tuple[str, ...] = ()) -> dict[tuple[str, str], list[str]]:
+    root = Section(Span(0, len(text)), kind="document", children=sections)
+    drafts = made_from(Document("a.txt", text), root, Profile(parties=parties))
+    return {(d.kind, d.name): [text[s.start : s.end] for s in d.spans] for d in drafts if d.status == "sure"}
+
+
+def long(begin: str, length: int) -> str:
+    """A sentence of so many characters."""
+    return (begin + " of oak" * length)[: length - 2].rstrip().ljust(length - 1, "s") + "."
+
+
+@pytest.mark.parametrize(("length", "fits"), [(59, False), (60, True), (1500, True), (1501, False)])
+def test_gold_by_construction_is_a_sentence_up_to_half_a_page(length, fits):
+    defined, sum_of = long("“Goods” means planks", length), long("The deposit is of £12,500 for planks", length)
+    section = Section(Span(0, length), "1. Deposit")
+    assert made(defined) == ({("definition", "Goods"): [defined]} if fits else {})
+    assert made(sum_of) == ({("amount", "£12,500"): [sum_of]} if fits else {})
+    assert made("w" * length, section) == ({("heading", "Deposit"): ["w" * length]} if fits else {})
+    assert made(f"As section 1 says. {sum_of}", Section(Span(19, 19 + length), "1.")).get(("reference", "1")) == (
+        [sum_of] if fits else None
+    )
+
+
+LONG = "which the parties to this Agreement have agreed upon in good faith."
+
+
+def test_a_term_that_is_defined_twice_or_across_sentences_is_not_asked_for():
+    once, twice = f"“Goods” means planks {LONG}", f"“goods” is not “Goods” and “GOODS” means nails {LONG}"
+    assert made(once) == {("definition", "Goods"): [once]} and made(f"{once} {twice}") == {}
+    inside = f"In this Agreement “Base  Rent” (the “Sum”) shall mean the rent {LONG}"
+    assert made(inside) == {("definition", "Base Rent"): [inside[18:]]}, "from the term on"
+
+
+@pytest.mark.parametrize(("kind", "one", "others"), [
+    ("amount", "$5", ("$6", "$7")),
+    ("date", "1 May 2021", ("2 May 2021", "May 3, 2021")),
+])  # fmt: skip
+def test_an_amount_or_a_date_is_asked_for_where_its_sentence_is_no_table(kind, one, others):
+    single, pair = f"It is {one} {LONG}", f"It is {one} or {others[0]} {LONG}"
+    assert made(single) == {(kind, one): [single]}
+    assert made(pair) == {(kind, one): [pair], (kind, others[0]): [pair]}
+    assert made(f"It is {one} or {others[0]} or {others[1]} {LONG}") == {}
+    assert made(f"{single} {single}") == {}, "which of both is meant nobody can say"
+
+
+@pytest.mark.parametrize(
+    ("heading", "name"),
+    [
+        ("Tax", "Tax"),
+        ("§ 12. Tax", "Tax"),
+        ("Section 4.2  Late  payment.", "Late payment"),
+        ("(a) TAX AND DUTY", "Tax and Duty"),
+        ("one two three four five six seven eight", "one two three four five six seven eight"),
+        ("one two three four five six seven eight nine", None),
+        ("To be or", None),
+        ("4.", None),
+        ("t" * 69, "t" * 69),
+        ("t" * 70, None),
+    ],
+)
+def test_a_heading_is_asked_for_by_its_words(heading, name):
+    assert made("w" * 80, Section(Span(0, 80), heading)) == ({("heading", name): ["w" * 80]} if name else {})
+
+
+@pytest.mark.parametrize("kind", ["recitals", "signature", "document", "title", "agreement"])
+def test_a_part_that_nobody_asks_about_is_no_question(kind):
+    assert made("w" * 80, Section(Span(0, 80), "Tax", kind)) == {}
+
+
+def test_a_heading_that_stands_twice_or_above_others_is_no_question():
+    text = "w" * 160
+    parts = Section(Span(0, 80), "1. Tax"), Section(Span(80, 160), "2. TAX")
+    assert made(text, *parts) == {} and made(text, parts[0]) == {("heading", "Tax"): ["w" * 80]}
+    assert made(text, Section(Span(0, 160), "Duty", children=parts[:1])) == {("heading", "Tax"): ["w" * 80]}
+    assert made(f"  {text}\n", Section(Span(0, 163), "Tax")) == {("heading", "Tax"): [text]}, "without its edges"
+
+
+def test_a_section_that_another_refers_to_is_asked_for_by_its_number():
+    text = f"Clause 4 and section 5.1 and Article 6 and 7 say: {'w' * 80}"
+    place = Span(50, 130)
+    assert made(text, Section(place, "4.")) == {("reference", "4"): ["w" * 80]}
+    assert ("reference", "6") in made(text, Section(place, "ARTICLE 6")), "by whatever name its number is called"
+    assert ("reference", "5.1") in made(text, Section(place, "5.1 ")) and not made(text, Section(place, "5."))
+    assert not made(text, Section(place, "7.")), "no clause is named"
+    assert not made(text, Section(place, "4."), Section(place, "4")), "two bear the number"
+
+
+def test_parties_are_asked_for_where_each_of_two_stands_in_a_sentence_that_fits():
+    text = f"Alder Ltd supplies planks {LONG} Birch plc pays for them {LONG}"
+    first = text[: text.index(" Birch")]
+    assert made(text, parties=("Alder Ltd",)) == {} and made(text, parties=("Alder Ltd", "Cedar AG")) == {}
+    assert made(text, parties=("Alder Ltd", "Birch plc")) == {("parties", "parties"): [first, text[len(first) + 1 :]]}
+    assert made(first, parties=("Alder Ltd", "planks")) == {("parties", "parties"): [first]}, "one sentence names both"
+    assert made(f"{text} Cedar AG.", parties=("Alder Ltd", "Cedar AG")) == {}, "a line of signature is no answer"
+
+
+def test_at_most_three_of_a_kind_are_asked_and_terms_are_absent_that_a_document_never_names():
+    text = " ".join(f"“Thing{n}” means a thing {LONG}" for n in "ABCDE")
+    drafts = made_from(Document("a.txt", text), Section(Span(0, len(text))), Profile())
+    assert [draft.status for draft in drafts] == ["sure"] * 3 + ["absent"] * 3
+    assert made_from(Document("a.txt", LONG * 9), Section(Span(0, 9)), Profile()) == [], "it defines nothing"
+    [named] = {d.name for d in drafts if d.status == "absent"} - {
+        d.name
+        for d in made_from(Document("a.txt", text + drafts[3].name.upper()), Section(Span(0, 9)), Profile())
+        if d.status == "absent"
+    }
+    assert named == drafts[3].name
+
+
+# ---------------------------------------------------------------- playbooks
 
 
 def playbook(**told) -> Playbook:
@@ -166,3 +285,125 @@ def test_what_a_model_says_without_the_document_is_compared_by_its_words(prepare
     [draft], _ = generate(Model(json.dumps({"questions": [item]}), bare=bare), prepared)
     assert draft.labels["closed_book"] is known
     assert np.isfinite(draft.confidence)
+
+
+def whole(prepared, text, *starts):
+    """A document of this text, with a chunk of a hundred characters from each of these places on."""
+    table = np.array([[at, at + 100, 0, 0] for at in starts], np.int64).reshape(-1, 4)
+    chunks = tuple(text[at : at + 100] for at in starts)
+    return prepared.__class__(**{**vars(prepared), "text": text, "chunks": table, "texts": chunks})
+
+
+def test_the_parts_that_a_model_is_shown_are_spread_over_the_document(prepared):
+    text = "".join(f"{number:04d}" for number in range(2500))
+    model = Model(*(["no json"] * 3))
+    generate(model, whole(prepared, text, 0))
+    assert shown(model) == [text[:2400], text[3333:5733], text[6666:9066]]
+
+
+def test_the_parts_nearest_a_topic_are_shown_with_what_stands_before_them(prepared):
+    text = "".join(f"{number:04d}" for number in range(2500)).replace("1250", "rent")
+    topical = whole(prepared, text, 100, 4990)
+    model = Model(*(["no json"] * 3))
+    generate(model, topical, topic=topical.texts[1])
+    assert shown(model) == [text[4190:6590], text[:2400]], "the nearest first, from a third of the window before"
+    without = Model("no json")
+    generate(without, whole(prepared, "short"), topic="rent")
+    assert shown(without) == ["short"], "a document without chunks is shown from its beginning"
+
+
+def test_what_the_model_is_asked_for_holds_every_type_and_its_form(prepared):
+    model = Model(json.dumps({"questions": [KEPT]}))
+    calls = []
+    complete = model.complete
+    model.complete = lambda prompts, **told: calls.append(told) or complete(prompts, **told)
+    generate(model, prepared)
+    first, bare = model.asked
+    assert all(f"- {name}: {what}" in first.user for name, what in TYPES.items()) and "this topic" not in first.user
+    kinds = json.loads(first.schema)["properties"]["questions"]["items"]
+    assert kinds["properties"]["type"]["enum"] == list(TYPES) and kinds["additionalProperties"] is False
+    assert json.loads(first.schema)["additionalProperties"] is False
+    assert bare.user == f"Answer in one sentence from what you know in general. Question: {KEPT['question']}"
+    assert calls[1]["temperature"] == 0.0, "what a model knows is not left to chance"
+
+
+def test_a_model_that_fails_on_a_part_is_counted_and_the_next_part_is_read(prepared):
+    model = Model(*[json.dumps({"questions": [KEPT]})] * 2)
+    complete = model.complete
+
+    def failing(prompts, **told):
+        first, *others = complete(prompts, **told)
+        return [first if not others else Completion("", error="busy"), *others]
+
+    model.complete = failing
+    drafts, dropped = generate(model, whole(prepared, f"{LAW}. {'word ' * 960}", 0))
+    assert len(drafts) == 1 and dropped == {"the language model failed": 1}
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        7, {**KEPT, "quotes": "a string"}, {**KEPT, "quotes": [7]}, {**KEPT, "question": 7}, {**KEPT, "question": " "},
+        {**KEPT, "type": "poem"}, {"type": "fact"},
+    ],
+)  # fmt: skip
+def test_a_question_of_another_form_is_counted_and_the_others_are_kept(prepared, broken):
+    drafts, dropped = generate(Model(json.dumps({"questions": [broken, KEPT]})), prepared)
+    assert [draft.asks for draft in drafts] == [KEPT["question"]]
+    assert dropped == {"a question without its type or quotes": 1}
+
+
+def test_every_quote_of_a_question_must_stand_in_the_document(prepared):
+    term = "The deposit is returned within thirty days"
+    quotes = [{**KEPT, "quotes": given} for given in ([LAW, " ", term, LAW], [LAW, "never written here at all"], [" "])]
+    [both], dropped = generate(Model(json.dumps({"questions": quotes})), prepared)
+    assert [prepared.text[span.start : span.end] for span in both.spans] == [LAW, term]
+    assert dropped == {"a quote that is not in the document": 2}
+    spaced = {**KEPT, "question": "Which  law\ngoverns it?"}
+    [draft], _ = generate(Model(json.dumps({"questions": [spaced]})), prepared)
+    assert draft.asks == "Which law governs it?" and draft.kind == "llm"
+
+
+@pytest.mark.parametrize(
+    ("likely", "sure", "status"),
+    [(0.85, None, "sure"), (0.849, None, "unsure"), (0.5, 0.5, "sure"), (0.49, 0.5, "unsure"), (0.0, 0.0, "sure")],
+)
+def test_a_models_draft_is_sure_from_the_level_on_that_was_told(prepared, likely, sure, status):
+    reader = Scripted()
+    reader.confidence = lambda scores, *, spot=None: likely
+    generator = Generator(
+        Model(json.dumps({"questions": [KEPT]})), Asker(Hashing(64), reader, reader, Thresholds(sure=sure))
+    )
+    [draft] = generator.draft(prepared)
+    assert (draft.status, draft.confidence) == (status, likely)
+
+
+@pytest.mark.parametrize(("alike", "kept"), [(0.919, 2), (0.92, 1)])
+def test_two_questions_are_one_from_a_likeness_on(prepared, alike, kept):
+    class Fixed(Hashing):
+        def embed(self, texts, role):
+            if texts[0] != KEPT["question"]:
+                return super().embed(texts, role=role)
+            return np.array([[1.0, 0.0], [alike, (1 - alike**2) ** 0.5]])[: len(texts)]
+
+    reader = Scripted()
+    replies = Model(json.dumps({"questions": [KEPT, {**KEPT, "question": "And which courts?"}]}))
+    generator = Generator(replies, Asker(Fixed(2), reader, reader))
+    assert len(generator.draft(prepared)) == kept
+    assert generator.dropped == ({"asks what another question asks": 1} if kept == 1 else {})
+
+
+@pytest.mark.parametrize(
+    ("answer", "bare", "known"),
+    [
+        ("oak elm fir ash yew", "oak elm fir", True),
+        ("oak elm fir ash yew", "oak elm", False),
+        ("", "oak", False),
+        (None, "none", False),
+    ],
+)
+def test_a_document_is_not_needed_where_most_words_of_the_answer_are_known_without_it(prepared, answer, bare, known):
+    item = {**KEPT, "answer": answer}
+    drafts, _ = generate(Model(json.dumps({"questions": [item, NEAR]}), bare=bare), prepared)
+    assert drafts[0].labels["closed_book"] is known
+    assert "closed_book" not in drafts[1].labels, "nothing answers it: nothing can be known"

@@ -343,3 +343,71 @@ def test_a_quotation_that_no_source_has_is_marked_and_asked_for_again():
     assert '"the initial term of this Lease shall last ninety nine years" (not in the sources)' in answer.text
     assert "the initial term of this Lease shall last ninety nine years" in answer.unsupported
     assert LLMAnswerer(Script(wrong, right)).answer(QUESTION, context_of(*LEASE)).text == right
+
+
+def test_of_two_replies_that_are_as_weak_the_second_counts_and_both_are_paid_for():
+    first, second = "The term is six years [1].", "The term is seven years [1]."
+    replies = (
+        Completion(first, tokens_in=5, tokens_out=2, seconds=1.5),
+        Completion(second, tokens_in=7, tokens_out=3, seconds=0.5, cached=True),
+    )
+    answer = LLMAnswerer(Script(*replies)).answer(QUESTION, context_of(*LEASE))
+    assert answer.text == second and answer.retried
+    assert answer.usage == {"requests": 1.0, "tokens_in": 12.0, "tokens_out": 5.0, "seconds": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("worse", "better"),
+    [
+        ("The term is six years [1]. It is seven [1].", "The term is six years [1]."),
+        ("The term is six years.", f"{GOOD} Rent is low. Rent is high."),
+        ("The term is six years.", IMPOSSIBLE_ANSWER),
+    ],
+)
+def test_the_reply_that_cites_and_claims_less_without_ground_counts_whichever_came_first(worse, better):
+    assert LLMAnswerer(Script(worse, better)).answer(QUESTION, context_of(*LEASE)).text == better
+    if better != IMPOSSIBLE_ANSWER:
+        assert LLMAnswerer(Script(better, worse)).answer(QUESTION, context_of(*LEASE)).text == better
+
+
+@pytest.mark.parametrize(
+    ("quoted", "marked"), [("w" * 11, False), ("w" * 12, True), ("w" * 600, True), ("w" * 601, False)]
+)
+def test_what_is_quoted_in_more_than_a_term_must_stand_in_a_source(quoted, marked):
+    text = f"{GOOD} It says “{quoted}” [1]."
+    answer = LLMAnswerer(Script(text, text)).answer(QUESTION, context_of(*LEASE))
+    assert (f"“{quoted}” (not in the sources)" in answer.text) is marked and (quoted in answer.unsupported) is marked
+
+
+def test_a_quotation_is_found_whatever_its_white_space_marks_and_end():
+    said = "“Landlord may terminate this Lease upon thirty (30) days’ written notice …”"
+    answer = LLMAnswerer(Script(f"{said} [3].")).answer(QUESTION, context_of(*LEASE))
+    assert "not in the sources" not in answer.text and not answer.retried
+
+
+def test_a_reply_that_holds_a_fence_is_put_between_longer_ones():
+    llm = Script("~~~ six years ~~~~ [1].", GOOD)
+    LLMAnswerer(llm).answer(QUESTION, context_of(*LEASE))
+    assert "~~~~~\n~~~ six years ~~~~ [1].\n~~~~~\n" in llm.prompts[1].user and "~~~~~~" not in llm.prompts[1].user
+
+
+def test_the_model_is_asked_with_the_settings_of_the_config():
+    told = []
+    llm = Script(GOOD)
+    complete = llm.complete
+    llm.complete = lambda prompts, **how: told.append(how) or complete(prompts, **how)
+    open_answerer(Config(max_tokens=77, temperature=0.5), llm=llm).answer(QUESTION, context_of(*LEASE))
+    llm.replies = [GOOD]
+    LLMAnswerer(llm).answer(QUESTION, context_of(*LEASE))
+    usual = Config()
+    assert told == [
+        {"max_tokens": 77, "temperature": 0.5},
+        {"max_tokens": usual.max_tokens, "temperature": usual.temperature},
+    ]
+    with pytest.raises(ToolkitError, match="the answerer llm needs a model"):
+        open_answerer(Config(answerer="llm"))
+
+
+def test_which_answerer_is_opened_depends_on_whether_there_is_a_model():
+    assert open_answerer(Config()).name == "reader" and open_answerer(Config(), llm=Script()).name == "llm:script"
+    assert open_answerer(Config(answerer="extractive"), llm=Script()).name == "extractive"

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from exhibit.evidence import Document, Span
+from exhibit.evidence.document import Page
 from exhibit.evidence.scan import Ocr
 from exhibit.law.profile import read_profile
 from exhibit.law.structure import read_structure
@@ -18,9 +19,9 @@ from exhibit.rag.answerers import section_of
 from exhibit.rag.answerers.extractive import NEAR, Extractive, quotable
 from exhibit.rag.answerers.extractive import open as open_extractive
 from exhibit.rag.config import Config, given_settings, preset_names, setting_help
-from exhibit.rag.ingest import read_with_ocr
+from exhibit.rag.ingest import chunk_texts, read_with_ocr
 from exhibit.rag.inspect import kind_of
-from exhibit.rag.protocols import Chunk, Hit
+from exhibit.rag.protocols import Chunk, Hit, section_key, section_keys
 from exhibit.rag.retrieval.stages import assemble
 from exhibit.rag.stores import faiss
 from exhibit.rag.stores._faiss import Kind
@@ -157,6 +158,7 @@ def test_a_kind_of_index_is_flat_while_rows_are_few():
         ("lease.pdf", "", ""),
         ("lease.pdf", "w" * 80, "w" * 80),
         ("lease.pdf", "word " * 16 + "more", ("word " * 16).strip() + " …"),
+        ("lease.pdf", "word " * 15 + "words more", ("word " * 15).strip() + " …"),
     ],
 )
 def test_a_section_is_cited_as_lawyers_cite_it(document, path, cited):
@@ -326,3 +328,60 @@ def test_one_who_is_sure_by_other_means_quotes_what_is_nearest():
     assert open_extractive(Config(refuse_below=None), llm=None)._near == NEAR
     assert open_extractive(Config.parse({"refuse_below": 0.3, "reranker": "none"}), llm=None)._near == NEAR
     assert open_extractive(Config.parse({"refuse_below": 0.3, "reranker": "words"}), llm=None)._near == 0.0
+
+
+@pytest.mark.parametrize(
+    ("name", "sound", "wrong"),
+    [
+        *((name, (1,), (0, -1)) for name in ("size", "k", "depth", "budget", "max_requests", "rerank", "max_tokens")),
+        *((name, (0,), (-1,)) for name in ("overlap", "min_chunks", "document_limit")),
+        *((name, (0, 0.5, 1), (-0.1, 1.1)) for name in ("document_max", "threshold", "refuse_below", "imagine")),
+        *((name, (0, 2), (-0.1, 2.1)) for name in ("temperature", "summary_temperature")),
+        *((name, (0, 9), (-0.1,)) for name in ("weight_lexical", "weight_document", "price_in", "price_out")),
+        ("top_p", (0.1, 1), (0, 1.1)),
+        ("max_cost", (0.01,), (0, -1)),
+    ],
+)
+def test_a_setting_is_refused_beyond_its_bounds(name, sound, wrong):
+    assert [Config.parse({name: value}).single(name) for value in sound] == list(sound)
+    for value in wrong:
+        with pytest.raises(ToolkitError, match=f"config: .*{name.removeprefix('weight_')}"):
+            Config.parse({name: value})
+
+
+def test_layers_are_searched_where_they_are_there():
+    for name in ("layer_documents", "layer_sections", "weight_summary", "weight_gist"):
+        assert Config.parse({name: 1, "layers": "all"}).single(name) == 1
+        with pytest.raises(ToolkitError, match="layers can be searched that are there"):
+            Config.parse({name: 1})
+    with pytest.raises(ToolkitError, match="routing needs an index with words"):
+        Config.parse({"lexicon": False, "routing": False, "method": "bm25"})
+    assert Config.parse({"lexicon": False, "routing": False}).method == "dense"
+
+
+def test_who_reads_is_the_reader_unless_a_model_or_another_answers():
+    assert Config().reads and Config(answerer="reader", llm="openai:m").reads
+    assert not Config(llm="openai:m").reads and not Config(answerer="extractive").reads
+
+
+def test_keys_of_sections_are_as_in_every_index_that_was_built():
+    assert section_keys(2, 3).tolist() == [2097152, 2097153, 2097154] and section_key(0, 5) == 5
+
+
+def test_a_chunk_of_nothing_but_a_running_head_keeps_its_words():
+    head, body = "Lease of the Mill, page", "The rent is due."
+    pages = [f"{head} {n}\n{body} {'It is paid. ' * n}\n" for n in range(1, 6)]
+    spans, at = [], 0
+    for words in pages:
+        spans.append(Span(at, at + len(words)))
+        at += len(words)
+    document = Document("a.pdf", "".join(pages), tuple(Page(n, span, 600.0, 800.0) for n, span in enumerate(spans, 1)))
+    assert document.furniture, "its running heads are known"
+    first = document.furniture[0]
+    for span, words in [
+        (Span(*first), document.text[first.start : first.end]),
+        (Span(first.start, first.end + 10), document.text[first.end : first.end + 10]),
+        (Span(spans[1].start - 5, spans[1].start + len(head) + 12), None),
+    ]:
+        [told] = chunk_texts(document, np.array([[*span, 0, 0]]))
+        assert told == words if words is not None else head not in told

@@ -121,3 +121,43 @@ def test_export_is_what_the_cpr_converter_reads(index, tmp_path, capsys):
 def test_no_index_is_a_clear_error(tmp_path, capsys):
     assert main([str(tmp_path), "list"]) == 1
     assert "no index there" in capsys.readouterr().err
+
+
+def test_a_table_shows_the_beginning_of_what_is_long(index, capsys):
+    assert main([index, "chunks"]) == 0
+    head, rule, *rows = capsys.readouterr().out.rstrip("\n").split("\n")
+    assert head.split() == ["document", "section", "page", "content"] and set(rule) <= {"-", " "}
+    cells = [row.rstrip() for row in rows]
+    [deal, policy] = cells
+    assert deal.endswith("Agreement is made between Alde…") and policy.startswith("policy.txt") and "None" not in policy
+    start = head.index("content")
+    assert len(deal[start:]) == 60 and policy[start:].startswith("PRIVACY POLICY This Privacy Policy")
+    assert rule.split()[-1] == "-" * 60, "as wide as its widest cell"
+
+
+def test_what_a_search_gives_is_rounded_and_named_by_its_section_or_by_its_file(index, capsys):
+    assert main([index, "search", "--query", "terminate on notice", "--json"]) == 0
+    results = json.loads(capsys.readouterr().out)
+    assert len(results) == 2 and {row["sourcefile"] for row in results} == {"deal.txt", "policy.txt"}
+    for row in results:
+        assert row["score"] == round(row["score"], 4) and row["sourcepage"] and row["page"] is None
+        assert len(row["content"]) == row["span"][1] - row["span"][0]
+    assert main([index, "search", "--query", "terminate", "--top", "1", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 1
+    assert main([index, "export", "--query", "terminate", "--top", "1"]) == 0
+    exported = json.loads(capsys.readouterr().out)
+    assert exported["query"] == "terminate" and len(exported["results"]) == 1
+
+
+def test_a_document_without_headings_is_named_by_its_file(tmp_path, capsys):
+    (tmp_path / "note.txt").write_text("all is well at the ford", encoding="utf-8")
+    config = Config.preset("rcts", embedder="hashing")
+    Pipeline(config, jobs=1, cache=tmp_path).index(tmp_path / "note.txt", tmp_path / "index")
+    assert main([str(tmp_path / "index"), "search", "--query", "ford", "--json"]) == 0
+    [row] = json.loads(capsys.readouterr().out)
+    assert (row["sourcepage"], row["category"]) == ("note.txt", "unknown")
+    assert main([str(tmp_path / "index"), "test"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["ok    documents have text: 1 documents, 0 empty", "ok    chunks have vectors: 1 chunks"]
+    assert len(lines) == 6 and all(line.startswith("ok    search: ") for line in lines[2:])
+    assert lines[2].endswith(" note.txt") and len(lines[2].split()[-2].partition(".")[2]) == 3

@@ -120,3 +120,33 @@ def test_every_setting_is_explained(capsys):
     told = " ".join(capsys.readouterr().out.split())
     for name, text in setting_help().items():
         assert f"--{name.replace('_', '-')}" in told and len(text.partition(" (default")[0]) > 10, name
+
+
+def test_what_is_shown_of_a_passage_is_one_line_of_it_with_its_place(tmp_path, capsys):
+    text = "1. Rent\n\n" + "The rent of the mill is due in advance. " * 5
+    (tmp_path / "lease.txt").write_text(text, encoding="utf-8")
+    flags = ["--preset", "rcts", "--embedder", "hashing", "--reranker", "none", "--engine", "serial"]
+    assert main(["index", str(tmp_path / "lease.txt"), "--out", str(tmp_path / "i"), *flags]) == 0
+    out = capsys.readouterr().out
+    assert re.fullmatch(r".*i: 1 documents, 0 pages, 1 chunks, \d+\.\d s\n", out)
+    assert main(["search", str(tmp_path / "i"), "What is the rent?"]) == 0
+    blank, question, head, words = capsys.readouterr().out.rstrip("\n").split("\n")
+    assert (blank, question) == ("", "What is the rent?")
+    assert re.fullmatch(r"  \[1\] \d\.\d{3}  lease\.txt, 1\. Rent", head)
+    assert words == "      " + " ".join(text.split())[:100]
+    assert main(["answer", str(tmp_path / "i"), "What is the rent?", "--json"]) == 0
+    [record] = json.loads(capsys.readouterr().out)
+    [passage] = record["passages"]
+    assert passage["score"] == round(passage["score"], 4) and "error" not in record and "refused" in record
+
+
+def test_what_is_set_aside_is_counted_and_named(tmp_path, capsys):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.txt").write_text("The rent is due.", encoding="utf-8")
+    (tmp_path / "docs" / "b.pdf").write_bytes(b"%PDF-1.4")
+    flags = ["--preset", "rcts", "--embedder", "hashing", "--engine", "serial"]
+    assert main(["index", str(tmp_path / "docs"), "--out", str(tmp_path / "i"), *flags]) == 0
+    _, counted, named = capsys.readouterr().out.rstrip("\n").split("\n")
+    assert (
+        counted == "files given: 2 = 1 indexed + 1 set aside" and named.startswith("set aside: ") and "b.pdf" in named
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ from exhibit.models.reader import Found, Reading
 from exhibit.rag.answerers import open_answerer, section_of, with_places
 from exhibit.rag.answerers.reader import ReaderAnswerer
 from exhibit.rag.config import Config
-from exhibit.rag.protocols import Asked, Chunk, Context, Hit
+from exhibit.rag.protocols import Answer, Asked, Chunk, Context, Hit
 from exhibit.rag.retrieval.stages import assemble
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 
@@ -186,3 +187,146 @@ def test_two_documents_are_meant_only_where_two_are_named(question: str, read: i
     model, reader = answerer("Delaware", 0.95, 0.1, 0.5)
     model.answer(question, context_of(LAW, RENT, LAW + " It is final."))
     assert len(reader.read_texts) == read
+
+
+# ---------------------------------------------------------------- at their bounds
+
+
+class Marks:
+    """A reader that marks the same number of characters at the beginning of each passage, with a score of its own."""
+
+    def __init__(self, *scores: float, ends: Sequence[int] = (8,), sure: float = 0.5) -> None:
+        self.scores, self.ends, self.sure, self.read_texts = list(scores), ends, sure, list[str]()
+
+    def read(self, question: str, passages: Sequence[str], hint: str = "") -> list[Reading]:
+        self.read_texts += passages
+        spans = tuple(Found(end - 8, end, 1.0) for end in self.ends)
+        return [Reading(self.scores.pop(0), spans) for _ in passages]
+
+    def confidence(self, scores: Sequence[float], found: object = None, **also: object) -> float:
+        self.judged = list(scores)
+        return self.sure
+
+
+def answered(reader: Marks, context: Context, question: str = "Which law governs?", most: int = 9) -> Answer:
+    return ReaderAnswerer(refuse_below=0.3, most=most, reader=reader).answer(question, context)  # type: ignore[arg-type]
+
+
+def of_documents(*names: str) -> Context:
+    hits = [
+        Hit(Chunk(name, Span(1000 * n, 1000 * n + 20), "", 1), 0.9 - n / 100, f"Answer {'ABCDEFGH'[n]}. The rest.")
+        for n, name in enumerate(names)
+    ]
+    return assemble("q", hits, summaries={}, tokens=estimate)
+
+
+def cited(answer: Answer) -> list[int]:
+    return [int(number) for number in re.findall(r"\[(\d)\]", answer.text)]
+
+
+@pytest.mark.parametrize(
+    ("scores", "sources"),
+    [
+        ((2.0, 2.0, 2.0), [1, 2]),  # each loses half a point for every one before it: a whole one is too much
+        ((2.0, 2.5, 3.0), [1, 2, 3]),
+        ((2.0, 1.9, 2.0), [1]),
+        ((0.0, 3.0, 0.0), [2]),
+    ],
+)
+def test_words_of_further_passages_are_given_that_are_nearly_as_good(scores, sources) -> None:
+    assert cited(answered(Marks(*scores), of_documents("a", "a", "a"))) == sources
+
+
+@pytest.mark.parametrize(("scores", "sources"), [((4.0, 0.0, -0.1), [1, 2]), ((0.0, 4.0, 4.0), [1, 2, 3])])
+def test_where_several_places_are_asked_for_less_likely_ones_are_given_too(scores, sources) -> None:
+    assert cited(answered(Marks(*scores), of_documents("a", "b", "c"), "List every law.")) == sources
+
+
+@pytest.mark.parametrize(
+    ("scores", "sources", "judged"),
+    [((1.0, 4.4), [1], 1.4), ((1.0, 4.6), [2], 1.6), ((1.0, 5.0), [2], 2.0)],
+)
+def test_another_document_must_be_better_by_much_and_answers_alone(scores, sources, judged) -> None:
+    reader = Marks(*scores)
+    assert cited(answered(reader, of_documents("a", "b"))) == sources
+    assert reader.judged == pytest.approx([1.0, judged])
+
+
+def test_an_answer_has_five_stretches_of_words_at_most_each_once() -> None:
+    reader = Marks(*[3.0] * 7)
+    assert cited(answered(reader, of_documents(*"abcdefg"), "List every law.")) == [1, 2, 3, 4, 5]
+    twice = Marks(3.0, 3.0)
+    hits = [Hit(Chunk("a", Span(n, n + 9), "", 1), 0.9, text) for n, text in ((0, "The rent."), (900, "THE RENT."))]
+    assert cited(answered(twice, assemble("q", hits, summaries={}, tokens=estimate), "List it.")) == [1]
+    both = answered(Marks(3.0, ends=(18, 8)), of_documents("a"))
+    assert both.text == "Answer A … [1] The rest … [1]", "in the order of the source"
+
+
+@pytest.mark.parametrize(
+    ("sure", "read"), [(0.8, 1), (0.79, 3), (0.005, 3), (0.0049, 1)],
+)  # fmt: skip
+def test_reading_goes_on_between_hopeless_and_sure(sure: float, read: int) -> None:
+    reader = Marks(1.0, 1.0, 1.0, sure=sure)
+    answered(reader, of_documents("a", "a", "a"))
+    assert len(reader.read_texts) == read
+
+
+def test_an_answer_is_refused_below_its_level_alone() -> None:
+    assert not answered(Marks(1.0, sure=0.3), of_documents("a")).refused
+    assert answered(Marks(1.0, sure=0.29), of_documents("a")).refused
+    never = ReaderAnswerer(refuse_below=None, most=1, reader=Marks(1.0, sure=0.0))  # type: ignore[arg-type]
+    assert not never.answer("Which law?", of_documents("a")).refused
+
+
+@pytest.mark.parametrize(("gap", "length", "together"), [(4, 100, True), (5, 100, False), (0, 100, True)])
+def test_passages_are_one_where_a_mark_and_a_space_stand_between_them(gap, length, together) -> None:
+    reader = Marks(1.0, 1.0)
+    answered(reader, context_of("w" * length, "v" * length, gap=gap))
+    assert len(reader.read_texts) == (1 if together else 2)
+
+
+@pytest.mark.parametrize(("length", "together"), [(449, True), (450, False)])
+def test_passages_are_one_as_far_as_they_can_be_read_at_once(length: int, together: bool) -> None:
+    reader = Marks(1.0, 1.0)
+    answered(reader, context_of("w" * length, "v" * length, gap=2))
+    assert len(reader.read_texts) == (1 if together else 2)
+    overlapping = [Hit(Chunk("a", Span(at, at + 20), "", 1), 0.9, f"Which is {at:02d} of two.") for at in (0, 19)]
+    reader = Marks(1.0, 1.0)
+    answered(reader, assemble("q", overlapping, summaries={}, tokens=estimate))
+    assert len(reader.read_texts) == 2, "what stands in both would be read twice"
+
+
+def test_words_across_two_passages_cite_those_that_have_them() -> None:
+    words = context_of("Answer A.", "Answer B.", gap=1)
+    assert cited(answered(Marks(1.0, ends=(9,)), words)) == [1]
+    assert cited(answered(Marks(1.0, ends=(11,)), words)) == [1, 2]
+    assert cited(answered(Marks(1.0, ends=(18,)), words)) == [2]
+
+
+def test_a_place_is_found_by_eight_words_and_where_they_are_not_it_is_where_the_source_begins() -> None:
+    words = "one two three four five six seven eight"
+    chunk = Chunk("a.pdf", Span(100, 160), "First", 3, ((108, "Second", 4), (147, "Third", None)))
+    context = assemble("q", [Hit(chunk, 0.9, f"Before. {words} nine. Last of all.")], summaries={}, tokens=estimate)
+
+    def place(quoted: str, form: str = "places") -> str:
+        return with_places(f"{quoted} [1]", context.sources, form).rpartition("[")[2]  # type: ignore[arg-type]
+
+    assert place(f"{words} NINE") == place(f"… {words} …") == place(words.replace(" ", "\n")) == "a#page=4]"
+    assert place(words.replace("eight", "EIGHT")) == place("Before.") == place("") == "a#page=3]"
+    assert place("nine.") == "a#page=Third]", "where there is no page the section stands for it"
+    assert place(f"{words} NINE", "numbers") == "1] a.pdf, Second, page 4"
+    assert place("nine.", "numbers") == "1] a.pdf, Third"
+
+
+def test_two_numbers_together_cite_the_same_words_and_a_source_lists_each_of_its_places_once() -> None:
+    chunk = Chunk("a – Lease.pdf", Span(0, 40), "First", 3, ((20, "Second", 4),))
+    other = Chunk("b[1]#.pdf", Span(0, 40), "First", 7)
+    text = "The rent is due. The term is five years."
+    context = assemble("q", [Hit(chunk, 0.9, text), Hit(other, 0.8, text)], summaries={}, tokens=estimate)
+    said = "The rent is due. [1][2] five years. [2][1] The rent is due. [1]"
+    assert with_places(said, context.sources, "places") == (
+        "The rent is due. [a#page=3][b 1#page=7] five years. [b 1#page=7][a#page=4] The rent is due. [a#page=3]"
+    )
+    assert with_places(said, context.sources, "numbers").split("\n")[3:] == [
+        "[1] a – Lease.pdf, First, page 3; a – Lease.pdf, Second, page 4", "[2] b[1]#.pdf, First, page 7"
+    ]  # fmt: skip

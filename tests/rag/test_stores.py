@@ -188,6 +188,10 @@ def test_a_large_file_is_mapped_and_can_still_be_changed(built, cloud, monkeypat
     mapped.remove([0])
     mapped.save()
     assert len(Store(built.path, 32, built._kind)) == 3000
+    other = Store(built.path, 32, built._kind)
+    other.remove([1])
+    other.save()
+    assert len(Store(built.path, 32, built._kind)) == 2999 and 1 not in other.search(cloud[1:2], 9)[1]
 
 
 def test_a_quarter_removed_and_the_index_is_built_anew(tmp_path, cloud):
@@ -352,3 +356,69 @@ def test_what_was_never_saved_goes_and_what_a_stopped_run_left_does_not_count(st
     assert raw.stat().st_size == 4 * 8
     store.close()
     assert not list(raw.parent.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("kind", "k", "share", "attribute", "width"),
+    [
+        ("ivf,nlist=16", 5, 1.0, "nprobe", 8),
+        ("ivf,nlist=16,nprobe=3", 5, 1.0, "nprobe", 3),
+        ("ivf,nlist=16,nprobe=3", 5, 0.4, "nprobe", 8),
+        ("ivf,nlist=16,nprobe=3", 5, 0.1, "nprobe", 16),
+        ("hnsw", 5, 1.0, "efSearch", 256),
+        ("hnsw", 300, 1.0, "efSearch", 300),
+        ("hnsw,efSearch=40", 5, 0.3, "efSearch", 134),
+        ("pq", 64, 1.0, "k_factor", 32.0),
+        ("pq", 512, 1.0, "k_factor", 8.0),
+        ("pq,refine=100", 5, 1.0, "k_factor", 20.0),
+    ],
+)
+def test_an_inexact_index_is_searched_as_wide_as_it_is_told_and_wider_for_a_share_of_its_rows(
+    tmp_path, cloud, kind, k, share, attribute, width
+):
+    index = module.kinds.build(Kind.parse(kind), np.arange(1000), cloud[:1000])
+    told = module.kinds.parameters(index, Kind.parse(kind), k, None, share=share)
+    assert getattr(told, attribute) == width
+
+
+def test_an_ivf_of_many_lists_is_searched_in_a_sixteenth_of_them(cloud):
+    index = module.kinds.build(Kind.parse("ivf,nlist=160"), np.arange(3000), np.tile(cloud, (3, 1))[:6400][:3000])
+    assert module.kinds.inner(index).nlist == 76 and module.kinds.parameters(
+        index, Kind("ivf"), 5, None, share=1.0
+    ).nprobe == 8  # fmt: skip
+    assert module.kinds.parameters(empty(8), Kind(), 5, None, share=1.0) is None
+
+
+@pytest.mark.parametrize("kind", ["flat", "ivf,nlist=16"])
+def test_a_store_knows_its_rows_whatever_was_removed(tmp_path, cloud, kind):
+    store = open(tmp_path, kind, name="chunk", dimensions=32)
+    store.add(range(1200), cloud[:1200])
+    assert len(store) == 1200 and not store.path.is_file()
+    store.save()
+    assert len(store) == 1200, "before its file is opened again"
+    store.remove([0, 5, 99_999])
+    store.remove([])
+    store.add([], cloud[:0])
+    assert len(store) == 1198 and store.vectors([5, 6, -1, 0]).shape == (1, 32)
+    assert store.search(cloud[5:6], 1)[1][0, 0] != 5 and store.search(cloud[6:7], 1)[1][0, 0] == 6
+    store.save()
+    again = open(tmp_path, kind, name="chunk", dimensions=32)
+    assert len(again) == 1198 and 0 not in again.search(cloud[:1], 20)[1]
+    again.keep(np.arange(6, 106))
+    assert len(again) == 100
+    again.save()
+    assert len(again) == 100 and set(again.search(cloud[:1], 200)[1][0].tolist()) == {-1, *range(6, 106)}
+    with pytest.raises(BundleError, match="made for 32 numbers a vector, not 31"):
+        open(tmp_path, kind, name="chunk", dimensions=31)
+
+
+def test_rows_are_asked_for_in_any_order_and_twice(store):
+    vectors = unit(6, 1)
+    store.add([3, 1, 2, 9, 5, 7], vectors)
+    assert np.array_equal(store.vectors([9, 3, 3, 4]), vectors[[3, 0, 0]])
+    scores, keys = store.search(vectors[:2], 4, within=[9, 3, 3, 4, -1])
+    assert sorted(keys[0].tolist()) == [-1, -1, 3, 9] and scores[0, 0] == pytest.approx(1.0)
+    plain = Store.holding(np.arange(6), vectors)
+    assert np.array_equal(plain.vectors([0, 5]), vectors[[0, 5]]) and plain.vectors([5, 6]).shape == (1, 8)
+    assert plain.vectors([0, 2, 4]).tolist() == vectors[[0, 2, 4]].tolist() and plain.vectors([-1, 0]).shape == (1, 8)
+    assert plain.search(vectors[:0], 3)[1].shape == (0, 3)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exhibit.evidence import Document
+from exhibit.evidence import Document, Span
 from exhibit.law.profile import Profile, read_profile
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.tree import Section
@@ -212,3 +213,147 @@ def test_what_cannot_be_opened_says_why(config, message):
 def test_an_unknown_style_says_which_there_are():
     with pytest.raises(ToolkitError, match="generic, expert"):
         summaries(Scripted(lambda prompt: Completion("x")), style="poetic")
+
+
+# ---------------------------------------------------------------- at their bounds
+
+
+def summary_of(text: str, root: Section | None = None, *, length: int = 400, **profile: object) -> str:
+    document = Document("a.txt", text)
+    return Extractive(length)(document, root or Section(Span(0, len(text))), Profile(**profile))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("parties", "named"),
+    [
+        (("A",), "A"),
+        (("A", "B"), "A and B"),
+        (("A", "B", "C"), "A, B and C"),
+        (("A", "B", "C", "D"), "A, B and 2 others"),
+        (("A", "B", "C", "D", "E"), "A, B and 3 others"),
+    ],
+)
+def test_three_parties_are_named_and_of_more_two_and_a_count(parties, named):
+    assert summary_of("", title="Lease", parties=parties) == f"Lease between {named}"
+
+
+@pytest.mark.parametrize(("length", "cut_short"), [(170, False), (171, True)])
+def test_a_title_that_leaves_no_room_for_the_parties_is_cut_to_half(length, cut_short):
+    title = ("word " * 40)[: length - len(" between A and B")].strip().ljust(length - len(" between A and B"), "x")
+    told = summary_of("", title=title, parties=("A", "B"), length=150)
+    assert told.endswith(" between A and B") and (told == f"{title} between A and B") is not cut_short
+    assert not cut_short or len(told) <= 75 + len(" between A and B") + 2
+
+
+WISH = "The owner wishes to let the mill"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (f"{WISH}.", WISH),
+        (f"WHEREAS, {WISH};", WISH),
+        (f"{WISH[:29]}.", ""),
+        (f"{WISH[:30]}.", WISH[:30]),
+        (f"The owner wishes to {'x' * 380}.", f"The owner wishes to {'x' * 380}"),
+        (f"The owner wishes to {'x' * 381}.", ""),
+        (f"{WISH} on the terms and conditions below.", ""),
+        ("The owner has a mill at the ford of the river.", ""),
+        ("This Guide explains how a mill is let by its owner.", "This Guide explains how a mill is let by its owner"),
+    ],
+)
+def test_the_subject_is_the_sentence_that_says_what_is_wished_or_explained(text, told):
+    assert summary_of(text, title="Lease", kind="contract") == (f"Lease: {told}" if told else "Lease")
+    if "wishes" in text:
+        assert summary_of(text, title="Rules", kind="rules") == "Rules", "no party wishes anything there"
+
+
+@pytest.mark.parametrize(("at", "seen"), [(3900, True), (4001, False)])
+def test_a_wish_is_looked_for_where_recitals_stand(at, seen):
+    text = f"{'A mill. ' * (at // 8)}{' ' * (at % 8)}{WISH}. The end."
+    assert (WISH in summary_of(text, title="Lease", kind="contract")) is seen
+    marked = Section(Span(0, len(text)), children=(Section(Span(at, len(text)), kind="recitals"),))
+    assert WISH in summary_of(text, marked, title="Lease", kind="contract"), "recitals are where they are marked"
+
+
+def test_what_a_title_says_already_is_no_subject():
+    text = "This Policy explains how we handle the data of all of our customers in Kent."
+    assert summary_of(text, title="Policy") == f"Policy: {text[:-1]}"
+    assert summary_of(text, title=text[:45]) == text[:45]
+
+
+def test_topics_are_the_headings_that_tell_something():
+    def part(*headings: str, kind: str = "section") -> tuple[Section, ...]:
+        return tuple(Section(Span(0, 0), heading, kind) for heading in headings)
+
+    root = Section(Span(0, 0), children=part("1. Rent", "2. Tax", "3. Term", "Definitions", "TERM OF LEASE", "Lease"))
+    assert summary_of("", root, title="Lease") == "Lease: Rent; Term; Term of Lease", "short and usual ones say nothing"
+    root = Section(Span(0, 0), children=(*part("Signed by", kind="signature"), *part("Rent", "Repairs")))
+    assert summary_of("", root, title="Lease") == "Lease: Rent; Repairs"
+    inner = Section(Span(0, 0), "Lease of the mill", children=part("Rent", "Repairs"))
+    assert summary_of("", Section(Span(0, 0), children=(inner,)), title="Lease") == "Lease: Rent; Repairs"
+    assert summary_of("", Section(Span(0, 0), children=(inner, *part("End of it"))), title="Lease") == (
+        "Lease: Lease of the mill; End of it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("heading", "text", "line"),
+    [
+        ("2. Rent", "2. Rent: It is due. It is paid.", "2. Rent: It is due."),
+        ("2. Rent", "2.  Rent\n\n(a) it is due", "2. Rent: (a) it is due"),
+        ("2.1 Rent due", "Rent due\n2.1 It is paid.", "2.1 Rent due: It is paid."),
+        ("2.1 Rent", "Rentals 2.1 Rent It is paid.", "2.1 Rent: It is paid."),
+        ("Rent", "Rent", "Rent"),
+        ("", "It is due. It is paid.", "It is due."),
+        ("Rent", "It is due.", "Rent: It is due."),
+    ],
+)
+def test_a_section_is_told_by_what_stands_below_its_heading(heading, text, line):
+    section = Section(Span(0, len(text)), heading)
+    assert Extractive().summarise_sections(Document("a.txt", text), [section], Profile()) == [line]
+
+
+def test_the_model_is_shown_as_much_as_is_set_and_asked_as_it_is_set():
+    told = []
+    model = Scripted(lambda prompt: Completion("A lease."))
+    complete = model.complete
+    model.complete = lambda prompts, **how: told.append(how) or complete(prompts, **how)
+    shown = Config(summaries="llm", summary_shown=5, summary_tokens=40, summary_temperature=0.3)
+    document = Document("a.txt", "W" * 9000)
+    sections = [Section(Span(0, 3000)), Section(Span(3000, 3001))]
+    summarise = open_summariser(shown, llm=model)
+    assert summarise(document, sections[0], Profile()) == "A lease." and summarise.alone is False
+    assert told == [{"max_tokens": 40, "temperature": 0.3}] and "WWWWW" in model.asked[0].user
+    assert "WWWWWW" not in model.asked[0].user
+    summarise.summarise_sections(document, sections, Profile(title="Lease"))
+    assert "W" * 2500 in model.asked[1].user and "W" * 2501 not in model.asked[1].user
+    assert all("From: Lease" in prompt.user for prompt in model.asked[1:])
+
+
+@pytest.mark.parametrize(
+    ("reply", "kept"),
+    [
+        ("**Summary**: A lease.", "A lease."), ("summary - A “lease”.", "A lease."), ("A summary: b.", "A summary: b.")
+    ],
+)  # fmt: skip
+def test_what_models_put_around_a_summary_is_taken_away(reply, kept):
+    model = Scripted(lambda prompt: Completion(reply))
+    assert LLMSummaries(model)(*read(TEXT)) == kept
+
+
+def test_a_longer_second_reply_does_not_replace_the_first():
+    replies = iter(["w " * 100, "w " * 120, "w " * 90])
+    model = Scripted(lambda prompt: Completion(next(replies)))
+    told = LLMSummaries(model)(*read(TEXT))
+    assert model.calls == 3 and told.startswith("w w") and len(told) <= 152
+    asked = [int(re.search(r"\b(150|120|90)\b", prompt.user)[0]) for prompt in model.asked]
+    assert asked == [150, 120, 90]
+
+
+def test_a_model_is_asked_as_the_usual_settings_ask_unless_told():
+    usual, config = LLMSummaries(Scripted(lambda prompt: Completion("x"))), Config()
+    assert (usual.shown, usual.tokens, usual.temperature, usual.length) == (
+        config.summary_shown, config.summary_tokens, config.summary_temperature, config.summary_characters
+    )  # fmt: skip
+    assert Extractive().length == config.summary_characters and Extractive().alone is True

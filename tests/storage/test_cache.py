@@ -43,3 +43,24 @@ def test_values_are_written_to_a_log_so_that_others_can_read_meanwhile(tmp_path)
     with sqlite3.connect(tmp_path / "kept.sqlite") as database:
         assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert len(values) == 1 and values.get([b"a", b"b"]) == {b"a": b"1"}
+
+
+def test_a_process_has_a_connection_of_its_own_and_keeps_it(tmp_path, monkeypatch):
+    opened = []
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *given, **named: opened.append(1) or connect(*given, **named))
+    values = Cache(tmp_path / "a" / "b" / "kept.sqlite")
+    values.put({b"a": b"1"})
+    assert values.get([b"a"]) == {b"a": b"1"} and len(opened) == 1
+    monkeypatch.setattr("os.getpid", lambda: -1)
+    assert values.get([b"a"]) == {b"a": b"1"} and len(opened) == 2, "after a fork SQLite's files are not shared"
+    assert len(values) == 1 and len(opened) == 2
+
+
+def test_a_value_that_was_damaged_on_disk_is_not_given(tmp_path):
+    values = Cache(tmp_path / "kept.sqlite")
+    values.put({b"a": b"1", b"b": b"2"})
+    with sqlite3.connect(tmp_path / "kept.sqlite") as database:
+        database.execute("UPDATE kept SET value = 'one' WHERE key = ?", (b"a",))
+        database.execute("UPDATE kept SET value = ? WHERE key = ?", (b"3", b"b"))
+    assert Cache(tmp_path / "kept.sqlite").get([b"a", b"b"]) == {}

@@ -206,3 +206,50 @@ def test_a_robot_waits_as_asked_and_reads_what_it_may():
     rules = Rules("us", "\ufeffUser-agent: us\nCrawl-delay: 4\nDisallow: /a\n")
     assert rules.delay == 4.0 and not rules.allow("/a?b") and rules.allow("//a") and Rules().delay == 0.0
     assert Rules("us", "User-agent: us\nCrawl-delay: -4").delay == 0.0
+
+
+@pytest.mark.parametrize(("size", "fits"), [(1000, True), (1001, False)])
+def test_what_is_packed_twice_has_the_limit_at_each_step(size, fits):
+    inner = gzip.compress(b"x").ljust(size, b"\0")
+    body = Body({"content-encoding": "gzip, gzip"}, most=1000)
+    if fits:
+        assert body.feed(gzip.compress(inner)) == b"x"
+    else:
+        with pytest.raises(TooLargeError, match="larger than 1000 bytes"):
+            body.feed(gzip.compress(inner))
+
+
+def test_a_body_says_how_large_it_may_be_and_how_often_it_may_be_packed():
+    with pytest.raises(TooLargeError, match="larger than 1 MB$"):
+        Body({}, most=1 << 20).feed(b"x" * ((1 << 20) + 1))
+    with pytest.raises(TooLargeError, match="larger than 1048575 bytes"):
+        Body({}, most=(1 << 20) - 1).feed(b"x" * (1 << 20))
+    with pytest.raises(BodyError, match="packed 3 times over, more than 2"):
+        Body({"content-encoding": "gzip, deflate, gzip"}, most=9)
+    assert Body({"content-encoding": "identity, , identity"}, most=9).feed(b"x") == b"x"
+
+
+def test_what_is_damaged_says_so_with_a_head_and_without():
+    body = Body({"content-encoding": "deflate"}, most=999)
+    with pytest.raises(BodyError, match="packed, and damaged"):
+        body.feed(b"\xff" * 40)
+
+
+@pytest.mark.parametrize(
+    ("proxy", "address", "user"),
+    [
+        ("proxy:3128", "http://proxy:3128", None),
+        ("http://proxy", "http://proxy:80", None),
+        ("https://ada:secret@proxy:8443", "https://proxy:8443", ("ada", "secret")),
+        ("http://ada@proxy:1", "http://proxy:1", ("ada", "")),
+    ],
+)
+def test_a_proxy_is_asked_with_its_user(monkeypatch, proxy, address, user):
+    told = {}
+    monkeypatch.setattr(http_module, "getproxies", lambda: {"http": proxy})
+    monkeypatch.setattr(http_module, "proxy_bypass", lambda host: False)
+    monkeypatch.setattr(httpcore, "HTTPProxy", lambda **given: told.update(given) or Pool(reply(204)))
+    with HttpClient(connections=3).send("GET", "http://far/", deadline=Deadline(9)) as got:
+        assert got.status == 204
+    assert (told["proxy_url"], told["proxy_auth"]) == (address, user)
+    assert told["max_connections"] == told["max_keepalive_connections"] == 3

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from exhibit.schemas.errors import ToolkitError
+import pytest
+
+from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.storage.bundle import missing_parts, open_bundle
 from exhibit.storage.validate import Checked, check_each
+from exhibit.storage.validate import main as validate
 from tests.rag.bundles import write_bundle
 
 
@@ -48,3 +51,16 @@ def test_each_bundle_is_checked_whatever_becomes_of_another(tmp_path, capsys):
     assert check_each(folders[:2], check, as_json=True) == 1
     assert json.loads(capsys.readouterr().out) == [{"bundle": str(folders[0]), "name": "a"}]
     assert check_each(folders[2:], check, as_json=False) == 1 and check_each(folders[:1], check, as_json=True) == 0
+
+
+def test_a_folder_that_is_none_is_told_once(tmp_path):
+    with pytest.raises(BundleError, match="^[^\n]*none: no such folder$"):
+        open_bundle(tmp_path / "none")
+
+
+def test_a_folder_of_a_run_is_checked_as_a_run(tmp_path, capsys):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.json").write_text("{}", encoding="utf-8")
+    assert validate([str(tmp_path / "run")]) == 1
+    told = capsys.readouterr()
+    assert "config.json" in told.out + told.err and str(tmp_path / "run") in told.out

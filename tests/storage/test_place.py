@@ -8,16 +8,28 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
 from exhibit.converters import _build
-from exhibit.schemas.errors import BundleError
+from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.validate import validate
 from exhibit.storage import place
-from exhibit.storage.place import LINK, NO_FILE, NOWHERE, files_below, left_out, locked, placed, whole, write_whole
+from exhibit.storage.place import (
+    LINK,
+    NO_FILE,
+    NOWHERE,
+    files_below,
+    left_out,
+    locked,
+    placed,
+    scratch_folder,
+    whole,
+    write_whole,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -278,3 +290,52 @@ def test_a_link_that_leads_nowhere_is_placed_like_any_file(tmp_path):
         bundle(folder, "new")
         (folder / "link").symlink_to(tmp_path / "none")
     assert (tmp_path / "out" / "link").is_symlink()
+
+
+def test_one_who_waits_is_told_once_that_somebody_has_it(tmp_path):
+    folder, said = tmp_path / "held", []
+    held, free = threading.Event(), threading.Event()
+
+    def hold():
+        with locked(folder, busy=""):
+            held.set()
+            free.wait(20)
+
+    other = threading.Thread(target=hold)
+    other.start()
+    held.wait(20)
+    with locked(folder, busy="somebody has it", say=lambda words: said.append(words) or free.set()):
+        assert said == ["somebody has it"]
+    other.join()
+
+
+def test_a_file_is_written_with_the_folders_above_it(tmp_path):
+    write_whole(tmp_path / "a" / "b" / "c.json", b"\xff")
+    assert (tmp_path / "a" / "b" / "c.json").read_bytes() == b"\xff"
+    write_whole(tmp_path / ("n" * 200), "long names too")
+    assert (tmp_path / ("n" * 200)).read_text(encoding="utf-8") == "long names too"
+
+
+def test_a_folder_for_a_while_is_empty_private_and_gone_afterwards(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with scratch_folder() as folder:
+        assert list(folder.iterdir()) == [] and folder.parent == tmp_path and folder.stat().st_mode & 0o777 == 0o700
+        (folder / "x").write_text("x", encoding="utf-8")
+        with scratch_folder() as second:
+            assert folder.is_dir() and second != folder, "one that is held is not swept away"
+    left = tmp_path / "exhibit-scratch-left"
+    left.mkdir()
+    other = tmp_path / "somebody"
+    other.mkdir()
+    (tmp_path / "exhibit-scratch-link").symlink_to(other)
+    with scratch_folder() as folder:
+        assert not left.exists() and other.is_dir(), "what a killed run left goes, what is no folder of ours stays"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["exhibit-scratch-link", "somebody"]
+
+
+def test_a_place_for_such_folders_that_is_missing_is_told_and_not_made(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
+    monkeypatch.setenv("TMPDIR", "/there")
+    with pytest.raises(ToolkitError, match="/there: cannot be written: No such file.*; set TMPDIR"), scratch_folder():
+        pass
+    assert not (tmp_path / "none").exists()

@@ -11,7 +11,7 @@ from exhibit.schemas.bundle import PARTIAL
 from exhibit.schemas.errors import BundleError
 from exhibit.storage.bundle import mirrored
 from exhibit.storage.locations import Listed, StorageError, list_files, parse_location
-from exhibit.storage.upload import Sent, check_out, opened_out
+from exhibit.storage.upload import Sent, check_out, opened_out, send
 from exhibit.storage.validate import validate_at as validate
 from tests.hub.bundles import files_of, write
 from tests.storage.memory import get, memory, put, upload
@@ -167,3 +167,17 @@ def test_a_store_that_gives_no_mark_is_sent_everything_again(memory, tmp_path):
         assert list(out.known) == ["corpus/borealis.txt"]
         fill(out.folder, "aurora.txt")
         out.sent.clear()
+
+
+def test_a_file_that_did_not_arrive_whole_is_told_and_one_that_is_there_is_not_sent(memory, tmp_path, log, monkeypatch):
+    path, to = tmp_path / "a.txt", parse_location("memory://box/a.txt")
+    path.write_bytes(b"four")
+    first = send(path, to)
+    assert (first.bytes, get(to)) == (4, b"four") and log == ["put a.txt"]
+    assert send(path, to, first) is first and log == ["put a.txt"]
+    path.write_bytes(b"five!")
+    assert send(path, to, first).bytes == 5 and len(log) == 2
+    for listed in (None, Listed(4, "")):
+        monkeypatch.setattr("exhibit.storage.upload.list_file", lambda remote, listed=listed: listed)
+        with pytest.raises(StorageError, match=r"a\.txt: did not arrive whole; run the same command again"):
+            send(path, to)

@@ -1,0 +1,178 @@
+"""A folder read: the rows that its drafts become, comparisons, titles, what is remembered and what is noted."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+import pytest
+
+from exhibit.converters._benchmark import Tally
+from exhibit.draft import folder
+from exhibit.draft.__main__ import main
+from exhibit.draft.asked import Thresholds
+from exhibit.draft.drafts import Draft, digest
+from exhibit.evidence import Span
+from exhibit.models.llms import Completion
+from exhibit.rag.config import Config
+from exhibit.rag.ingest import Preparation
+from exhibit.rag.pipeline import Pipeline
+from exhibit.schemas.errors import SourceError, ToolkitError
+from tests.draft.test_draft import CONTRACT, contracts
+
+__all__ = ["contracts"]
+
+USUAL = {
+    "playbook": "", "sure": None, "absent": None, "llm": "none", "topic": "", "embedder": "hashing",
+    "reranker": "none", "engine": "serial", "jobs": 1, "ocr": False,
+}  # fmt: skip
+
+
+def read(source, **told):
+    tally = Tally()
+    return folder.read(source, Namespace(**{**USUAL, **told}), tally), tally
+
+
+class Written:
+    """Drafts as if models had drawn them up: one document after the other, each with its own."""
+
+    def __init__(self, monkeypatch, *drafts: tuple[Draft, ...]) -> None:
+        self.left = list(drafts)
+        monkeypatch.setattr(folder, "made_from", lambda document, root, profile: [])
+        monkeypatch.setattr(folder, "open_asker", lambda thresholds, pipeline=None: self)
+        self.embedder = self.reranker = self.reader = Namespace(name="written")
+
+    def ask(self, playbook, prepared):
+        return list(self.left.pop(0))
+
+
+HEAD = (Span(0, 16),)
+
+
+def a_draft(name="rent", status="sure", asks="Who pays the Rent?", spans=HEAD, sure=0.9, kind="playbook"):
+    return Draft("", asks, kind, status, name, spans, sure)
+
+
+def test_a_row_holds_its_draft(contracts, monkeypatch):
+    spans = Span(0, 16), Span(18, 39)
+    unsure, absent = (
+        a_draft(asks="Who pays under the {title}?", status="unsure", spans=spans, sure=0.4),
+        a_draft(name="fuel", status="absent", spans=(), sure=0.95, asks="Who burns under the {title}?"),
+    )
+    Written(monkeypatch, (unsure, absent), ())
+    benchmark, _ = read(contracts[0])
+    first, second = benchmark.rows
+    assert first.id == int(digest("Alder.txt.pdf", "playbook", "rent")[:12], 16)
+    assert first.question.startswith("Who pays under the Supply Agreement") and not first.is_impossible
+    assert first.answer == "SUPPLY AGREEMENT This Supply Agreement"
+    assert [(quote.filename, quote.text, quote.marked) for quote in first.quotes] == [
+        ("Alder.txt.pdf", "SUPPLY AGREEMENT", ((0, 16),)),
+        ("Alder.txt.pdf", "This Supply Agreement", ((18, 39),)),
+    ]
+    assert first.labels == {"drafted": "playbook", "draft": "unsure", "asks_for": "rent", "confidence": 0.4}
+    assert second.is_impossible and second.answer == "" and second.quotes == ()
+
+
+def test_two_documents_of_a_playbook_are_compared_once_where_both_are_sure_of_the_same(contracts, monkeypatch):
+    source, *_ = contracts
+    (source / "Cedar.txt").write_text(CONTRACT.format(party="Cedar", law="Chile"), encoding="utf-8")
+    sure = a_draft(), a_draft("fuel", asks="Who pays the Fuel?"), a_draft("ring", "unsure")
+    Written(monkeypatch, sure, (a_draft(sure=0.5012), a_draft("ring")), (a_draft("fuel"), a_draft("rent", kind="llm")))
+    rows = [row for row in read(source)[0].rows if row.labels["drafted"] == "comparison"]
+    first, second = rows
+    assert first.filename == "Alder.txt.pdf" and [q.filename for q in first.quotes] == [
+        "Alder.txt.pdf",
+        "Birch.txt.pdf",
+    ]
+    names = "Supply Agreement between Alder Ltd and Dune plc.", "Supply Agreement between Birch Ltd and Dune plc."
+    assert first.question.casefold() == f"Compare the {names[0]} with the {names[1]}: who pays the Rent?".casefold()
+    assert first.question.endswith(": who pays the Rent?")
+    assert first.answer.casefold() == f"{names[0]}: supply agreement {names[1]}: supply agreement".casefold()
+    assert first.labels == {"drafted": "comparison", "draft": "sure", "asks_for": "rent", "confidence": 0.451}
+    keys = [digest(f"{name}.txt.pdf", "playbook", "rent") for name in ("Alder", "Birch")]
+    assert first.id == int(digest(*keys)[:12], 16)
+    assert second.filename == "Birch.txt.pdf", "with the one before, and for the one of the two that both know"
+
+
+def test_documents_of_no_playbook_are_compared_with_nothing_and_noted(contracts, monkeypatch, tmp_path):
+    source = tmp_path / "recipes"
+    source.mkdir()
+    for name in ("a", "b"):
+        (source / f"{name}.txt").write_text("Boil the leeks. Add salt. Serve hot.", encoding="utf-8")
+    written = Written(monkeypatch)
+    monkeypatch.setattr(folder, "made_from", lambda document, root, profile: [a_draft(spans=(Span(0, 4),))])
+    benchmark, tally = read(source)
+    assert [row.labels["drafted"] for row in benchmark.rows] == ["playbook"] * 2 and not written.left
+    assert tally.noted["no playbook suits the document"] == [
+        "a.txt.pdf: of no known kind", "b.txt.pdf: of no known kind"
+    ]  # fmt: skip
+    assert benchmark.draft.playbooks == [] and benchmark.draft.models == ["written"] * 3
+
+
+def test_a_folder_that_is_none_or_holds_nothing_is_refused(contracts, monkeypatch, tmp_path):
+    with pytest.raises(SourceError, match=r"none: no such folder"):
+        read(tmp_path / "none")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "a.pdf").write_bytes(b"%PDF-1.4 nothing else")
+    with pytest.raises(SourceError, match=r"nothing to ask: 0 documents, of the kinds: none that can be read"):
+        read(tmp_path / "broken")
+
+
+def test_what_was_drafted_is_used_again_under_the_same_settings_only(contracts, monkeypatch):
+    source, *_ = contracts
+    (source / "Birch.txt").unlink()
+    written = Written(monkeypatch, *[(a_draft(),)] * 7)
+    first = read(source)[0].rows
+    assert len(written.left) == 6 and read(source)[0].rows == first and len(written.left) == 6
+    others = {"sure": 0.7, "absent": 0.2, "topic": "rent", "embedder": "hashing:64", "playbook": "contract,lease"}
+    for left, (flag, value) in zip(range(5, 0, -1), others.items(), strict=True):
+        read(source, **{flag: value})
+        assert len(written.left) == left, flag
+    (source / "Alder.txt").rename(source / "Birch.txt")
+    read(source)
+    assert not written.left, "a draft is of a file of its name"
+
+
+def test_what_was_drafted_is_drafted_again_where_it_is_damaged_or_of_another_version(contracts, monkeypatch, tmp_path):
+    source, _, asked = contracts
+    read(source)
+    kept = sorted((tmp_path / "cache" / "drafts").glob("*.json"))
+    kept[0].write_text("{", encoding="utf-8")
+    read(source)
+    assert len(kept) == 2 and len(asked) == 3
+    monkeypatch.setattr(folder, "VERSION", folder.VERSION + 1)
+    read(source)
+    assert len(asked) == 5
+
+
+def test_what_a_language_model_drafts_is_among_the_rows_and_what_it_loses_is_noted(contracts, monkeypatch):
+    class Model:
+        name = "told-llm"
+
+        def complete(self, prompts, *, max_tokens, temperature):
+            return [Completion("no JSON") for _ in prompts]
+
+    monkeypatch.setattr(Pipeline, "llm", Model())
+    benchmark, tally = read(contracts[0])
+    [words] = [reason for reason in tally.noted if "thrown away" in reason]
+    assert words.endswith("a reply that is not the JSON that was asked for") and tally.noted[words] == ["2 questions"]
+    assert benchmark.draft.models[-1] == "told-llm" and len(benchmark.draft.models) == 4
+
+
+def test_a_folder_is_named_first_on_the_command_line(contracts, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["draft", str(contracts[0] / "none"), "--out", str(contracts[1])])
+    assert main() == 1
+    assert "none: no such file or folder; expected a folder of documents" in capsys.readouterr().err
+
+
+def test_an_asker_needs_a_reranker():
+    with pytest.raises(ToolkitError, match="--reranker legal"):
+        folder.open_asker(Thresholds(), Pipeline(Config.preset("routed", reranker="none", embedder="hashing")))
+
+
+def test_the_work_on_a_document_needs_its_structure(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text(CONTRACT.format(party="Alder", law="Norway"), encoding="utf-8")
+    worked = folder.Work(Preparation(Config.preset("routed")))(path)
+    assert worked.prepared.whole is None and worked.prepared.words is None, "nothing large travels between processes"
+    with pytest.raises(ToolkitError, match="prepared without its structure"):
+        folder.Work(Preparation(Config.preset("routed"), lambda *given: "It supplies planks."))(path)
