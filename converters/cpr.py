@@ -13,9 +13,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from exhibit.converters._benchmark import Benchmark, Item, Label, Quote, RawRow, Tally, read_info
-from exhibit.converters._cli import add_own_flags, main
-from exhibit.converters._patches import SHIPPED
 from exhibit.converters.civil_procedure.corpus import METHODS, Corpus, Resolution, Row
 from exhibit.converters.civil_procedure.names import Citation, citations
 from exhibit.converters.civil_procedure.parsing import string
@@ -24,6 +21,9 @@ from exhibit.converters.fetching.fetch import add_fetch_arguments as add_argumen
 from exhibit.converters.fetching.fetch import policy_from
 from exhibit.converters.raw.records import read_records
 from exhibit.converters.raw.source import find_one, open_source
+from exhibit.converters.steps.benchmark import Benchmark, Item, Label, Quote, RawRow, Tally, read_info
+from exhibit.converters.steps.cli import add_own_flags, main
+from exhibit.converters.steps.patches import SHIPPED
 from exhibit.schemas.command import Parser, aligned, guarded, spelled
 from exhibit.schemas.errors import SourceError
 from exhibit.storage.place import write_whole

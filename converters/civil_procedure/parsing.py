@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from exhibit.converters._benchmark import Item
 from exhibit.converters.printing.text_pdf import Block, Style
 from exhibit.converters.printing.text_pdf import printable as drawable
+from exhibit.converters.steps.benchmark import Item
 from exhibit.engine.limits import reading
 from exhibit.evidence.files import decode_page
 from exhibit.evidence.markup import pieces

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from exhibit.converters._benchmark import PAST_A_LIMIT, UNREADABLE, Item, RawDocument, Tally
 from exhibit.converters.civil_procedure.parsing import (
     Export,
     Record,
@@ -24,6 +23,7 @@ from exhibit.converters.civil_procedure.parsing import (
 from exhibit.converters.fetching.fetch import Policy, fetch_all, fetch_folder, report
 from exhibit.converters.printing.text_pdf import Block
 from exhibit.converters.raw.titles import own_title, unique_titles
+from exhibit.converters.steps.benchmark import PAST_A_LIMIT, UNREADABLE, Item, RawDocument, Tally
 from exhibit.engine import guarded
 from exhibit.evidence import Document, read_document
 from exhibit.evidence.read import Listed, has_page, list_folder, with_attachments

@@ -180,7 +180,7 @@ class OpenAI:
                     receipt.cost = 0.0
                 raise
             usage = data.get("usage")
-            text = self._endpoint.scrub(_text_of(data))
+            text = self._endpoint.scrub(text_of(data))
             used = _used(usage, "prompt_tokens", tokens_in), _used(usage, "completion_tokens", self._count(text))
             receipt.cost = self.budget.prices.cost(*used)
         if not text:
@@ -244,7 +244,7 @@ def _message_of(data: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     return message if isinstance(message, dict) else {}, str(choice.get("finish_reason") or "no content")[:200]
 
 
-def _text_of(data: Mapping[str, Any]) -> str:
+def text_of(data: Mapping[str, Any]) -> str:
     """Return what the model said, without its thoughts; empty when it said nothing."""
     content = _message_of(data)[0].get("content")
     if isinstance(content, list):  # some servers reply in parts

@@ -106,7 +106,7 @@ def _rank(
     index, config = parts.index, parts.config
     choice = index.lexicon.documents.score(query, filenames=config.filenames)
     foreign = language_of(query.question) != "en"
-    likely = None if foreign else _likely(choice, config)
+    likely = None if foreign else likely_documents(choice, config)
     documents = dict.fromkeys(law.documents, 0.0) if law and law.documents else likely
     if parts.only is not None:
         weights = dict(zip(choice.numbers.tolist(), choice.log_weights.tolist(), strict=True))
@@ -128,7 +128,7 @@ def _rank(
     named = law.passages if law else ()
     if law is not None:
         trace["law"] = {"versions": len(law.documents), "version": law.note, "nothing": law.nothing}
-    return _hits(index, _first(named, ranking.passages), library.text), ranking.confidence
+    return to_hits(index, _first(named, ranking.passages), library.text), ranking.confidence
 
 
 def _first(named: Sequence[RankedPassage], others: Sequence[RankedPassage]) -> list[RankedPassage]:
@@ -171,7 +171,7 @@ def library_of(index: Index, limit: int) -> Library:
     )
 
 
-def _likely(choice: Choice, config: Config) -> dict[int, float] | None:
+def likely_documents(choice: Choice, config: Config) -> dict[int, float] | None:
     """Return the log-weights of the documents worth looking into; None when the answer is likelier elsewhere.
 
     A word such as `IP` or a kind such as `nda` makes hundreds of documents a little likelier than the others: the first
@@ -191,7 +191,7 @@ def _named(choice: Choice, index: Index) -> dict[str, object]:
     return {"sure": trace["sure"], "likeliest": shown}
 
 
-def _hits(index: Index, passages: Sequence[RankedPassage], text: Callable[[int], str]) -> list[Hit]:
+def to_hits(index: Index, passages: Sequence[RankedPassage], text: Callable[[int], str]) -> list[Hit]:
     """Return passages with the headings above them and their pages, and those that begin inside them."""
     numbers = {passage.document for passage in passages}
     starts = {number: [start for _, start, _ in index.document(number).sections] for number in numbers}

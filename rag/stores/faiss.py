@@ -13,10 +13,10 @@ import faiss
 import numpy as np
 
 from exhibit.models.protocols import Vectors
+from exhibit.rag import index_kinds as kinds
+from exhibit.rag.index_kinds import Rows, rows_path
 from exhibit.rag.protocols import Keys
-from exhibit.rag.stores import _faiss as kinds
 from exhibit.rag.stores import check_rows, nothing, ranked
-from exhibit.rag.stores._faiss import Rows, rows_path
 from exhibit.schemas.errors import BundleError
 from exhibit.storage.place import whole
 

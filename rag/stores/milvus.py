@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 
 from exhibit.models.protocols import Vectors
+from exhibit.rag.milvus_address import Address, conditions
 from exhibit.rag.protocols import Keys
 from exhibit.rag.stores import check_rows, nothing, ranked
 from exhibit.rag.stores._milvus import FLOATS, INTEGER, connect, is_named, milvus_errors
-from exhibit.rag.stores._milvus_address import Address, conditions
 from exhibit.schemas.errors import BundleError, ServiceError
 
 _KEY, _VECTOR, _DIGEST = "key", "vector", "digest"

@@ -6,7 +6,7 @@ from argparse import Namespace
 
 import pytest
 
-from exhibit.converters._benchmark import Tally
+from exhibit.converters import Tally
 from exhibit.draft import folder
 from exhibit.draft.__main__ import main
 from exhibit.draft.asked import Thresholds

@@ -19,13 +19,13 @@ from exhibit.rag.answerers import section_of
 from exhibit.rag.answerers.extractive import NEAR, Extractive, quotable
 from exhibit.rag.answerers.extractive import open as open_extractive
 from exhibit.rag.config import Config, given_settings, preset_names, setting_help
+from exhibit.rag.index_kinds import Kind
 from exhibit.rag.ingest import chunk_texts, read_with_ocr
 from exhibit.rag.inspect import kind_of
+from exhibit.rag.milvus_address import Address, conditions, named_servers, origin
 from exhibit.rag.protocols import Chunk, Hit, section_key, section_keys
 from exhibit.rag.retrieval.stages import assemble
 from exhibit.rag.stores import faiss
-from exhibit.rag.stores._faiss import Kind
-from exhibit.rag.stores._milvus_address import Address, conditions, named_servers, origin
 from exhibit.rag.summaries import extractive
 from exhibit.rag.summaries.extractive import TOLERANCE, fit
 from exhibit.schemas.errors import ToolkitError

@@ -13,7 +13,7 @@ from exhibit.rag.config import Config
 from exhibit.rag.protocols import Chunk, Hit
 from exhibit.rag.retrieval.extents import Extents
 from exhibit.rag.retrieval.passages import RankedPassage
-from exhibit.rag.retrieval.routed import _hits, embed_imagined
+from exhibit.rag.retrieval.routed import embed_imagined, to_hits
 from exhibit.rag.retrieval.stages import (
     Parts,
     State,
@@ -111,7 +111,7 @@ def test_a_hit_has_the_page_and_the_headings_of_the_place_where_it_begins():
 
     def told(start: int, row: int) -> tuple[str, str, int | None]:
         passage = RankedPassage(1, Span(start, start + 9), 0.5, row)
-        [hit] = _hits(index, [passage], lambda number: "words" * 60)  # type: ignore[arg-type]
+        [hit] = to_hits(index, [passage], lambda number: "words" * 60)  # type: ignore[arg-type]
         chunk = hit.chunk
         return chunk.document, chunk.section, chunk.page
 

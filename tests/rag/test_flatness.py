@@ -20,9 +20,9 @@ from exhibit.rag import ingest as ingest_module
 from exhibit.rag.config import Config
 from exhibit.rag.database import Database
 from exhibit.rag.index import Index
+from exhibit.rag.index_kinds import Rows
 from exhibit.rag.lexicon import bm25, postings
 from exhibit.rag.lexicon.bm25 import Counted, Words
-from exhibit.rag.stores._faiss import Rows
 from exhibit.rag.summaries import open_summariser
 
 FEW, MANY = 4_000, 64_000

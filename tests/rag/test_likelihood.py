@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from exhibit.law.profile import Profile
-from exhibit.rag.lexicon.documents import Choice, Documents, _normalised, read_names
+from exhibit.rag.lexicon.documents import Choice, Documents, read_names
 from exhibit.rag.questions import Query
 
 WORDS = "the parties agree that the rent is due. "
@@ -168,5 +168,7 @@ def test_a_name_that_one_document_alone_carries_makes_it_likelier_than_all_other
 
 
 def test_very_unlike_documents_still_have_a_likelihood():
-    made = _normalised(np.array([2000.0, 0.0]))
-    assert made.tolist() == [0.0, -2000.0]
+    choice = Choice(np.arange(2), np.zeros(2)).adding("names", np.array([2000.0, 0.0]))
+    assert choice.log_weights.tolist() == [0.0, -2000.0]
+    even = Choice(np.arange(4), np.zeros(4)).adding("names", np.ones(4)).log_weights
+    assert np.exp(even).tolist() == pytest.approx([0.25] * 4)

@@ -26,8 +26,8 @@ from exhibit.rag.retrieval.passages import (
     score_rows,
     standard,
 )
-from exhibit.rag.retrieval.routed import _likely, _named, _second_look, library_of, retrieve, retrieve_dense
-from exhibit.rag.retrieval.stages import Parts, State, _standard, choose_documents, finish, order_by, rerank
+from exhibit.rag.retrieval.routed import _named, _second_look, library_of, likely_documents, retrieve, retrieve_dense
+from exhibit.rag.retrieval.stages import Parts, State, choose_documents, finish, order_by, rerank
 from exhibit.rag.stores import check_rows, nothing, ranked
 
 PLAIN = Weights(lexical=0.0, heading=0.0, neighbours=0.0, section=0.0)
@@ -78,10 +78,12 @@ def test_nothing_and_rows_that_do_not_fit():
 
 
 def test_scores_are_joined_in_standard_deviations():
-    assert _standard(np.array([1.0, 3.0])).tolist() == [-1.0, 1.0]
-    assert _standard(np.array([4.0, 4.0])).tolist() == [0.0, 0.0]
-    assert _standard(np.array([0.0, 3e-9])).tolist() == pytest.approx([-1.0, 1.0])
-    assert _standard(np.array([0.0, 1.5e-9])).tolist() == [0.0, 0.0], "rounding is no difference"
+    assert order_by([3.0, 1.0], [0.0, 3e-9], weight=1.1) == [1, 0] == order_by([0.0, 3e-9], [3.0, 1.0], weight=0.9)
+    assert order_by([3.0, 1.0], [0.0, 1.5e-9], weight=1.1) == [0, 1], "rounding is no difference"
+    assert order_by([4.0, 4.0], [0.0, 1.0], weight=0.1) == [1, 0] and order_by([4.0, 4.0], [1.0, 1.0], weight=1.0) == [
+        0,
+        1,
+    ]
     assert order_by([0.0, 10.0], [1.0, 0.0], weight=1.0) == [0, 1], "equals stay as they are, whatever the scale"
     assert order_by([0.0, 10.0], [1.0, 0.0], weight=1.1) == [0, 1]
     assert order_by([0.0, 10.0], [1.0, 0.0], weight=0.9) == [1, 0]
@@ -242,11 +244,11 @@ def test_questions_are_searched_in_batches_and_blank_ones_not_at_all(monkeypatch
 )
 def test_as_many_documents_as_hold_nearly_all_of_the_likelihood_if_they_hold_half(weights, kept):
     choice = Choice(np.arange(len(weights)), np.log(weights))
-    likely = _likely(choice, Config.preset("routed", most_documents=8))
+    likely = likely_documents(choice, Config.preset("routed", most_documents=8))
     assert (None if likely is None else list(likely)) == kept
     if likely:
         assert likely[kept[0]] == pytest.approx(log(weights[kept[0]]))
-    assert _likely(Choice(np.zeros(0, np.int64), np.zeros(0)), Config.preset("routed")) is None
+    assert likely_documents(Choice(np.zeros(0, np.int64), np.zeros(0)), Config.preset("routed")) is None
 
 
 def test_the_likeliest_are_told_by_the_names_of_their_files():

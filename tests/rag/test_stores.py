@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from bench.stores import mixture
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
+from exhibit.rag.index_kinds import Kind, add, empty, keys_of, name_of
 from exhibit.rag.stores import faiss as module
 from exhibit.rag.stores import ranked
-from exhibit.rag.stores._faiss import Kind, add, empty, keys_of, name_of
 from exhibit.rag.stores.faiss import Store, open
 from exhibit.schemas.errors import BundleError, ToolkitError
 

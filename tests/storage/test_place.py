@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.converters import _build
+from exhibit.converters.steps import build
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.validate import validate
 from exhibit.storage import place
@@ -159,7 +159,7 @@ def test_a_full_disk_is_a_clear_error_and_leaves_nothing(tmp_path, convert, samp
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(_build, "write_gold", full)
+    monkeypatch.setattr(build, "write_gold", full)
     convert("cuad", "--source", samples / "cuad", "--force", out="out", expect=1)
     assert "No space left on device; nothing there was changed" in capsys.readouterr().err
     monkeypatch.undo()

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from exhibit.converters._patches import apply_patch
+from exhibit.converters.steps.patches import apply_patch
 from exhibit.engine import positive
 from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.records import write_json

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from exhibit.converters._build import DRAFTS
-from exhibit.converters._patches import Changed, mended, row_of, write_changed
+from exhibit.converters.steps.build import DRAFTS
+from exhibit.converters.steps.patches import Changed, mended, row_of, write_changed
 from exhibit.evaluation.documents import Documents
 from exhibit.evidence import Document
 from exhibit.schemas.errors import BundleError

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from exhibit.converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally
-from exhibit.converters._build import ORIGINALS, card_text, counts_of, finish, gold_of
-from exhibit.converters._materialise import NOWHERE, marked_place
+from exhibit.converters.steps.benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally
+from exhibit.converters.steps.build import ORIGINALS, card_text, counts_of, finish, gold_of
+from exhibit.converters.steps.materialise import NOWHERE, marked_place
 from exhibit.engine import open_engine, track
 from exhibit.evidence.read import read_within
 from exhibit.hub.card import CardText, write_card
@@ -24,7 +24,7 @@ from exhibit.storage.upload import check_out, opened_out
 
 SHIPPED = "shipped"
 """The word for the patch, or the list of addresses, that comes with a converter."""
-_KNOWN = Path(__file__).parent / "_known"
+_KNOWN = Path(__file__).parents[1] / "_known"
 CORRECTED = "gold corrected by review"
 UNFIT = "correction not applied: the gold is not what was reviewed"
 ELSEWHERE = "in a patch, and not in the source as it was read"
