@@ -18,6 +18,7 @@ from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer.plots import make_plots
 from exhibit.viewer.report import headlines, metric_rows, run_columns
 from exhibit.viewer.results import main
+from exhibit.viewer.review.__main__ import main as review
 from exhibit.viewer.trend.changes import make_series, read_runs
 from exhibit.viewer.trend.index import draw
 from tests.viewer.report_data import block_of, piece
@@ -133,7 +134,8 @@ def plain_text(page: Path) -> str:
 
 
 def as_lines(value: Any) -> str:
-    return json.dumps(value, indent=1, ensure_ascii=False, default=str) + "\n"
+    text = json.dumps(value, indent=1, ensure_ascii=False, default=str)
+    return re.sub(r"\[\s+([^][{}]*?)\s+\]", lambda match: f"[{' '.join(match[1].split())}]", text) + "\n"
 
 
 def rounded(value: Any) -> Any:
@@ -205,3 +207,44 @@ def test_the_rows_of_a_report(runs, golden):
     rows = metric_rows(run_columns(run), None, read_scale())
     told = [[row.metric, [list(one) for one in row.cells]] for row in rows]
     golden("viewer/rows.json", as_lines(rounded({"rows": told, "headlines": headlines(run)})))
+
+
+def reviewed(folder: Path, run: Path, data: dict[str, Any], reviewer: str, judge: Any) -> Path:
+    cases = [{"dataset": one["dataset"], "id": one["id"], **judge(at, one)} for at, one in enumerate(data["cases"])]
+    path = folder / f"review-{reviewer}.json"
+    about = {name: value for name, value in data["about"].items() if name != "drafted"}
+    write(path, {**about, "run": run.name, "reviewer": reviewer, "cases": cases})
+    return path
+
+
+def test_a_review_is_drawn_read_and_counted(runs, golden, capsys, tmp_path):
+    assert review(["make", str(runs[0]), "--sample", "14", "--seed", "3", "--out", str(tmp_path / "page.html")]) == 0
+    data = block_of(tmp_path / "page.html", "data")
+    made = capsys.readouterr().out.replace(str(tmp_path), "OUT")
+    start = TEXT.index("The keys")
+
+    def better(one: dict[str, Any]) -> dict[str, Any]:
+        name = (one["gold"] or [{"filename": f"{one['dataset']}-0.txt"}])[0]["filename"]
+        context = {"filename": name, "spans": [[start, start + 18]], "text": TEXT[start : start + 18]}
+        return {"contexts": [context], "is_impossible": False, "answer": ""}
+
+    def ada(at: int, one: dict[str, Any]) -> dict[str, Any]:
+        if at % 4 == 1:
+            return {"gold": "wrong", "answer": "wrong", "better": better(one), "comment": "The  keys."}
+        return {"gold": ("right", "right", "wrong", "unclear")[at % 4], "answer": ("right", "wrong")[at % 2]}
+
+    def ben(at: int, one: dict[str, Any]) -> dict[str, Any]:
+        if at % 8 == 1:
+            return {"gold": "wrong", "better": better(one)}
+        return {"gold": ("right", "wrong", "right")[at % 3], "answer": "right", "comment": f"No. {at}"}
+
+    files = [reviewed(tmp_path, runs[0], data, name, judge) for name, judge in (("Ada", ada), ("Ben", ben))]
+    out = tmp_path / "reviewed"
+    flags = ["--run", str(runs[0]), "--out", str(out), "--set-aside-wrong"]
+    assert review(["read", *map(str, files), *flags]) == 0
+    told = capsys.readouterr().out.replace(str(tmp_path), "OUT")
+    kept = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in sorted(out.glob("*.json"))}
+    golden("viewer/review.txt", f"{made}\n{told}")
+    sheets = {key: {**one, "words": [*one["words"][:9], *one["words"][-9:]]} for key, one in data["sheets"].items()}
+    golden("viewer/review.json", as_lines(rounded({"page": {**data, "sheets": sheets}, **kept})))
+    assert "corrected: " in told and "kappa" in told
