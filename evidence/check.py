@@ -43,11 +43,12 @@ def check_gold(root: Location) -> tuple[int, list[str]]:
             wrong.append(str(error))
             continue
         for line in (line for line in lines if line.id in questions):
-            wrong += [f"{name}: row {line.id}: {fault}" for fault in _faults(line, questions[line.id], document)]
+            wrong += [f"{name}: row {line.id}: {fault}" for fault in faults_of(line, questions[line.id], document)]
     return sum(len(lines) for lines in by_file.values()), wrong
 
 
-def _faults(line: Gold, question: Question, document: Document) -> Iterator[str]:
+def faults_of(line: Gold, question: Question, document: Document) -> Iterator[str]:
+    """Yield what is wrong with a line of gold, as its document has it."""
     if (line.context or 0) >= len(question.contexts):
         yield f"there is no context {line.context} in train.json"
         return

@@ -155,7 +155,7 @@ def _inside(text: str, at: int) -> bool:
 
 
 def _without_furniture(span: Span, document: Document) -> tuple[Span, ...]:
-    """Cut the furniture lines, and the white space around them, out of a span."""
+    """Cut the furniture lines, and the white space around them, out of a span, unless it is nothing else."""
     pieces = []
     start = span.start
     for line in document.furniture:
@@ -165,7 +165,7 @@ def _without_furniture(span: Span, document: Document) -> tuple[Span, ...]:
         start = line.end
     pieces.append(Span(start, span.end))
     trimmed = (_trim(piece, document.text) for piece in pieces)
-    return tuple(piece for piece in trimmed if piece.start < piece.end)
+    return tuple(piece for piece in trimmed if piece.start < piece.end) or (span,)
 
 
 def _trim(span: Span, text: str) -> Span:
@@ -204,9 +204,9 @@ def _from_pieces(pieces: Sequence[str], shortest: int, document: Document, effor
         if not places[piece]:
             return []
         choices.append(places[piece])
-    joined = [_joined(chain) for chain in _chains(choices)] if choices else []
+    whole = [joined(chain) for chain in tightest(choices)] if choices else []
     # pieces too short to be looked for, or all found in one place, may be most of the quote: then it is not here
-    return [match for match in joined if _folded_length(match, document) >= least]
+    return [match for match in whole if _folded_length(match, document) >= least]
 
 
 def _folded_length(match: Match, document: Document) -> int:
@@ -214,7 +214,7 @@ def _folded_length(match: Match, document: Document) -> int:
     return sum(end - start for start, end in ranges)
 
 
-def _chains(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
+def tightest(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
     """Return the tightest ways to take one place of each piece in reading order, each tail once."""
     # of a quote in very many pieces only the first places are tried
     firsts = places[0][: max(1, MOST_PLACES * 100 // len(places))]
@@ -250,7 +250,8 @@ def stretch(chain: Sequence[Match]) -> int:
     return chain[-1].span.end - chain[0].span.start
 
 
-def _joined(chain: Sequence[Match]) -> Match:
+def joined(chain: Sequence[Match]) -> Match:
+    """Return the matches of a quote's parts as one; those that overlap are one span."""
     spans: list[Span] = []
     for span in sorted({span for match in chain for span in match.spans}):
         if spans and span.start < spans[-1].end:
@@ -265,7 +266,9 @@ def _joined(chain: Sequence[Match]) -> Match:
 # ---------------------------------------------------------------- alike
 
 
-class _Window(NamedTuple):
+class Window(NamedTuple):
+    """A stretch of text in which a quote may stand."""
+
     start: int
     end: int
     pieces: int
@@ -286,7 +289,7 @@ def _alike(quote: str, document: Document, effort: _Effort) -> list[Match]:
 def _aligned(needle: str, haystack: Fold, document: Document, effort: _Effort) -> list[Match]:
     allowed = int(len(needle) * (1 - MIN_SIMILARITY) + 1e-9)
     best: dict[tuple[int, int], float] = {}
-    for window in _windows(needle, haystack.text, allowed):
+    for window in windows(needle, haystack.text, allowed):
         if not effort.allows(len(needle) * (window.end - window.start)):
             break
         text = haystack.text[window.start : window.end]
@@ -301,7 +304,7 @@ def _aligned(needle: str, haystack: Fold, document: Document, effort: _Effort) -
     return matches
 
 
-def _windows(needle: str, text: str, allowed: int) -> list[_Window]:
+def windows(needle: str, text: str, allowed: int) -> list[Window]:
     """Return the stretches that can hold the needle with so many errors, the likeliest first.
 
     Cut into one more piece than there may be errors, one piece at least is without error: so no place is
@@ -310,7 +313,7 @@ def _windows(needle: str, text: str, allowed: int) -> list[_Window]:
     """
     count = allowed + 1
     bounds = [len(needle) * index // count for index in range(count + 1)]
-    merged: list[_Window] = []
+    merged: list[Window] = []
     votes: Counter[int] = Counter()
     for index in range(count):
         hits = list(islice(_occurrences(needle[bounds[index] : bounds[index + 1]], text), _COMMON + 1))
@@ -319,9 +322,9 @@ def _windows(needle: str, text: str, allowed: int) -> list[_Window]:
     for start in sorted(votes):
         first, last = max(start - allowed, 0), min(start + len(needle) + allowed, len(text))
         if merged and first <= merged[-1].start + 2 * allowed:
-            merged[-1] = _Window(merged[-1].start, last, merged[-1].pieces + votes[start])
+            merged[-1] = Window(merged[-1].start, last, merged[-1].pieces + votes[start])
         else:
-            merged.append(_Window(first, last, votes[start]))
+            merged.append(Window(first, last, votes[start]))
     return sorted(merged, key=lambda window: -window.pieces)[:MOST_PLACES]
 
 

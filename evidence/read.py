@@ -230,7 +230,7 @@ def with_attachments(files: Iterable[Listed], depth: int = 0) -> Iterator[Listed
             continue  # the mail itself cannot be read, which whoever reads it says
         taken: dict[str, int] = {}  # how often each name has been given
         for number, (name, data) in enumerate(inside, 1):
-            plain = _distinct(_plain(name), taken)
+            plain = _distinct(safe_name(name), taken)
             path = _room(file.path, depth) / _joined(file.path, plain)
             refusal = _DEEP if depth >= _DEEPEST else _MANY if number > _MOST else ""
             if refusal:
@@ -264,7 +264,7 @@ def _joined(mail: Path, plain: str) -> str:
     return f"{mail.name.encode('utf-8', 'replace')[:room].decode('utf-8', 'ignore')} {digest} - {plain}"
 
 
-def _plain(name: str) -> str:
+def safe_name(name: str) -> str:
     """Return an attachment's name as one that any file system takes, its ending kept."""
     name = _UNFIT.sub("_", name).strip(" .") or "attachment"
     stem, ending = name[: -len(Path(name).suffix)] if Path(name).suffix else name, Path(name).suffix[:20]

@@ -267,7 +267,7 @@ def _part_boxes(page: Any, textpage: Any, number: int, characters: range) -> lis
     if not characters:
         return []
     count = pdfium_c.FPDFText_CountRects(textpage, characters.start, len(characters))
-    lines = _lines([_rectangle(textpage, index) for index in range(count)])
+    lines = joined_lines([_rectangle(textpage, index) for index in range(count)])
     return [_box(page, number, line) for line in lines]
 
 
@@ -312,7 +312,7 @@ def _char_range(textpage: Any, counted: _Counted, start: int, end: int) -> range
     return range(first, last + 1) if min(first, last) >= 0 else _NONE
 
 
-class _Rectangle(NamedTuple):
+class Rectangle(NamedTuple):
     """In PDF coordinates: the origin at the bottom left, before rotation."""
 
     left: float
@@ -321,19 +321,19 @@ class _Rectangle(NamedTuple):
     bottom: float
 
 
-def _rectangle(textpage: Any, index: int) -> _Rectangle:
+def _rectangle(textpage: Any, index: int) -> Rectangle:
     edges = [ctypes.c_double() for _ in range(4)]
     pdfium_c.FPDFText_GetRect(textpage, index, *map(ctypes.byref, edges))
-    return _Rectangle(*(edge.value for edge in edges))
+    return Rectangle(*(edge.value for edge in edges))
 
 
-def _lines(rectangles: list[_Rectangle]) -> list[_Rectangle]:
+def joined_lines(rectangles: list[Rectangle]) -> list[Rectangle]:
     """Join what stands side by side: PDFium gives a rectangle for each change of font, sometimes for each letter."""
-    joined: list[_Rectangle] = []
+    joined: list[Rectangle] = []
     for new in rectangles:
         old = joined[-1] if joined else None
         if old is not None and _side_by_side(old, new):
-            joined[-1] = _Rectangle(
+            joined[-1] = Rectangle(
                 min(old.left, new.left), max(old.top, new.top), max(old.right, new.right), min(old.bottom, new.bottom)
             )
         else:
@@ -341,13 +341,13 @@ def _lines(rectangles: list[_Rectangle]) -> list[_Rectangle]:
     return joined
 
 
-def _side_by_side(old: _Rectangle, new: _Rectangle) -> bool:
+def _side_by_side(old: Rectangle, new: Rectangle) -> bool:
     overlap = min(old.top, new.top) - max(old.bottom, new.bottom)
     height = min(old.top - old.bottom, new.top - new.bottom)
     return overlap > height / 2 and -height < new.left - old.right < 1.5 * max(height, 6)
 
 
-def _box(page: Any, number: int, rectangle: _Rectangle) -> Box:
+def _box(page: Any, number: int, rectangle: Rectangle) -> Box:
     corners = [_to_page(page, rectangle.left, rectangle.top), _to_page(page, rectangle.right, rectangle.bottom)]
     xs, ys = zip(*corners, strict=True)
     return Box(number, min(xs), min(ys), max(xs), max(ys))

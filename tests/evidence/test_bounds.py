@@ -10,19 +10,19 @@ from PIL import Image
 
 from bench.unseen_font import _checksum
 from exhibit.evidence import Span
-from exhibit.evidence.locate import Match, _joined
+from exhibit.evidence.locate import Match, joined
 from exhibit.evidence.readers import excel, picture
 from exhibit.schemas.errors import DocumentError
 
 
 def test_spans_that_overlap_are_one_and_those_that_touch_are_two():
-    def joined(*spans: tuple[int, int]) -> list[tuple[int, int]]:
+    def spans_of(*spans: tuple[int, int]) -> list[tuple[int, int]]:
         chain = [Match((Span(*span),), "exact") for span in spans]
-        return [tuple(span) for span in _joined(chain).spans]
+        return [tuple(span) for span in joined(chain).spans]
 
-    assert joined((0, 3), (3, 5)) == [(0, 3), (3, 5)]
-    assert joined((0, 4), (3, 5)) == [(0, 5)]
-    assert joined((0, 9), (3, 5)) == [(0, 9)]
+    assert spans_of((0, 3), (3, 5)) == [(0, 3), (3, 5)]
+    assert spans_of((0, 4), (3, 5)) == [(0, 5)]
+    assert spans_of((0, 9), (3, 5)) == [(0, 9)]
 
 
 def test_a_picture_may_have_as_many_pixels_and_pages_as_are_said_and_no_more(monkeypatch):

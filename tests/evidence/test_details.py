@@ -9,8 +9,8 @@ from lxml import etree
 from PIL import Image, ImageChops, ImageDraw
 
 from exhibit.evidence import Document, Span, fold, read_document
-from exhibit.evidence.files import _unmarked_utf16
-from exhibit.evidence.numbering import W, _level, read_numbering
+from exhibit.evidence.files import decode_bytes
+from exhibit.evidence.numbering import W, read_numbering
 from exhibit.evidence.ocr import TextLine
 from exhibit.evidence.read import boxes_within, render_within, words_within
 from exhibit.evidence.readers import export, libreoffice, opendocument
@@ -45,9 +45,9 @@ def test_an_export_that_is_nested_too_deep_is_said_to_be(tmp_path, monkeypatch):
 
 
 def test_two_bytes_are_too_few_to_tell_an_encoding_by():
-    assert _unmarked_utf16(b"A\0") is None
-    assert _unmarked_utf16(b"A\0B\0") == "utf-16-le" and _unmarked_utf16(b"\0A\0B") == "utf-16-be"
-    assert _unmarked_utf16(b"A\0B\0C") is None, "half a character"
+    assert decode_bytes(b"A\0") == ("A\0", "utf-8")
+    assert decode_bytes(b"A\0B\0") == ("AB", "utf-16-le") and decode_bytes(b"\0A\0B") == ("AB", "utf-16-be")
+    assert decode_bytes(b"A\0B\0C") == ("A\0B\0C", "utf-8"), "half a character"
 
 
 def test_lines_are_ordered_by_their_middle_whatever_their_height():
@@ -74,14 +74,16 @@ def test_no_finer_angle_is_tried():
     assert round(10 * skew(ruled(2.37)), 6) in (-24, -23)
 
 
-def level(inside: str) -> etree._Element:
-    return etree.fromstring(f'<w:lvl xmlns:w="{W.strip("{}")}">{inside}</w:lvl>')
+def restart(inside: str) -> int | None:
+    """Return after which level the first one of a list begins anew."""
+    level = f'<w:abstractNum w:abstractNumId="9"><w:lvl w:ilvl="0">{inside}</w:lvl></w:abstractNum>'
+    one = '<w:num w:numId="1"><w:abstractNumId w:val="9"/></w:num>'
+    made = etree.fromstring(f'<w:numbering xmlns:w="{W.strip("{}")}">{level}{one}</w:numbering>')
+    return read_numbering(made, None).lists["1"][1][0].restart
 
 
 def test_a_level_that_says_restart_and_no_number_never_restarts():
-    assert _level(level("<w:lvlRestart/>")).restart == 0
-    assert _level(level('<w:lvlRestart w:val="2"/>')).restart == 2
-    assert _level(level("")).restart is None
+    assert restart("<w:lvlRestart/>") == 0 and restart('<w:lvlRestart w:val="2"/>') == 2 and restart("") is None
 
 
 def test_a_paragraph_without_a_depth_takes_its_style_s():
@@ -143,6 +145,6 @@ def test_an_office_program_that_fails_is_told_in_its_own_words(tmp_path):
 
 
 def test_the_letters_of_utf16_are_looked_for_where_the_zeros_are_not():
-    assert _unmarked_utf16(("A" * 7 + "\u2080" * 3).encode("utf-16-le")) is None, "seven of ten are letters"
-    assert _unmarked_utf16(("A" * 9 + "\u2080").encode("utf-16-le")) == "utf-16-le"
-    assert _unmarked_utf16(("A" * 9 + "\u2080").encode("utf-16-be")) == "utf-16-be"
+    assert decode_bytes(("A" * 7 + "\u2080" * 3).encode("utf-16-le")) is None, "seven of ten are letters"
+    for encoding in ("utf-16-le", "utf-16-be"):
+        assert decode_bytes(("A" * 9 + "\u2080").encode(encoding)) == ("A" * 9 + "\u2080", encoding)

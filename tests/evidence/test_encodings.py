@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exhibit.evidence.files import _unmarked_utf16, decode_bytes
+from exhibit.evidence.files import decode_bytes
 
 CZECH = "Nájemce hradí nájemné čtvrtletně předem, nejpozději do pátého dne. Výpovědní lhůta činí tři měsíce."
 
@@ -51,7 +51,8 @@ def test_no_bytes_raise(data):
 
 
 def utf16(*runs: tuple[str, int]) -> str | None:
-    return _unmarked_utf16("".join(character * count for character, count in runs).encode("utf-16-le"))
+    decoded = decode_bytes("".join(character * count for character, count in runs).encode("utf-16-le"))
+    return decoded.encoding if decoded and decoded.encoding.startswith("utf-16") else None
 
 
 def test_more_than_four_fifths_of_the_other_bytes_are_print():

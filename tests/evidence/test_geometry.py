@@ -11,7 +11,7 @@ from pypdf import PdfReader, PdfWriter
 
 from exhibit.evidence import Span, read_document
 from exhibit.evidence.readers import pdf
-from exhibit.evidence.readers.pdf import _lines, _Rectangle, boxes, render, to_user_space
+from exhibit.evidence.readers.pdf import Rectangle, boxes, joined_lines, render, to_user_space
 from exhibit.evidence.show import GOLD, draw_boxes
 from exhibit.schemas.errors import DocumentError
 
@@ -98,6 +98,10 @@ def test_no_box_without_a_file_or_past_the_text(page):
     longer = type(document)(document.filename, document.text + "x" * 9, document.pages, document.path)
     assert boxes(type(document)("a.txt", "words", ()), Span(0, 3)) == []
     assert boxes(longer, Span(33, 42)) == boxes(document, Span(33, 42))
+    page, last = document.pages
+    scanned = (page, type(last)(last.number, Span(33, 51), last.width, last.height))
+    longer = type(document)(document.filename, longer.text, scanned, document.path)
+    assert boxes(longer, Span(33, 42)) and boxes(longer, Span(33, 43)) == [], "words that OCR read have no box"
 
 
 # top and bottom are in PDF's own coordinates: up is more
@@ -120,19 +124,19 @@ def test_no_box_without_a_file_or_past_the_text(page):
     ],
 )
 def test_rectangles_side_by_side_are_one_line(other, joined):
-    one = _Rectangle(0, 20, 10, 10)
-    found = _lines([one, _Rectangle(*other)])
+    one = Rectangle(0, 20, 10, 10)
+    found = joined_lines([one, Rectangle(*other)])
     assert (len(found) == 1) is joined
     if joined:
         assert found == [(min(0, other[0]), max(20, other[1]), max(10, other[2]), min(10, other[3]))]
 
 
 def test_a_line_is_joined_from_all_its_rectangles():
-    letters = [_Rectangle(at, 20, at + 9, 10) for at in (0, 10, 20)]
-    assert _lines([*letters, _Rectangle(0, 5, 9, 0)]) == [(0, 20, 29, 10), (0, 5, 9, 0)]
-    second = [_Rectangle(at, 5, at + 9, 0) for at in (0, 10)]
-    assert _lines([*letters, *second]) == [(0, 20, 29, 10), (0, 5, 19, 0)]
-    assert _lines([]) == []
+    letters = [Rectangle(at, 20, at + 9, 10) for at in (0, 10, 20)]
+    assert joined_lines([*letters, Rectangle(0, 5, 9, 0)]) == [(0, 20, 29, 10), (0, 5, 9, 0)]
+    second = [Rectangle(at, 5, at + 9, 0) for at in (0, 10)]
+    assert joined_lines([*letters, *second]) == [(0, 20, 29, 10), (0, 5, 19, 0)]
+    assert joined_lines([]) == []
 
 
 @pytest.mark.parametrize(

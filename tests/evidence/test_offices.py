@@ -316,7 +316,7 @@ def test_a_mail_as_a_file(tmp_path):
     ],
 )  # fmt: skip
 def test_the_name_of_an_attachment_fits_any_file_system(name, plain):
-    assert folder._plain(name) == plain
+    assert folder.safe_name(name) == plain
 
 
 def nested(depth: int) -> bytes:

@@ -9,19 +9,12 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from exhibit.evidence import Document, Page, Span
-from exhibit.evidence.document import _keys, _lines, furniture_lines
-from exhibit.evidence.locate import _inside, _is_whole, _loosely, _trim, _without_furniture
-from exhibit.evidence.numbering import Level, Numbering, W, _inherited, _styles, read_numbering
+from exhibit.evidence import Document, Page, Span, locate
+from exhibit.evidence.document import furniture_lines
+from exhibit.evidence.numbering import Level, Numbering, W, read_numbering
 from exhibit.evidence.read import boxes_within, words_within
 from exhibit.evidence.readers import opendocument, pdf, word
 from tests.evidence import files
-
-
-def test_white_space_around_words_is_no_part_of_them():
-    text = "x  rent due \n"
-    assert _trim(Span(1, 13), text) == (3, 11) and _trim(Span(3, 11), text) == (3, 11)
-    assert _trim(Span(4, 12), text) == (4, 11) and _trim(Span(1, 3), text) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -30,13 +23,14 @@ def test_white_space_around_words_is_no_part_of_them():
      ("1a", 1, False), ("a1", 1, False), ("a.", 1, False)],
 )  # fmt: skip
 def test_a_place_inside_a_word_or_a_number(text, at, inside):
-    assert _inside(text, at) is inside
+    for quote in filter(None, (text[:at], text[at:])):
+        [match] = locate(quote, Document("a.txt", text))
+        assert match.whole is not inside
 
 
 def test_a_span_is_whole_where_neither_end_is_inside():
-    assert (
-        _is_whole(Span(0, 3), "may do") and not _is_whole(Span(0, 2), "may do") and not _is_whole(Span(1, 3), "may do")
-    )
+    made = Document("a.txt", "may do")
+    assert [locate(quote, made)[0].whole for quote in ("may", "ma", "ay", "may do")] == [True, False, False, True]
 
 
 HEAD = "Oak Lease\n"
@@ -67,28 +61,33 @@ def test_lines_that_recur_at_an_edge_or_go_up_with_the_page_are_furniture():
 
 
 def test_what_a_running_line_has_in_common_with_others():
-    assert _keys("Page 3 of 9", 2) == [("page3of9", None), ("page#of#", 1), ("page#of#", 7)]
-    assert len(_keys("1a2b3c4d5", 0)) == 1 + 4 and _keys("Oak", 5) == [("oak", None)]
-    assert [line[0] for line in _lines("ab\n \ncd", 0, 7)] == [0, 5], "a blank line is none"
+    numbered = ["Page 3 of 9", "Page 4 of 9", "PAGE  5 of 9"]
+    assert furniture(*(f"{line}\n{word}" for line, word in zip(numbered, "abc", strict=True))) == numbered
+    lists = [(7, 1, 4, 9), (2, 8, 8, 3), (5, 5, 1, 1)]  # numbers that do not go up with the page
+    for before, running in ((3, True), (4, False)):
+        lines = ["a".join(map(str, [*some[:before], page])) for page, some in enumerate(lists, 1)]
+        assert furniture(*(f"{line}\n{word}" for line, word in zip(lines, "abc", strict=True))) == lines * running
+    assert furniture(" \nOak\nb one\nc", " \nOak\nd two\ne") == ["Oak", "Oak"], "a blank line is none"
     assert furniture_lines("a", [Span(0, 1)]) == []
 
 
 def test_furniture_is_cut_out_of_a_span_and_the_rest_is_trimmed():
-    made = paged(*PAGES)
-    first, second = made.pages[0].span, made.pages[1].span
-    start, end = made.text.index("page one"), made.text.index("two") + 3
-    cut = _without_furniture(Span(start, end), made)
-    assert [made.text[slice(*span)] for span in cut] == ["page one", "the rent of page two"]
-    inside = _without_furniture(Span(first.start + 10, first.start + 18), made)
-    assert [made.text[slice(*span)] for span in inside] == ["the rent"]
-    assert _without_furniture(Span(second.start, second.start + 9), made) == (), "nothing but furniture"
-    [match] = _loosely("PAGE ONE the rent of page TWO", made)
-    assert match.how == "parts" and len(match.spans) == 2 and match.whole
-    [part] = _loosely("AGE ONE", made)
+    made = paged(*(page.replace(HEAD, f"{HEAD}\n  ") for page in PAGES))
+
+    def words(quote: str) -> list[list[str]]:
+        return [[made.text[slice(*span)] for span in match.spans] for match in locate(quote, made)]
+
+    [match] = locate("PAGE ONE the rent of page TWO", made)
+    assert match.how == "parts" and match.whole
+    assert words("PAGE ONE the rent of page TWO") == [["page one", "the rent of page two"]], "trimmed on both sides"
+    assert words("PAGE ONE foot 1 oak lease THE rent") == [["page one", "the rent"]]
+    assert words("THE RENT") == [["the rent"]] * 3
+    assert words("OAK LEASE") == [["Oak Lease"]] * 3 and words("foot 2") == [["Foot 2"]], "nothing but furniture"
+    [part] = locate("AGE ONE", made)
     assert part.how == "folded" and not part.whole
-    [across] = _loosely("page one the rent of page tw", made)
+    [across] = locate("page one the rent of page tw", made)
     assert len(across.spans) == 2 and not across.whole, "its last word goes on"
-    assert _loosely("nowhere", made) == []
+    assert locate("nowhere", made) == []
 
 
 def test_spans_are_counted_from_the_beginning_of_their_page(monkeypatch, tmp_path):
@@ -189,14 +188,14 @@ def test_a_style_has_the_level_that_it_says_or_the_first():
         place = f"<w:pPr><w:numPr>{inner}</w:numPr></w:pPr>"
         return f'<w:style w:styleId="{name}"><w:basedOn w:val="{based}"/>{place}</w:style>'
 
-    inner = style("A", '<w:numId w:val="1"/><w:ilvl w:val="x"/>') + style(
-        "B", '<w:numId w:val="2"/><w:ilvl w:val="3"/>'
-    )
-    inner += style("C", '<w:ilvl w:val="2"/>', "B") + style("D", "", "B") + style("E", "")
-    told = _styles(etree.fromstring(f'<w:styles xmlns:w="{W[1:-1]}">{inner}</w:styles>'))
-    assert told == {"A": ("1", 0), "B": ("2", 3), "C": ("2", 2), "D": ("2", 3)}
-    assert _inherited("", {}, {}) is None and _inherited("X", {"X": ("1", None)}, {}) == ("1", 0)
-    assert read_numbering(etree.fromstring(f'<w:numbering xmlns:w="{W[1:-1]}"/>'), None).lists == {}
+    inner = style("A", '<w:numId w:val="1"/><w:ilvl w:val="x"/>')
+    inner += style("B", '<w:numId w:val="2"/><w:ilvl w:val="3"/>') + style("C", '<w:ilvl w:val="2"/>', "B")
+    inner += style("D", "", "B") + style("E", "") + style("F", '<w:numId w:val="4"/>')
+    none = etree.fromstring(f'<w:numbering xmlns:w="{W[1:-1]}"/>')
+    told = read_numbering(none, etree.fromstring(f'<w:styles xmlns:w="{W[1:-1]}">{inner}</w:styles>'))
+    assert told.styles == {"A": ("1", 0), "B": ("2", 3), "C": ("2", 2), "D": ("2", 3), "F": ("4", 0)}
+    assert told.lists == {}
+    assert read_numbering(none, None).styles == {}
 
 
 def test_a_number_is_written_before_the_words_and_behind_what_the_paragraph_says_of_itself():
