@@ -80,7 +80,7 @@ from exhibit.rag.questions import find_references, understand, written_as_name
     ],
 )
 def test_how_far_a_name_reaches_and_whether_it_surely_is_one(text, named):
-    quotes = [Span(*match.span()) for match in re.finditer("“[^”]*”|'[^']*'", text)]
+    quotes = [Span(*match.span()) for match in re.finditer(r"“[^”]*”|(?<!\w)'[^']*'", text)]
     assert [(text[slice(*span)], sure) for span, sure in find_references(text, quotes)] == named
 
 
