@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 from exhibit.converters.fetching import refresh
 from exhibit.converters.fetching.download import flaw_of
 from exhibit.converters.fetching.fetch import (
-    Fetched,
+    UrlLine,
     add_fetch_arguments,
     corpus_names,
     fetch_all,
@@ -132,7 +132,7 @@ def _guess(path: Path, records: list[Record]) -> str:
 # ---------------------------------------------------------------- titles
 
 
-def _titles(one: Fetched) -> list[str]:
+def _titles(one: UrlLine) -> list[str]:
     """Return the title the document gives itself, then the same with the file's name."""
     stem = unquote(one.filename[:-4])
     own = tidy(_MADE_BY.sub("", own_title(one.path) if one.path else ""))
@@ -142,7 +142,7 @@ def _titles(one: Fetched) -> list[str]:
     return [own, f"{own} ({stem})"]
 
 
-def _site(pages: Sequence[Fetched]) -> str:
+def _site(pages: Sequence[UrlLine]) -> str:
     """Return the site that all pages come from, or nothing when there are several."""
     sites = {f"{parts.scheme}://{parts.netloc}/" for parts in (urlsplit(one.url) for one in pages)}
     return sites.pop() if len(sites) == 1 else ""

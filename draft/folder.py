@@ -142,7 +142,7 @@ class Worked:
 
 
 @dataclass(frozen=True)
-class Work:
+class PreparationWork:
     """The part of drafting that needs no model: picklable, for any engine."""
 
     preparation: Preparation
@@ -205,7 +205,7 @@ class Drafter:
         options = self._options
         engine = open_engine(options.engine, jobs=options.jobs, items=len(new), limits=limits_from(options))
         config = self._pipeline.config.model_copy(update={"lexicon": False})  # no word is looked up
-        outcomes = engine.map(Work(Preparation(config, None, ocr_from(options))), (path for _, path in new))
+        outcomes = engine.map(PreparationWork(Preparation(config, None, ocr_from(options))), (path for _, path in new))
         for (name, _), outcome in zip(new, track(outcomes, total=len(new), label="drafts"), strict=True):
             if outcome.error is None:
                 known[name] = self._draft(name, outcome.unwrap())

@@ -21,7 +21,7 @@ from exhibit.converters.steps.benchmark import (
     RawRow,
     Tally,
 )
-from exhibit.converters.steps.materialise import NOWHERE, Done, Place, materialise, tasks
+from exhibit.converters.steps.materialise import NOWHERE, Done, QuotePlace, materialise, tasks
 from exhibit.engine import Engine, limits_from, open_engine, track
 from exhibit.evidence.scan import Ocr, ocr_from
 from exhibit.hub.card import CardText, write_card
@@ -232,7 +232,7 @@ def _gold(rows: Sequence[RawRow], done: dict[str, Done]) -> Iterator[Gold]:
             yield gold_of(row.id, index, quote.filename, place, {**row.labels, **dict(quote.labels)})
 
 
-def gold_of(id: int, context: int | None, filename: str | None, place: Place, labels: dict[str, Label]) -> Gold:
+def gold_of(id: int, context: int | None, filename: str | None, place: QuotePlace, labels: dict[str, Label]) -> Gold:
     """Return a line of gold.jsonl."""
     fields = {"id": id, "context": context, "filename": filename, "labels": labels, **vars(place)}
     return Gold.model_validate(fields)

@@ -21,7 +21,7 @@ from exhibit.rag.lexicon.documents import Choice
 from exhibit.rag.protocols import Chunk, Hit, Keys, section_key, section_keys
 from exhibit.rag.questions import Query, understand
 from exhibit.rag.retrieval.passages import DOCUMENT, PAGE, START, Library, RankedPassage, SecondLook, rank_passages
-from exhibit.rag.retrieval.stages import Parts, Retrieved, State, choose_documents, finish
+from exhibit.rag.retrieval.stages import Parts, Retrieved, SearchState, choose_documents, finish
 from exhibit.rag.retrieval.statutes import Route, route
 
 _SYSTEM = (
@@ -242,7 +242,7 @@ def retrieve_dense(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
         )
     results = []
     for question, vector, (scores, keys, trace) in zip(questions, vectors, found, strict=True):
-        state = State(question, vector, keys[keys >= 0], scores[keys >= 0], {**trace})
+        state = SearchState(question, vector, keys[keys >= 0], scores[keys >= 0], {**trace})
         state.trace["search"] = {"layer": "chunk", "depth": depth, "found": len(state.keys)}
         choose_documents(state, parts.index, config)
         results.append(_finished(state, parts))
@@ -256,7 +256,7 @@ def _by_words(question: str, depth: int, parts: Parts) -> Retrieved:
     if within is not None:
         kept = np.isin(keys, within)
         scores, keys = scores[kept][:depth], keys[kept][:depth]
-    state = State(question, np.zeros(0, np.float32), keys, scores)
+    state = SearchState(question, np.zeros(0, np.float32), keys, scores)
     state.trace["search"] = {"method": parts.config.method, "depth": depth, "found": len(keys)}
     return _finished(state, parts)
 
@@ -288,7 +288,7 @@ def _below_sections(vector: Vectors, numbers: Keys, keys: Keys, index: Index, co
     return chosen
 
 
-def _finished(state: State, parts: Parts) -> Retrieved:
+def _finished(state: SearchState, parts: Parts) -> Retrieved:
     chunks = map(parts.index.chunk, state.keys.tolist())
     pairs = zip(chunks, state.scores.tolist(), strict=True)
     hits = [Hit(chunk, score, parts.index.text(chunk)) for chunk, score in pairs]

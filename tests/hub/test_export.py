@@ -23,7 +23,7 @@ from exhibit.hub.exports.beir_passages import relevant_pieces, tile
 from exhibit.hub.exports.legalbenchrag import merged
 from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN, write_gold, write_train
 from exhibit.schemas.models import IMPOSSIBLE_ANSWER, Context, Gold, Row
-from exhibit.storage.bundle import Bundle, open_bundle
+from exhibit.storage.bundle import BundleFolder, open_bundle
 from tests.hub.bundles import files_of
 
 
@@ -97,7 +97,7 @@ def jsonl(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_bytes().decode("utf-8").split("\n") if line]
 
 
-def places(bundle: Bundle) -> list[tuple[str, list[tuple[str, int, int]]]]:
+def places(bundle: BundleFolder) -> list[tuple[str, list[tuple[str, int, int]]]]:
     """Return each question that has located gold, with its places one by one."""
     found = []
     for question in bundle.questions:
@@ -111,7 +111,7 @@ def places(bundle: Bundle) -> list[tuple[str, list[tuple[str, int, int]]]]:
 # ---------------------------------------------------------------- legalbenchrag
 
 
-def _labels(bundle: Bundle, number: int) -> list[Any]:
+def _labels(bundle: BundleFolder, number: int) -> list[Any]:
     return [(line.how, line.labels) for line in bundle.gold if line.id == bundle.questions[number].id]
 
 

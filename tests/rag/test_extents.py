@@ -16,7 +16,7 @@ from exhibit.rag.retrieval.passages import RankedPassage
 from exhibit.rag.retrieval.routed import embed_imagined, to_hits
 from exhibit.rag.retrieval.stages import (
     Parts,
-    State,
+    SearchState,
     choose_documents,
     finish,
     near_the_best,
@@ -152,12 +152,12 @@ def test_documents_are_judged_by_their_best_and_their_mean_passage():
     )
     config = Config.preset("naive", documents=2, candidates=2, k=3, document_max=0.5, document_mean=0.5)
     keys, scores = np.array([0, 10, 11, 20, 21, 30, 31]), np.array([0.9, 0.8, 0.8, 0.8, 0.2, 0.7, 0.9])
-    state = State(question="q", vector=np.zeros(2), keys=keys, scores=scores, trace={})
+    state = SearchState(question="q", vector=np.zeros(2), keys=keys, scores=scores, trace={})
     choose_documents(state, index, config)  # type: ignore[arg-type]
     # 0: 0.9, 1: 0.8, 2: (0.8 + 0.5) / 2, 3: 0.7, as the seventh candidate is beyond two times three
     assert state.trace["documents"] == {"0.txt": 0.9, "1.txt": 0.8}
     assert state.keys.tolist() == [11, 10, 1, 0] and state.scores.tolist() == [0.5] * 4
-    untouched = State(question="q", vector=np.zeros(2), keys=keys, scores=scores, trace={})
+    untouched = SearchState(question="q", vector=np.zeros(2), keys=keys, scores=scores, trace={})
     choose_documents(untouched, index, Config.preset("naive"))  # type: ignore[arg-type]
     assert untouched.keys is keys
 

@@ -27,7 +27,7 @@ from exhibit.rag.retrieval.passages import (
     standard,
 )
 from exhibit.rag.retrieval.routed import _named, _second_look, library_of, likely_documents, retrieve, retrieve_dense
-from exhibit.rag.retrieval.stages import Parts, State, choose_documents, finish, order_by, rerank
+from exhibit.rag.retrieval.stages import Parts, SearchState, choose_documents, finish, order_by, rerank
 from exhibit.rag.stores import check_rows, nothing, ranked
 
 PLAIN = Weights(lexical=0.0, heading=0.0, neighbours=0.0, section=0.0)
@@ -163,16 +163,16 @@ def test_equal_documents_are_taken_by_number_and_no_more_of_them_than_asked():
     )
     config = Config.preset("naive", documents=2, candidates=4, k=2, document_max=0.25, document_mean=0.75)
     scores = np.array([0.61234567, 0.9, 0.7, 0.9, 0.7])
-    state = State("?", np.zeros(3), np.array([30, 20, 21, 10, 11]), scores, {})
+    state = SearchState("?", np.zeros(3), np.array([30, 20, 21, 10, 11]), scores, {})
     choose_documents(state, index, config)  # type: ignore[arg-type]
     # 1 and 2: 0.9 / 4 + 0.8 * 3 / 4
     assert list(state.trace["documents"].items()) == [("1.txt", 0.825), ("2.txt", 0.825)]
     assert asked == [((1, 3), 5, [10, 20])]
     assert state.keys.tolist() == [11, 0] and state.scores.tolist() == [0.5, 0.4]
-    three = State("?", np.zeros(3), np.array([30, 20, 21, 10, 11]), scores, {})
+    three = SearchState("?", np.zeros(3), np.array([30, 20, 21, 10, 11]), scores, {})
     choose_documents(three, index, config.model_copy(update={"document_limit": 3}))  # type: ignore[arg-type]
     assert three.trace["documents"]["3.txt"] == 0.6123, "four places of it are told"
-    empty = State("?", np.zeros(3), np.array([], np.int64), np.array([]), {})
+    empty = SearchState("?", np.zeros(3), np.array([], np.int64), np.array([]), {})
     choose_documents(empty, index, config)  # type: ignore[arg-type]
     assert empty.trace == {} and len(asked) == 2
 

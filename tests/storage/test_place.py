@@ -207,7 +207,7 @@ def test_a_stopped_run_leaves_the_old_bundle_or_the_new(tmp_path, samples, conve
 
 def test_what_belongs_to_a_folder_goes_with_it_and_a_killed_run_leaves_what_its_kind_keeps(tmp_path):
     let_go = []
-    kind = place.Kind(
+    kind = place.FolderKind(
         "a shelf",
         lambda folder: (folder / "word").is_file(),
         let_go=lambda folder: let_go.extend(path.read_text() for path in folder.glob("word")),
