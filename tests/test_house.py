@@ -84,6 +84,24 @@ def test_no_two_modules_of_a_room_have_one_name():
         assert {name: places for name, places in names.items() if len(places) > 1} == {}
 
 
+def private_imports(source: str) -> list[str]:
+    """Return what a file imports of the product by a name that is not for others."""
+    imports = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = [f"{getattr(node, 'module', '')}.{alias.name}" for node in imports for alias in node.names]
+    return [name for name in names if re.search(r"^\.?exhibit\..*(?<=\.)_(?!_)", name)]
+
+
+def test_a_private_import_is_seen():
+    source = "import exhibit.law._a\nfrom exhibit.law._b import c\nfrom exhibit.law import _d, e, __f__\nfrom tests import _g"
+    assert private_imports(source) == [".exhibit.law._a", "exhibit.law._b.c", "exhibit.law._d"]
+
+
+def test_tests_go_through_public_names():
+    """What stays is patched where it stands: a limit that is made small, a clock, a program that is not there."""
+    private = {told(path): private_imports(path.read_text(encoding="utf-8")) for path in files("tests")}
+    assert {path: names for path, names in private.items() if names} == {}
+
+
 PLUGINS = {
     "answerers", "embedders", "exports", "llms", "metrics", "ocr", "readers", "rerankers", "runners", "splitters",
     "stores", "summaries", "targets",

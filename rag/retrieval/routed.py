@@ -91,7 +91,7 @@ def retrieve_routed(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
         law = route(query.question, parts.index)
         hits, confidence = _rank(query, vector, library, parts, trace, law)
         # what the question names by its number is first: nobody looks at it a second time
-        reranked = _second_look(parts) is not None or law is not None
+        reranked = second_look(parts) is not None or law is not None
         result = finish(query.question, hits, parts, trace, reranked=reranked, confidence=confidence)
         if law is not None:
             selected = () if law.nothing else result.selected
@@ -121,9 +121,9 @@ def _rank(
         pool=config.pool,
         tight=config.tight and not foreign,
         weights=config.weights.model_copy(update=_WORDS_ALONE) if foreign else config.weights,
-        second=_second_look(parts),
+        second=second_look(parts),
     )
-    trace["documents"] = _named(choice, index) | {"kept": len(documents) if documents else "any"}
+    trace["documents"] = why_chosen(choice, index) | {"kept": len(documents) if documents else "any"}
     trace["passages"] = ranking.trace
     named = law.passages if law else ()
     if law is not None:
@@ -142,7 +142,7 @@ def _inside(one: RankedPassage, other: RankedPassage) -> bool:
     return one.document == other.document and one.span.start < other.span.end and other.span.start < one.span.end
 
 
-def _second_look(parts: Parts) -> SecondLook | None:
+def second_look(parts: Parts) -> SecondLook | None:
     """Return the reranker that reads chunks; None where there is none, or one that reads passages."""
     weight = retrieval_weight(parts.reranker) if parts.reranker is not None else None
     if parts.reranker is None or weight is None:
@@ -184,7 +184,7 @@ def likely_documents(choice: Choice, config: Config) -> dict[int, float] | None:
     return likely if np.exp(list(likely.values())).sum() >= _HELD else None
 
 
-def _named(choice: Choice, index: Index) -> dict[str, object]:
+def why_chosen(choice: Choice, index: Index) -> dict[str, object]:
     """Return why documents were chosen, by the names of their files."""
     trace = choice.trace()
     shown = {index.document(number).filename: why for number, why in trace["documents"].items()}
