@@ -92,7 +92,7 @@ def private_imports(source: str) -> list[str]:
 
 
 def test_a_private_import_is_seen():
-    source = "import exhibit.law._a\nfrom exhibit.law._b import c\nfrom exhibit.law import _d, e, __f__\nfrom tests import _g"
+    source = "import exhibit.law._a\nfrom exhibit.law._b import c\nfrom exhibit.law import _d, e, __f__"
     assert private_imports(source) == [".exhibit.law._a", "exhibit.law._b.c", "exhibit.law._d"]
 
 
