@@ -5,8 +5,8 @@ python -m converters.legalquad --source LegalQuAD.json --out datasets_out/legalq
 
 import sys
 
+from exhibit.converters import read_info
 from exhibit.converters.squad import read
-from exhibit.converters.steps.benchmark import read_info
 from exhibit.converters.steps.cli import main
 
 __all__ = ["INFO", "read"]

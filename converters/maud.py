@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from exhibit.converters import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
 from exhibit.converters.raw.maud_release import (
     MAE,
     Excerpt,
@@ -23,7 +24,6 @@ from exhibit.converters.raw.maud_release import (
     titles_of,
 )
 from exhibit.converters.raw.titles import unique_titles
-from exhibit.converters.steps.benchmark import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
 from exhibit.converters.steps.cli import main
 from exhibit.evidence import Document, fold
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from exhibit.converters import Benchmark, Item, Quote, RawDocument, RawRow, Tally, read_info
 from exhibit.converters.raw.source import find_one
-from exhibit.converters.steps.benchmark import Benchmark, Item, Label, Quote, RawDocument, RawRow, Tally, read_info
+from exhibit.converters.steps.benchmark import Label
 from exhibit.converters.steps.cli import main
 from exhibit.law.names import file_key
 from exhibit.schemas.errors import SourceError

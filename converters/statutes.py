@@ -13,9 +13,9 @@ from datetime import date
 from itertools import groupby
 from pathlib import Path
 
+from exhibit.converters import Benchmark, Item, RawDocument, RawRow, Tally, read_info
 from exhibit.converters.raw.law_questions import PrintedEdition, QuestionMaker
 from exhibit.converters.raw.laws import Law, Version, read_law, read_versions, wrapped
-from exhibit.converters.steps.benchmark import Benchmark, Item, RawDocument, RawRow, Tally, read_info
 from exhibit.converters.steps.cli import main
 from exhibit.law.editions import LawName, law_name
 from exhibit.law.figures import write_day

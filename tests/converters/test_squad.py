@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from exhibit.conversion import main
-from exhibit.converters import squad
+from exhibit.converters import Tally, squad
 from exhibit.hub import export
 from exhibit.schemas.errors import SourceError
 from tests.conftest import Convert
+from tests.conversion import options_of
 from tests.converters.account import account_of
 
 
@@ -61,4 +62,4 @@ def test_our_export_comes_back_as_it_was(name: str, converted: Convert, tmp_path
 def test_a_file_of_another_form_is_one_error(tmp_path: Path):
     (tmp_path / "a.json").write_text('{"data": [{"x": 1}]}', encoding="utf-8")
     with pytest.raises(SourceError, match="not in SQuAD's form"):
-        list(squad._contexts(tmp_path / "a.json", (tmp_path / "a.json").read_bytes()))
+        squad.read(tmp_path / "a.json", options_of(squad, "--source", tmp_path), Tally())

@@ -7,13 +7,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
-from exhibit.converters import Download
+from exhibit.converters import Download, cuad
 from exhibit.converters.raw import source
 from exhibit.evaluation.registers.client import Client, RegisterUnreachableError
 from exhibit.models import network
@@ -21,6 +22,7 @@ from exhibit.models.llms import Prompt
 from exhibit.models.llms.openai import OpenAI, ServerOptions
 from exhibit.models.rerankers import http as reranker
 from exhibit.schemas.errors import ServiceError, SourceError
+from exhibit.storage.bundle import sha256_of
 from exhibit.storage.exchanges import Deadline, HttpError
 from exhibit.storage.http import HttpClient
 from tests.hostile.bombs import packed_zeros
@@ -208,12 +210,10 @@ def test_weights_are_never_larger_than_they_should_be(send, why, tmp_path, monke
     assert not list(tmp_path.rglob("*.safetensors"))
 
 
-def test_an_archive_is_never_larger_than_it_should_be(tmp_path: Path):
-    partial = tmp_path / "cuad.zip.partial"
-    with server(endless) as url:
-        download = Download(url, sha256="0" * 64, bytes=1000)
-        source._download(download, partial)
-        assert partial.stat().st_size == 1001
-        with pytest.raises(SourceError, match="expected 0000"):
-            source._verify(download, partial)
-    assert not partial.exists()
+def test_an_archive_is_never_larger_than_it_should_be(tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path))
+    sizes = []
+    monkeypatch.setattr(source, "sha256_of", lambda path: sizes.append(path.stat().st_size) or sha256_of(path))
+    with server(endless) as url, pytest.raises(SourceError, match="expected 0000"):
+        source.fetch(replace(cuad.INFO, downloads=(Download(f"{url}/cuad.zip", sha256="0" * 64, bytes=1000),)))
+    assert sizes == [1001] and not [path for path in tmp_path.rglob("*") if path.is_file()]
