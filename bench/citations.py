@@ -20,11 +20,11 @@ from pathlib import Path
 import pypdf
 
 from bench._table import print_table
-from exhibit.converters._benchmark import Tally
-from exhibit.converters.civil_procedure.corpus import Corpus, Resolution, Row
+from exhibit.converters.civil_procedure.corpus import Corpus, Resolution, RowEvidence
 from exhibit.converters.civil_procedure.names import citations, guide_courts, read_name
-from exhibit.converters.civil_procedure.sources import Source, load, reference_of
+from exhibit.converters.civil_procedure.sources import RulesFile, load, reference_of
 from exhibit.converters.fetching.fetch import Policy
+from exhibit.converters.steps.benchmark import Tally
 from exhibit.schemas.command import guarded
 
 _STRANGERS = (
@@ -44,7 +44,7 @@ class Made:
 
     text: str
     kind: str
-    row: Row
+    row: RowEvidence
     filename: str = ""
     page: int = 0
 
@@ -91,7 +91,7 @@ def _outcomes(one: Made, resolution: Resolution) -> Iterator[str]:
             yield "wrong page"
 
 
-def make(sources: Sequence[Source], *, count: int, chance: random.Random) -> Iterator[Made]:
+def make(sources: Sequence[RulesFile], *, count: int, chance: random.Random) -> Iterator[Made]:
     """Yield citations of headings in PDFs, of exports, of documents that are not there, and editors' brackets."""
     listed = [entry for source in sources if source.raw.path for entry in _bookmarks(source)]
     for source, title, above, page in chance.sample(listed, min(count, len(listed))):
@@ -100,23 +100,25 @@ def make(sources: Sequence[Source], *, count: int, chance: random.Random) -> Ite
     exports = [source for source in sources if source.raw.path is None and reference_of(source.raw.title)]
     for source in chance.sample(exports, min(count, len(exports))):
         kind, text = _named(source, chance)
-        yield Made(f"It is so. [{text}]", kind, Row(source.kind), source.raw.filename)
-    yield from (Made(f"It is so. [{text}]", "not in the corpus", Row()) for text in _STRANGERS)
-    yield from (Made(f'The order says "it is [{text}] so".', "an editor's bracket", Row()) for text in _EDITORIAL)
+        yield Made(f"It is so. [{text}]", kind, RowEvidence(source.kind), source.raw.filename)
+    yield from (Made(f"It is so. [{text}]", "not in the corpus", RowEvidence()) for text in _STRANGERS)
+    yield from (
+        Made(f'The order says "it is [{text}] so".', "an editor's bracket", RowEvidence()) for text in _EDITORIAL
+    )
 
 
-def _row(source: Source, chance: random.Random) -> Row:
+def _row(source: RulesFile, chance: random.Random) -> RowEvidence:
     """Return what a row may say of the court: in one field, in another, or nothing."""
     courts = guide_courts(source.names)
     name = f"{next(iter(courts)).title()} Court" if courts else ""
-    return chance.choice([Row(name), Row("Court Guide", (name,)), Row()])
+    return chance.choice([RowEvidence(name), RowEvidence("Court Guide", (name,)), RowEvidence()])
 
 
-def _bookmarks(source: Source) -> Iterator[tuple[Source, str, str, int]]:
+def _bookmarks(source: RulesFile) -> Iterator[tuple[RulesFile, str, str, int]]:
     """Yield a PDF's own headings with a number, the one above each, and its page in the file."""
     reader = pypdf.PdfReader(source.raw.path or "")
 
-    def walk(items: Sequence[object], above: str) -> Iterator[tuple[Source, str, str, int]]:
+    def walk(items: Sequence[object], above: str) -> Iterator[tuple[RulesFile, str, str, int]]:
         last = ""
         for item in items:
             if isinstance(item, list):
@@ -151,7 +153,7 @@ def _slip(text: str, chance: random.Random) -> str:
     return text[:at] + text[at + 1 :] if at else text
 
 
-def _named(source: Source, chance: random.Random) -> tuple[str, str]:
+def _named(source: RulesFile, chance: random.Random) -> tuple[str, str]:
     number = reference_of(source.raw.title)
     rules = re.findall(r"\n\n([A-Z][^\n.;:]{8,90})\n\n(\d+[A-Z]?\.\d+[A-Z]?)(?=[\s(])", source.raw.text or "")
     ways = [("document's name", source.raw.title), ("document's number", number)]

@@ -28,7 +28,7 @@ from bench._table import print_table
 from bench.reading import logistic, use_weights
 from exhibit.draft.asked import READ, Asker, SpanReader, Thresholds
 from exhibit.draft.drafts import Draft
-from exhibit.draft.folder import Work, open_asker
+from exhibit.draft.folder import PreparationWork, open_asker
 from exhibit.draft.playbook import Playbook, find_playbooks
 from exhibit.engine import open_engine, track
 from exhibit.evidence import Span
@@ -156,7 +156,7 @@ def judge(root: Path, options: argparse.Namespace, playbook: Playbook, asker: As
             gold[line.filename or "", name] += [Span(*span) for span in spans]
     names = chosen_files(root, options)
     known = {name for _, name in gold}  # of what a release has no gold for nothing can be said
-    work = Work(Preparation(Config.preset("routed")))
+    work = PreparationWork(Preparation(Config.preset("routed")))
     paths = [bundle.root / "corpus" / name for name in names]
     outcomes = open_engine("serial").map(work, paths)
     spent: Counter[str] = Counter()

@@ -24,7 +24,7 @@ from typing import Any
 from bench._table import ROOT, print_table
 from bench.scale.process import run_apart
 from exhibit.converters import cuad
-from exhibit.converters._cli import main as convert_main
+from exhibit.converters.steps.cli import main as convert_main
 from exhibit.engine.limits import Limits
 from exhibit.engine.outcome import Outcome, named
 from exhibit.schemas.command import guarded

@@ -25,7 +25,7 @@ from typing import Any
 
 import exhibit
 from exhibit.converters import cuad
-from exhibit.converters._cli import main as convert
+from exhibit.converters.steps.cli import main as convert
 from exhibit.schemas.command import guarded
 from exhibit.viewer.report import main as evaluate
 

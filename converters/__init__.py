@@ -1,6 +1,6 @@
 """Raw benchmark files in, bundles out: one module per benchmark, made of the names below."""
 
-from exhibit.converters._benchmark import (
+from exhibit.converters.steps.benchmark import (
     Benchmark,
     Converter,
     DatasetInfo,
@@ -16,16 +16,6 @@ from exhibit.converters._benchmark import (
 from exhibit.schemas.models import Licence
 
 __all__ = [
-    "Benchmark",
-    "Converter",
-    "DatasetInfo",
-    "Download",
-    "Item",
-    "Licence",
-    "Quote",
-    "RawDocument",
-    "RawRow",
-    "Tally",
-    "points",
-    "read_info",
-]
+    "Benchmark", "Converter", "DatasetInfo", "Download", "Item", "Licence", "Quote", "RawDocument", "RawRow", "Tally",
+    "points", "read_info",
+]  # fmt: skip

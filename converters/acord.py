@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from exhibit.converters._benchmark import Benchmark, Label, Quote, RawDocument, RawRow, Tally, read_info
-from exhibit.converters._cli import main
 from exhibit.converters.raw.records import Record, read_records
 from exhibit.converters.raw.source import find_one, refuse_pointer
+from exhibit.converters.steps.benchmark import Benchmark, Label, Quote, RawDocument, RawRow, Tally, read_info
+from exhibit.converters.steps.cli import main
 from exhibit.schemas.errors import SourceError
 
 INFO = read_info(__file__)

@@ -13,11 +13,11 @@ from urllib.parse import unquote
 
 from pydantic import BaseModel, Field, ValidationError
 
-from exhibit.converters._benchmark import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
-from exhibit.converters._cli import main
 from exhibit.converters.printing.press import filed_text, filing
 from exhibit.converters.raw.source import by_name, find_one, read_json
 from exhibit.converters.raw.titles import join_names, unique_titles
+from exhibit.converters.steps.benchmark import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
+from exhibit.converters.steps.cli import main
 from exhibit.law.profile import date_of, kind_of, parties_of
 from exhibit.schemas.errors import SourceError
 

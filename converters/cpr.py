@@ -13,17 +13,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from exhibit.converters._benchmark import Benchmark, Item, Label, Quote, RawRow, Tally, read_info
-from exhibit.converters._cli import add_own_flags, main
-from exhibit.converters._patches import SHIPPED
-from exhibit.converters.civil_procedure.corpus import METHODS, Corpus, Resolution, Row
-from exhibit.converters.civil_procedure.names import Citation, citations
+from exhibit.converters.civil_procedure.corpus import METHODS, Corpus, Resolution, RowEvidence
+from exhibit.converters.civil_procedure.names import RuleCitation, citations
 from exhibit.converters.civil_procedure.parsing import string
-from exhibit.converters.civil_procedure.sources import Source, candidates, load
+from exhibit.converters.civil_procedure.sources import RulesFile, candidates, load
 from exhibit.converters.fetching.fetch import add_fetch_arguments as add_arguments
 from exhibit.converters.fetching.fetch import policy_from
 from exhibit.converters.raw.records import read_records
 from exhibit.converters.raw.source import find_one, open_source
+from exhibit.converters.steps.benchmark import Benchmark, Item, Label, Quote, RawRow, Tally, read_info
+from exhibit.converters.steps.cli import add_own_flags, main
+from exhibit.converters.steps.patches import SHIPPED
 from exhibit.schemas.command import Parser, aligned, guarded, spelled
 from exhibit.schemas.errors import SourceError
 from exhibit.storage.place import write_whole
@@ -50,7 +50,7 @@ class _Entry:
     category: str
     fields: tuple[str, ...] = ()
     """The row's other texts, which may name a court."""
-    cited: tuple[tuple[Citation, Resolution], ...] = ()
+    cited: tuple[tuple[RuleCitation, Resolution], ...] = ()
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
@@ -65,7 +65,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     return Benchmark(documents=[s.raw for s in sources], rows=rows, sha256=hashes)
 
 
-def _resolved(source: Path, options: Namespace, tally: Tally) -> tuple[list[Source], list[_Entry], dict[str, str]]:
+def _resolved(source: Path, options: Namespace, tally: Tally) -> tuple[list[RulesFile], list[_Entry], dict[str, str]]:
     table = find_one(source, INFO, "ground_truth*.jsonl", "*.jsonl")
     documents: Path = options.documents or (source if source.is_dir() else table.parent)
     if documents == Path(SHIPPED) and not documents.exists():
@@ -100,7 +100,7 @@ def _entries(path: Path, tally: Tally) -> Iterator[_Entry]:
 
 
 def _tied(entry: _Entry, corpus: Corpus, tally: Tally) -> _Entry:
-    row = Row(entry.source_type, entry.fields, f"{entry.question}\n{_BRACKETS.sub(' ', entry.truth)}")
+    row = RowEvidence(entry.source_type, entry.fields, f"{entry.question}\n{_BRACKETS.sub(' ', entry.truth)}")
     cited = [pair for citation in citations(entry.truth) for pair in corpus.resolve_all(citation, row)]
     for citation, resolution in cited:
         place = f"row {entry.id}: [{citation.text}]"
@@ -129,7 +129,7 @@ def _row(entry: _Entry) -> RawRow:
     return RawRow(entry.id, entry.question, entry.truth, quotes=tuple(quotes), labels=labels, items=(entry.item,))
 
 
-def _quote(citation: Citation, source: Source, resolution: Resolution) -> Quote:
+def _quote(citation: RuleCitation, source: RulesFile, resolution: Resolution) -> Quote:
     """Return a cited section with its words, or a document that is only named."""
     section = citation.document if resolution.how == "section" else citation.section
     said = {"citation": citation.text, "section": section, "page": citation.page, "resolved": resolution.how}

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from exhibit.converters._benchmark import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
-from exhibit.converters._cli import main
 from exhibit.converters.raw.source import by_name, find_one, read_csv
 from exhibit.converters.raw.titles import join_names, llm_titles, pair_files, unique_titles
+from exhibit.converters.steps.benchmark import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
+from exhibit.converters.steps.cli import main
 from exhibit.evidence.read import read_within
 from exhibit.law.profile import tidy
 from exhibit.schemas.errors import SourceError

@@ -5,9 +5,9 @@ python -m converters.legalquad --source LegalQuAD.json --out datasets_out/legalq
 
 import sys
 
-from exhibit.converters._benchmark import read_info
-from exhibit.converters._cli import main
 from exhibit.converters.squad import read
+from exhibit.converters.steps.benchmark import read_info
+from exhibit.converters.steps.cli import main
 
 __all__ = ["INFO", "read"]
 

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from exhibit.converters._benchmark import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
-from exhibit.converters._cli import main
 from exhibit.converters.raw.maud_release import (
     MAE,
     Excerpt,
@@ -25,6 +23,8 @@ from exhibit.converters.raw.maud_release import (
     titles_of,
 )
 from exhibit.converters.raw.titles import unique_titles
+from exhibit.converters.steps.benchmark import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
+from exhibit.converters.steps.cli import main
 from exhibit.evidence import Document, fold
 
 INFO = read_info(__file__)

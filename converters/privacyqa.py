@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from exhibit.converters._benchmark import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
-from exhibit.converters._cli import main
 from exhibit.converters.printing.text_pdf import Block
 from exhibit.converters.raw.records import decode_table, separated
 from exhibit.converters.raw.source import find_one, refuse_pointer
 from exhibit.converters.raw.titles import unique_titles
+from exhibit.converters.steps.benchmark import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
+from exhibit.converters.steps.cli import main
 from exhibit.schemas.errors import SourceError
 
 INFO = read_info(__file__)

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from exhibit.converters._benchmark import Benchmark, Item, Label, Quote, RawDocument, RawRow, Tally, read_info
-from exhibit.converters._cli import main
 from exhibit.converters.raw.source import find_one
+from exhibit.converters.steps.benchmark import Benchmark, Item, Label, Quote, RawDocument, RawRow, Tally, read_info
+from exhibit.converters.steps.cli import main
 from exhibit.law.names import file_key
 from exhibit.schemas.errors import SourceError
 

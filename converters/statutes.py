@@ -13,10 +13,10 @@ from datetime import date
 from itertools import groupby
 from pathlib import Path
 
-from exhibit.converters._benchmark import Benchmark, Item, RawDocument, RawRow, Tally, read_info
-from exhibit.converters._cli import main
-from exhibit.converters.raw.law_questions import Asker, Edition
+from exhibit.converters.raw.law_questions import PrintedEdition, QuestionMaker
 from exhibit.converters.raw.laws import Law, Version, read_law, read_versions, wrapped
+from exhibit.converters.steps.benchmark import Benchmark, Item, RawDocument, RawRow, Tally, read_info
+from exhibit.converters.steps.cli import main
 from exhibit.law.editions import LawName, law_name
 from exhibit.law.figures import write_day
 from exhibit.law.language import system_for, systems
@@ -59,7 +59,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     since, as_of = (date.fromisoformat(day) if day else None for day in (options.since, options.as_of))
     versions = read_versions(source, since=since, as_of=as_of)
     tally.take(Item("files", version.source) for version in versions)
-    laws: dict[str, list[Edition]] = {}
+    laws: dict[str, list[PrintedEdition]] = {}
     documents = []
     for version in versions:
         law = read_law(version.markdown)
@@ -78,13 +78,15 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         title = _title(editions[-1].law)
         own = editions[-1].law.system
         for system in dict.fromkeys([own, *map(system_for, filter(None, (options.ask_in or "").split(",")))]):
-            asker = Asker(editions, names[key], title, dict(laws), list(names.values()), options.questions, system, ids)
+            asker = QuestionMaker(
+                editions, names[key], title, dict(laws), list(names.values()), options.questions, system, ids
+            )
             rows += asker.rows()
     digest = {name: _digest(list(group)) for name, group in groupby(versions, lambda version: version.law)}
     return Benchmark(documents, rows, digest, info=replace(INFO, questions=_counts(laws, rows)))
 
 
-def _edition(version: Version, law: Law) -> tuple[Edition, RawDocument]:
+def _edition(version: Version, law: Law) -> tuple[PrintedEdition, RawDocument]:
     """Return a version as it is printed: its name and its days above its words."""
     system, day = law.system, version.start
     dated = ""
@@ -105,7 +107,7 @@ def _edition(version: Version, law: Law) -> tuple[Edition, RawDocument]:
         items=(Item("files", version.source),),
         labels=tuple((name, value) for name, value in labels.items() if value),
     )
-    return Edition(version, law, document.filename, len(above)), document
+    return PrintedEdition(version, law, document.filename, len(above)), document
 
 
 def _title(law: Law) -> str:
@@ -131,7 +133,7 @@ def _digest(versions: Sequence[Version]) -> str:
     return digest.hexdigest()
 
 
-def _counts(laws: dict[str, list[Edition]], rows: Sequence[RawRow]) -> str:
+def _counts(laws: dict[str, list[PrintedEdition]], rows: Sequence[RawRow]) -> str:
     """Return how the questions were made, with documents by language and questions by kind."""
     languages = Counter(edition.law.system.language for editions in laws.values() for edition in editions)
     kinds = Counter(str(row.labels["kind"]) for row in rows)

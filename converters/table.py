@@ -12,19 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exhibit.converters._benchmark import (
-    BEYOND,
-    Benchmark,
-    DatasetInfo,
-    Item,
-    Label,
-    Quote,
-    RawDocument,
-    RawRow,
-    Tally,
-    read_info,
-)
-from exhibit.converters._cli import main
 from exhibit.converters.fetching.fetch import add_fetch_arguments, policy_from
 from exhibit.converters.raw.columns import (
     ROLES,
@@ -41,6 +28,19 @@ from exhibit.converters.raw.columns import (
 from exhibit.converters.raw.documents import Shelf, Texts
 from exhibit.converters.raw.records import ENDINGS, Record, columns_of, read_records
 from exhibit.converters.raw.titles import unique_titles
+from exhibit.converters.steps.benchmark import (
+    BEYOND,
+    Benchmark,
+    DatasetInfo,
+    Item,
+    Label,
+    Quote,
+    RawDocument,
+    RawRow,
+    Tally,
+    read_info,
+)
+from exhibit.converters.steps.cli import main
 from exhibit.evidence.read import readable
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import Licence

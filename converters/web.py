@@ -12,12 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from exhibit.converters._benchmark import BEYOND, Benchmark, Item, RawDocument, Tally, read_info
-from exhibit.converters._cli import main
 from exhibit.converters.fetching import refresh
 from exhibit.converters.fetching.download import flaw_of
 from exhibit.converters.fetching.fetch import (
-    Fetched,
+    UrlLine,
     add_fetch_arguments,
     corpus_names,
     fetch_all,
@@ -28,6 +26,8 @@ from exhibit.converters.fetching.fetch import (
 from exhibit.converters.raw.records import Record, columns_of, decode_table, read_records
 from exhibit.converters.raw.source import find_one
 from exhibit.converters.raw.titles import own_title, unique_titles
+from exhibit.converters.steps.benchmark import BEYOND, Benchmark, Item, RawDocument, Tally, read_info
+from exhibit.converters.steps.cli import main
 from exhibit.law.profile import tidy
 from exhibit.schemas.errors import SourceError
 
@@ -132,7 +132,7 @@ def _guess(path: Path, records: list[Record]) -> str:
 # ---------------------------------------------------------------- titles
 
 
-def _titles(one: Fetched) -> list[str]:
+def _titles(one: UrlLine) -> list[str]:
     """Return the title the document gives itself, then the same with the file's name."""
     stem = unquote(one.filename[:-4])
     own = tidy(_MADE_BY.sub("", own_title(one.path) if one.path else ""))
@@ -142,7 +142,7 @@ def _titles(one: Fetched) -> list[str]:
     return [own, f"{own} ({stem})"]
 
 
-def _site(pages: Sequence[Fetched]) -> str:
+def _site(pages: Sequence[UrlLine]) -> str:
     """Return the site that all pages come from, or nothing when there are several."""
     sites = {f"{parts.scheme}://{parts.netloc}/" for parts in (urlsplit(one.url) for one in pages)}
     return sites.pop() if len(sites) == 1 else ""

@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Sequence
 
-from exhibit.converters._cli import main as convert
+from exhibit.converters.steps.cli import main as convert
 from exhibit.draft import folder
 from exhibit.draft.playbook import find_playbooks
 from exhibit.schemas.command import Parser, guarded

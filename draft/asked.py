@@ -13,7 +13,7 @@ from exhibit.draft.playbook import ABSENT, SURE, Playbook
 from exhibit.evidence import Span
 from exhibit.law.sentences import sentences
 from exhibit.models.protocols import Embedder, Vectors
-from exhibit.models.reader import EMBEDDER, Kind, Reading, shared_kinds
+from exhibit.models.reader import EMBEDDER, QuestionKind, Reading, shared_kinds
 from exhibit.models.rerankers import Reranker, confidence
 from exhibit.rag.ingest import Prepared
 
@@ -93,7 +93,7 @@ class _Sought(NamedTuple):
     """A question with the chunks to read, the best first."""
 
     question: str
-    kind: Kind
+    kind: QuestionKind
     chunks: tuple[int, ...]
     texts: tuple[str, ...]
     odds: tuple[float, ...]
@@ -143,7 +143,7 @@ class Asker:
     ) -> _Sought:
         """Return the chunks to read, by their vectors, and how likely these say that one answers."""
         if not len(chunks):
-            return _Sought(question, Kind(), (), (), (), None, levels)
+            return _Sought(question, QuestionKind(), (), (), (), None, levels)
         vectors = self._embedded(tuple(wordings))
         near, odds, spot = _COSINE * np.mean(chunks @ vectors.T, axis=1), np.zeros(len(chunks), np.float32), None
         kind = self._kind(question)
@@ -185,9 +185,9 @@ class Asker:
             return Judged("sure", tuple(spans), round(likely, 3))
         return Judged("unsure", tuple(spans[:PROPOSED]), round(likely, 3))
 
-    def _kind(self, question: str) -> Kind:
+    def _kind(self, question: str) -> QuestionKind:
         [vector] = self._embedded((question,))
-        return shared_kinds().of(vector) if self.embedder.name.startswith(EMBEDDER) else Kind()
+        return shared_kinds().of(vector) if self.embedder.name.startswith(EMBEDDER) else QuestionKind()
 
     def _spans(self, chunks: Sequence[int], readings: Sequence[Reading], prepared: Prepared) -> list[Span]:
         """Return where the marked words stand in the document, the best first; a chunk has no running heads."""

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from exhibit.converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally, points
 from exhibit.converters.fetching.fetch import Policy
 from exhibit.converters.printing.press import check_printers
 from exhibit.converters.raw.documents import Shelf
 from exhibit.converters.raw.titles import join_names, unique_titles
+from exhibit.converters.steps.benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally, points
 from exhibit.draft.asked import Asker, Thresholds
 from exhibit.draft.drafts import Draft, digest, worded
 from exhibit.draft.generated import Generator
@@ -142,7 +142,7 @@ class Worked:
 
 
 @dataclass(frozen=True)
-class Work:
+class PreparationWork:
     """The part of drafting that needs no model: picklable, for any engine."""
 
     preparation: Preparation
@@ -205,7 +205,7 @@ class Drafter:
         options = self._options
         engine = open_engine(options.engine, jobs=options.jobs, items=len(new), limits=limits_from(options))
         config = self._pipeline.config.model_copy(update={"lexicon": False})  # no word is looked up
-        outcomes = engine.map(Work(Preparation(config, None, ocr_from(options))), (path for _, path in new))
+        outcomes = engine.map(PreparationWork(Preparation(config, None, ocr_from(options))), (path for _, path in new))
         for (name, _), outcome in zip(new, track(outcomes, total=len(new), label="drafts"), strict=True):
             if outcome.error is None:
                 known[name] = self._draft(name, outcome.unwrap())

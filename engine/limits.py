@@ -33,18 +33,18 @@ _LEAST_SECONDS = 5.0
 """Whatever the limit is: a worker's first file of a kind brings its library with it."""
 
 
-class Share(NamedTuple):
+class MemoryShare(NamedTuple):
     """Of the limit of memory, what reading any file of a kind may take, and the size at which it may take all of it."""
 
     least: float
     whole: int
 
 
-PLAIN = Share(1 / 16, 8_000_000)
+PLAIN = MemoryShare(1 / 16, 8_000_000)
 """With the usual limit 128 MiB, which a picture needs to be unpacked, and 256 bytes for each byte of the file."""
-PAGES = Share(1 / 48, 90_000_000)
+PAGES = MemoryShare(1 / 48, 90_000_000)
 """Files that are read page by page: 43 MiB, and 24 bytes for each byte; those 205 PDFs take 2.7 MB."""
-PACKED = Share(1 / 48, 2_000_000)
+PACKED = MemoryShare(1 / 48, 2_000_000)
 """Archives of XML: 43 MiB, and 1 KiB for each byte; 300 pages of Word in 242 KB take 112 MB, their library 8 MB."""
 
 
@@ -71,7 +71,7 @@ class Limits:
         most = (self.memory or 0) // _MIB
         return LimitError(f"{name}: needs more than {most} MiB of memory (--item-memory); set aside")
 
-    def for_reading(self, size: int, share: Share = PLAIN) -> "Limits":
+    def for_reading(self, size: int, share: MemoryShare = PLAIN) -> "Limits":
         """Return what reading a file of so many bytes may take, of processor time and of memory."""
         seconds, memory = self.seconds, self.memory
         if seconds is not None:
@@ -133,7 +133,7 @@ def is_worker() -> bool:
 
 
 @contextmanager
-def reading(name: str, size: int, share: Share = PLAIN) -> Iterator[None]:
+def reading(name: str, size: int, share: MemoryShare = PLAIN) -> Iterator[None]:
     """Let a worker read a file of so many bytes, and no longer than such a file may take; elsewhere do nothing.
 
     Processor time, which other work on the machine does not change. When it is over the system ends the process, even

@@ -27,7 +27,7 @@ from exhibit.engine.outcome import TRIES, Outcome, attempt_within, worker_died, 
 from exhibit.schemas.errors import ToolkitError
 
 
-class Work(NamedTuple):
+class MapWork(NamedTuple):
     """What a worker is told once for a whole map: the function, its limits, and where it would run here."""
 
     function: bytes
@@ -39,10 +39,10 @@ class Work(NamedTuple):
     """The module that was started with `-m`, where one was."""
 
     @staticmethod
-    def of(function: bytes, limits: Limits) -> "Work":
+    def of(function: bytes, limits: Limits) -> "MapWork":
         """Return the work of this process, in its folder and with its environment."""
         folder = os.getcwd()  # noqa: PTH109 - as bytes allow
-        return Work(function, limits, folder, tuple(sys.path), dict(os.environ), main_name())
+        return MapWork(function, limits, folder, tuple(sys.path), dict(os.environ), main_name())
 
 
 class Bug(NamedTuple):
@@ -88,7 +88,7 @@ class _Process(SpawnProcess):
             return SpawnProcess._Popen(process_obj)
 
 
-class Context(SpawnContext):
+class WorkerContext(SpawnContext):
     """Spawned processes that import what they are sent, and nothing else."""
 
     Process = _Process
@@ -135,7 +135,7 @@ class Worker:
 
     def __init__(self, *, script: bool) -> None:
         """Start it; `script`: it runs the user's script first, for functions that are defined there."""
-        context = get_context("spawn") if script else Context()
+        context = get_context("spawn") if script else WorkerContext()
         self.pipe, theirs = context.Pipe()
         # spawn: the same on every system, and no lock or browser is inherited half-way
         self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
@@ -235,7 +235,7 @@ _LOOK = 0.25
 """Seconds between two looks at the clock: a limit is passed by no more than this."""
 
 
-class Place:
+class Workplace:
     """Where one worker works at a time; it begins with the first item."""
 
     def __init__(self, work: bytes, limits: Limits, script: bool = False) -> None:
@@ -303,7 +303,7 @@ class Place:
 
 def work_for(function: Callable[[Any], Any], limits: Limits) -> tuple[bytes, Limits, bool]:
     """Return what a place is made of: the work as it is sent, its limits, and whether the script goes with it."""
-    return dump(Work.of(dump(function), limits)), limits, belongs_to_script(function)
+    return dump(MapWork.of(dump(function), limits)), limits, belongs_to_script(function)
 
 
 # ---------------------------------------------------------------- the worker's side
@@ -324,7 +324,7 @@ def _serve(pipe: Connection) -> None:
         sent: Any = None
         try:
             sent = _unpacked(data, main=main)
-            if isinstance(sent, Work):
+            if isinstance(sent, MapWork):
                 _move(sent)
                 main = sent.main
                 function, limits = _unpacked(sent.function, main=main), sent.limits
@@ -353,7 +353,7 @@ class _Unpickler(pickle.Unpickler):
         return super().find_class(module, name)
 
 
-def _move(work: Work) -> None:
+def _move(work: MapWork) -> None:
     """Go where the parent is: relative paths, settings and modules mean the same here."""
     with suppress(OSError):  # not on this machine: then paths had better be absolute
         os.chdir(work.folder)

@@ -25,7 +25,7 @@ from exhibit.evidence import Span, readable
 from exhibit.schemas.bundle import GOLD, INFO, Question
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import Gold
-from exhibit.storage.bundle import Bundle, mirrored, open_bundle
+from exhibit.storage.bundle import BundleFolder, mirrored, open_bundle
 from exhibit.storage.locations import Location, Remote, expand, list_file, origin_of, parse_location
 
 ALL_TYPES = "all"
@@ -142,7 +142,7 @@ def load_datasets(
 ) -> tuple[list[Dataset], list[str]]:
     """Return the datasets and the warnings; raise one error that names every problem, before any other work."""
     folders, warnings, problems = find_datasets(patterns, origins)
-    bundles: dict[str, Bundle] = {}
+    bundles: dict[str, BundleFolder] = {}
     for name, folder in folders.items():
         try:
             bundles[name] = open_bundle(folder)
@@ -175,12 +175,12 @@ def load_datasets(
     return datasets, [*warnings, *(warning for dataset in datasets for warning in dataset.warnings)]
 
 
-def _endings(bundle: Bundle) -> str:
+def _endings(bundle: BundleFolder) -> str:
     counts = Counter(path.suffix.lower() or "no ending" for path in bundle.files.values())
     return ", ".join(f"{count} {ending}" for ending, count in sorted(counts.items())) or "none"
 
 
-def _nothing_asked(bundles: Sequence[Bundle], selection: Selection) -> str:
+def _nothing_asked(bundles: Sequence[BundleFolder], selection: Selection) -> str:
     if not selection.where:
         return "no dataset has a question"
     seen = [
@@ -194,7 +194,7 @@ def _nothing_asked(bundles: Sequence[Bundle], selection: Selection) -> str:
 # ---------------------------------------------------------------- which files and questions
 
 
-def choose_files(bundle: Bundle, selection: Selection) -> dict[str, Location]:
+def choose_files(bundle: BundleFolder, selection: Selection) -> dict[str, Location]:
     """Return the files that are ingested: those of the types asked for; else PDFs, where all gold is in those."""
     if selection.file_types and selection.file_types != (ALL_TYPES,):
         return {n: p for n, p in bundle.files.items() if p.suffix.lower().lstrip(".") in selection.file_types}
@@ -204,7 +204,7 @@ def choose_files(bundle: Bundle, selection: Selection) -> dict[str, Location]:
     return pdfs if not selection.file_types and pdfs and named <= pdfs.keys() else files
 
 
-def choose_questions(bundle: Bundle, selection: Selection) -> list[Question]:
+def choose_questions(bundle: BundleFolder, selection: Selection) -> list[Question]:
     """Return the questions that are asked, in the order of train.json."""
     labels: Mapping[Any, Mapping[str, Any]] = bundle.labels
     questions = [
@@ -224,7 +224,7 @@ def choose_questions(bundle: Bundle, selection: Selection) -> list[Question]:
 
 
 def _dataset(
-    name: str, bundle: Bundle, questions: Sequence[Question], selection: Selection, limits: Limits | None
+    name: str, bundle: BundleFolder, questions: Sequence[Question], selection: Selection, limits: Limits | None
 ) -> Dataset:
     files = check_files(bundle, choose_files(bundle, selection), allow_changed=selection.allow_changed_corpus)
     lines: dict[tuple[int | str, int | None], Gold] = {(line.id, line.context): line for line in bundle.gold}

@@ -15,7 +15,7 @@ from exhibit.law.names import FileNames
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
 from exhibit.schemas.errors import BundleError, DocumentError
 from exhibit.schemas.models import Gold
-from exhibit.storage.bundle import Bundle, sha256_of
+from exhibit.storage.bundle import BundleFolder, sha256_of
 from exhibit.storage.locations import Location
 
 _REMEMBERED = 1 << 14
@@ -222,7 +222,7 @@ class CorpusFiles:
     """Files that this user may not open."""
 
 
-def changed_tables(bundle: Bundle) -> list[str]:
+def changed_tables(bundle: BundleFolder) -> list[str]:
     """Return a problem for `train.json` and `gold.jsonl` where they are not those that bundle.json records."""
     recorded = bundle.info.files if bundle.info else {}
     return [
@@ -233,7 +233,7 @@ def changed_tables(bundle: Bundle) -> list[str]:
     ]
 
 
-def check_files(bundle: Bundle, files: Mapping[str, Location], *, allow_changed: bool) -> CorpusFiles:
+def check_files(bundle: BundleFolder, files: Mapping[str, Location], *, allow_changed: bool) -> CorpusFiles:
     """Compare the files with their checksums; those that bundle.json does not have are left out, unless allowed."""
     recorded = _recorded(bundle)
     digests = {name: _digest(path) for name, path in sorted(files.items())}
@@ -254,7 +254,7 @@ def _digest(path: Location) -> str:
         return ""
 
 
-def _recorded(bundle: Bundle) -> dict[str, str]:
+def _recorded(bundle: BundleFolder) -> dict[str, str]:
     """Return the sha256 of each document that bundle.json lists; nothing where there is no bundle.json."""
     entries = bundle.info.files.items() if bundle.info else ()
     return {PurePosixPath(name).name: entry.sha256 for name, entry in entries if name.startswith(f"{CORPUS}/")}
@@ -264,7 +264,7 @@ def _recorded(bundle: Bundle) -> dict[str, str]:
 
 
 def check_questions(
-    bundle: Bundle,
+    bundle: BundleFolder,
     files: CorpusFiles,
     ends: Mapping[int | str, Mapping[str, int]],
     documents: Documents,
@@ -299,7 +299,7 @@ def check_questions(
     return refused, tuple(_warnings(bundle, files, len(ends), refused, lost, allow_changed))
 
 
-def _unusable(name: str, bundle: Bundle, files: CorpusFiles, here: Collection[str], allow_changed: bool) -> str:
+def _unusable(name: str, bundle: BundleFolder, files: CorpusFiles, here: Collection[str], allow_changed: bool) -> str:
     """Return why no question can be scored on a document; empty where one can."""
     if name in files.changed and not allow_changed:
         return _CHANGED
@@ -312,7 +312,7 @@ def _unusable(name: str, bundle: Bundle, files: CorpusFiles, here: Collection[st
 
 
 def _warnings(
-    bundle: Bundle,
+    bundle: BundleFolder,
     files: CorpusFiles,
     cases: int,
     refused: Mapping[int | str, str],

@@ -22,7 +22,7 @@ from exhibit.evaluation.registers import Register, write_account
 from exhibit.evaluation.registers.client import Client
 from exhibit.evaluation.scoring import (
     Failures,
-    Measured,
+    Scored,
     Scoring,
     ask,
     journal_of,
@@ -293,7 +293,7 @@ def _probe(folder: Path, settings: Settings, plan: _Plan, say: Warn) -> None:
         say("--repeat: the built-in pipeline answers alike each time, and replies of its model are cached: no spread")
 
 
-def _dataset(folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, say: Warn) -> Measured:
+def _dataset(folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, say: Warn) -> Scored:
     """Return a dataset asked and measured."""
     place = folder / dataset.name
     ingestion = plan.target.ingest(dataset)

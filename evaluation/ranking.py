@@ -244,25 +244,25 @@ RUN = "run.trec"
 QRELS = "qrels.trec"
 
 
-class Lines(NamedTuple):
+class TrecLines(NamedTuple):
     """A question's lines in both files."""
 
     run: str
     qrels: str
 
 
-def trec_lines(case: Case, *, tag: str) -> Lines:
+def trec_lines(case: Case, *, tag: str) -> TrecLines:
     """Return a question's lines: columns parted by a space, names percent-encoded; none where it failed."""
     known = scoped(case, about("ndcg").needs, Options())
     ranking = ranking_of(known) if known else None
     if ranking is None:
-        return Lines("", "")
+        return TrecLines("", "")
     query, name = _name(str(case.id)), _name(tag)
     units = len(ranking.order)
     # scores only say the order, which the system's own may leave open
     run = (f"{query} Q0 {_name(u)} {rank} {units - rank + 1} {name}\n" for rank, u in enumerate(ranking.order, 1))
     judged = (f"{query} 0 {_name(unit)} {grade}\n" for unit, grade in ranking.grades.items())
-    return Lines("".join(run), "".join(judged))
+    return TrecLines("".join(run), "".join(judged))
 
 
 @lru_cache(maxsize=1 << 12)

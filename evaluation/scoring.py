@@ -248,7 +248,7 @@ def batches_of(rounds: Sequence[Iterable[Case]], *, size: int) -> Iterator[Times
 Say = Callable[[str], None]
 
 
-class Measured:
+class Scored:
     """What is known of a dataset's replies when all are scored: 8 bytes a question and metric, and no reply."""
 
     def __init__(self, place: Path, dataset: Dataset, times: int) -> None:
@@ -358,9 +358,9 @@ def table_of(
     )
 
 
-def measure_rounds(place: Path, dataset: Dataset, rounds: Sequence[Iterable[Case]], scoring: Scoring) -> Measured:
+def measure_rounds(place: Path, dataset: Dataset, rounds: Sequence[Iterable[Case]], scoring: Scoring) -> Scored:
     """Score the replies."""
-    measured = Measured(place, dataset, len(rounds))
+    measured = Scored(place, dataset, len(rounds))
     size = BATCH if scoring.options.judge is None else JUDGED
     total = -(-len(dataset.cases) // size)
     for times in track(batches_of(rounds, size=size), total=total, label=f"{dataset.name}: score", unit="part"):

@@ -18,7 +18,7 @@ from exhibit.evaluation.terminal import OTHER_NAMES
 from exhibit.rag.config import DEFAULT, Config, given_settings, setting_help
 from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN, read_text
 from exhibit.schemas.errors import SourceError, ToolkitError
-from exhibit.schemas.parsing import Lines, faults_in, parse_json, parse_pair, parse_toml
+from exhibit.schemas.parsing import LazyLines, faults_in, parse_json, parse_pair, parse_toml
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.place import write_whole
@@ -266,7 +266,7 @@ def bundle_of(path: Path) -> Path:
     """Return a folder with the questions of a file and an empty corpus, made once for the same bytes."""
     folder = cache_folder() / "testdata" / sha256_of(path)[:16] / path.stem
     rows, gold = [], []
-    for id, line in enumerate(Lines(path, _line)):
+    for id, line in enumerate(LazyLines(path, _line)):
         truth = next((line[name] for name in _TRUTHS if isinstance(line.get(name), str)), "")
         if not isinstance(line.get("question"), str) or not line["question"].strip() or not truth.strip():
             raise SourceError(f"{path}: line {id + 1}: needs 'question' and 'truth', both texts that are not empty")

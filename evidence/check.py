@@ -21,7 +21,7 @@ from exhibit.schemas.layout import quote_parts
 from exhibit.schemas.models import Gold
 from exhibit.storage.bundle import mirrored, open_bundle
 from exhibit.storage.locations import Location, parse_location
-from exhibit.storage.validate import Checked, check_each
+from exhibit.storage.validate import CheckedBundle, check_each
 
 
 def check_gold(root: Location) -> tuple[int, list[str]]:
@@ -103,10 +103,10 @@ def main(argv: list[str] | None = None) -> int:
     add_json(parser)
     options = parser.parse_args(argv)
 
-    def checked(root: Location) -> Checked:
+    def checked(root: Location) -> CheckedBundle:
         count, wrong = check_gold(root)
         outcome = f"{count} located passages, {len(wrong)} not where they should be"
-        return Checked(wrong, outcome, {"located": count, "misplaced": wrong})
+        return CheckedBundle(wrong, outcome, {"located": count, "misplaced": wrong})
 
     with limits_in_force(limits_from(options)):
         return check_each(options.bundles, checked, as_json=options.json)

@@ -15,7 +15,7 @@ _LARGEST = 10**6
 
 
 @dataclass(frozen=True)
-class Level:
+class ListLevel:
     """How one level of a list is numbered."""
 
     start: int = 1
@@ -31,7 +31,7 @@ class Level:
 class Numbering:
     """The lists of a document and how far each has been counted."""
 
-    lists: dict[str, tuple[str, dict[int, Level]]] = field(default_factory=dict)
+    lists: dict[str, tuple[str, dict[int, ListLevel]]] = field(default_factory=dict)
     """By numId: the list that it counts in, and its levels."""
     starts: dict[str, dict[int, int]] = field(default_factory=dict)
     """By numId: levels that begin anew when it is first used."""
@@ -61,11 +61,11 @@ class Numbering:
             counts[index] = start - 1
         for above in range(depth):
             if counts[above] is None:
-                counts[above] = levels.get(above, Level()).start
+                counts[above] = levels.get(above, ListLevel()).start
         current = counts[depth]
         counts[depth] = level.start if current is None else current + 1
         for below in range(depth + 1, _DEEPEST):
-            restart = levels.get(below, Level()).restart
+            restart = levels.get(below, ListLevel()).restart
             if restart is None or (restart and depth < restart):
                 counts[below] = None
         return _label(level, levels, counts)
@@ -110,13 +110,13 @@ def read_numbering(numbering: Any | None, styles: Any | None) -> Numbering:
     return rules
 
 
-def _levels(abstract: Any) -> dict[int, Level]:
+def _levels(abstract: Any) -> dict[int, ListLevel]:
     return {_depth(item.get(f"{W}ilvl")): _level(item) for item in abstract.iterfind(f"{W}lvl")}
 
 
-def _level(item: Any) -> Level:
+def _level(item: Any) -> ListLevel:
     restart = item.find(f"{W}lvlRestart")
-    return Level(
+    return ListLevel(
         start=_whole(item.find(f"{W}start"), 1),
         form=_value(item.find(f"{W}numFmt")) or "decimal",
         text=_value(item.find(f"{W}lvlText")),
@@ -156,7 +156,7 @@ def _inherited(
     return None if number is None else (number, depth or 0)
 
 
-def _label(level: Level, levels: dict[int, Level], counts: list[int | None]) -> str:
+def _label(level: ListLevel, levels: dict[int, ListLevel], counts: list[int | None]) -> str:
     if level.form == "bullet":
         return "•"
     if level.form == "none" and not level.text:
@@ -164,7 +164,7 @@ def _label(level: Level, levels: dict[int, Level], counts: list[int | None]) -> 
 
     def number(match: re.Match[str]) -> str:
         index = ord(match[1]) - ord("1")
-        form = "decimal" if level.legal else levels.get(index, Level()).form
+        form = "decimal" if level.legal else levels.get(index, ListLevel()).form
         return numeral(counts[index] or 0, form)
 
     return _PLACE.sub(number, level.text)

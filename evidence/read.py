@@ -201,7 +201,7 @@ _DEEP = f"in a mail that {_DEEPEST} others enclose; not read"
 _MANY = f"more than {_MOST} attachments; not read"
 
 
-class Listed(NamedTuple):
+class NamedFile(NamedTuple):
     """A file to be read: where it is, what it is called, and the names by which a table may mean it."""
 
     path: Path
@@ -210,15 +210,15 @@ class Listed(NamedTuple):
     aliases: tuple[str, ...] = ()
 
 
-def list_folder(folder: Path) -> list[Listed]:
+def list_folder(folder: Path) -> list[NamedFile]:
     """Return the files of a folder at any depth, in order, each mail followed by what is attached to it.
 
     Links that lead out of the folder are not followed, and pipes not opened; `storage.place.left_out` names them.
     """
-    return list(with_attachments(Listed(path, path.relative_to(folder).as_posix()) for path in files_below(folder)))
+    return list(with_attachments(NamedFile(path, path.relative_to(folder).as_posix()) for path in files_below(folder)))
 
 
-def with_attachments(files: Iterable[Listed], depth: int = 0) -> Iterator[Listed]:
+def with_attachments(files: Iterable[NamedFile], depth: int = 0) -> Iterator[NamedFile]:
     """Yield files, each mail followed by what is attached to it, written to a folder that ends with this program."""
     for file in files:
         yield file
@@ -236,10 +236,10 @@ def with_attachments(files: Iterable[Listed], depth: int = 0) -> Iterator[Listed
             if refusal:
                 path = path.with_name(f"{number}{UNREAD}")
                 path.touch()
-                yield Listed(path, f"{file.name}/{plain}: {refusal}", (plain, name))
+                yield NamedFile(path, f"{file.name}/{plain}: {refusal}", (plain, name))
                 continue
             path.write_bytes(data)
-            yield from with_attachments([Listed(path, f"{file.name}/{plain}", (plain, name))], depth + 1)
+            yield from with_attachments([NamedFile(path, f"{file.name}/{plain}", (plain, name))], depth + 1)
 
 
 def _distinct(name: str, taken: dict[str, int]) -> str:

@@ -87,7 +87,7 @@ def draw_spans(document: Document, spans: Sequence[Span], *, scale: float = _SCA
     return {number: draw_boxes(document.path, number, marked, scale=scale) for number in numbers}
 
 
-class Drawn(NamedTuple):
+class DrawnPage(NamedTuple):
     """A page of a document with gold on it."""
 
     filename: str
@@ -95,7 +95,7 @@ class Drawn(NamedTuple):
     picture: Image.Image
 
 
-def draw_row(root: Location, row: int, *, scale: float = _SCALE) -> Iterator[Drawn]:
+def draw_row(root: Location, row: int, *, scale: float = _SCALE) -> Iterator[DrawnPage]:
     """Yield the pages that the gold of a question stands on, drawn, in the order of its passages."""
     lines, files = _find(root, row)
     for name in dict.fromkeys(str(line.filename) for line in lines):
@@ -103,7 +103,7 @@ def draw_row(root: Location, row: int, *, scale: float = _SCALE) -> Iterator[Dra
         with fetched(files[name]):  # once, for all the steps of drawing
             pages = draw_spans(read_within(files[name]), spans, scale=scale)
         for page, picture in pages.items():
-            yield Drawn(name, page, picture)
+            yield DrawnPage(name, page, picture)
 
 
 def _find(root: Location, row: int) -> tuple[list[Gold], dict[str, Location]]:

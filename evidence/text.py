@@ -13,9 +13,9 @@ from exhibit.evidence.read import read_within
 from exhibit.schemas.command import Parser, add_json, guarded, print_results, spelled
 from exhibit.storage.bundle import corpus_files, mirrored
 from exhibit.storage.locations import Location, parse_location
-from exhibit.storage.place import Kind, placed
+from exhibit.storage.place import FolderKind, placed
 
-KIND = Kind("texts", lambda folder: all(path.is_file() and path.suffix == ".txt" for path in folder.iterdir()))
+KIND = FolderKind("texts", lambda folder: all(path.is_file() and path.suffix == ".txt" for path in folder.iterdir()))
 
 
 def write_texts(root: Location, out: Path, *, force: bool = False) -> int:

@@ -16,7 +16,7 @@ from exhibit.hub.tables import gold_records
 from exhibit.schemas.command import print_note
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import plugin_names
-from exhibit.storage.bundle import Bundle as Contents
+from exhibit.storage.bundle import BundleFolder as Contents
 from exhibit.storage.bundle import mirrored, open_bundle
 from exhibit.storage.locations import parse_location
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import cast
 
 from exhibit.bundles import DEFAULT_OUT, Bundle, html_link, html_table, load
-from exhibit.converters import _cli
-from exhibit.converters._benchmark import Converter
+from exhibit.converters.steps import cli
+from exhibit.converters.steps.benchmark import Converter
 from exhibit.schemas.bundle import CARD
 from exhibit.schemas.command import guarded, print_usage_error
 from exhibit.schemas.errors import ToolkitError
@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return print_usage_error(f"no converter {given[0]!r}", meant, "exhibit convert")
     module = load_plugin(_PACKAGE, given[0])[0]
     own = getattr(module, "run", None)  # one that does more than convert has a command of its own
-    code: int = own(given[1:]) if own else _cli.main(cast(Converter, module), given[1:])
+    code: int = own(given[1:]) if own else cli.main(cast(Converter, module), given[1:])
     return code
 
 
@@ -59,10 +59,10 @@ class Conversion:
         return load(self.out)
 
     def __repr__(self) -> str:
-        return _cli.table(self.info, str(self.out), self.seconds)
+        return cli.table(self.info, str(self.out), self.seconds)
 
     def _repr_html_(self) -> str:
-        rows = [(f"{self.info.title} → {self.out}", ""), *_cli.summary_rows(self.info, self.seconds)]
+        rows = [(f"{self.info.title} → {self.out}", ""), *cli.summary_rows(self.info, self.seconds)]
         card = Path(self.out) / CARD
         return html_table(rows) + (html_link(card, "the card") if card.is_file() else "")
 
@@ -98,12 +98,12 @@ def convert(
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):
-            parsed = _cli.make_parser(converter).parse_args(list(_flags(given)))
+            parsed = cli.make_parser(converter).parse_args(list(_flags(given)))
     except SystemExit:
         reason = complaint.getvalue().rpartition("error: ")[2].partition("\n")[0]
         raise ToolkitError(f"convert({name!r}): {reason}; see exhibit convert {name} --help") from None
     started = time.monotonic()
-    info = _apart(lambda: _cli.convert(converter, parsed))
+    info = _apart(lambda: cli.convert(converter, parsed))
     return Conversion(info, out or DEFAULT_OUT / name, time.monotonic() - started)
 
 

@@ -17,7 +17,7 @@ from exhibit.evidence import Span
 from exhibit.evidence.read import read_within
 from exhibit.evidence.show import draw_spans
 from exhibit.hub.exports.croissant import write_description
-from exhibit.hub.tables import PARQUET, Config, head, size_category, write_tables
+from exhibit.hub.tables import PARQUET, HubConfig, head, size_category, write_tables
 from exhibit.schemas.bundle import CARD, CORPUS
 from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.models import HOWS, BundleInfo, Gold, Row
@@ -80,7 +80,7 @@ def holds_documents(name: str) -> bool:
     return name == PICTURE or name.startswith((f"{CORPUS}/", f"{PARQUET}/corpus-"))
 
 
-def render_card(bundle: BundleInfo, *, configs: Sequence[Config], example: "Example | None", text: CardText) -> str:
+def render_card(bundle: BundleInfo, *, configs: Sequence[HubConfig], example: "Example | None", text: CardText) -> str:
     """Return the card's Markdown with its YAML head."""
     passages = sum(bundle.counts.located.values())
     template = _environment().get_template("card.md.j2")

@@ -24,7 +24,7 @@ class ConflictError(HubError):
 
 
 @dataclass(frozen=True)
-class Sent:
+class SentCommit:
     """What came of it: the commit, the revision that loads it, and the pull request if it is one."""
 
     commit: str
@@ -44,14 +44,14 @@ class CommitRequest:
     pull_request: bool = False
 
 
-def send(hub: Hub, request: CommitRequest) -> Sent:
+def send(hub: Hub, request: CommitRequest) -> SentCommit:
     """Upload what the Hub lacks, then commit all of it at once; nothing is seen on the Hub before that."""
     operations = _operations(request.plan)
     additions = [one for one in operations if isinstance(one, huggingface_hub.CommitOperationAdd)]
     _upload(hub, request, additions)
     _refuse_ignored(additions)
 
-    def commit() -> Sent:
+    def commit() -> SentCommit:
         info = hub.api.create_commit(
             hub.repo_id,
             operations,
@@ -61,9 +61,9 @@ def send(hub: Hub, request: CommitRequest) -> Sent:
             create_pr=request.pull_request,
             parent_commit=request.parent,
         )
-        return Sent(info.oid, info.pr_revision, info.pr_url)
+        return SentCommit(info.oid, info.pr_revision, info.pr_url)
 
-    def landed() -> Sent | None:
+    def landed() -> SentCommit | None:
         return find_pull_request(hub, request) if request.pull_request else _find_commit(hub, request)
 
     try:
@@ -123,20 +123,20 @@ def _refuse_ignored(additions: list[huggingface_hub.CommitOperationAdd]) -> None
         )
 
 
-def _find_commit(hub: Hub, request: CommitRequest) -> Sent | None:
+def _find_commit(hub: Hub, request: CommitRequest) -> SentCommit | None:
     """Return our commit when it is on the branch; None when the branch has not moved; raise when others moved it."""
     head, _ = hub.commit_of(request.branch)
     if head is None or head == request.parent:
         return None
     if request.plan.is_at(hub.files_at(head)):
-        return Sent(head)
+        return SentCommit(head)
     raise ConflictError(
         f"somebody else committed to {hub.repo_id} ({request.branch}) meanwhile, now at {head[:12]}; run the same "
         "command again, and it will build on that"
     )
 
 
-def find_pull_request(hub: Hub, request: CommitRequest) -> Sent | None:
+def find_pull_request(hub: Hub, request: CommitRequest) -> SentCommit | None:
     """Return an open pull request of ours that holds exactly this."""
     discussions = hub.ask(
         lambda: list(
@@ -152,7 +152,7 @@ def find_pull_request(hub: Hub, request: CommitRequest) -> Sent | None:
         revision = one.git_reference or f"refs/pr/{one.num}"
         commit, _ = hub.commit_of(revision)
         if commit and request.plan.is_at(hub.files_at(commit)):
-            return Sent(commit, revision, one.url)
+            return SentCommit(commit, revision, one.url)
     return None
 
 

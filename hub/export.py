@@ -17,12 +17,12 @@ from exhibit.schemas.command import add_json, documented, guarded, print_results
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.plugins import load_plugin, plugin_names
 from exhibit.storage.bundle import open_bundle
-from exhibit.storage.place import Kind, placed
+from exhibit.storage.place import FolderKind, placed
 
 RECORD = "export.json"
 """What an export leaves out and why; and how one is known, so that --force replaces nothing else."""
 
-KIND = Kind("an export", lambda folder: (folder / RECORD).is_file())
+KIND = FolderKind("an export", lambda folder: (folder / RECORD).is_file())
 
 
 def format_names() -> list[str]:

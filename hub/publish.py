@@ -26,7 +26,7 @@ from huggingface_hub.utils import get_session, hf_raise_for_status  # type: igno
 from exhibit.hub.commit import (
     CommitRequest,
     Plan,
-    Sent,
+    SentCommit,
     check_tag,
     compare,
     contents_of,
@@ -37,7 +37,7 @@ from exhibit.hub.commit import (
     send,
     set_tag,
 )
-from exhibit.hub.remote import KIND, Hub, HubError, State, is_unreachable
+from exhibit.hub.remote import KIND, BranchState, Hub, HubError, is_unreachable
 from exhibit.schemas.bundle import CARD, CORPUS, INFO, TRAIN, read_info, read_questions
 from exhibit.schemas.command import add_json, documented, guarded, print_note, print_results
 from exhibit.schemas.errors import BundleError, ToolkitError
@@ -112,7 +112,7 @@ def run(options: argparse.Namespace) -> Published:
             f"the tag {options.tag} is set already, on {tagged[:12]}; tags are not moved: choose another"
         )
     if held is not None:
-        sent = Sent(held)
+        sent = SentCommit(held)
         print(f"nothing to do: {hub.url} holds exactly this already (commit {held[:12]})")
     else:
         check_card(hub, contents[CARD].data())
@@ -130,7 +130,7 @@ def run(options: argparse.Namespace) -> Published:
 # ---------------------------------------------------------------- before anything is sent
 
 
-def look(hub: Hub, branch: str | None) -> tuple[State | None, bool]:
+def look(hub: Hub, branch: str | None) -> tuple[BranchState | None, bool]:
     """Return what is on the branch, or on main where the branch is not there yet; None without a repository."""
     try:
         return hub.state(branch or MAIN), False
@@ -140,7 +140,7 @@ def look(hub: Hub, branch: str | None) -> tuple[State | None, bool]:
     return hub.state(MAIN), True
 
 
-def _recorded(hub: Hub, state: State | None, sent: set[str]) -> frozenset[str]:
+def _recorded(hub: Hub, state: BranchState | None, sent: set[str]) -> frozenset[str]:
     """Return the files that the bundle on the Hub calls its own; asked only where it holds one that is not sent."""
     others = [name for name in state.files if name not in sent and not name.startswith(_NEVER_OURS)] if state else []
     if state is None or INFO not in state.files or not others:
@@ -215,7 +215,7 @@ def check_card(hub: Hub, card: bytes) -> None:
         hub.say(f"{CARD}: {one.get('message')}")
 
 
-def check_visibility(hub: Hub, state: State | None, *, private: bool) -> None:
+def check_visibility(hub: Hub, state: BranchState | None, *, private: bool) -> None:
     """Refuse to put what is meant to be private where everybody can see it."""
     if state is not None and private and state.private is False:
         raise ToolkitError(
@@ -259,7 +259,7 @@ def refused_by_clients(paths: Collection[str]) -> list[str]:
 # ---------------------------------------------------------------- sending
 
 
-def prepare(hub: Hub, state: State | None, options: argparse.Namespace, *, branch_is_new: bool) -> State:
+def prepare(hub: Hub, state: BranchState | None, options: argparse.Namespace, *, branch_is_new: bool) -> BranchState:
     """Create the repository and the branch where they are missing; return what the branch holds."""
     if state is None:
         if options.create_pr:
@@ -285,7 +285,7 @@ def prepare(hub: Hub, state: State | None, options: argparse.Namespace, *, branc
     return state
 
 
-def _deliver(hub: Hub, plan: Plan, state: State, options: argparse.Namespace, author: str | None) -> Sent:
+def _deliver(hub: Hub, plan: Plan, state: BranchState, options: argparse.Namespace, author: str | None) -> SentCommit:
     request = CommitRequest(
         plan,
         branch=options.revision or MAIN,
@@ -295,7 +295,7 @@ def _deliver(hub: Hub, plan: Plan, state: State, options: argparse.Namespace, au
         pull_request=options.create_pr,
     )
     if plan.is_empty:  # a branch that was made a moment ago from the same content
-        return Sent(state.commit or "")
+        return SentCommit(state.commit or "")
     if request.pull_request:
         before = find_pull_request(hub, request)
         if before:
@@ -307,7 +307,7 @@ def _deliver(hub: Hub, plan: Plan, state: State, options: argparse.Namespace, au
 # ---------------------------------------------------------------- telling
 
 
-def _show(hub: Hub, info: BundleInfo, plan: Plan, options: argparse.Namespace, state: State | None) -> None:
+def _show(hub: Hub, info: BundleInfo, plan: Plan, options: argparse.Namespace, state: BranchState | None) -> None:
     """Print what is sent where, under which licence, and what it changes."""
     private = options.private if state is None else state.private
     there = "new" if state is None else "there already"
@@ -326,7 +326,7 @@ def _show(hub: Hub, info: BundleInfo, plan: Plan, options: argparse.Namespace, s
         print(line)
 
 
-def _report(hub: Hub, root: Path, sent: Sent, options: argparse.Namespace) -> None:
+def _report(hub: Hub, root: Path, sent: SentCommit, options: argparse.Namespace) -> None:
     revision = sent.revision or options.tag or (options.revision if options.revision != MAIN else None)
     where = sent.pull_request or (f"{hub.url}/tree/{revision}" if revision else hub.url)
     print(f"\n{where}\ncommit {sent.commit}\n\nfrom datasets import load_dataset\n")

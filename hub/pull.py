@@ -31,7 +31,7 @@ from exhibit.schemas.validate import validate
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.place import check_free, placed
 
-__all__ = ["SCHEME", "Fetched", "fetch", "is_repository", "main", "parse_address"]
+__all__ = ["SCHEME", "PulledBundle", "fetch", "is_repository", "main", "parse_address"]
 
 
 def run(options: argparse.Namespace) -> Path:
@@ -62,7 +62,7 @@ def _bundle_in(folder: Path) -> BundleInfo | None:
         return None
 
 
-def copy(fetched: "Fetched", folder: Path) -> None:
+def copy(fetched: "PulledBundle", folder: Path) -> None:
     """Write a fetched bundle into an empty folder, and check it there as a whole."""
     files = [*(name for name in fetched.info.files if name != CARD), INFO]
     for name in track(files, total=len(files), label="copying", unit="file"):
@@ -95,7 +95,7 @@ _TURNS = 3
 
 
 @dataclass(frozen=True)
-class Fetched:
+class PulledBundle:
     """A bundle in the cache; `folder` holds its files, and the card as it was before it was published is `card`."""
 
     folder: Path
@@ -124,7 +124,7 @@ def parse_address(text: str) -> tuple[str, str | None]:
     return repo_id.rstrip("/"), revision or None
 
 
-def fetch(repo_id: str, *, revision: str | None = None, say: Say) -> Fetched:
+def fetch(repo_id: str, *, revision: str | None = None, say: Say) -> PulledBundle:
     """Return a bundle through the Hub's cache; a download that was cut off goes on where it stopped."""
     hub = Hub(repo_id, say=say)
     for _ in range(_TURNS):
@@ -132,7 +132,7 @@ def fetch(repo_id: str, *, revision: str | None = None, say: Say) -> Fetched:
         info = _read_info(hub, commit)
         folder = _download(hub, revision or "main", commit, info)
         if folder.name == commit:
-            return Fetched(folder, hub.repo_id, commit, info, _verify(hub, folder, info))
+            return PulledBundle(folder, hub.repo_id, commit, info, _verify(hub, folder, info))
     raise HubError(f"{hub.repo_id}: the branch keeps moving while it is downloaded; give --revision with a commit")
 
 

@@ -45,7 +45,7 @@ class RemoteFile(NamedTuple):
 
 
 @dataclass(frozen=True)
-class State:
+class BranchState:
     """What a branch of the repository holds; `commit` is None where there is no commit yet."""
 
     commit: str | None
@@ -140,7 +140,7 @@ class Hub:
 
         return self.ask(listing, doing=f"listing the files of {self.repo_id}", most=1)
 
-    def state(self, revision: str | None) -> State | None:
+    def state(self, revision: str | None) -> BranchState | None:
         """Return what a branch holds; None where there is no such repository, or none that this token may see."""
         try:
             commit, private = self.commit_of(revision)
@@ -148,7 +148,7 @@ class Hub:
             if error.missing or (error.status == 401 and self.token is None):
                 return None
             raise
-        return State(commit, self.files_at(commit) if commit else {}, private)
+        return BranchState(commit, self.files_at(commit) if commit else {}, private)
 
     def check_writer(self) -> str | None:
         """Refuse a token that is missing, unknown or can only read; return the user's name where it is known."""

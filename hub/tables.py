@@ -45,7 +45,7 @@ _CORPUS = {**_COUNTED, "source": _TEXT, "licence": _TEXT, "text": _TEXT}
 
 
 @dataclass(frozen=True)
-class Config:
+class HubConfig:
     """A config of the card: its name, its files, the features that `datasets` gives it, and its rows."""
 
     name: str
@@ -66,7 +66,7 @@ def write_tables(
     engine: Engine,
     out: Out | None = None,
     texts: Path | None = None,
-) -> list[Config]:
+) -> list[HubConfig]:
     """Write the tables into `parquet/`, the default config's first; a corpus without questions is one table.
 
     A document whose text lies in `texts`, as UTF-8 under its file name, is not read for it.
@@ -92,7 +92,7 @@ def _memory_given_back() -> Iterator[None]:
         pa.set_memory_pool(before)
 
 
-def _write(folder: Path, name: str, schema: Any, records: Iterable[dict[str, Any]]) -> Config:
+def _write(folder: Path, name: str, schema: Any, records: Iterable[dict[str, Any]]) -> HubConfig:
     path = f"{PARQUET}/{name}.parquet"
     # a thousand at a time: as Python's objects they take ten times what they take in a table
     parts = [schema.empty_table()]
@@ -101,7 +101,7 @@ def _write(folder: Path, name: str, schema: Any, records: Iterable[dict[str, Any
         parts.append(pa.Table.from_pylist(some, schema=schema))
     table = pa.concat_tables(parts).combine_chunks()
     pq.write_table(table, folder / path, compression="zstd")
-    return Config(name, path, features(schema), len(table), table.nbytes)
+    return HubConfig(name, path, features(schema), len(table), table.nbytes)
 
 
 # ---------------------------------------------------------------- gold
@@ -140,7 +140,7 @@ def gold_records(gold: Sequence[Gold]) -> Iterator[dict[str, Any]]:
 # ---------------------------------------------------------------- corpus
 
 
-def _write_corpus(bundle: BundleInfo, out: Out, engine: Engine, texts: Path | None) -> Config:
+def _write_corpus(bundle: BundleInfo, out: Out, engine: Engine, texts: Path | None) -> HubConfig:
     files = [out.file(f"{CORPUS}/{document.filename}") for document in bundle.documents]
     pdfs = any(_is_pdf(file) for file in files)
     schema = pa.schema({**_CORPUS, "pdf": _PDF} if pdfs else _CORPUS)
@@ -149,7 +149,7 @@ def _write_corpus(bundle: BundleInfo, out: Out, engine: Engine, texts: Path | No
     for document, file, content in zip(bundle.documents, files, tracked, strict=True):
         writer.add(_document(document, bundle, content, file, pdfs))
     writer.close()
-    return Config("corpus", f"{PARQUET}/corpus-*.parquet", features(schema), len(files), writer.bytes, pdfs)
+    return HubConfig("corpus", f"{PARQUET}/corpus-*.parquet", features(schema), len(files), writer.bytes, pdfs)
 
 
 class _Content(NamedTuple):
@@ -270,7 +270,7 @@ LICENCES = frozenset(Path(__file__).with_name("licences.txt").read_text(encoding
 
 
 def head(
-    bundle: BundleInfo, configs: Sequence[Config], *, tags: Sequence[str], annotations: Sequence[str], derived: str
+    bundle: BundleInfo, configs: Sequence[HubConfig], *, tags: Sequence[str], annotations: Sequence[str], derived: str
 ) -> str:
     """Return the YAML between the card's dashes."""
     asked = bundle.counts.questions > 0
@@ -308,7 +308,7 @@ def size_category(rows: int) -> str:
     return names[min(max(len(str(rows)) - 3, 0), len(names) - 1)]
 
 
-def _config(config: Config, *, default: bool) -> dict[str, Any]:
+def _config(config: HubConfig, *, default: bool) -> dict[str, Any]:
     return {
         "config_name": config.name,
         **({"default": True} if default else {}),

@@ -138,7 +138,7 @@ def _plain(raw: str) -> str:
 # ---------------------------------------------------------------- checking
 
 
-class Source(Protocol):
+class NumberedSource(Protocol):
     """A numbered passage that an answer may cite."""
 
     @property
@@ -169,7 +169,7 @@ class _Evidence(NamedTuple):
     text: str
 
 
-def verify(claims: Sequence[Claim], sources: Sequence[Source], *, given: str = "") -> Verdict:
+def verify(claims: Sequence[Claim], sources: Sequence[NumberedSource], *, given: str = "") -> Verdict:
     """Return the citations that hold and the claims that do not.
 
     A claim holds when its sources together have at least `OVERLAP` of its content words and all its numbers and dates.
@@ -209,7 +209,7 @@ def _share(words: frozenset[str], among: frozenset[str]) -> float:
     return len(words & among) / len(words) if words else 1.0
 
 
-def _evidence(source: Source) -> _Evidence:
+def _evidence(source: NumberedSource) -> _Evidence:
     """Return what a source says, with the labels that the answerer saw above it."""
     page = "" if source.page is None else f"page {source.page}"
     text = "\n\n".join(part for part in (source.text, source.section, source.document, page) if part)

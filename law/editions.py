@@ -12,7 +12,7 @@ from functools import cache
 
 from exhibit.evidence import Span
 from exhibit.law.figures import find_days
-from exhibit.law.language import System, system_of, systems
+from exhibit.law.language import LegalSystem, system_of, systems
 from exhibit.law.patterns import Patterns
 
 _P = Patterns(__file__)
@@ -108,7 +108,7 @@ class Unit:
     span: Span
 
 
-def units(text: str, system: System) -> list[Unit]:
+def units(text: str, system: LegalSystem) -> list[Unit]:
     """Return the paragraphs of a law in order, each to where the next or a larger part begins."""
     heads = []
     for match in re.finditer(r"^.+$", text, re.MULTILINE):
@@ -189,7 +189,7 @@ def _inflected(one: str, other: str) -> bool:
     return len(long) - len(short) <= _ENDING and long.startswith(short[: max(_STEM, len(short) - _ENDING)])
 
 
-def provisions(text: str, system: System, laws: Sequence[LawName] = ()) -> Iterator[Provision]:
+def provisions(text: str, system: LegalSystem, laws: Sequence[LawName] = ()) -> Iterator[Provision]:
     """Yield the provisions that a text refers to, each with its law where one of `laws` is named."""
     for match in _head(system).finditer(text):
         below, end = _parts_below(text, match.end(), system)
@@ -202,7 +202,7 @@ def provisions(text: str, system: System, laws: Sequence[LawName] = ()) -> Itera
 
 
 @cache
-def _head(system: System) -> re.Pattern[str]:
+def _head(system: LegalSystem) -> re.Pattern[str]:
     words = [
         word for level in system.levels if level.unit or (not system.units and level.rank >= 4) for word in level.words
     ]
@@ -214,7 +214,7 @@ def _label(match: re.Match[str]) -> str:
     return f"{match['word'].replace('§§', '§')} {match['number'].rstrip('.')}"
 
 
-def _parts_below(text: str, at: int, system: System) -> tuple[tuple[tuple[str, str], ...], int]:
+def _parts_below(text: str, at: int, system: LegalSystem) -> tuple[tuple[tuple[str, str], ...], int]:
     """Return the parts below a unit that are cited behind it, and where they end."""
     names = {form: kind for kind, forms in system.data.get("below", {}).items() for form in forms.split()}
     if not names:

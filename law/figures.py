@@ -9,7 +9,7 @@ from decimal import Decimal
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from exhibit.law.language import System, is_content, stem, systems
+from exhibit.law.language import LegalSystem, is_content, stem, systems
 from exhibit.law.names import ABBREVIATED, DOTTED, INITIALS, SPELT
 from exhibit.law.patterns import Patterns
 
@@ -258,7 +258,7 @@ def find_days(text: str) -> list[date]:
     return days
 
 
-def write_day(day: date, system: System) -> str:
+def write_day(day: date, system: LegalSystem) -> str:
     """Return a day as a law of this system writes it."""
     months = system.data.get("months", "").split()
     name = months[day.month - 1].title() if months else ""

@@ -138,7 +138,7 @@ class Level:
 
 
 @dataclass(frozen=True, eq=False)
-class System:
+class LegalSystem:
     """What is known of the laws of a country or a language."""
 
     name: str
@@ -218,7 +218,7 @@ def _large(word: str) -> str:
 
 
 @cache
-def systems(folder: str | None = None) -> tuple[System, ...]:
+def systems(folder: str | None = None) -> tuple[LegalSystem, ...]:
     """Return all systems: ours, and those of a user's folder, which replace ours of the same name."""
     own = folder if folder is not None else os.environ.get("EXHIBIT_SYSTEMS", "")
     paths = [*sorted(FOLDER.glob("*.toml")), *(sorted(Path(own).glob("*.toml")) if own else ())]
@@ -226,7 +226,7 @@ def systems(folder: str | None = None) -> tuple[System, ...]:
     return tuple(named.values())
 
 
-def read_system(path: Path) -> System:
+def read_system(path: Path) -> LegalSystem:
     """Return the system that a file describes."""
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -234,7 +234,7 @@ def read_system(path: Path) -> System:
             Level(**{**level, "words": tuple(level["words"]), "rank": FREE if level.get("free") else level["rank"]})
             for level in data["levels"]
         )
-        return System(
+        return LegalSystem(
             name=data["name"],
             language=data["language"],
             levels=levels,
@@ -253,7 +253,7 @@ def read_system(path: Path) -> System:
         ) from error
 
 
-def system_for(language: str) -> System:
+def system_for(language: str) -> LegalSystem:
     """Return the system of a language; the English one where there is none."""
     known = {system.language: system for system in systems()}
     return known.get(language, known["en"])
@@ -295,7 +295,7 @@ _LONGEST = 120  # characters of a line that heads a part
 _FEWEST = 2  # such lines that make a text a law
 
 
-def system_of(text: str) -> System:
+def system_of(text: str) -> LegalSystem:
     """Return the system of a law by the small words of its language, where its headings are that system's, too.
 
     Every other text, a contract in German among them, is read as English texts are: by numbers, letters and capitals.
@@ -308,6 +308,6 @@ def system_of(text: str) -> System:
     return best if best.units and len(list(islice(parts, _FEWEST))) == _FEWEST else system_for("en")
 
 
-def _is_part(system: System, line: str) -> bool:
+def _is_part(system: LegalSystem, line: str) -> bool:
     match = system.label.match(line)
     return match is not None and bool(match["number"] or match["before"])

@@ -68,7 +68,7 @@ class Reading(NamedTuple):
     spans: tuple[Found, ...]
 
 
-class Kind(NamedTuple):
+class QuestionKind(NamedTuple):
     """A kind of question: how its benchmark asks it, and the log-odds that a document for training answers it."""
 
     asks: str = ""
@@ -107,23 +107,23 @@ class Kinds:
         self._weight, self._bias = arrays["weight"], arrays["bias"]
         self._spots = [arrays[f"spots.{name}"] for name in ("weight", "bias", "slope", "offset")]
         each = enumerate(record["kinds"].items())
-        self._kinds = [Kind(asks, record["usual"][name], number) for number, (name, asks) in each]
+        self._kinds = [QuestionKind(asks, record["usual"][name], number) for number, (name, asks) in each]
         self._least: float = record["least"]
 
-    def of(self, vector: npt.NDArray[np.float32]) -> Kind:
+    def of(self, vector: npt.NDArray[np.float32]) -> QuestionKind:
         """Return the kind of a question; none where no kind is likely enough."""
         odds = self._weight @ vector + self._bias
         likely = np.exp(odds - odds.max())
         best = int(odds.argmax())
-        return self._kinds[best] if likely[best] >= self._least * likely.sum() else Kind()
+        return self._kinds[best] if likely[best] >= self._least * likely.sum() else QuestionKind()
 
-    def answers(self, kind: Kind, passages: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    def answers(self, kind: QuestionKind, passages: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Return the log-odds that each passage answers a question of a kind, by their vectors."""
         weight, bias, *_ = (array[kind.number] for array in self._spots)
         odds: npt.NDArray[np.float32] = passages @ weight + bias
         return odds
 
-    def together(self, kind: Kind, odds: npt.NDArray[np.float32]) -> float:
+    def together(self, kind: QuestionKind, odds: npt.NDArray[np.float32]) -> float:
         """Return the log-odds that one of a document's passages does, as far as the kind is told apart by vectors.
 
         The best few are asked: what the many others of a long document add to them is mostly noise.

@@ -40,13 +40,13 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Weight = Annotated[float, Field(ge=0)]
 
 
-class Settings(BaseModel):
+class FlagModel(BaseModel):
     """Settings whose text below each of them is also their help on the command line."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
-class Ingest(Settings):
+class Ingest(FlagModel):
     """What decides an index: with other values it must be built again."""
 
     ocr: bool = False
@@ -89,7 +89,7 @@ class Ingest(Settings):
     """where vectors are kept: NAME, or NAME:KIND as in faiss:ivf, faiss:hnsw, milvus:URI"""
 
 
-class Weights(Settings):
+class Weights(FlagModel):
     """What each kind of evidence counts beside the dense one, in standard deviations; 0 switches it off."""
 
     lexical: Weight = 0.55
@@ -110,7 +110,7 @@ class Weights(Settings):
     """the document's log-likelihood: in one half as likely a passage must be better by two standard deviations"""
 
 
-class Search(Settings):
+class Search(FlagModel):
     """What decides how an index is searched and answered from: it can change from question to question."""
 
     depth: Positive = 64
@@ -295,7 +295,7 @@ def preset_names() -> list[str]:
     return sorted(path.stem for path in PRESETS.glob("*.toml"))
 
 
-def setting_help(settings: type[Settings] = Config) -> dict[str, str]:
+def setting_help(settings: type[FlagModel] = Config) -> dict[str, str]:
     """Return every single setting in one row, each with what it means and its default."""
     texts: dict[str, str] = {}
     for name, field in settings.model_fields.items():
@@ -306,7 +306,7 @@ def setting_help(settings: type[Settings] = Config) -> dict[str, str]:
     return texts
 
 
-def add_setting_flags(group: Any, settings: type[Settings] = Config, *, but: frozenset[str] = frozenset()) -> None:
+def add_setting_flags(group: Any, settings: type[FlagModel] = Config, *, but: frozenset[str] = frozenset()) -> None:
     """Add a flag for every single setting, with its help; one that is not given is not in the result."""
     for name, text in setting_help(settings).items():
         if name not in but:

@@ -22,7 +22,7 @@ from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.plugins import load_plugin, plugin_names
 from exhibit.schemas.validate import sha256_of
 from exhibit.storage.cache import Cache, cache_folder, key_of
-from exhibit.storage.place import Kind
+from exhibit.storage.place import FolderKind
 
 FORMAT = "exhibit-index/5"
 MANIFEST = "manifest.json"
@@ -220,9 +220,9 @@ def let_go(folder: Path, store: str, *, but: str = "") -> None:
             load_plugin("exhibit.rag.stores", name)[0].drop(folder, argument if name == named else None)
 
 
-def index_kind(store: str) -> Kind:
+def index_kind(store: str) -> FolderKind:
     """Return what an index is, for who puts one into its place; its vectors are where the user's own setting says."""
-    return Kind(
+    return FolderKind(
         "an index",
         lambda folder: (folder / MANIFEST).is_file(),
         let_go=lambda folder: let_go(folder, store),

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from exhibit.engine import Limits, open_engine
-from exhibit.evidence.read import Listed, list_folder, with_attachments
+from exhibit.evidence.read import NamedFile, list_folder, with_attachments
 from exhibit.models.embedders import CachedEmbedder, VectorCache
 from exhibit.models.llms import LLM, counter_for
 from exhibit.models.protocols import Embedder
@@ -18,7 +18,7 @@ from exhibit.rag.config import DEFAULT, Config
 from exhibit.rag.database import RECORD, index_kind
 from exhibit.rag.index import Index, open_index
 from exhibit.rag.ingest import Report, ingest
-from exhibit.rag.protocols import Answer, Asked, Context
+from exhibit.rag.protocols import Answer, AnswerContext, QueryVector
 from exhibit.rag.questions import understand
 from exhibit.rag.retrieval.routed import retrieve
 from exhibit.rag.retrieval.stages import Parts, Retrieved, assemble
@@ -37,7 +37,7 @@ class Answered:
     """A question with what was found for it and what was answered."""
 
     retrieved: Retrieved
-    context: Context
+    context: AnswerContext
     answer: Answer
 
 
@@ -192,7 +192,7 @@ class Pipeline:
         )
         return [Answered(r, c, with_version(a, r, c)) for r, c, a in zip(searched, contexts, answers, strict=True)]
 
-    def context(self, retrieved: Retrieved) -> Context:
+    def context(self, retrieved: Retrieved) -> AnswerContext:
         """Return the numbered sources that an answer to a question is made from."""
         context = assemble(
             retrieved.question,
@@ -209,7 +209,7 @@ class Pipeline:
         if not self.config.reads:
             return context
         [vector] = self.embedder.embed([understand(retrieved.question).asks], role="query")
-        return replace(context, asked=Asked(self.embedder.name, vector))
+        return replace(context, asked=QueryVector(self.embedder.name, vector))
 
     def summaries(self, retrieved: Retrieved) -> dict[str, str]:
         """Return the summaries of the documents that a question's passages come from."""
@@ -281,7 +281,7 @@ def find_files(source: Location, *, suffixes: Sequence[str] = ()) -> list[Locati
     if isinstance(source, Remote):
         files: Sequence[Location] = _remote_files(source)
     elif source.is_file():
-        return [file.path for file in with_attachments([Listed(source, source.name)])]
+        return [file.path for file in with_attachments([NamedFile(source, source.name)])]
     elif source.is_dir():
         files = [file.path for file in list_folder(source)]
     else:

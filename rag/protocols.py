@@ -127,7 +127,7 @@ class Source:
         return self.hit.chunk.page
 
 
-class Asked(NamedTuple):
+class QueryVector(NamedTuple):
     """A question's vector, and the name of the embedder that made it."""
 
     embedder: str
@@ -135,7 +135,7 @@ class Asked(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Context:
+class AnswerContext:
     """What an answerer is given: numbered sources in raw words, then what the documents are."""
 
     text: str
@@ -147,7 +147,7 @@ class Context:
     """What kind of document the best source is from, where that is known: contract, rules, court guide …"""
     characters: int = 0
     """How long that document is; 0 where that is not known."""
-    asked: Asked | None = field(default=None, compare=False)
+    asked: QueryVector | None = field(default=None, compare=False)
     """The question's vector, for an answerer that tells its kind from it."""
 
 

@@ -70,7 +70,7 @@ def understand(question: str, carried: Carried = written_as_name) -> Query:
     return _apart(question, text, references) or _mentioning(question, text, references, quotes, carried)
 
 
-def _apart(question: str, text: str, references: "list[Reference]") -> Query | None:
+def _apart(question: str, text: str, references: "list[NamedPart]") -> Query | None:
     """Return the query of a question that asks something beside its names; None where it does not."""
     names = " ".join(text[slice(*reference.span)].strip() for reference in references)
     named = [reference.span for reference in references if reference.sure]
@@ -88,7 +88,7 @@ def _apart(question: str, text: str, references: "list[Reference]") -> Query | N
     return _query(question, names, asks, apart=True, lead=" ".join(frame.split()))
 
 
-def _mentioning(question: str, text: str, references: "list[Reference]", quotes: list[Span], carried: Carried) -> Query:
+def _mentioning(question: str, text: str, references: "list[NamedPart]", quotes: list[Span], carried: Carried) -> Query:
     """Return the query of a question all of whose words ask, and some of which may name a document."""
     named = [text[slice(*reference.span)].strip() for reference in references]
     mentions = _mentions(text, quotes, carried)
@@ -208,15 +208,15 @@ def _mentions(text: str, quotes: list[Span], carried: Carried) -> str:
 # ---------------------------------------------------------------- names beside a kind
 
 
-class Reference(NamedTuple):
+class NamedPart(NamedTuple):
     span: Span
     sure: bool
     """Whether it names a document, and does not only describe one: `an insurance policy` may be what is asked for."""
 
 
-def find_references(text: str, quotes: list[Span]) -> list[Reference]:
+def find_references(text: str, quotes: list[Span]) -> list[NamedPart]:
     """Return the stretches that name a document by its kind and more, in order, none overlapping."""
-    references: list[Reference] = []
+    references: list[NamedPart] = []
     for match in _P.kind.finditer(text):
         least = max(references[-1].span.end if references else 0, match.start() - _REACH)
         if match.start() < least:
@@ -227,7 +227,7 @@ def find_references(text: str, quotes: list[Span]) -> list[Reference]:
         sure = joined or marked or bool(_P.figure.search(match[0]))
         if sure or end > match.end() or start < match.start():
             before = _P.preposition.search(text[least:start]) if sure else None
-            references.append(Reference(Span(least + before.start() if before else start, end), sure))
+            references.append(NamedPart(Span(least + before.start() if before else start, end), sure))
     return references
 
 

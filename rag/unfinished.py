@@ -15,7 +15,7 @@ from exhibit.rag.config import Config
 from exhibit.rag.database import MANIFEST, RECORD, check_files, parse_manifest
 from exhibit.rag.index import Index, load_index, open_index
 from exhibit.rag.protocols import Keys, Layer, VectorStore
-from exhibit.rag.stores.faiss import Store
+from exhibit.rag.stores.faiss import FaissStore
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.place import unfinished_folder, write_whole
@@ -73,4 +73,4 @@ def _peek(index: Index, layer: Layer, keys: Keys) -> VectorStore:
         store: VectorStore | None = peek(index.folder, argument, name=layer, dimensions=index.dimensions, keys=keys)
         if store is not None:
             return store
-    return Store.holding(keys[:0], np.zeros((0, index.dimensions), np.float32))
+    return FaissStore.holding(keys[:0], np.zeros((0, index.dimensions), np.float32))

@@ -72,7 +72,7 @@ def faults_in(error: ValidationError, *, most: int | None = None, under: str = "
 Row = TypeVar("Row")
 
 
-class Lines(Generic[Row]):
+class LazyLines(Generic[Row]):
     """The rows of a file, one a line: where each begins is held, eight bytes, and it is read when it is asked for."""
 
     def __init__(self, path: Path, parse: Callable[[bytes, str], Row]) -> None:

@@ -27,7 +27,7 @@ def load_plugin(package: str, wanted: str) -> tuple[ModuleType, str | None]:
     file = name.replace("-", "_")
     if file in own_names(package):
         return import_module(f"{package}.{file}"), argument or None
-    brought = _brought(package)
+    brought = points_of(package)
     if file not in brought:
         kind = package.rpartition(".")[2].removesuffix("s")
         names = ", ".join(one.replace("_", "-") for one in plugin_names(package))
@@ -37,7 +37,7 @@ def load_plugin(package: str, wanted: str) -> tuple[ModuleType, str | None]:
 
 def plugin_names(package: str) -> list[str]:
     """Return the names of a kind's parts; folders of ours and files that start with `_` are machinery."""
-    return sorted({*own_names(package), *_brought(package)})
+    return sorted({*own_names(package), *points_of(package)})
 
 
 def plugin_modules(package: str) -> dict[str, ModuleType]:
@@ -66,7 +66,7 @@ def brought_names() -> dict[str, list[str]]:
 
 
 @cache
-def _brought(package: str) -> dict[str, EntryPoint]:
+def points_of(package: str) -> dict[str, EntryPoint]:
     """Return what other distributions bring of a kind, by name."""
     found = entry_points(group=_GROUP + package.rpartition(".")[2])
     return {point.name.replace("-", "_"): point for point in found}

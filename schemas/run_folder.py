@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from exhibit.schemas import run as files
 from exhibit.schemas.bundle import load_json, read_text
 from exhibit.schemas.errors import BundleError
-from exhibit.schemas.parsing import Lines, faults_in
+from exhibit.schemas.parsing import LazyLines, faults_in
 from exhibit.schemas.secrets import is_secret_setting
 
 Content = TypeVar("Content")
@@ -50,12 +50,12 @@ def _row_fault(line: bytes, where: str) -> str:
     return ""
 
 
-class Rows(Sequence[files.RunQuestion]):
+class RunRows(Sequence[files.RunQuestion]):
     """The questions of a run where they are, on disk."""
 
     def __init__(self, folder: Path, names: Iterable[str]) -> None:
         self.names = list(names)
-        self._files = [Lines(folder / name / files.RESULTS, _question) for name in self.names]
+        self._files = [LazyLines(folder / name / files.RESULTS, _question) for name in self.names]
 
     def __len__(self) -> int:
         return sum(map(len, self._files))
@@ -127,18 +127,18 @@ class RunFolder:
         return list(self.config.datasets)
 
     @cached_property
-    def rows(self) -> Rows:
+    def rows(self) -> RunRows:
         """Every question with its reply; raise where the run was stopped before it had them all."""
         missing = [name for name in self.datasets if not (self.folder / name / files.RESULTS).is_file()]
         if missing or not self.datasets:
             what = f"no results of {', '.join(missing)}" if missing else "no results in it"
             name = self.folder.name
             raise BundleError(f"{self.folder}: {what}; it was stopped: go on with --resume --run-name {name}")
-        return Rows(self.folder, self.datasets)
+        return RunRows(self.folder, self.datasets)
 
-    def rows_of(self, dataset: str) -> Rows:
+    def rows_of(self, dataset: str) -> RunRows:
         """Return the questions of one dataset."""
-        return Rows(self.folder, [dataset])
+        return RunRows(self.folder, [dataset])
 
     @cached_property
     def means(self) -> files.Means:
@@ -184,7 +184,7 @@ class RunFolder:
                 except BundleError as error:
                     yield str(error)
         for path in sorted(self.folder.glob(f"*/{files.RESULTS}")):
-            yield from filter(None, Lines(path, _row_fault))
+            yield from filter(None, LazyLines(path, _row_fault))
 
 
 def _settings(config: dict[str, Any], under: str = "") -> Iterator[tuple[str, str]]:

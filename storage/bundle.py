@@ -20,7 +20,7 @@ from exhibit.storage.place import files_below
 
 
 @dataclass(frozen=True)
-class Bundle:
+class BundleFolder:
     """A folder with `corpus/` and `train.json`, and whatever else of a bundle is there."""
 
     root: Path
@@ -36,7 +36,7 @@ class Bundle:
         return str(origin_of(self.root) or self.root)
 
 
-def open_bundle(root: Path) -> Bundle:
+def open_bundle(root: Path) -> BundleFolder:
     """Read a bundle as the evaluator does; raise one BundleError that names every problem."""
     if not root.is_dir():
         raise BundleError(f"{root}: no such folder")
@@ -56,10 +56,10 @@ def open_bundle(root: Path) -> Bundle:
     if problems:
         raise BundleError("\n".join(problems))
     labels = {line.id: dict(line.labels) for line in reversed(gold)}
-    return Bundle(root, questions, files, gold, info, labels)
+    return BundleFolder(root, questions, files, gold, info, labels)
 
 
-def missing_parts(bundle: Bundle) -> list[str]:
+def missing_parts(bundle: BundleFolder) -> list[str]:
     """Return what a minimal bundle lacks, and what that means for an evaluation; empty for a whole one."""
     lacks = {
         "no bundle.json: nothing tells whether its files are those that were meant": bundle.info is None,

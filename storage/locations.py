@@ -78,7 +78,7 @@ class Remote:
 Location = Path | Remote
 
 
-class Listed(NamedTuple):
+class FileInfo(NamedTuple):
     """What a store tells of a file without sending it."""
 
     bytes: int
@@ -130,7 +130,7 @@ def opened(remote: Remote) -> Any:
     return filesystem(remote.scheme)
 
 
-def list_files(folder: Remote) -> dict[str, Listed]:
+def list_files(folder: Remote) -> dict[str, FileInfo]:
     """Return every file below a folder by its name in it, in order; nothing where there is no such folder."""
     client = opened(folder)
     with explained(str(folder)):
@@ -145,7 +145,7 @@ def list_files(folder: Remote) -> dict[str, Listed]:
     return {name: _listed(details) for name, details in sorted(named.items()) if name and not name.endswith("/")}
 
 
-def list_file(file: Remote) -> Listed | None:
+def list_file(file: Remote) -> FileInfo | None:
     """Return what a store tells of a file; None where there is none."""
     client = opened(file)
     with explained(str(file)):
@@ -157,11 +157,11 @@ def list_file(file: Remote) -> Listed | None:
     return _listed(details) if details.get("type") == "file" else None
 
 
-def _listed(details: dict[str, Any]) -> Listed:
+def _listed(details: dict[str, Any]) -> FileInfo:
     mark = next((details[name] for name in _MARKS if details.get(name)), "")
     # some clients tell the same moment as a date here and as a number there; some stores quote a tag only here or there
     words = str(mark.timestamp() if isinstance(mark, datetime) else mark).strip('"')
-    return Listed(int(details.get("size") or 0), words)
+    return FileInfo(int(details.get("size") or 0), words)
 
 
 def expand(pattern: Remote) -> list[Remote]:

@@ -22,7 +22,7 @@ _AT_FDCWD = -100  # of Linux: paths count from the working folder
 _SWAP = 2  # RENAME_EXCHANGE on Linux, RENAME_SWAP on macOS
 
 
-class Kind(NamedTuple):
+class FolderKind(NamedTuple):
     """What a folder is, for messages; and how one is known that may be replaced."""
 
     name: str
@@ -33,7 +33,7 @@ class Kind(NamedTuple):
     """Names that a killed run leaves and the next one goes on with; everything else begins anew."""
 
 
-BUNDLE = Kind("a bundle", lambda folder: (folder / CORPUS).is_dir() and (folder / TRAIN).is_file())
+BUNDLE = FolderKind("a bundle", lambda folder: (folder / CORPUS).is_dir() and (folder / TRAIN).is_file())
 
 
 def unfinished_folder(out: Path) -> Path:
@@ -42,7 +42,7 @@ def unfinished_folder(out: Path) -> Path:
 
 
 @contextmanager
-def placed(out: Path, *, force: bool, kind: Kind = BUNDLE) -> Iterator[Path]:
+def placed(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> Iterator[Path]:
     """Yield an empty folder beside `out`; when the block ends without error it becomes `out`.
 
     Killed at any point, or with the power gone, `out` is what it was or what it should be: its files are on the disk
@@ -75,7 +75,7 @@ def placed(out: Path, *, force: bool, kind: Kind = BUNDLE) -> Iterator[Path]:
         raise BundleError(f"{out}: cannot be written: {reason}; nothing there was changed") from error
 
 
-def check_free(out: Path, *, force: bool, kind: Kind = BUNDLE) -> None:
+def check_free(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> None:
     """Refuse to overwrite, and refuse even with --force what is of another kind."""
     if out.is_symlink() or (out.exists() and not out.is_dir()):
         raise BundleError(f"{out}: is not a folder; choose another --out")

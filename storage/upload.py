@@ -19,13 +19,13 @@ from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import FileEntry
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.locations import Listed, Location, Remote, StorageError, explained, list_file, list_files, opened
+from exhibit.storage.locations import FileInfo, Location, Remote, StorageError, explained, list_file, list_files, opened
 from exhibit.storage.place import check_free, locked, placed
 
 _AT_ONCE = 8  # objects sent at a time: more wait for the line, not for us
 
 
-class Sent(NamedTuple):
+class SentFile(NamedTuple):
     """A file that a store has, and what the store calls its content."""
 
     sha256: str
@@ -37,7 +37,7 @@ Progress = Callable[..., Iterator[Any]]
 """Shows how far a loop is, as `engine.track` does."""
 
 
-def send(path: Path, to: Remote, known: Sent | None = None) -> Sent:
+def send(path: Path, to: Remote, known: SentFile | None = None) -> SentFile:
     """Upload a file, unless the store is known to have it already."""
     digest, size = sha256_of(path), path.stat().st_size
     if known is not None and (known.sha256, known.bytes) == (digest, size):
@@ -47,7 +47,7 @@ def send(path: Path, to: Remote, known: Sent | None = None) -> Sent:
     listed = list_file(to)
     if listed is None or listed.bytes != size:
         raise StorageError(f"{to}: did not arrive whole; run the same command again")
-    return Sent(digest, size, listed.mark)
+    return SentFile(digest, size, listed.mark)
 
 
 class Out:
@@ -55,9 +55,9 @@ class Out:
 
     def __init__(self, folder: Path, remote: Remote | None = None) -> None:
         self.folder, self.remote = folder, remote
-        self.sent: dict[str, Sent] = {}
+        self.sent: dict[str, SentFile] = {}
         """What is in the store and no longer here, by its name in the bundle."""
-        self.known: dict[str, Sent] = {}
+        self.known: dict[str, SentFile] = {}
         """What a run that was stopped has sent, and the store still has."""
 
     @property
@@ -79,19 +79,19 @@ class Out:
             self.record(name, send(path, self.remote / name, self.known.get(name)))
             path.unlink()
 
-    def record(self, name: str, sent: Sent) -> None:
+    def record(self, name: str, sent: SentFile) -> None:
         """Remember what a worker has sent, also for a run that goes on with this one."""
         self.sent[name] = sent
         with self._journal.open("a", encoding="utf-8") as out:
             out.write(json.dumps([name, *sent]) + "\n")
 
-    def recall(self, there: dict[str, Listed]) -> None:
+    def recall(self, there: dict[str, FileInfo]) -> None:
         """Learn what a run that was stopped has sent; what was changed in the store since then is sent again."""
         lines = self._journal.read_text(encoding="utf-8").split("\n") if self._journal.is_file() else []
         for line in lines:
             try:
                 name, *values = json.loads(line)
-                sent = Sent(*values)
+                sent = SentFile(*values)
             except (ValueError, TypeError):
                 continue  # cut off by the kill
             if name in there and (sent.bytes, sent.mark) == there[name] and sent.mark:
@@ -115,7 +115,7 @@ def check_out(out: Location, *, force: bool) -> None:
     _check_there(out, list_files(out), force=force)
 
 
-def _check_there(out: Remote, there: dict[str, Listed], *, force: bool) -> None:
+def _check_there(out: Remote, there: dict[str, FileInfo], *, force: bool) -> None:
     if INFO in there and not force:
         raise BundleError(f"{out}: exists already; add --force to replace it, or choose another --out")
     if there and INFO not in there and PARTIAL not in there:
@@ -163,7 +163,7 @@ def _begin(out: Out, remote: Remote, *, force: bool) -> bytes:
 def _finish(out: Out, remote: Remote, token: bytes, progress: Progress) -> None:
     """Send what is still here, remove what an earlier bundle left, look whether all is there; bundle.json is last."""
 
-    def sent_now(path: Path) -> tuple[str, Sent]:
+    def sent_now(path: Path) -> tuple[str, SentFile]:
         name = path.relative_to(out.folder).as_posix()
         return name, send(path, remote / name, out.known.get(name))
 

@@ -51,7 +51,7 @@ def _problems(root: Location, *, minimal: bool) -> list[Problem]:
     return _minimal(root) if minimal else validate_at(root)
 
 
-class Checked(NamedTuple):
+class CheckedBundle(NamedTuple):
     """What a check of one bundle gives: what is wrong, a line that sums it up, and both for a program."""
 
     faults: Sequence[str]
@@ -59,7 +59,7 @@ class Checked(NamedTuple):
     record: dict[str, Any]
 
 
-def check_each(bundles: Sequence[Location], check: Callable[[Location], Checked], *, as_json: bool) -> int:
+def check_each(bundles: Sequence[Location], check: Callable[[Location], CheckedBundle], *, as_json: bool) -> int:
     """Check bundles one by one and print what each gives; return 1 where something is wrong with one."""
     failed, records = False, []
     roots, notes = folders_among(bundles)
@@ -100,10 +100,10 @@ def main(argv: list[str] | None = None) -> int:
     add_json(parser)
     options = parser.parse_args(argv)
 
-    def validated(root: Location) -> Checked:
+    def validated(root: Location) -> CheckedBundle:
         faults = [str(problem) for problem in _problems(root, minimal=options.minimal)]
         outcome = f"{len(faults)} broken promises" if faults else "sound"
-        return Checked(faults, outcome, {"sound": not faults, "problems": faults})
+        return CheckedBundle(faults, outcome, {"sound": not faults, "problems": faults})
 
     return check_each(options.bundles, validated, as_json=options.json)
 

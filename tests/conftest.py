@@ -28,7 +28,7 @@ from PIL import Image
 from playwright.sync_api import Browser
 
 from exhibit.conversion import main
-from exhibit.converters import _build
+from exhibit.converters.steps import build
 from exhibit.engine.runners import local
 from exhibit.hub import card
 from exhibit.models.reader import Reader
@@ -205,7 +205,7 @@ def servers_end_soon() -> Iterator[None]:
 def shared_press() -> Iterator[None]:
     """Let all conversions in this process print with one browser."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_build, "Press", SharedPress)
+        patch.setattr(build, "Press", SharedPress)
         SharedPress.begin()
         yield
     SharedPress.end()

@@ -6,8 +6,8 @@ from argparse import Namespace
 from types import ModuleType
 
 from exhibit.converters import Benchmark, Tally
-from exhibit.converters._benchmark import choose
-from exhibit.converters._cli import make_parser
+from exhibit.converters.steps.benchmark import choose
+from exhibit.converters.steps.cli import make_parser
 
 
 def options_of(converter: ModuleType, *flags: object) -> Namespace:

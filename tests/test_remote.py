@@ -17,7 +17,7 @@ import pytest
 
 import evaluate_rag
 from exhibit.conversion import main as convert_main
-from exhibit.converters import _build, _materialise
+from exhibit.converters.steps import build, materialise
 from exhibit.evidence.check import main as check_main
 from exhibit.evidence.show import main as show_main
 from exhibit.evidence.text import main as text_main
@@ -84,13 +84,13 @@ def local(tmp_path_factory) -> Path:
 
 def test_a_converted_bundle_is_the_same_and_its_documents_leave_as_they_are_made(memory, local, monkeypatch, capsys):
     waiting: list[int] = []
-    record = _build.Out.record
+    record = build.Out.record
 
     def noted(self, name, sent):
         waiting.append(sum(path.is_file() for path in (self.folder / "corpus").iterdir()))
         record(self, name, sent)
 
-    monkeypatch.setattr(_build.Out, "record", noted)
+    monkeypatch.setattr(build.Out, "record", noted)
     convert("cuad", memory, "--limit", "3")
     assert there(memory) == files_of(local) and validate(memory) == []
     assert set(waiting) == {0}, "official files are sent from where they are"
@@ -103,13 +103,13 @@ def test_tables_larger_than_a_file_leave_one_by_one(memory, tmp_path, monkeypatc
     monkeypatch.setattr(tables, "_GROUP_BYTES", 1)
     monkeypatch.setattr(tables, "_SHARD_BYTES", 1)
     waiting: list[int] = []
-    send = _build.Out.send
+    send = build.Out.send
 
     def noted(self, path):
         waiting.append(len(list((self.folder / "parquet").glob("corpus-*"))))
         send(self, path)
 
-    monkeypatch.setattr(_build.Out, "send", noted)
+    monkeypatch.setattr(build.Out, "send", noted)
     convert("legalbenchrag", memory)
     assert waiting == [1] * 8, "a file a document, and never two of them here"
     convert("legalbenchrag", tmp_path / "lb")
@@ -119,13 +119,13 @@ def test_tables_larger_than_a_file_leave_one_by_one(memory, tmp_path, monkeypatc
 @pytest.mark.slow
 def test_printed_documents_leave_as_they_are_read(memory, tmp_path, monkeypatch):
     waiting: list[int] = []
-    record = _build.Out.record
+    record = build.Out.record
 
     def noted(self, name, sent):
         waiting.append(sum(path.is_file() for path in (self.folder / "corpus").iterdir()))
         record(self, name, sent)
 
-    monkeypatch.setattr(_build.Out, "record", noted)
+    monkeypatch.setattr(build.Out, "record", noted)
     convert("privacyqa", memory)
     convert("privacyqa", tmp_path / "local")
     assert there(memory) == files_of(tmp_path / "local")
@@ -226,7 +226,7 @@ def test_a_store_that_goes_away_stops_a_conversion(memory, monkeypatch, capsys):
     def away(path, to, known):
         raise locations.StorageError(f"{to}: connection refused")
 
-    monkeypatch.setattr(_materialise, "send", away)
+    monkeypatch.setattr(materialise, "send", away)
     convert("cuad", memory, "--limit", "2", expect=1)
     told = capsys.readouterr().err
     assert "connection refused" in told and "cannot be read" not in told

@@ -15,7 +15,7 @@ from exhibit.rag.ingest import Preparation, Prepared
 from exhibit.rag.questions import understand
 from exhibit.schemas.errors import BundleError, DocumentError
 from exhibit.schemas.models import Gold
-from exhibit.storage.bundle import Bundle, open_bundle
+from exhibit.storage.bundle import BundleFolder, open_bundle
 from training.questions import LABELS
 
 PRESET = "routed"
@@ -51,7 +51,7 @@ class Material:
     """What one bundle gives."""
 
     source: str
-    bundle: Bundle
+    bundle: BundleFolder
     asked: list[Asked] = field(default_factory=list)
     graded: list[Graded] = field(default_factory=list)
     skipped: dict[str, int] = field(default_factory=lambda: defaultdict(int))
@@ -100,7 +100,7 @@ class Reader:
         # the same passages without the words beside them, which training does not need
         self._prepare = Preparation(Config.preset(PRESET, routing=False, lexicon=False))
 
-    def read(self, bundle: Bundle, filename: str) -> Prepared | None:
+    def read(self, bundle: BundleFolder, filename: str) -> Prepared | None:
         """Return a document cut into passages; None where it has no text."""
         try:
             return self._prepare(bundle.files[filename])

@@ -45,7 +45,7 @@ class Wanted:
         """Return the number of a document."""
         return self.numbers.setdefault((dataset, filename), len(self.numbers))
 
-    def ask(self, row: RunQuestion, at: Mapping[str, Placed], *, rank: int | None) -> list[list[int]]:
+    def ask(self, row: RunQuestion, at: Mapping[str, PlacedSpans], *, rank: int | None) -> list[list[int]]:
         """Return the pages a case shows as `[document, page]`; with a rank they may be drawn, the lowest first."""
         shown = []
         for filename, page in choose_pages(row, at):
@@ -79,7 +79,7 @@ class Wanted:
         return tuple(sorted(self._spans[number]))
 
 
-def choose_pages(row: RunQuestion, at: Mapping[str, Placed], *, most: int = _PAGES) -> list[tuple[str, int]]:
+def choose_pages(row: RunQuestion, at: Mapping[str, PlacedSpans], *, most: int = _PAGES) -> list[tuple[str, int]]:
     """Return the pages to show in order, 0 where a document has none; gold leaves room for what was retrieved."""
     gold = dict.fromkeys(_gold_pages(row, at))
     passages = row.reply.passages
@@ -93,7 +93,7 @@ def choose_pages(row: RunQuestion, at: Mapping[str, Placed], *, most: int = _PAG
     return [*list(gold)[:room], *others][:most]
 
 
-def _gold_pages(row: RunQuestion, at: Mapping[str, Placed]) -> Iterator[tuple[str, int]]:
+def _gold_pages(row: RunQuestion, at: Mapping[str, PlacedSpans]) -> Iterator[tuple[str, int]]:
     for gold in row.gold:
         if not gold.filename or not gold.places:
             continue
@@ -108,7 +108,7 @@ def _gold_pages(row: RunQuestion, at: Mapping[str, Placed]) -> Iterator[tuple[st
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Drawings:
     """What came of drawing: the documents that have something to show, how many pages, and what was left out."""
 
     documents: list[int]
@@ -126,7 +126,7 @@ def draw(
     most: int | None,
     jobs: int | None = None,
     limits: Limits | None = None,
-) -> Drawn:
+) -> Drawings:
     """Draw the pages asked for and hand on what lies on those of each document."""
     chosen = wanted.chosen(most) if most != 0 else {}
     items, faults = _sheets(wanted, chosen, datasets, folder)
@@ -141,7 +141,7 @@ def draw(
             put(sheets.number, outcome)
             documents.append(sheets.number)
             pages += len(outcome.get("pages") or [None])
-    return Drawn(documents, pages, wanted.pages, faults)
+    return Drawings(documents, pages, wanted.pages, faults)
 
 
 def _sheets(
@@ -248,22 +248,22 @@ def _size(box: Box) -> list[float]:
     return [round(value, 1) for value in (box.left, box.top, box.right - box.left, box.bottom - box.top)]
 
 
-class Placed(NamedTuple):
+class PlacedSpans(NamedTuple):
     """The gold spans and the retrieved ones, by their number, of one document."""
 
     gold: list[Span]
     passages: dict[int, Span]
 
 
-def placed(row: RunQuestion) -> dict[str, Placed]:
+def placed(row: RunQuestion) -> dict[str, PlacedSpans]:
     """Return what is marked in each document: of gold that stands in several places, the one best retrieved."""
-    by_file: dict[str, Placed] = {}
+    by_file: dict[str, PlacedSpans] = {}
     for number, passage in enumerate(row.reply.passages, 1):
         if passage.span and passage.filename:
-            by_file.setdefault(passage.filename, Placed([], {})).passages[number] = Span(*passage.span)
+            by_file.setdefault(passage.filename, PlacedSpans([], {})).passages[number] = Span(*passage.span)
     for gold in row.gold:
         if gold.places and gold.filename:
-            document = by_file.setdefault(gold.filename, Placed([], {}))
+            document = by_file.setdefault(gold.filename, PlacedSpans([], {}))
             document.gold.extend(best_place(gold.places, document.passages.values()))
     return by_file
 

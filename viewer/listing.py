@@ -16,7 +16,7 @@ from exhibit.evaluation.metrics import about
 from exhibit.schemas.run import Id, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer.drawing import Record, Wanted
-from exhibit.viewer.page import CHANGES, GOOD_VERDICTS, OUTCOMES, Block, as_json, error_kind, is_right, nearest, outcome
+from exhibit.viewer.page import CHANGES, GOOD_VERDICTS, OUTCOMES, Cases, as_json, error_kind, is_right, nearest, outcome
 
 LINES = 500
 """Lines of the list in a piece: 40 pieces for 20,000 cases, each read in some milliseconds."""
@@ -101,7 +101,7 @@ class PieceWriter:
         self._catalogue = catalogue
         self._wanted = wanted
         self._lines: list[list[Any]] = []
-        self._block = Block(self.metrics, wanted)
+        self._block = Cases(self.metrics, wanted)
 
     def add(self, rows: Sequence[RunQuestion | None], line: list[Any], *, rank: int | None = None) -> None:
         """Add a case; with a rank its pages may be drawn, the lowest first."""
@@ -128,7 +128,7 @@ class PieceWriter:
 
     def _put_cases(self) -> None:
         write_piece(self._folder, f"c{(self.total - 1) // CASES}", self._block.as_json())
-        self._block = Block(self.metrics, self._wanted)
+        self._block = Cases(self.metrics, self._wanted)
 
 
 def _described(metric: str) -> list[str]:
@@ -229,7 +229,7 @@ def _changed(one: RunQuestion, other: RunQuestion) -> str:
 
 
 @dataclass
-class Tally:
+class Outcomes:
     """What became of the questions of one run."""
 
     outcomes: dict[str, Counter[str]] = field(default_factory=dict)
@@ -296,7 +296,7 @@ class Matching:
     def __init__(self, runs: Sequence[RunFolder]) -> None:
         self.runs = list(runs)
         self.several = len(self.runs) > 1
-        self.tallies = [Tally() for _ in self.runs]
+        self.tallies = [Outcomes() for _ in self.runs]
         self.ranks: list[int] = []
         """In the order of the list: the lower, the sooner a question's pages are drawn."""
         self._places = self._matched()

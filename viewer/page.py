@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 from exhibit.evidence import Span
 from exhibit.schemas.parsing import read_beside
 from exhibit.schemas.run import RunGold, RunPassage, RunQuestion
-from exhibit.viewer.drawing import PASSAGES, Placed, Record, Wanted, best_place, gold_ranges, meets, placed
+from exhibit.viewer.drawing import PASSAGES, PlacedSpans, Record, Wanted, best_place, gold_ranges, meets, placed
 
 _STATIC = Path(__file__).parent / "static"
 _LANGUAGES = _STATIC.with_name("languages")
@@ -148,7 +148,7 @@ def _hash(text: str) -> str:
 GOOD_VERDICTS = ("answered", "expected answer given")
 
 
-class Outcome(NamedTuple):
+class OutcomeLook(NamedTuple):
     """What an outcome means, and the colour that it has."""
 
     meaning: str
@@ -159,11 +159,11 @@ class Outcome(NamedTuple):
 
 
 _WORDS = read_beside(__file__, "static/outcomes.toml")
-OUTCOMES: dict[str, Outcome] = {name: Outcome(**fields) for name, fields in _WORDS["outcomes"].items()}
+OUTCOMES: dict[str, OutcomeLook] = {name: OutcomeLook(**fields) for name, fields in _WORDS["outcomes"].items()}
 """What can become of a question, the most serious first."""
 GOOD_MARK: float = _WORDS["right"]["answer_correctness"]
 """From here on a judge's mark calls an answer right."""
-CHANGES: dict[str, Outcome] = {name: Outcome(**fields) for name, fields in _WORDS["changes"].items()}
+CHANGES: dict[str, OutcomeLook] = {name: OutcomeLook(**fields) for name, fields in _WORDS["changes"].items()}
 """How a question changed from the first run to the others, the worst first."""
 
 
@@ -206,7 +206,7 @@ def numbered(numbers: dict[str, int], value: str) -> int:
     return numbers.setdefault(value, len(numbers))
 
 
-class Block:
+class Cases:
     """Some cases that are loaded together: what they share is there once."""
 
     def __init__(self, metrics: dict[str, int], wanted: Wanted) -> None:
@@ -271,7 +271,7 @@ class Block:
             "spans": best_place(gold.places, retrieved) if gold.places else [],
         }
 
-    def _passage(self, dataset: str, passage: RunPassage, at: Mapping[str, Placed]) -> Record:
+    def _passage(self, dataset: str, passage: RunPassage, at: Mapping[str, PlacedSpans]) -> Record:
         filename, text = passage.filename or "", passage.text or ""
         span = Span(*passage.span) if passage.span else None
         gold = at[filename].gold if filename in at else []

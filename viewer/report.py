@@ -18,7 +18,7 @@ from exhibit.schemas.command import guarded
 from exhibit.schemas.run import REPORT, Estimate, Means
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer.drawing import Record
-from exhibit.viewer.listing import Matching, Tally
+from exhibit.viewer.listing import Matching, Outcomes
 from exhibit.viewer.page import OUTCOMES, reasons, render, say
 from exhibit.viewer.plots import make_plots, shares
 from exhibit.viewer.view import View
@@ -229,7 +229,7 @@ class Look(NamedTuple):
     why: str
 
 
-def tested(run: RunFolder, tally: Tally, language: str = "en") -> str:
+def tested(run: RunFolder, tally: Outcomes, language: str = "en") -> str:
     """Return what was tested, on how much, and when."""
     settings, t = run.settings, partial(say, language)
     if (run.config.target or "builtin") != "builtin":
@@ -302,7 +302,7 @@ def _figure(metric: str, one: Estimate, language: str, *, first: bool) -> str:
     return f"{described.in_words(one.mean)}{described.unit_behind}{ends}"
 
 
-def tiles(tally: Tally) -> list[Tile]:
+def tiles(tally: Outcomes) -> list[Tile]:
     """Return how many questions were found, answered rightly, refused wrongly; what cannot be told is left out."""
     counts, total = tally.counts, tally.total()
     every = [
@@ -315,7 +315,7 @@ def tiles(tally: Tally) -> list[Tile]:
     return [tile for tile in every if tile.of and (tile.number or tile.words != "failed")]
 
 
-def worth_looking_at(tally: Tally, language: str = "en") -> list[Look]:
+def worth_looking_at(tally: Outcomes, language: str = "en") -> list[Look]:
     """Return the questions to look at first: of each of the most serious kinds of fault, the surest mistake."""
     kinds = [name for name in OUTCOMES if name in tally.worst and name != "failed"][:_WORTH]
     rows = [(name, tally.worst[name]) for name in kinds]

@@ -12,12 +12,12 @@ from exhibit.schemas.bundle import CORPUS, TRAIN
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.locations import is_url, keeping
-from exhibit.storage.place import Kind, placed, scratch_folder, write_whole
-from exhibit.viewer.drawing import PAGES, Drawn, Record, Wanted, draw
+from exhibit.storage.place import FolderKind, placed, scratch_folder, write_whole
+from exhibit.viewer.drawing import PAGES, Drawings, Record, Wanted, draw
 from exhibit.viewer.listing import IMAGES, Catalogue, Inlined, Matching, PieceWriter, write_piece
 from exhibit.viewer.page import as_json, brief, fields_of, labels_of, page, words
 
-PIECES = Kind("the pieces of a page", lambda folder: (folder / "i0.js").is_file())
+PIECES = FolderKind("the pieces of a page", lambda folder: (folder / "i0.js").is_file())
 SINGLE_BUDGET = 30_000_000
 """Characters of pieces in a single file: what a browser opens in about a second, and a mail program still sends."""
 _SCRIPTS = ("build.js", "pieces.js", "case.js", "list.js", "export.js", "keys.js")
@@ -108,7 +108,7 @@ def _beside(meta: Record, pieces: Path) -> dict[str, str]:
     return {"meta": as_json(meta), "piece-i0": (pieces / "i0.js").read_text(encoding="ascii").split('"')[-2]}
 
 
-def _not_drawn(drawn: Drawn) -> list[str]:
+def _not_drawn(drawn: Drawings) -> list[str]:
     if drawn.pages >= drawn.wanted:
         return []
     return [

@@ -16,7 +16,7 @@ from bench.legalbenchrag.papers import ALL
 from bench.legalbenchrag.variants import rewrite
 from bench.reword import free, reword, unname
 from exhibit.converters import legalbenchrag
-from exhibit.converters._cli import main as convert
+from exhibit.converters.steps.cli import main as convert
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.settings import Settings, parse_settings
 from exhibit.rag.config import Config, Search, setting_help

@@ -10,7 +10,7 @@ from pathlib import Path
 from exhibit.schemas.bundle import CARD, CORPUS, GOLD, INFO, TRAIN, Question, write_gold, write_info, write_train
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import BundleInfo, Context, Counts, FileEntry, Gold, Row
-from exhibit.storage.bundle import Bundle, open_bundle, sha256_of
+from exhibit.storage.bundle import BundleFolder, open_bundle, sha256_of
 from exhibit.storage.locations import fetched
 from exhibit.storage.place import placed
 
@@ -48,7 +48,7 @@ def rewrite(
     return len(asked)
 
 
-def number_files(bundle: Bundle) -> dict[str, str]:
+def number_files(bundle: BundleFolder) -> dict[str, str]:
     """Return a number for each file, in the order of their checksums: it says nothing of name, kind or place."""
     ordered = sorted(bundle.files, key=lambda name: (sha256_of(bundle.files[name]), name))
     width = len(str(len(ordered)))

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from exhibit.converters.civil_procedure.layout import Heading, Layout, layout_of, splits
+from exhibit.converters.civil_procedure.layout import Layout, RuleHeading, layout_of, splits
 from exhibit.converters.civil_procedure.names import (
-    Citation,
+    RuleCitation,
     guide_courts,
     names_court,
     read_citation,
     read_name,
     strange_courts,
 )
-from exhibit.converters.civil_procedure.sources import CPR, GUIDE, PD, Source, reference_of
+from exhibit.converters.civil_procedure.sources import CPR, GUIDE, PD, RulesFile, reference_of
 from exhibit.law.names import plain
 
 Method = Literal["exact", "normalised", "section", "unresolved"]
@@ -50,7 +50,7 @@ LONGEST_WHOLE = 25_000
 
 
 @dataclass(frozen=True)
-class Row:
+class RowEvidence:
     """What a row says beside its citation: evidence, never a switch."""
 
     source_type: str = ""
@@ -60,7 +60,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Place:
+class CitedSection:
     """A section of a document: its heading as it stands there, and where the section begins and ends."""
 
     start: int
@@ -74,20 +74,20 @@ class Place:
 class Resolution:
     """The document a citation means, by what rule, and the place in it; or why none was chosen."""
 
-    source: Source | None
+    source: RulesFile | None
     how: Method
     reason: str = ""
-    place: Place | None = None
+    place: CitedSection | None = None
     score: float = 1.0
 
 
 @dataclass(frozen=True)
 class _Candidate:
-    source: Source
+    source: RulesFile
     how: Method
     likeness: float
     score: float
-    heading: Heading | None = None
+    heading: RuleHeading | None = None
     whole: bool = False
     """Whether it is the document that is named, and no section of it."""
 
@@ -95,10 +95,10 @@ class _Candidate:
 class Corpus:
     """Resolves citations: the document and the section that each of them means."""
 
-    def __init__(self, sources: Sequence[Source]) -> None:
+    def __init__(self, sources: Sequence[RulesFile]) -> None:
         self.sources = sources
-        self._exact: dict[str, list[Source]] = defaultdict(list)
-        self._plain: dict[str, list[Source]] = defaultdict(list)
+        self._exact: dict[str, list[RulesFile]] = defaultdict(list)
+        self._plain: dict[str, list[RulesFile]] = defaultdict(list)
         self._layouts: dict[str, Layout] = {}
         for source in sources:
             for name in dict.fromkeys(_SPACES.sub(" ", name) for name in source.names):
@@ -108,7 +108,7 @@ class Corpus:
 
     # ------------------------------------------------------------ documents by the names that citations give them
 
-    def layout(self, source: Source) -> Layout:
+    def layout(self, source: RulesFile) -> Layout:
         """Return where a document's headings stand; it is read once."""
         name = source.raw.filename
         if name not in self._layouts:
@@ -121,7 +121,7 @@ class Corpus:
         return [layout.fault for layout in self._layouts.values() if layout.fault]
 
     @cached_property
-    def guides(self) -> list[tuple[Source, dict[str, set[str]]]]:
+    def guides(self) -> list[tuple[RulesFile, dict[str, set[str]]]]:
         """The court guides, each with its courts and their initials."""
         guides = [source for source in self.sources if source.kind == GUIDE]
         return [(source, guide_courts((*source.names, self.layout(source).first_page))) for source in guides]
@@ -131,14 +131,14 @@ class Corpus:
         """The courts that have a guide here."""
         return {court: short for _, courts in self.guides for court, short in courts.items()}
 
-    def documents(self, name: str) -> Iterator[tuple[Literal["exact", "normalised"], Source]]:
+    def documents(self, name: str) -> Iterator[tuple[Literal["exact", "normalised"], RulesFile]]:
         """Yield the documents of a name, by the surest of three rules: the name, its number, its court."""
         exact = {source.raw.filename for source in self._exact.get(name, ())}
         ways = (self._plain.get(plain(name), ()), self._by_number(name), self._by_court(name))
         for source in next(filter(None, ways), ()):
             yield ("exact" if source.raw.filename in exact else "normalised"), source
 
-    def _by_number(self, name: str) -> list[Source]:
+    def _by_number(self, name: str) -> list[RulesFile]:
         """`PART 36 - OFFERS`: the number decides, if at least half of the words after it are the document's, too."""
         words = plain(name)
         number = reference_of(words)
@@ -151,7 +151,7 @@ class Corpus:
             if 2 * len(set(after) & {w for n in source.names for w in plain(n).split()}) >= len(set(after))
         ]
 
-    def _by_court(self, name: str) -> list[Source]:
+    def _by_court(self, name: str) -> list[RulesFile]:
         """`Commercial Court Guide`: the guide of that court, whatever stands around it in the file's name."""
         if not re.search(r"\bguide(?: \d{4})?$", plain(name)):
             return []
@@ -159,7 +159,7 @@ class Corpus:
 
     # ------------------------------------------------------------ what a citation means
 
-    def resolve_all(self, citation: Citation, row: Row) -> list[tuple[Citation, Resolution]]:
+    def resolve_all(self, citation: RuleCitation, row: RowEvidence) -> list[tuple[RuleCitation, Resolution]]:
         """Return what a bracket cites: one thing, or several with semicolons between them."""
         whole = self.resolve(citation, row)
         pieces = [piece.strip() for piece in citation.text.split(";")]
@@ -168,7 +168,7 @@ class Corpus:
         parts = [(part, self.resolve(part, row)) for part in map(read_citation, pieces)]
         return parts if any(resolution.source for _, resolution in parts) else [(citation, whole)]
 
-    def resolve(self, citation: Citation, row: Row) -> Resolution:
+    def resolve(self, citation: RuleCitation, row: RowEvidence) -> Resolution:
         """Return the one document, and the section, that a citation can mean; never the likeliest of several."""
         strange = strange_courts(citation.document, self.courts, guides_only=True)
         if strange and not any(self.documents(citation.document)):
@@ -200,23 +200,25 @@ class Corpus:
                 best[name] = candidate
         return sorted(best.values(), key=_rank, reverse=True)
 
-    def _place(self, candidate: _Candidate, pages: tuple[int, int] | None) -> Place | None:
+    def _place(self, candidate: _Candidate, pages: tuple[int, int] | None) -> CitedSection | None:
         layout = self.layout(candidate.source)
         heading = candidate.heading
         if heading is not None:
             words = _SPACES.sub(" ", layout.text[heading.start : heading.end])
-            return Place(heading.start, heading.until, words, layout.text[heading.start : heading.until], heading.page)
+            return CitedSection(
+                heading.start, heading.until, words, layout.text[heading.start : heading.until], heading.page
+            )
         text = layout.text
         if candidate.whole and pages and candidate.source.raw.path and not layout.offset:
             return _pages_of(layout, *pages)
         if not candidate.whole or not text.strip() or len(text) > LONGEST_WHOLE:
             return None
         start, end = len(text) - len(text.lstrip()), len(text.rstrip())
-        return Place(start, end, text[start:end].partition("\n")[0].strip(), text[start:end], 1)
+        return CitedSection(start, end, text[start:end].partition("\n")[0].strip(), text[start:end], 1)
 
     # ------------------------------------------------------------ candidates
 
-    def _candidates(self, citation: Citation, row: Row) -> Iterator[_Candidate]:
+    def _candidates(self, citation: RuleCitation, row: RowEvidence) -> Iterator[_Candidate]:
         named = list(self._named(citation, row))
         yield from named
         if citation.section:
@@ -232,7 +234,7 @@ class Corpus:
             if not any(candidate.source is source for candidate in named):
                 yield from self._headings(source, citation, row)
 
-    def _named(self, citation: Citation, row: Row) -> Iterator[_Candidate]:
+    def _named(self, citation: RuleCitation, row: RowEvidence) -> Iterator[_Candidate]:
         """Yield the documents that a citation names as a whole."""
         if citation.section:
             return
@@ -242,7 +244,7 @@ class Corpus:
             score = 1 + sure + paged + self._evidence(source, row)
             yield _Candidate(source, how, 1.0, score, whole=True)
 
-    def _inside(self, document: str, section: str, citation: Citation, row: Row) -> Iterator[_Candidate]:
+    def _inside(self, document: str, section: str, citation: RuleCitation, row: RowEvidence) -> Iterator[_Candidate]:
         """Yield a section of a document that the citation names before it."""
         for how, source in self.documents(document):
             score = _INSIDE + self._evidence(source, row)
@@ -256,7 +258,7 @@ class Corpus:
                 paged = _NO_PAGES if citation.page and not source.raw.path else 0.0
                 yield _Candidate(source, how, 1.0, score + paged)
 
-    def _rules(self, citation: Citation, row: Row) -> Iterator[_Candidate]:
+    def _rules(self, citation: RuleCitation, row: RowEvidence) -> Iterator[_Candidate]:
         """`CPR 44.2`, `rule 3.4(2)(a)`, `PD 16 para 4.2`: the number names the Part, too."""
         match = _RULE.fullmatch(citation.document)
         if match:
@@ -266,7 +268,7 @@ class Corpus:
         if match:
             yield from self._inside(match.group(1), match.group(2), citation, row)
 
-    def _headings(self, source: Source, citation: Citation, row: Row) -> Iterator[_Candidate]:
+    def _headings(self, source: RulesFile, citation: RuleCitation, row: RowEvidence) -> Iterator[_Candidate]:
         """Yield the headings of a document that a citation without a document's name can mean."""
         matches = list(self.layout(source).meant(citation.document))
         evidence = self._evidence(source, row) if matches else 0.0
@@ -281,7 +283,7 @@ class Corpus:
 
     # ------------------------------------------------------------ what else speaks for a document
 
-    def _evidence(self, source: Source, row: Row) -> float:
+    def _evidence(self, source: RulesFile, row: RowEvidence) -> float:
         """Return what the row says for or against a document."""
         total = self._court_evidence(source, row)
         if source.kind and source.kind == _kind_said(row.source_type) and total >= 0:
@@ -291,7 +293,7 @@ class Corpus:
             total += _MENTIONED
         return total
 
-    def _court_evidence(self, source: Source, row: Row) -> float:
+    def _court_evidence(self, source: RulesFile, row: RowEvidence) -> float:
         if source.kind != GUIDE:
             return 0.0
         courts = next((courts for guide, courts in self.guides if guide is source), {})
@@ -304,7 +306,7 @@ class Corpus:
         foreign = strange_courts(named, known, guides_only=False) or strange_courts(row.prose, known, guides_only=True)
         return _FOREIGN if foreign else 0.0
 
-    def _paged(self, source: Source, heading: Heading | None, citation: Citation) -> float:
+    def _paged(self, source: RulesFile, heading: RuleHeading | None, citation: RuleCitation) -> float:
         """What the page says: it may be counted in the file or be the printed one, and it is often a little off."""
         pages = citation.pages
         if pages is None or heading is None or not heading.page:
@@ -331,13 +333,13 @@ _PARAGRAPH_OF = re.compile(
 )
 
 
-def _pages_of(layout: Layout, first: int, last: int) -> Place | None:
+def _pages_of(layout: Layout, first: int, last: int) -> CitedSection | None:
     """Return the pages that are cited of a document that is named as a whole."""
     lines = [line for line in layout.lines if first <= line.page <= min(last, first + _MOST_PAGES)]
     if not lines:
         return None
     start, end = lines[0].start, lines[-1].end
-    return Place(start, end, lines[0].text, layout.text[start:end], lines[0].page)
+    return CitedSection(start, end, lines[0].text, layout.text[start:end], lines[0].page)
 
 
 _MOST_PAGES = 4  # of a cited section: a longer one is cited for its beginning
@@ -359,6 +361,6 @@ def _rank(candidate: _Candidate) -> tuple[float, bool, float]:
     return (round(candidate.score, 6), candidate.heading is not None, candidate.likeness)
 
 
-def _order(heading: Heading | None) -> float:
+def _order(heading: RuleHeading | None) -> float:
     """Return a little less for a paragraph than for a heading of the same number."""
     return -0.01 if heading is not None and not heading.titled else 0.0

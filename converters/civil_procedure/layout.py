@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exhibit.converters.civil_procedure.names import Name, likeness, read_name
-from exhibit.converters.civil_procedure.sources import Source
+from exhibit.converters.civil_procedure.sources import RulesFile
 from exhibit.engine import guarded
 from exhibit.engine.limits import reading
 from exhibit.evidence import Document, Span
@@ -37,7 +37,7 @@ class SourceLine(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Heading:
+class RuleHeading:
     """A heading or a numbered paragraph, and where what stands under it ends."""
 
     start: int
@@ -62,7 +62,7 @@ _FEWEST = 3
 _DIGITS = 10  # of a page's number: Python refuses to read thousands of them
 
 
-class Lines(NamedTuple):
+class LayoutLines(NamedTuple):
     """A document's lines, less furniture and contents, and what its edges tell."""
 
     kept: Sequence[SourceLine]
@@ -74,7 +74,7 @@ class Lines(NamedTuple):
     """Where running heads and page numbers begin."""
 
 
-def lines_of(document: Document) -> Lines:
+def lines_of(document: Document) -> LayoutLines:
     """Return a file's lines, what its contents list, and the number printed on each page."""
     spans = [(page.span, page.number) for page in document.pages] or [(Span(0, len(document.text)), 0)]
     pages = [[line for line in _split(document.text, *span, number) if line.text] for span, number in spans]
@@ -86,7 +86,7 @@ def lines_of(document: Document) -> Lines:
         line for page in pages for line in page
         if line.start not in skipped and not contents.start <= line.start < contents.end
     ]  # fmt: skip
-    return Lines(kept, _entries(listed), printed, running)
+    return LayoutLines(kept, _entries(listed), printed, running)
 
 
 def _is_page_number(line: SourceLine) -> bool:
@@ -145,7 +145,7 @@ def _entries(lines: Sequence[SourceLine]) -> dict[str, str]:
     return {letters(entry): entry for entry in entries if len(letters(entry)) > 2}
 
 
-def find_headings(document: Document, lines: Sequence[SourceLine], outline: Outline) -> list[Heading]:
+def find_headings(document: Document, lines: Sequence[SourceLine], outline: Outline) -> list[RuleHeading]:
     """Return the headings in order, each with its section; those with nothing below are a list of headings."""
     starts = [line.start for line in lines]
     sections = (section for section in read_structure(document, outline).walk() if section.heading)
@@ -154,13 +154,15 @@ def find_headings(document: Document, lines: Sequence[SourceLine], outline: Outl
     return [one for one in headings if one.until - one.end >= _FEWEST or document.text[one.until - 1] == "."]
 
 
-def _heading(text: str, section: Section, lines: Sequence[SourceLine], starts: Sequence[int]) -> Heading:
+def _heading(text: str, section: Section, lines: Sequence[SourceLine], starts: Sequence[int]) -> RuleHeading:
     start, end = section.title
     first = lines[min(bisect_left(starts, start), len(lines) - 1)]
     last = lines[max(bisect_left(starts, section.span.end) - 1, 0)]
     titled = section.heading != section.label or section.kind != "section"
     name = read_name(FOOTNOTE.sub("", " ".join(text[start:end].split())) if titled else section.label, loose=False)
-    return Heading(start, end, name, section.level, titled, first.page, max(end, last.end), max(first.page, last.page))
+    return RuleHeading(
+        start, end, name, section.level, titled, first.page, max(end, last.end), max(first.page, last.page)
+    )
 
 
 @dataclass(frozen=True)
@@ -169,7 +171,7 @@ class Layout:
 
     text: str
     lines: Sequence[SourceLine]
-    headings: Sequence[Heading]
+    headings: Sequence[RuleHeading]
     listed: tuple[Name, ...] = ()
     """What its contents list, also where the page itself cannot be read."""
     offset: int = 0
@@ -182,7 +184,7 @@ class Layout:
         """The words of the first page, where it is no page of contents."""
         return " ".join(line.text for line in self.lines if line.page == 1)
 
-    def alike(self, name: Name) -> Iterator[tuple[Heading, float]]:
+    def alike(self, name: Name) -> Iterator[tuple[RuleHeading, float]]:
         """Yield the headings that a name can mean, with their likeness, in the text's order."""
         for heading in self.headings:
             other = heading.name
@@ -191,7 +193,7 @@ class Layout:
             if like:
                 yield heading, like
 
-    def titled(self, title: str) -> Iterator[Heading]:
+    def titled(self, title: str) -> Iterator[RuleHeading]:
         """Yield places where a title stands as whole lines, though no number, contents or bookmark tells of it."""
         text, places = self._letters
         wanted = letters(title)
@@ -206,9 +208,9 @@ class Layout:
             if words[0].islower() or words[-1] in ".,;:":
                 continue  # the end of a sentence, or a piece of a list
             name = read_name(words, loose=False)
-            yield self._section_at(Heading(lines[0].start, lines[-1].end, name, 0, page=lines[0].page))
+            yield self._section_at(RuleHeading(lines[0].start, lines[-1].end, name, 0, page=lines[0].page))
 
-    def meant(self, text: str) -> Iterator[tuple[Heading | None, float, bool]]:
+    def meant(self, text: str) -> Iterator[tuple[RuleHeading | None, float, bool]]:
         """Yield headings that a text can mean, how alike they are, and whether a heading above it agrees, too."""
         any_heading = False
         whole = read_name(text)
@@ -235,7 +237,7 @@ class Layout:
         ):
             yield None, 1.0, False
 
-    def _below(self, left: str, right: str) -> Iterator[tuple[Heading, float]]:
+    def _below(self, left: str, right: str) -> Iterator[tuple[RuleHeading, float]]:
         """Yield the headings of the right text that stand below a heading of the left one."""
         above, wanted = read_name(left), read_name(right)
         if not above.number and not above.title:
@@ -255,7 +257,7 @@ class Layout:
                     if parent.start < heading.start < parent.until:
                         yield heading, 1.0
 
-    def _section_at(self, heading: Heading) -> Heading:
+    def _section_at(self, heading: RuleHeading) -> RuleHeading:
         """Return a heading that is none of these with its section: up to the next that is not below the one above."""
         above = next((h for h in reversed(self.headings) if h.start < heading.start and h.titled), None)
         level = above.level if above else 1
@@ -283,7 +285,7 @@ _SHORT = 50_000
 """Characters of a text that is here already: even one made of nothing but headings takes a fifth of a second."""
 
 
-def layout_of(source: Source) -> Layout:
+def layout_of(source: RulesFile) -> Layout:
     """Return the layout of a document, from its file or from what will be printed of it; a long one's in a worker."""
     if source.blocks and len(source.raw.text or "") <= _SHORT:
         return read_layout(source)
@@ -296,7 +298,7 @@ def layout_of(source: Source) -> Layout:
         return Layout("", (), ())  # the conversion reads it next, and reports it
 
 
-def read_layout(source: Source) -> Layout:
+def read_layout(source: RulesFile) -> Layout:
     """Return the layout of a document, wherever it is called."""
     if source.blocks:
         text = source.raw.text or ""
@@ -313,7 +315,7 @@ def read_layout(source: Source) -> Layout:
     return Layout(document.text, kept, find_headings(document, kept, Outline(known, running)), listed, offset)
 
 
-def _lines_in(source: Source) -> Iterator[SourceLine]:
+def _lines_in(source: RulesFile) -> Iterator[SourceLine]:
     at = 0
     for block in source.blocks:
         if block.style != "h1":

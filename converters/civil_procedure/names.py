@@ -181,7 +181,7 @@ _FILLED = re.compile(
 
 
 @dataclass(frozen=True)
-class Citation:
+class RuleCitation:
     """`[Document#page=Section]`, `[Document]`, or the heading of a section with its page."""
 
     text: str
@@ -196,9 +196,9 @@ class Citation:
         return (numbers[0], max(numbers[-1], numbers[0])) if numbers else None
 
 
-def citations(truth: str) -> list[Citation]:
+def citations(truth: str) -> list[RuleCitation]:
     """Return what an answer cites, each citation once; an editor's brackets are none."""
-    by_name: dict[str, Citation] = {}
+    by_name: dict[str, RuleCitation] = {}
     for match in BRACKETED.finditer(truth):
         text = _SPACES.sub(" ", match.group(1)).strip()
         if (
@@ -210,7 +210,7 @@ def citations(truth: str) -> list[Citation]:
     return list(by_name.values())
 
 
-def read_citation(text: str) -> Citation:
+def read_citation(text: str) -> RuleCitation:
     """Return a citation's parts: a document or a heading, a section, pages."""
     document, _, section = text.partition("#page=")
     page = ""
@@ -220,7 +220,7 @@ def read_citation(text: str) -> Citation:
         pages = _PAGES.search(part)
         if pages:
             page = pages.group(1).strip(" ,–-")
-    return Citation(text, _PAGES.sub("", document).strip(), _PAGES.sub("", section).strip(), page)
+    return RuleCitation(text, _PAGES.sub("", document).strip(), _PAGES.sub("", section).strip(), page)
 
 
 def _is_editorial(text: str, before: str, after: str) -> bool:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from exhibit.converters._benchmark import Item
 from exhibit.converters.printing.text_pdf import Block, Style
 from exhibit.converters.printing.text_pdf import printable as drawable
+from exhibit.converters.steps.benchmark import Item
 from exhibit.engine.limits import reading
 from exhibit.evidence.files import decode_page
 from exhibit.evidence.markup import pieces
@@ -26,7 +26,7 @@ _CHUNK_HEAD = re.compile(r"\ADocument: .*?\nPart \d+ of \d+\n=+\n", re.DOTALL)
 
 
 @dataclass
-class Export:
+class IndexExport:
     """A document as a search index gave it back: in one piece, or in numbered chunks."""
 
     key: str
@@ -64,7 +64,7 @@ class Export:
                 self.pieces.append((int(number[1]) if number and len(number[1]) <= _MOST_DIGITS else place, words))
 
 
-class Page(NamedTuple):
+class ParsedPage(NamedTuple):
     """An HTML file: what it is titled, its paragraphs and headings, and all of it as it will be printed."""
 
     title: str
@@ -72,14 +72,14 @@ class Page(NamedTuple):
     markup: str
 
 
-def read_export(path: Path) -> list[Export]:
+def read_export(path: Path) -> list[IndexExport]:
     """Return the documents of a JSON file, none where it is no export of any; raise DocumentError."""
     data = load_json(path)
-    exports: dict[str, Export] = {}
+    exports: dict[str, IndexExport] = {}
     # what a search found is parts of documents, for --from-search
     for record in () if isinstance(data, dict) and "query" in data else records(data):
         key = printable(document_key(record))
-        exports.setdefault(key, Export(key)).add(record)
+        exports.setdefault(key, IndexExport(key)).add(record)
     return list(exports.values())
 
 
@@ -92,12 +92,12 @@ def load_json(path: Path) -> object:
         raise DocumentError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def read_page(path: Path) -> Page:
+def read_page(path: Path) -> ParsedPage:
     """Return an HTML file cut into paragraphs and headings."""
     data = path.read_bytes()
     with reading(str(path), len(data)):
         markup = decode_page(data)
-        return Page(*_title_and_blocks(markup), markup)
+        return ParsedPage(*_title_and_blocks(markup), markup)
 
 
 # ---------------------------------------------------------------- exports

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from exhibit.converters._benchmark import PAST_A_LIMIT, UNREADABLE, Item, RawDocument, Tally
 from exhibit.converters.civil_procedure.parsing import (
-    Export,
+    IndexExport,
     Record,
     blocks_of,
     body,
@@ -24,9 +23,10 @@ from exhibit.converters.civil_procedure.parsing import (
 from exhibit.converters.fetching.fetch import Policy, fetch_all, fetch_folder, report
 from exhibit.converters.printing.text_pdf import Block
 from exhibit.converters.raw.titles import own_title, unique_titles
+from exhibit.converters.steps.benchmark import PAST_A_LIMIT, UNREADABLE, Item, RawDocument, Tally
 from exhibit.engine import guarded
 from exhibit.evidence import Document, read_document
-from exhibit.evidence.read import Listed, has_page, list_folder, with_attachments
+from exhibit.evidence.read import NamedFile, has_page, list_folder, with_attachments
 from exhibit.law.profile import tidy
 from exhibit.schemas.errors import DocumentError, LimitError, SourceError
 from exhibit.storage.place import left_out
@@ -46,7 +46,7 @@ NO_DOCUMENT = "no document: only JSON exports, PDFs, HTML and office files are r
 
 
 @dataclass(frozen=True)
-class Source:
+class RulesFile:
     """A document of the corpus and every name that a citation may give it."""
 
     raw: RawDocument
@@ -68,18 +68,18 @@ class Source:
         return Document(self.raw.filename, self.raw.text or "") if file is None else read_document(file)
 
 
-def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None) -> tuple[list[Source], str]:
+def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None) -> tuple[list[RulesFile], str]:
     """Return the documents of a folder, a file or a list of URLs, each once, by file name; and a digest of them."""
     if root.suffix.lower() == ".txt" and root.is_file():
         return _fetched(root, policy, tally)
-    files = list(with_attachments([Listed(root, root.name)])) if root.is_file() else list_folder(root)
+    files = list(with_attachments([NamedFile(root, root.name)])) if root.is_file() else list_folder(root)
     files = [file for file in files if file.path != table]  # its rows have an account of their own
     tally.take(_item(file) for file in files)
     for path, why in left_out(root) if root.is_dir() else ():
         tally.leave_out(why, path.relative_to(root).as_posix())
     digest = hashlib.sha256()
-    exports: dict[str, Export] = {}
-    sources: list[Source] = []
+    exports: dict[str, IndexExport] = {}
+    sources: list[RulesFile] = []
     for file in files:
         path, ending = file.path, file.path.suffix.lower()
         if path.name.startswith(".") or (ending not in _ENDINGS and (ending in _NOTES or not has_page(path))):
@@ -102,7 +102,7 @@ def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None)
     return _distinct(sources), digest.hexdigest()
 
 
-def _item(file: Listed) -> Item:
+def _item(file: NamedFile) -> Item:
     return Item("files", file.name)
 
 
@@ -138,7 +138,7 @@ def full_name(name: str, section: str) -> str:
     return name.replace("_ ", ": ")
 
 
-def _add_exports(file: Listed, exports: dict[str, Export], tally: Tally) -> None:
+def _add_exports(file: NamedFile, exports: dict[str, IndexExport], tally: Tally) -> None:
     name = file.path.name
     try:
         here = {export.key: export for export in guarded(read_export, file.path)}
@@ -159,7 +159,7 @@ def _add_exports(file: Listed, exports: dict[str, Export], tally: Tally) -> None
             tally.note(f"document {remark}", f"{key}: {first.origin}, {export.origin}")
 
 
-def _from_export(export: Export, shared: bool, tally: Tally) -> Source:
+def _from_export(export: IndexExport, shared: bool, tally: Tally) -> RulesFile:
     title, text = full_name(export.key, next(iter(export.sections), "")), export.text
     name = _NOT_IN_NAMES.sub("_", export.key)
     name = name.encode("utf-8")[:_LONGEST].decode("utf-8", "ignore")
@@ -185,16 +185,16 @@ def _joined(blocks: Iterable[Block]) -> str:
     return "\n\n".join(block.text for block in blocks)
 
 
-def _source(raw: RawDocument, names: tuple[str, ...], origin: str) -> Source:
+def _source(raw: RawDocument, names: tuple[str, ...], origin: str) -> RulesFile:
     # an export's title may be a number alone, and its text begin with the whole name
     words = [_LETTER_APART.sub(r"\1\2", name) for name in (raw.title, *names)]
     after = [name.removeprefix(number).strip(" –—:-") for name in words if (number := reference_of(name))]
     called = tuple(filter(None, dict.fromkeys((*names, reference_of(raw.title), *after))))
-    return Source(raw, called, next(filter(None, map(kind_of, called)), ""), origin)
+    return RulesFile(raw, called, next(filter(None, map(kind_of, called)), ""), origin)
 
 
-def _distinct(sources: list[Source]) -> list[Source]:
-    first: dict[str, Source] = {}
+def _distinct(sources: list[RulesFile]) -> list[RulesFile]:
+    first: dict[str, RulesFile] = {}
     for source in sources:
         name = source.raw.filename.casefold()
         if name in first:
@@ -209,7 +209,7 @@ def _distinct(sources: list[Source]) -> list[Source]:
 # ---------------------------------------------------------------- files and links
 
 
-def _fetched(path: Path, policy: Policy, tally: Tally) -> tuple[list[Source], str]:
+def _fetched(path: Path, policy: Policy, tally: Tally) -> tuple[list[RulesFile], str]:
     lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
     urls = [line for line in lines if line and not line.startswith("#")]
     if not urls:
@@ -235,19 +235,19 @@ def _fetched(path: Path, policy: Policy, tally: Tally) -> tuple[list[Source], st
     return _distinct(sources), digest.hexdigest()
 
 
-def _pdf(path: Path) -> Source:
+def _pdf(path: Path) -> RulesFile:
     own = own_title(path)
     title = tidy(re.sub(r"[-_]+", " ", path.stem) if own.startswith("Microsoft Word") or not tidy(own) else own)
     # its own text is what offsets count in: `text_path` says so to the conversion
     return _source(RawDocument(path.name, title, path, text_path=path), (title, path.stem, path.name), path.name)
 
 
-def _office(path: Path) -> Source:
+def _office(path: Path) -> RulesFile:
     title = tidy(re.sub(r"[-_]+", " ", path.stem))
     return _source(RawDocument(f"{path.name}.pdf", title, original=path), (title, path.stem, path.name), path.name)
 
 
-def _page(path: Path) -> Source:
+def _page(path: Path) -> RulesFile:
     page = guarded(read_page, path)
     title = tidy(page.title) or tidy(re.sub(r"[-_]+", " ", path.stem))
     raw = RawDocument(f"{path.stem}.pdf", title, text=_joined(page.blocks), html=page.markup)

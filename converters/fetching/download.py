@@ -147,7 +147,7 @@ def _addresses_of(host: str, port: int, *, allow_private: bool) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Reply:
+class PageReply:
     """What a server gave for a URL in the end."""
 
     url: str
@@ -221,7 +221,7 @@ class Downloader:
         self._stopped.set()
         self._http.close()
 
-    def get(self, url: str) -> Reply:
+    def get(self, url: str) -> PageReply:
         """Return a PDF, a page, a text or a file that has a reader, or raise FetchError."""
         return self._follow(url, limit=self._policy.max_bytes, sift=True)
 
@@ -239,7 +239,7 @@ class Downloader:
             kept = {name: value for name, value in response.headers.items() if name not in _UNDONE}
             return response.status, kept, response.read()
 
-    def _follow(self, url: str, *, limit: int, sift: bool) -> Reply:
+    def _follow(self, url: str, *, limit: int, sift: bool) -> PageReply:
         """Follow redirects one by one; each place is checked before it is asked."""
         cookies: dict[str, dict[str, str]] = defaultdict(dict)  # set on the way they serve the next hop, no other URL
         for _ in range(_MOST_HOPS + 1):
@@ -293,7 +293,7 @@ class Downloader:
                 raise FetchError("failed", error.reason, error.detail or "robots.txt", url=url) from error
             raise FetchError("failed", "robots.txt cannot be read", str(error), url=url) from error
 
-    def _ask(self, url: str, host: Host, limit: int, sift: bool, cookies: dict[str, dict[str, str]]) -> Reply:
+    def _ask(self, url: str, host: Host, limit: int, sift: bool, cookies: dict[str, dict[str, str]]) -> PageReply:
         """Make one request; stop reading as soon as the body is too large or clearly no document."""
         host.turn()
         jar = cookies[urlsplit(url).netloc]
@@ -312,13 +312,13 @@ class Downloader:
             raise _failure(error, url, limit, self._policy.timeout) from error
 
 
-def _target(reply: Reply) -> str:
+def _target(reply: PageReply) -> str:
     """Return where a redirect leads; nothing where it is none."""
     return reply.headers.get("location", "") if reply.status in REDIRECTS else ""
 
 
-def _read(url: str, response: Response, sift: bool) -> Reply:
-    reply = Reply(url, response.status, response.headers)
+def _read(url: str, response: Response, sift: bool) -> PageReply:
+    reply = PageReply(url, response.status, response.headers)
     if _target(reply):
         return reply
     if response.status >= 400:
@@ -350,7 +350,7 @@ def _failure(error: HttpError, url: str, limit: int, timeout: float) -> FetchErr
     return FetchError("failed", "no connection, or a broken one", str(error), url=url, transient=error.transient)
 
 
-def _kind_of(reply: Reply, head: bytes) -> Kind:
+def _kind_of(reply: PageReply, head: bytes) -> Kind:
     """Tell what a body is: by its first bytes, and where they do not say by its declared type."""
     declared = reply.declared
     if head.startswith(b"%PDF-") or (declared == "application/pdf" and b"%PDF-" in head):

@@ -30,11 +30,11 @@ from urllib.parse import urldefrag, urlparse, urlsplit
 
 from tqdm import tqdm
 
-from exhibit.converters._benchmark import Item, Tally
-from exhibit.converters.fetching.download import Downloader, FetchError, Policy, Reply, flaw_of
+from exhibit.converters.fetching.download import Downloader, FetchError, PageReply, Policy, flaw_of
 from exhibit.converters.fetching.page import PagePrinter
 from exhibit.converters.printing.press import office_page
 from exhibit.converters.printing.text_pdf import Block, needs_browser, pdf_of, printer_name
+from exhibit.converters.steps.benchmark import Item, Tally
 from exhibit.engine import guarded, track
 from exhibit.schemas.command import add_arguments
 from exhibit.schemas.errors import DocumentError, SourceError
@@ -93,7 +93,7 @@ robots.txt. unusable: no page and no PDF, or too large. failed: the server or th
 
 
 @dataclass(frozen=True)
-class Fetched:
+class UrlLine:
     """What became of one URL; a line of the manifest."""
 
     url: str
@@ -116,22 +116,22 @@ class Fetched:
 
 
 @dataclass(frozen=True)
-class Store:
+class FetchedStore:
     """Fetched PDFs by URL, each with a record beside it; a file counts only with its record, written last."""
 
     folder: Path
 
-    def load(self, url: str, filename: str) -> Fetched | None:
+    def load(self, url: str, filename: str) -> UrlLine | None:
         """Return what an earlier run fetched, if it is still whole."""
         path, record = self._places(url)
         try:
-            kept = Fetched(**json.loads(record.read_bytes()))
+            kept = UrlLine(**json.loads(record.read_bytes()))
             whole = sha256_of(path) == kept.sha256
         except (OSError, ValueError, TypeError):
             return None  # never fetched, or the run was killed between the two files
         return replace(kept, path=path, filename=filename) if whole else None
 
-    def save(self, fetched: Fetched, data: bytes) -> Fetched:
+    def save(self, fetched: UrlLine, data: bytes) -> UrlLine:
         """Keep a PDF and its record."""
         path, record = self._places(fetched.url)
         fetched = replace(fetched, bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
@@ -139,7 +139,7 @@ class Store:
         write_whole(record, _line(fetched))
         return replace(fetched, path=path)
 
-    def write_manifest(self, fetched: Iterable[Fetched]) -> Path:
+    def write_manifest(self, fetched: Iterable[UrlLine]) -> Path:
         """Write one line per URL; each list of URLs has its own manifest."""
         lines = list(fetched)
         key = hashlib.sha256("\n".join(one.url for one in lines).encode()).hexdigest()[:16]
@@ -152,13 +152,13 @@ class Store:
         return self.folder / f"{key}.pdf", self.folder / f"{key}.json"
 
 
-def _line(fetched: Fetched) -> bytes:
+def _line(fetched: UrlLine) -> bytes:
     record = asdict(fetched)
     del record["path"]
     return (json.dumps(record, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
 
 
-__all__ = ["Fetched", "Policy", "add_fetch_arguments", "fetch_all", "fetch_folder", "policy_from", "report"]
+__all__ = ["Policy", "UrlLine", "add_fetch_arguments", "fetch_all", "fetch_folder", "policy_from", "report"]
 
 _AT_ONCE = 8
 """Downloads at one time, over all hosts."""
@@ -181,7 +181,7 @@ def fetch_folder() -> Path:
     return cache_folder() / "web"
 
 
-def report(fetched: Mapping[str, Fetched], tally: Tally, *, items: Mapping[str, Sequence[Item]] | None = None) -> None:
+def report(fetched: Mapping[str, UrlLine], tally: Tally, *, items: Mapping[str, Sequence[Item]] | None = None) -> None:
     """Count every URL that gave no PDF, by reason, once for each row that has it; note what is odd about the others."""
     for url, one in fetched.items():
         name = f"{one.url}: {one.detail}" if one.detail else one.url
@@ -194,17 +194,17 @@ def report(fetched: Mapping[str, Fetched], tally: Tally, *, items: Mapping[str, 
             tally.note(one.note, name)
 
 
-def fetch_all(urls: Sequence[str], *, folder: Path, policy: Policy, tell: bool = True) -> dict[str, Fetched]:
+def fetch_all(urls: Sequence[str], *, folder: Path, policy: Policy, tell: bool = True) -> dict[str, UrlLine]:
     """Return what became of each distinct URL, in order; raise only when names collide or the disk is full.
 
     `tell` says on stderr where the account of it is.
     """
     flaws = {url: flaw_of(url) for url in urls}
     names = corpus_names(url for url, flaw in flaws.items() if flaw is None)
-    pages = {url: Fetched(_shown(url), "", "refused", reason=flaw) for url, flaw in flaws.items() if flaw is not None}
+    pages = {url: UrlLine(_shown(url), "", "refused", reason=flaw) for url, flaw in flaws.items() if flaw is not None}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        store = Store(folder)
+        store = FetchedStore(folder)
         if not policy.refetch:
             pages |= {url: kept for url, name in names.items() if (kept := store.load(url, name)) is not None}
         missing = {url: name for url, name in names.items() if url not in pages}
@@ -219,12 +219,12 @@ def fetch_all(urls: Sequence[str], *, folder: Path, policy: Policy, tell: bool =
     return fetched
 
 
-async def _fetch_missing(names: Mapping[str, str], store: Store, policy: Policy) -> dict[str, Fetched]:
+async def _fetch_missing(names: Mapping[str, str], store: FetchedStore, policy: Policy) -> dict[str, UrlLine]:
     """Fetch what is not kept yet; URLs that differ in their fragment alone are one download."""
     groups: dict[str, list[str]] = defaultdict(list)
     for url in names:
         groups[urldefrag(url).url].append(url)
-    pages: dict[str, Fetched] = {}
+    pages: dict[str, UrlLine] = {}
     downloader = Downloader(policy)
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS))
     async with AsyncExitStack() as stack:
@@ -248,12 +248,12 @@ async def _fetch_missing(names: Mapping[str, str], store: Store, policy: Policy)
 class _Crew:
     """What the tasks of one run share."""
 
-    def __init__(self, downloader: Downloader, printer: PagePrinter, store: Store, policy: Policy) -> None:
+    def __init__(self, downloader: Downloader, printer: PagePrinter, store: FetchedStore, policy: Policy) -> None:
         self.downloader, self.printer, self.store = downloader, printer, store
         self._at_once = asyncio.Semaphore(_AT_ONCE)
         self._slots: dict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(policy.per_host))
 
-    async def fetch(self, base: str, names: Mapping[str, str]) -> list[Fetched]:
+    async def fetch(self, base: str, names: Mapping[str, str]) -> list[UrlLine]:
         """Download an address once and store it under each of its URLs; a failure is a result, too."""
         async with self._slots[urlsplit(base).netloc.lower()], self._at_once:
             try:
@@ -262,9 +262,9 @@ class _Crew:
                 return [_failed(url, name, error) for url, name in names.items()]
             return [await self._stored(url, name, reply) for url, name in names.items()]
 
-    async def _stored(self, url: str, name: str, reply: Reply) -> Fetched:
+    async def _stored(self, url: str, name: str, reply: PageReply) -> UrlLine:
         if reply.kind == "pdf":
-            return self.store.save(Fetched(url, name, "pdf", final_url=reply.url, status=reply.status), reply.data)
+            return self.store.save(UrlLine(url, name, "pdf", final_url=reply.url, status=reply.status), reply.data)
         fragment = urldefrag(url).fragment
         try:
             if reply.kind == "file":
@@ -278,11 +278,11 @@ class _Crew:
                 printer = f"Chromium {self.printer.browser}"
         except FetchError as error:
             return _failed(url, name, error)
-        printed = Fetched(url, name, "printed", final_url=final, status=reply.status, note=note, printer=printer)
+        printed = UrlLine(url, name, "printed", final_url=final, status=reply.status, note=note, printer=printer)
         return self.store.save(printed, data)
 
 
-def _as_page(reply: Reply) -> Reply:
+def _as_page(reply: PageReply) -> PageReply:
     """Return a file as the page that its reader makes of it."""
     with scratch_folder() as folder:
         path = folder / f"document{reply.suffix}"
@@ -295,8 +295,8 @@ def _as_page(reply: Reply) -> Reply:
     return replace(reply, kind="html", data=page.encode("utf-8"), headers={"content-type": "text/html; charset=utf-8"})
 
 
-def _failed(url: str, name: str, error: FetchError) -> Fetched:
-    return Fetched(
+def _failed(url: str, name: str, error: FetchError) -> UrlLine:
+    return UrlLine(
         url,
         name,
         error.fate,

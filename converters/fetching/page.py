@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
-from exhibit.converters.fetching.download import USER_AGENT, Downloader, FetchError, Reply, Resource
+from exhibit.converters.fetching.download import USER_AGENT, Downloader, FetchError, PageReply, Resource
 from exhibit.converters.printing.browser import browser_error, running_browser
 from exhibit.converters.printing.press import fix_dates, html_from_text, in_order, pdf_options
 from exhibit.storage.exchanges import HttpError
@@ -51,7 +51,7 @@ class PagePrinter:
         """Close the browser."""
         await self._stack.aclose()
 
-    async def print(self, reply: Reply, url: str) -> tuple[bytes, str, str]:
+    async def print(self, reply: PageReply, url: str) -> tuple[bytes, str, str]:
         """Return a page's PDF, the address it ended at, and a remark; or raise FetchError."""
         async with self._places:
             browser = await self._running()
@@ -63,7 +63,7 @@ class PagePrinter:
                     return await self._attempt(browser, reply, url)
             raise FetchError("failed", "the browser cannot print it", "it ends the browser", url=url)
 
-    async def _attempt(self, browser: Browser, reply: Reply, url: str) -> tuple[bytes, str, str]:
+    async def _attempt(self, browser: Browser, reply: PageReply, url: str) -> tuple[bytes, str, str]:
         context = None
         try:
             async with asyncio.timeout(2 * self._timeout):
@@ -89,7 +89,7 @@ class PagePrinter:
                 with suppress(browser_error(), TimeoutError):
                     await asyncio.wait_for(context.close(), _CLOSE_SECONDS)
 
-    async def _printed(self, page: Page, reply: Reply, url: str) -> tuple[bytes, str, str]:
+    async def _printed(self, page: Page, reply: PageReply, url: str) -> tuple[bytes, str, str]:
         visit = _Visit(page, self._downloader, reply)
         # one route for all: where one ends, what the page asks for meanwhile may be lost on a busy machine
         await page.context.route("**/*", visit.answer)
@@ -131,9 +131,9 @@ class GoneError(Exception):
 class _Visit:
     """A page in the browser, and what it is given of what it asks for."""
 
-    def __init__(self, page: Page, downloader: Downloader, reply: Reply) -> None:
+    def __init__(self, page: Page, downloader: Downloader, reply: PageReply) -> None:
         self._page, self._downloader = page, downloader
-        self._given: Reply | None = reply
+        self._given: PageReply | None = reply
         """The page itself, until it is handed over; whatever it asks for afterwards is fetched."""
         self.astray: FetchError | None = None
         """Set when a script or a refresh leads the page to where nothing can be printed."""
@@ -169,7 +169,7 @@ class _Visit:
                 await route.fulfill(status=status, headers=headers, body=body)
 
 
-def _headers(reply: Reply) -> dict[str, str]:
+def _headers(reply: PageReply) -> dict[str, str]:
     headers = {name: reply.headers[name] for name in _KEPT_HEADERS if name in reply.headers}
     declared = reply.headers.get("content-type", "")
     if reply.kind == "text":
@@ -179,5 +179,5 @@ def _headers(reply: Reply) -> dict[str, str]:
     return {**headers, "content-type": declared}
 
 
-def _body(reply: Reply) -> bytes:
+def _body(reply: PageReply) -> bytes:
     return html_from_text(reply.text).encode("utf-8") if reply.kind == "text" else reply.data

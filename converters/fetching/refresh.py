@@ -19,14 +19,14 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from exhibit.converters.fetching.fetch import Fetched, add_fetch_arguments, fetch_all, fetch_folder, policy_from
+from exhibit.converters.fetching.fetch import UrlLine, add_fetch_arguments, fetch_all, fetch_folder, policy_from
 from exhibit.evidence import Document, Span, locate, read_document
 from exhibit.law.sentences import sentences
 from exhibit.schemas.bundle import INFO, read_info
 from exhibit.schemas.command import FAILED, documented, guarded
 from exhibit.schemas.errors import BundleError, SourceError, ToolkitError
 from exhibit.schemas.models import Gold
-from exhibit.storage.bundle import Bundle, open_bundle
+from exhibit.storage.bundle import BundleFolder, open_bundle
 from exhibit.storage.locations import Remote
 from exhibit.storage.place import scratch_folder, write_whole
 
@@ -147,7 +147,7 @@ def refresh(root: Path, options: Namespace) -> list[PageState]:
         return [_state(bundle, name, fetched[url]) for name, url in urls.items()]
 
 
-def _state(bundle: Bundle, name: str, one: Fetched) -> PageState:
+def _state(bundle: BundleFolder, name: str, one: UrlLine) -> PageState:
     if one.path is not None:
         return _compared(bundle, name, one.url, one.path)
     reason = f"{one.reason}: {one.detail}" if one.detail else one.reason
@@ -157,7 +157,7 @@ def _state(bundle: Bundle, name: str, one: Fetched) -> PageState:
     return PageState(name, one.url, "gone", reason=reason, questions=lost)
 
 
-def _compared(bundle: Bundle, name: str, url: str, path: Path) -> PageState:
+def _compared(bundle: BundleFolder, name: str, url: str, path: Path) -> PageState:
     here = bundle.files.get(name)
     if here is None or isinstance(here, Remote):
         raise BundleError(f"{bundle.address}: corpus/ has no file {name!r} on this disk; pull the bundle first")
@@ -171,7 +171,7 @@ def _compared(bundle: Bundle, name: str, url: str, path: Path) -> PageState:
     return PageState(name, url, "changed" if changes else "same", changes=changes, questions=touched)
 
 
-def _touched(bundle: Bundle, name: str, old: Document, new: Document) -> Iterator[Touched]:
+def _touched(bundle: BundleFolder, name: str, old: Document, new: Document) -> Iterator[Touched]:
     """Yield the questions whose gold in a file is gone, or stands elsewhere in it now."""
     for line in bundle.gold:
         if line.filename != name or not line.spans:
@@ -186,7 +186,7 @@ def _touched(bundle: Bundle, name: str, old: Document, new: Document) -> Iterato
             yield Touched(line.id, "moved", quote, tuple(pages))
 
 
-def _quote(bundle: Bundle, line: Gold) -> str:
+def _quote(bundle: BundleFolder, line: Gold) -> str:
     """Return the words that a line of gold is about, as train.json has them."""
     contexts = next((question.contexts for question in bundle.questions if question.id == line.id), ())
     return (contexts[line.context].text or "") if line.context is not None and line.context < len(contexts) else ""

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
-from exhibit.converters._benchmark import BEYOND, Item, RawDocument, Tally
 from exhibit.converters.fetching.fetch import Policy, fetch_all, fetch_folder, report
 from exhibit.converters.raw.titles import pair_files
+from exhibit.converters.steps.benchmark import BEYOND, Item, RawDocument, Tally
 from exhibit.engine import track
 from exhibit.evidence.fold import fold
-from exhibit.evidence.read import Listed, list_folder, read_within, readable
+from exhibit.evidence.read import NamedFile, list_folder, read_within, readable
 from exhibit.law.names import FileNames, file_key
 from exhibit.schemas.errors import DocumentError, SourceError, printable
 from exhibit.storage.place import left_out
@@ -41,7 +41,7 @@ class Shelf:
     """Why a name gave no document: the reason, and whatever else there is to say."""
 
     @cached_property
-    def files(self) -> list[Listed]:
+    def files(self) -> list[NamedFile]:
         """Every file of the folder, with what is attached to its mails."""
         return files_of(self.folder) if self.folder else []
 
@@ -99,11 +99,11 @@ class Shelf:
                 others[file.name] = document
         return others
 
-    def _refuse(self, file: Listed, tally: Tally) -> None:
+    def _refuse(self, file: NamedFile, tally: Tally) -> None:
         line = f"{file.name}: {file.path.suffix or 'a file without ending'}"
         tally.leave_out(NO_READER, line, item=_item(file))
 
-    def _document(self, file: Listed) -> RawDocument:
+    def _document(self, file: NamedFile) -> RawDocument:
         path = file.path
         pdf = path.suffix.lower() == ".pdf" or _looks_like_pdf(path)
         filename = path.name if path.suffix.lower() == ".pdf" or not (self.as_pdf or pdf) else f"{path.name}.pdf"
@@ -112,12 +112,12 @@ class Shelf:
 
     # ------------------------------------------------------------ files
 
-    def _in_folder(self, names: Sequence[str], tally: Tally) -> dict[str, Listed]:
+    def _in_folder(self, names: Sequence[str], tally: Tally) -> dict[str, NamedFile]:
         """Tie each name to a file of the folder: by its path there, by its name, then by what is left of both."""
         if not names:
             return {}
         by_name = {file.name: file for file in self.files}
-        files: dict[str, Listed] = {}
+        files: dict[str, NamedFile] = {}
         for name in names:
             same = self.names.find_all(name)
             if len(same) == 1:
@@ -127,7 +127,7 @@ class Shelf:
         rest = [name for name in names if name not in files and name not in self.lost]
         return files | self._alike(rest, files.values(), tally)
 
-    def _alike(self, names: Sequence[str], taken: Iterable[Listed], tally: Tally) -> dict[str, Listed]:
+    def _alike(self, names: Sequence[str], taken: Iterable[NamedFile], tally: Tally) -> dict[str, NamedFile]:
         """Pair the names that no file has exactly; two spellings of one name are one file."""
         files = {file.path: file for file in self.files}
         used = {file_key(file.path.name): file for file in taken}
@@ -145,10 +145,10 @@ class Shelf:
             self.lost[rest[row]] = "document is not in the folder", ""
         return pairs_by_name
 
-    def _beside(self, names: Sequence[str], tally: Tally) -> dict[str, Listed]:
+    def _beside(self, names: Sequence[str], tally: Tally) -> dict[str, NamedFile]:
         """Take names as paths from the table's folder; a table may not name files outside it."""
         root = self.table.parent.resolve()
-        files: dict[str, Listed] = {}
+        files: dict[str, NamedFile] = {}
         for name in names:
             path = _resolved(root, name)
             if path is None:
@@ -156,14 +156,14 @@ class Shelf:
             elif not path.is_relative_to(root):
                 self.lost[name] = "path leads out of the table's folder; pass its folder with --documents", ""
             elif path.is_file():
-                files[name] = Listed(path, path.relative_to(root).as_posix())
+                files[name] = NamedFile(path, path.relative_to(root).as_posix())
             else:
                 self.lost[name] = "no such file; paths count from the table's folder, or pass --documents DIR", ""
         tally.take(_item(file) for file in files.values())
         return files
 
 
-def files_of(folder: Path) -> list[Listed]:
+def files_of(folder: Path) -> list[NamedFile]:
     """Return every file of a folder, at any depth; a folder without any is an error."""
     if not folder.is_dir():
         raise SourceError(f"{folder}: no such folder; --documents takes the folder that holds the documents")
@@ -173,7 +173,7 @@ def files_of(folder: Path) -> list[Listed]:
     return files
 
 
-def _item(file: Listed) -> Item:
+def _item(file: NamedFile) -> Item:
     return Item("files", file.name)
 
 
@@ -220,7 +220,7 @@ class Texts:
     shelf: Shelf
     _read: dict[str, str] = field(default_factory=dict)
 
-    def of(self, file: Listed) -> str:
+    def of(self, file: NamedFile) -> str:
         """Return a document's words as they are compared."""
         if file.name not in self._read:
             try:

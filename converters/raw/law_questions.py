@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import cached_property
 
-from exhibit.converters._benchmark import Label, Quote, RawRow
 from exhibit.converters.raw.laws import Law, Paragraph, Version
+from exhibit.converters.steps.benchmark import Label, Quote, RawRow
 from exhibit.law.editions import LawName, english_names, label_key, law_name, provisions
 from exhibit.law.figures import write_day
-from exhibit.law.language import System
+from exhibit.law.language import LegalSystem
 
 _SHORTEST = 40
 """Characters: a § with fewer words was repealed, or says only what another says."""
@@ -24,7 +24,7 @@ _ENDS = re.compile(r"\s*(?:[.,;)]|$)")
 
 
 @dataclass(frozen=True)
-class Edition:
+class PrintedEdition:
     """A version of a law as it is printed."""
 
     version: Version
@@ -82,22 +82,22 @@ class Edition:
 
 
 @dataclass
-class Asker:
+class QuestionMaker:
     """Makes the questions on one law in all its versions."""
 
-    editions: Sequence[Edition]
+    editions: Sequence[PrintedEdition]
     name: LawName
     title: str
-    laws: dict[str, Sequence[Edition]]
+    laws: dict[str, Sequence[PrintedEdition]]
     names: Sequence[LawName]
     most: int
     """Questions of each kind."""
-    system: System
+    system: LegalSystem
     """In whose language is asked: the law's own, or another."""
     ids: set[int] = field(default_factory=set)
 
     @property
-    def last(self) -> Edition:
+    def last(self) -> PrintedEdition:
         """The version that is in force today."""
         return self.editions[-1]
 
@@ -193,9 +193,9 @@ class Asker:
         kind: str,
         unit: str,
         answer: str,
-        gold: Sequence[tuple[Edition, Paragraph]],
+        gold: Sequence[tuple[PrintedEdition, Paragraph]],
         *,
-        about: Edition | None = None,
+        about: PrintedEdition | None = None,
         as_of: date | None = None,
         until: date | None = None,
         title: str = "",
@@ -253,7 +253,7 @@ class Asker:
         word = [None, *words][at // 11 % (1 + len(words))]
         return f"{word} {unit.partition(' ')[2]}" if word else unit
 
-    def _near_misses(self, gold: Sequence[tuple[Edition, Paragraph]]) -> str:
+    def _near_misses(self, gold: Sequence[tuple[PrintedEdition, Paragraph]]) -> str:
         """Return where the same § stands in every other version: `file#start-end`, parted by spaces."""
         if not gold:
             return ""
@@ -271,7 +271,7 @@ class Asker:
         ordered = sorted(paragraphs, key=lambda paragraph: _order(kind, self.name.key, paragraph.label))
         return ordered[: self.most]
 
-    def _day(self, edition: Edition, label: str) -> date:
+    def _day(self, edition: PrintedEdition, label: str) -> date:
         """Return a day on which a version is in force, neither its first nor its last where it has others."""
         start = edition.version.start or date.min
         length = (edition.version.end - start).days if edition.version.end else 700
@@ -279,7 +279,7 @@ class Asker:
             start + timedelta(days=1 + _order("day", edition.filename, label) % max(1, length - 1)) if length else start
         )
 
-    def _references(self, paragraph: Paragraph) -> Iterator[tuple[str, Edition, Paragraph]]:
+    def _references(self, paragraph: Paragraph) -> Iterator[tuple[str, PrintedEdition, Paragraph]]:
         """Yield the references of a paragraph that lead to a place in the corpus, with their words."""
         words = self.last.law.words(paragraph)
         for reference in provisions(words, self.last.law.system, self.names):

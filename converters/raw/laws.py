@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from exhibit.law.language import Level, System, system_for, systems
+from exhibit.law.language import LegalSystem, Level, system_for, systems
 from exhibit.schemas.errors import SourceError
 
 _DATED = re.compile(r"(\d{4}-\d{2}-\d{2})\.md")
@@ -148,7 +148,7 @@ _MARKS = re.compile(r"\*\*|__|\\(?=[^\w\s])|\^(?=\S)|`")
 _PLACEHOLDER = re.compile(r"\(X+\)\s*")  # what bundestag/gesetze sets before paragraphs that are gone
 
 
-class Heading(NamedTuple):
+class LawHeading(NamedTuple):
     """A heading with the depth of its mark, and the part of the law that it names."""
 
     depth: int
@@ -181,7 +181,7 @@ class Law:
     title: str
     text: str
     """Its words in lines short enough to be printed as they are."""
-    system: System
+    system: LegalSystem
     paragraphs: tuple[Paragraph, ...] = ()
 
     def words(self, paragraph: Paragraph) -> str:
@@ -211,7 +211,7 @@ def read_law(markdown: str) -> Law:
 class _Reader:
     lines: list[str] = field(default_factory=list)
     at: int = 0
-    open: list[Heading] = field(default_factory=list)
+    open: list[LawHeading] = field(default_factory=list)
     paragraphs: list[Paragraph] = field(default_factory=list)
     unit: Paragraph | None = None
     """The paragraph that is being read."""
@@ -224,7 +224,7 @@ class _Reader:
             self.lines.append(line)
             self.at += len(line) + 1
 
-    def heading(self, heading: Heading, *, words_follow: bool) -> None:
+    def heading(self, heading: LawHeading, *, words_follow: bool) -> None:
         """Read a heading: below a § that has no title yet it is the §'s own, if words stand below it."""
         if self.unit is not None and self.bare and heading.level is None and words_follow:
             self.write(heading.text)
@@ -247,7 +247,7 @@ class _Reader:
         self.unit = None
 
 
-def _open(stack: list[Heading], heading: Heading) -> None:
+def _open(stack: list[LawHeading], heading: LawHeading) -> None:
     """Close the parts that a heading ends: those that stand no higher by their words, or by the depth of their marks.
 
     Czech laws mark divisions and titles of every height alike, and German ones call parts alike at several depths.
@@ -275,25 +275,25 @@ _BARE, _ARTICLE = 4.8, 5.5
 """A title without a number stands just above the units of a law; an article may hold paragraphs of another law."""
 
 
-def _rank(heading: Heading) -> float:
+def _rank(heading: LawHeading) -> float:
     return heading.level.rank if heading.level else _BARE
 
 
-def _heading(depth: int, text: str, system: System) -> Heading:
+def _heading(depth: int, text: str, system: LegalSystem) -> LawHeading:
     plain = _PLACEHOLDER.sub("", text)
     match = system.label.match(plain)
     if match is not None and (match["number"] or match["before"] or (not plain[match.end() :] and plain.isupper())):
         level = system.by_word[match["word"].lower()]
         rest = plain[match.end() :].strip(" -–—:.")
         if level.text or not rest or not rest[0].islower():
-            return Heading(depth, plain, level, match.group().strip(" \xa0.:-–—"), rest)
+            return LawHeading(depth, plain, level, match.group().strip(" \xa0.:-–—"), rest)
     roman = next((level for level in system.levels if level.roman), None)
     if roman and (numbered := re.match(r"([IVXLC]{1,6}[a-z]?\.)\s*[-–—]?\s*", plain)):
-        return Heading(depth, plain, roman, numbered[1].rstrip("."), plain[numbered.end() :])
-    return Heading(depth, plain, None, "", plain)
+        return LawHeading(depth, plain, roman, numbered[1].rstrip("."), plain[numbered.end() :])
+    return LawHeading(depth, plain, None, "", plain)
 
 
-def _unmarked(text: str, system: System) -> int:
+def _unmarked(text: str, system: LegalSystem) -> int:
     """Return the depth of a part's label that stands alone without a mark, as `Pododdíl 1` does; 0 for other words."""
     match = system.label.fullmatch(text) if len(text) < _WIDTH else None
     level = system.by_word[match["word"].lower()] if match and (match["number"] or match["before"]) else None
@@ -303,7 +303,7 @@ def _unmarked(text: str, system: System) -> int:
 _DIVISION = 4  # the depth of marks that Czech laws have their smaller divisions at
 
 
-def _system(fields: dict[str, str], blocks: list[tuple[int, str]]) -> System:
+def _system(fields: dict[str, str], blocks: list[tuple[int, str]]) -> LegalSystem:
     country = fields.get("country", "")
     named = next((system for system in systems() if country and country in system.country.split()), None)
     if named:

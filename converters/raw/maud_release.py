@@ -8,9 +8,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from exhibit.converters._benchmark import DatasetInfo, Tally
 from exhibit.converters.raw.source import find_one, read_csv, unpack
 from exhibit.converters.raw.titles import join_names
+from exhibit.converters.steps.benchmark import DatasetInfo, Tally
 from exhibit.evidence import Document, Match, Span, fold, locate
 from exhibit.evidence.locate import in_order, stretch, worthy
 from exhibit.law.figures import MONTH
@@ -132,7 +132,7 @@ _MOST = 3  # parties: of more, those made for the merger are left out
 
 
 @dataclass(frozen=True)
-class Cell:
+class DealPointCell:
     """What one row says on one deal point."""
 
     excerpts: tuple[str, ...]
@@ -156,7 +156,7 @@ class Excerpt:
         return self.match.span if self.match and not self.others else None
 
 
-def read_cell(cell: str) -> Cell:
+def read_cell(cell: str) -> DealPointCell:
     """Return a cell's excerpts without page marks; none when it only says that there is nothing."""
     parts, pages = [], []
     for part in quote_parts(cell):
@@ -167,7 +167,7 @@ def read_cell(cell: str) -> Cell:
         if fold(words) and words.casefold() not in _NOTHING:
             parts.append(words)
     # the same words twice are one excerpt
-    return Cell(tuple(dict.fromkeys(parts)), "; ".join(pages))
+    return DealPointCell(tuple(dict.fromkeys(parts)), "; ".join(pages))
 
 
 def definition_key(cell: str) -> str:
@@ -175,7 +175,7 @@ def definition_key(cell: str) -> str:
     return fold("".join(read_cell(cell).excerpts), loose=True)
 
 
-def find_excerpts(cell: Cell, document: Document) -> list[Excerpt]:
+def find_excerpts(cell: DealPointCell, document: Document) -> list[Excerpt]:
     """Return the excerpts with their places; of several places, the one that the order of the others decides."""
     places = [sorted(worthy(locate(text, document)), key=lambda match: match.span) for text in cell.excerpts]
     located = [choices for choices in places if choices]

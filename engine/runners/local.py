@@ -13,7 +13,7 @@ from typing import Any, Generic
 
 from exhibit.engine.limits import UNLIMITED, Limits
 from exhibit.engine.outcome import AHEAD, In, Out, Outcome, named
-from exhibit.engine.worker import Place, dump, outcome_in, work_for
+from exhibit.engine.worker import Workplace, dump, outcome_in, work_for
 
 
 class Runner:
@@ -45,8 +45,8 @@ class _Crew:
 
     def __init__(self, function: Callable[[Any], Any], limits: Limits, *, size: int) -> None:
         """Begin without workers: each of the first items brings one."""
-        self._open_place, self._size = partial(Place, *work_for(function, limits)), size
-        self._looked_after: list[tuple[threading.Thread, Place]] = []
+        self._open_place, self._size = partial(Workplace, *work_for(function, limits)), size
+        self._looked_after: list[tuple[threading.Thread, Workplace]] = []
         self._jobs: SimpleQueue[tuple[Future[Outcome[Any]], bytes, str] | None] = SimpleQueue()
 
     def submit(self, item: object) -> Future[Outcome[Any]]:
@@ -60,7 +60,7 @@ class _Crew:
             thread.start()
         return future
 
-    def _look_after(self, place: Place) -> None:
+    def _look_after(self, place: Workplace) -> None:
         while (job := self._jobs.get()) is not None:
             future, item, name = job
             try:
@@ -85,7 +85,7 @@ class OneWorker(Generic[In, Out]):
     """Takes one item at a time, in a process that keeps what it has opened (a browser) until an item costs it."""
 
     def __init__(self, function: Callable[[In], Out], *, limits: Limits) -> None:
-        self.place = Place(*work_for(function, limits))
+        self.place = Workplace(*work_for(function, limits))
 
     def run(self, item: In) -> Out:
         """Return what the function gives for an item; raise LimitError where it passes its limits."""

@@ -26,7 +26,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 import exhibit
 from exhibit.engine.limits import UNLIMITED, Limits
 from exhibit.engine.outcome import AHEAD, TRIES, In, Out, Outcome, named, worker_died
-from exhibit.engine.worker import Place, Work, dump, outcome_in
+from exhibit.engine.worker import MapWork, Workplace, dump, outcome_in
 from exhibit.schemas.errors import ServiceError, ToolkitError
 
 _DIED = (faults.WorkerCrashedError, faults.OutOfMemoryError, faults.NodeDiedError, faults.ObjectLostError)
@@ -118,7 +118,7 @@ def _apply(work: tuple[bytes, Limits, str], item: bytes, name: str) -> bytes:
     The outcome travels as bytes: arrays that are read out of Ray's store in place could not be written to.
     """
     function, limits, folder = work
-    place = Place(dump(Work.of(function, limits)._replace(folder=folder)), limits)
+    place = Workplace(dump(MapWork.of(function, limits)._replace(folder=folder)), limits)
     answer = place.answer(item, name)
     place.leave(keep=True)
     return answer

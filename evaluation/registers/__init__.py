@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from urllib.parse import quote, urlsplit
 
-from exhibit.evaluation.registers.client import Client, DisallowedError, Page, UnreachableError
+from exhibit.evaluation.registers.client import Client, DisallowedError, RegisterPage, RegisterUnreachableError
 from exhibit.law.references import Reference, references
 from exhibit.law.references.reference import same_source
 from exhibit.schemas.bundle import read_lines
@@ -108,7 +108,7 @@ _PATH = re.compile(r"/(?:id/)?(?P<path>[a-z]{2,5}/(?:\d{4}|[A-Za-z0-9]{2,12}/[\d
 """Older Acts are filed by reign: `ukpga/Eliz2/10-11/46`."""
 
 
-class Checked(NamedTuple):
+class Lookup(NamedTuple):
     """What became of a reference."""
 
     outcome: Outcome
@@ -124,43 +124,43 @@ class Register:
         self._client = client
         self._legislation, self._case_law = legislation.rstrip("/"), case_law.rstrip("/")
         self._instruments: dict[str, str | None] = {}
-        self.checked: dict[Reference, Checked] = {}
+        self.checked: dict[Reference, Lookup] = {}
         """What became of every reference that was asked about."""
 
     def outcome(self, reference: Reference) -> Outcome:
         """Return whether a reference exists, in a word."""
         return self.check(reference).outcome
 
-    def check(self, reference: Reference) -> Checked:
+    def check(self, reference: Reference) -> Lookup:
         """Return whether a reference exists, and where."""
         if reference not in self.checked:
             self.checked[reference] = self._looked_up(reference)
         return self.checked[reference]
 
-    def _looked_up(self, reference: Reference) -> Checked:
+    def _looked_up(self, reference: Reference) -> Lookup:
         try:
             if reference.kind == "case":
                 return self._case(reference)
             if reference.kind == "statute":
                 return self._statute(reference)
-        except UnreachableError as error:
-            return Checked("unreachable", detail=str(error))
+        except RegisterUnreachableError as error:
+            return Lookup("unreachable", detail=str(error))
         except DisallowedError as error:
-            return Checked("uncovered", detail=str(error))
-        return Checked("uncovered", detail="court rules, practice directions and guides are in neither register")
+            return Lookup("uncovered", detail=str(error))
+        return Lookup("uncovered", detail="court rules, practice directions and guides are in neither register")
 
     # ---------------------------------------------------------------- judgments
 
-    def _case(self, reference: Reference) -> Checked:
+    def _case(self, reference: Reference) -> Lookup:
         path = case_path(reference)
         if path is None:
-            return Checked("uncovered", detail=f"Find Case Law has no judgments of {reference.source}")
+            return Lookup("uncovered", detail=f"Find Case Law has no judgments of {reference.source}")
         url = f"{self._case_law}/{path}"
         if self._client.page(f"{url}/data.xml").status == 200 or self._in_feed(reference):
-            return Checked("found", url)
+            return Lookup("found", url)
         if int(reference.path[0]) < COMPLETE_FROM:
-            return Checked("uncovered", url, f"not there, but Find Case Law is whole from {COMPLETE_FROM} on only")
-        return Checked("absent", url)
+            return Lookup("uncovered", url, f"not there, but Find Case Law is whole from {COMPLETE_FROM} on only")
+        return Lookup("absent", url)
 
     def _in_feed(self, reference: Reference) -> bool:
         """Return whether a search by its citation finds a judgment that is filed elsewhere."""
@@ -170,22 +170,22 @@ class Register:
 
     # ---------------------------------------------------------------- legislation
 
-    def _statute(self, reference: Reference) -> Checked:
+    def _statute(self, reference: Reference) -> Lookup:
         if not is_covered(reference.source):
-            return Checked("uncovered", detail=f"legislation.gov.uk does not have {reference.source!r} by that name")
+            return Lookup("uncovered", detail=f"legislation.gov.uk does not have {reference.source!r} by that name")
         if reference.source not in self._instruments:
             self._instruments[reference.source] = self._instrument(reference.source)
         instrument = self._instruments[reference.source]
         if instrument is None:
-            return Checked("absent", f"{self._legislation}/id?title={quote(reference.source)}", "no such instrument")
+            return Lookup("absent", f"{self._legislation}/id?title={quote(reference.source)}", "no such instrument")
         whole = f"{self._legislation}/{instrument}"
         paths = provision_paths(reference)
         if not paths:
-            return Checked("found", whole)
+            return Lookup("found", whole)
         for path in paths:
             if self._client.page(f"{whole}/{path}/data.xml").status == 200:
-                return Checked("found", f"{whole}/{path}")
-        return Checked("absent", f"{whole}/{paths[0]}", "no such provision")
+                return Lookup("found", f"{whole}/{path}")
+        return Lookup("absent", f"{whole}/{paths[0]}", "no such provision")
 
     def _instrument(self, source: str) -> str | None:
         """Return an instrument's path: by its number, by its title, or by a search for the words of its title."""
@@ -213,18 +213,18 @@ def _same_title(source: str, listed: Iterable[tuple[str, str]]) -> str | None:
     return None
 
 
-def _links(page: Page) -> Iterator[tuple[str, str]]:
+def _links(page: RegisterPage) -> Iterator[tuple[str, str]]:
     for link in page_elements(page, "a"):
         yield link.get("href", ""), "".join(link.itertext())
 
 
-def _entries(page: Page) -> Iterator[tuple[str, str]]:
+def _entries(page: RegisterPage) -> Iterator[tuple[str, str]]:
     for entry in page_elements(page, "entry"):
         elements = {_name(child): "".join(child.itertext()) for child in entry}
         yield elements.get("id", ""), elements.get("title", "")
 
 
-def page_elements(page: Page, name: str) -> Iterator[Any]:
+def page_elements(page: RegisterPage, name: str) -> Iterator[Any]:
     """Yield the elements of a page by name, in whatever namespace; none of what is no XML."""
     from lxml import etree
 

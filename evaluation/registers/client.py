@@ -33,7 +33,7 @@ _ABSENT_FOR = 30 * 24 * 3600.0
 """Seconds after which what was not there is asked for again: new judgments come every day."""
 
 
-class UnreachableError(ServiceError):
+class RegisterUnreachableError(ServiceError):
     """A register that cannot be asked now; the rest of the run does not ask it again."""
 
 
@@ -42,7 +42,7 @@ class DisallowedError(ServiceError):
 
 
 @dataclass(frozen=True)
-class Page:
+class RegisterPage:
     """What an address gave in the end."""
 
     url: str
@@ -73,20 +73,20 @@ class Client:
         self._retries = Retries(_RETRIES, 1.0, sleep=pause)
         self._robots: dict[str, Rules] = {}
         self._last: dict[str, float] = {}
-        self._gone: dict[str, UnreachableError] = {}
+        self._gone: dict[str, RegisterUnreachableError] = {}
 
     def close(self) -> None:
         """Close the connections."""
         self._http.close()
 
-    def page(self, url: str, *, body: bool = False) -> Page:
+    def page(self, url: str, *, body: bool = False) -> RegisterPage:
         """Return what an address gives, redirects on its own host followed; its text only where `body` is asked for.
 
         Raises UnreachableError where the register does not answer, DisallowedError where robots.txt says no.
         """
         key = key_of(url, str(body))
         for kept in self._cache.get([key]).values():
-            page = Page(**json.loads(kept))
+            page = RegisterPage(**json.loads(kept))
             if page.status < 400 or self._clock() - page.asked < _ABSENT_FOR:
                 return page
         page = self._fetch(url, body)
@@ -96,7 +96,7 @@ class Client:
 
     # ---------------------------------------------------------------- asking
 
-    def _fetch(self, url: str, body: bool) -> Page:
+    def _fetch(self, url: str, body: bool) -> RegisterPage:
         host = urlsplit(url).netloc
         address = url
         for hop in range(_HOPS):
@@ -105,12 +105,12 @@ class Client:
             status, location, text = self._ask(address, most=_LARGEST if body and not hop else 0)
             target = urljoin(address, location) if location and status in REDIRECTS else ""
             if not target:
-                return Page(address, status, text, self._clock())
+                return RegisterPage(address, status, text, self._clock())
             # registers name things by http:// addresses of their own; only their paths are followed
             address = urlsplit(target)._replace(scheme=urlsplit(url).scheme, netloc=host).geturl()
             if status == _SEE_OTHER:
-                return Page(address, 200, "", self._clock())
-        raise UnreachableError(f"{url}: redirects without end")
+                return RegisterPage(address, 200, "", self._clock())
+        raise RegisterUnreachableError(f"{url}: redirects without end")
 
     def _allowed(self, url: str) -> None:
         parts = urlsplit(url)
@@ -129,9 +129,9 @@ class Client:
         try:
             return self._retries(lambda: self._once(url, host, most))
         except BodyError as error:
-            raise UnreachableError(f"{url}: {error}") from error
+            raise RegisterUnreachableError(f"{url}: {error}") from error
         except HttpError as error:
-            self._gone[host] = UnreachableError(f"{host} cannot be asked: {error}")
+            self._gone[host] = RegisterUnreachableError(f"{host} cannot be asked: {error}")
             raise self._gone[host] from error
 
     def _once(self, url: str, host: str, most: int) -> tuple[int, str, str]:

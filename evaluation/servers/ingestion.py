@@ -14,7 +14,7 @@ import httpx
 from exhibit.engine import track
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.servers.shapes import items_at, search
-from exhibit.evaluation.servers.system import Ingest, Step, fill, fill_path
+from exhibit.evaluation.servers.system import DocumentInterface, Step, fill, fill_path
 from exhibit.evaluation.targets import Ingestion, TargetOptions, count_only
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.exchanges import Deadline, HttpError, Retries, UnreachableError
@@ -46,7 +46,7 @@ class Collection:
     def __init__(
         self,
         fetch: Callable[..., Any],
-        ingest: Ingest,
+        ingest: DocumentInterface,
         name: str,
         options: TargetOptions,
         settings: Mapping[str, Any],

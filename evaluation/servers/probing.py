@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.datasets import Dataset
-from exhibit.evaluation.servers.reading import NoAnswerError, Read, Reader
+from exhibit.evaluation.servers.reading import NoAnswerError, Read, ReplyReader
 from exhibit.evaluation.servers.shapes import NAMES, Names, PassagesError, describe, first_words, read_passages, search
 from exhibit.evaluation.servers.system import System, uses_history
 from exhibit.evaluation.targets import TargetOptions
@@ -30,7 +30,7 @@ class Probed(Protocol):
     system: System
     values: dict[str, Any]
     template: Any
-    reader: Reader
+    reader: ReplyReader
 
     def exchange(self, case: Case, deadline: Deadline, collection: str = "") -> Read: ...
 
@@ -278,7 +278,7 @@ _DEEPEST = 8
 """References within references that are followed: a description may refer to itself."""
 
 
-class Made(NamedTuple):
+class MadeRequest(NamedTuple):
     """A request, and where it was read how it must look."""
 
     template: Any
@@ -303,7 +303,7 @@ def served_paths(server: Probed) -> list[str]:
     return [str(path) for path, methods in paths.items() if isinstance(methods, Mapping) and "post" in methods][:10]
 
 
-def made_request(server: Probed) -> Made | None:
+def made_request(server: Probed) -> MadeRequest | None:
     """Return a request as the server's description has it; None where there is none, or a user has said how to ask."""
     paths = server.system.ask.described
     if paths:
@@ -313,7 +313,7 @@ def made_request(server: Probed) -> Made | None:
         body = server.system.ask.body
         setting = f"{{{paths['setting']}}}"
         filled = {key: inner if value == setting else value for key, value in body.items()}
-        return Made({**filled, "config": {}}, paths["path"]) if inner is not None and own else None
+        return MadeRequest({**filled, "config": {}}, paths["path"]) if inner is not None and own else None
     if "request" not in server.values or server.values["request"]:
         return None
     for where, origin in (("/openapi.json", True), ("/input_schema", False), ("/schema", False), ("/schema", True)):
@@ -321,7 +321,7 @@ def made_request(server: Probed) -> Made | None:
         wanted = _of_path(schema, urlsplit(server.url).path) if "paths" in schema else schema
         template = _template(wanted, schema) if wanted else None
         if isinstance(template, Mapping):
-            return Made({"input": template} if where == "/input_schema" else template, where)
+            return MadeRequest({"input": template} if where == "/input_schema" else template, where)
     return None
 
 

@@ -51,7 +51,7 @@ class Read:
     """Whether there is a place for an answer."""
 
 
-class Reader:
+class ReplyReader:
     """Reads the replies of one server."""
 
     def __init__(self, system: System, secrets: Secrets, *, stream: bool = False) -> None:

@@ -17,10 +17,10 @@ from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.servers.ingestion import Collection
 from exhibit.evaluation.servers.probing import Probe
-from exhibit.evaluation.servers.reading import Read, Reader, not_json
+from exhibit.evaluation.servers.reading import Read, ReplyReader, not_json
 from exhibit.evaluation.servers.shapes import Names, PassagesError, read_confidence, read_passages
 from exhibit.evaluation.servers.system import ServerSettings, fill, fill_path, fitted, headers_of
-from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions, ask_all, count_only
+from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions, ask_all, count_only
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.secrets import HIDDEN, names_a_secret
 from exhibit.storage.exchanges import Deadline, HttpError, Secrets, UnreachableError, plain_address
@@ -63,7 +63,7 @@ class Server:
         if url.userinfo:
             headers = {"Authorization": f"Basic {b64encode(url.userinfo).decode('ascii')}", **headers}
         self.client = HttpClient(headers, connections=options.threads, secrets=Secrets(secrets))
-        self.reader = Reader(system, self.client.secrets, stream=bool(self.values.get("stream")))
+        self.reader = ReplyReader(system, self.client.secrets, stream=bool(self.values.get("stream")))
         # what a collection is called is known of each dataset
         self.template = fill(system.ask.body, {k: v for k, v in self.values.items() if k != "collection"})
         self._path = 0
@@ -201,7 +201,7 @@ class Server:
         if documents is not None:
             documents.remove(dataset)
 
-    def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[Asked]:
+    def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
         """Yield replies as they come, several questions being asked at once."""
         names, collection = dataset.documents.named, self.collection(dataset)
 

@@ -76,7 +76,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Setting(_Part):
+class TargetSetting(_Part):
     """What a user can say of a system: `--target-NAME`."""
 
     default: Any = None
@@ -136,7 +136,7 @@ class StreamPart(_Part):
     error: JmesPath = ""
 
 
-class Ranking(_Part):
+class RankingRequest(_Part):
     """A second request, for passages behind those of the answer."""
 
     path: UrlPath
@@ -163,7 +163,7 @@ class Step(_Part):
     """What `after` is in the request for the next page; with `{page}` in the path pages are numbered."""
 
 
-class Ingest(_Part):
+class DocumentInterface(_Part):
     """The interface for documents; `add` alone must be there."""
 
     url: str = ""
@@ -195,13 +195,13 @@ class System(_Part):
     strip: tuple[str, ...] = ()
     """Endings of an address that are left out: users copy them."""
     plain_collection: bool = False
-    settings: dict[str, Setting] = {}
+    settings: dict[str, TargetSetting] = {}
     refuse: dict[str, str] = {}
     ask: Ask = Ask()
     reply: ReplyPart = ReplyPart()
     stream: StreamPart = StreamPart()
-    ranking: Ranking | None = None
-    ingest: Ingest | Literal[False] = False
+    ranking: RankingRequest | None = None
+    ingest: DocumentInterface | Literal[False] = False
     when: dict[str, Any] = {}
     """Further values, by the settings that they are for: `stream`, `!assistant`, `api=chat, stream`, `a | b`."""
 

@@ -79,7 +79,7 @@ class TargetOptions:
     """What the target `function` calls with each question."""
 
 
-class Asked(NamedTuple):
+class NumberedReply(NamedTuple):
     """A case's place in the list that was asked, and the reply to it."""
 
     position: int
@@ -103,7 +103,7 @@ class Target(Protocol):
     def ingest(self, dataset: Dataset) -> Ingestion:
         """Make a dataset's documents ready to be asked about."""
 
-    def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[Asked]:
+    def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
         """Yield one reply a case as it comes, in any order; a failure is a reply with an error."""
 
 
@@ -198,7 +198,7 @@ def _patiently(case: Case, ask: AskOne, retries: Retries, options: TargetOptions
     return reply if reply.seconds is not None else replace(reply, seconds=time.monotonic() - began)
 
 
-def ask_all(cases: Sequence[Case], ask: AskOne, options: TargetOptions) -> Iterator[Asked]:
+def ask_all(cases: Sequence[Case], ask: AskOne, options: TargetOptions) -> Iterator[NumberedReply]:
     """Yield a reply a case as they come, `options.threads` questions being asked at once.
 
     The turns of a conversation (`labels.session`) are asked one after another, each with those before it.
@@ -207,7 +207,7 @@ def ask_all(cases: Sequence[Case], ask: AskOne, options: TargetOptions) -> Itera
     retries = Retries(options.retries, options.backoff, in_vain=_IN_VAIN, stopped=stopped)
     conversations, taking = iter(_conversations(cases)), threading.Lock()
     # bounded: replies that nobody has taken yet must not pile up
-    replies: queue.Queue[Asked | BaseException | None] = queue.Queue(maxsize=4 * options.threads)
+    replies: queue.Queue[NumberedReply | BaseException | None] = queue.Queue(maxsize=4 * options.threads)
 
     def work() -> None:
         try:
@@ -218,7 +218,7 @@ def ask_all(cases: Sequence[Case], ask: AskOne, options: TargetOptions) -> Itera
                 for position in turns:
                     case = replace(cases[position], history=cases[position].history or said)
                     reply = _patiently(case, ask, retries, options)
-                    replies.put(Asked(position, reply))
+                    replies.put(NumberedReply(position, reply))
                     said = (*said, Turn("user", case.question), Turn("assistant", reply.answer or ""))
                 if not turns:
                     break

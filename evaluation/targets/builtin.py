@@ -10,7 +10,7 @@ from pathlib import Path
 
 from exhibit.evaluation.cases import Case, Passage, Reply, choose, without_choices
 from exhibit.evaluation.datasets import Dataset
-from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions
+from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions
 from exhibit.law.citations import rewritten
 from exhibit.rag.config import PLUGINS, Config
 from exhibit.rag.database import FORMAT, MANIFEST
@@ -137,7 +137,7 @@ class Builtin:
 
     # ---------------------------------------------------------------- questions
 
-    def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[Asked]:
+    def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
         """Yield the replies in order, a batch of questions at a time."""
         self._pipeline.open(self.index_folder(dataset))
         graded = any(case.grades for case in cases)
@@ -148,7 +148,7 @@ class Builtin:
         for start in range(0, len(cases), _AT_ONCE):
             replies = self._replies(questions[start : start + _AT_ONCE], depth)
             for position, reply in enumerate(replies, start):
-                yield Asked(position, self._labelled(cases[position], reply))
+                yield NumberedReply(position, self._labelled(cases[position], reply))
 
     def _labelled(self, case: Case, reply: Reply) -> Reply:
         """Return a reply that begins with a label, where one is asked for and no language model makes the choice."""

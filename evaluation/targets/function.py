@@ -14,7 +14,7 @@ from typing import Any
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.servers.shapes import Names, describe, recognise
-from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions, ask_all, count_only
+from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions, ask_all, count_only
 from exhibit.evaluation.targets.predictions import read_row
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.secrets import scrubbed
@@ -67,7 +67,7 @@ class Function:
         """Say what the corpus is: the function has its own copy."""
         return count_only(dataset, self._options)
 
-    def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[Asked]:
+    def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
         """Yield replies as they come, several questions being asked at once."""
         names = dataset.documents.named
         yield from ask_all(cases, lambda case, deadline: self._ask(case, deadline, names), self._options)

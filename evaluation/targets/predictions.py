@@ -22,10 +22,10 @@ from typing import Any
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.servers import shapes
-from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions, count_only
+from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions, count_only
 from exhibit.schemas.bundle import read_text
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.parsing import Lines
+from exhibit.schemas.parsing import LazyLines
 
 _FEW = 3
 """So many answers must equal the truth, and all of them, before a file is suspected to hold the truth."""
@@ -96,15 +96,15 @@ class Predictions:
         """Say what the corpus is; nothing is read for the replies."""
         return count_only(dataset, self._options)
 
-    def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[Asked]:
+    def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
         """Yield the replies in order."""
         for position, case in enumerate(cases):
             if self._place(dataset.name, case) is None:
-                yield Asked(position, Reply(error=f"no prediction in {self._path.name}"))
+                yield NumberedReply(position, Reply(error=f"no prediction in {self._path.name}"))
             else:
                 reply = read_row(self._row(dataset.name, case), self._shape, dataset.documents.named)
                 where = f"{self._path.name}: " if reply.error else ""
-                yield Asked(position, replace(reply, error=where + reply.error))
+                yield NumberedReply(position, replace(reply, error=where + reply.error))
 
     def _place(self, dataset: str, case: Case, *, by_id: bool = False) -> int | None:
         id, question = str(case.id), plain_question(case.question)
@@ -205,13 +205,13 @@ def plain_question(question: str) -> str:
     return " ".join(question.split())
 
 
-Rows = Lines[dict[str, Any]] | list[dict[str, Any]]
+Rows = LazyLines[dict[str, Any]] | list[dict[str, Any]]
 
 
 def read_rows(path: Path) -> Rows:
     """Return the rows of a file; of one with an object a line only those stay in memory that are looked at."""
     if path.suffix.lower() == ".jsonl" and path.is_file():
-        lines = Lines(path, _row)
+        lines = LazyLines(path, _row)
         with suppress(ValueError, RecursionError):  # else it is something else than several rows, each on its line
             if sum(1 for _ in lines) > 1:
                 return lines

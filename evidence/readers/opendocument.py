@@ -9,7 +9,7 @@ from typing import Any
 from exhibit.engine.limits import PACKED
 from exhibit.evidence.files import opened, parsed
 from exhibit.evidence.markup import Printable, office_page
-from exhibit.evidence.numbering import Level, Numbering
+from exhibit.evidence.numbering import ListLevel, Numbering
 from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".odt", ".ott")
@@ -138,7 +138,7 @@ def page(path: Path) -> Printable:
 
 def _lists(*roots: Any) -> Numbering:
     """Return the list styles by name; the numbers of headings have none."""
-    lists: dict[str, tuple[str, dict[int, Level]]] = {}
+    lists: dict[str, tuple[str, dict[int, ListLevel]]] = {}
     for style in (s for root in roots if root is not None for s in root.iter(*_STYLES)):
         name = style.get(f"{_STYLE}name", "") if style.tag == _STYLES[0] else ""
         numbered = {_whole(level.get(f"{_TEXT}level"), 1) - 1: level for level in style}
@@ -153,12 +153,12 @@ def _form(level: Any) -> str:
     return "bullet" if bullet else _FORMS.get(level.get(f"{_STYLE}num-format", ""), "decimal")
 
 
-def _level(level: Any, depth: int, forms: dict[int, str]) -> Level:
+def _level(level: Any, depth: int, forms: dict[int, str]) -> ListLevel:
     """Return a level of a list, whose number shows those of the levels above that have one: 2 levels for "4.2"."""
     shown = range(max(depth + 1 - _whole(level.get(f"{_TEXT}display-levels"), 1), 0), depth + 1)
     numbers = ".".join(f"%{chr(ord('1') + at)}" for at in shown if forms.get(at, "none") != "none")
     text = level.get(f"{_STYLE}num-prefix", "") + numbers + level.get(f"{_STYLE}num-suffix", "")
-    return Level(_whole(level.get(f"{_TEXT}start-value"), 1), forms[depth], text)
+    return ListLevel(_whole(level.get(f"{_TEXT}start-value"), 1), forms[depth], text)
 
 
 def _edge(styles: Any, name: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ from exhibit.evidence.read import read_within
 from exhibit.schemas.bundle import GOLD, Question, read_text
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import Gold
-from exhibit.storage.bundle import Bundle
+from exhibit.storage.bundle import BundleFolder
 from exhibit.storage.locations import fetched
 
 PLAIN = (".txt", ".md", ".text")
@@ -35,7 +35,7 @@ class Cut(NamedTuple):
 class Export:
     """A bundle on its way out."""
 
-    bundle: Bundle
+    bundle: BundleFolder
     texts: Path | None = None
     """A folder with the extracted text of each document; None = the documents are read here."""
     left_out: dict[str, list[str]] = field(default_factory=dict)

@@ -27,7 +27,7 @@ def write(export: Export, folder: Path) -> None:
     gold = export.gold()
     relevant: dict[str, dict[str, int]] = {}
     for question in export.bundle.questions:
-        scores = {} if question.is_impossible else _relevant(gold[question.id], pieces)
+        scores = {} if question.is_impossible else relevant_pieces(gold[question.id], pieces)
         relevant[str(question.id)] = scores
         if not scores:
             export.note("query without a relevant passage", question.id)
@@ -59,7 +59,7 @@ def tile(text: str, size: int = _SIZE) -> Iterator[tuple[int, int]]:
         start = end
 
 
-def _relevant(lines: list[Gold], pieces: Pieces) -> dict[str, int]:
+def relevant_pieces(lines: list[Gold], pieces: Pieces) -> dict[str, int]:
     """Return the score of each piece that has words of the gold, in the order of the documents."""
     scores: dict[str, int] = {}
     for line in lines:

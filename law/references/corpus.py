@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from exhibit.evidence import Span
 from exhibit.law.editions import LawName, label_key, law_name, provisions, read_edition, units
-from exhibit.law.language import System, language_of, system_for, system_of, systems
+from exhibit.law.language import LegalSystem, language_of, system_for, system_of, systems
 from exhibit.law.patterns import Patterns
 from exhibit.law.references import courts
 from exhibit.law.references.european import find_european
@@ -50,12 +50,12 @@ def _unit_words() -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(words, key=len, reverse=True)))})", re.IGNORECASE)
 
 
-def _system(text: str) -> System:
+def _system(text: str) -> LegalSystem:
     """Return the legal system of the provisions that a text names; the English one where it names none."""
     return system_for(language_of(text[:_OPENING]) if _unit_words().search(text) else "en")
 
 
-def _provisions(text: str, system: System) -> Iterator[Reference]:
+def _provisions(text: str, system: LegalSystem) -> Iterator[Reference]:
     """Yield the provisions that a text names; one without its law is of the law named last."""
     patterns = [_P.short, *([re.compile(system.data["code"])] if "code" in system.data else [])]
     codes = dict.fromkeys(match[0] for pattern in patterns for match in pattern.finditer(text))
@@ -65,7 +65,7 @@ def _provisions(text: str, system: System) -> Iterator[Reference]:
         yield Reference("statute", last, (label_key(one.label)[1], *(number for _, number in one.below)), one.span)
 
 
-def _law_places(text: str, system: System) -> Iterator[Reference]:
+def _law_places(text: str, system: LegalSystem) -> Iterator[Reference]:
     """Yield the paragraphs of a law of a known system, and what is numbered and lettered in each."""
     edition = read_edition(text)
     codes = law_name(edition.title).codes if edition else ()

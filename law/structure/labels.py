@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from exhibit.law.language import Level, System, system_for
+from exhibit.law.language import LegalSystem, Level, system_for
 from exhibit.law.names import ends_in_form
 from exhibit.law.patterns import Patterns
 from exhibit.law.structure.lines import Line, is_entry
@@ -88,7 +88,7 @@ class Label:
     sure: bool = True
 
 
-def read_label(line: Line, system: System | None = None) -> Label | None:
+def read_label(line: Line, system: LegalSystem | None = None) -> Label | None:
     """Return the number or letter that a line begins with, where it can head a section."""
     system = system or system_for("en")
     if is_entry(line.text):
@@ -106,7 +106,7 @@ def read_label(line: Line, system: System | None = None) -> Label | None:
     )
 
 
-def _worded(line: Line, system: System) -> Label | None:
+def _worded(line: Line, system: LegalSystem) -> Label | None:
     match = system.label.match(line.text)
     if match is None:
         return None
@@ -125,7 +125,7 @@ def _worded(line: Line, system: System) -> Label | None:
     return Label(match.group().strip(" \xa0.:-–—"), rest, style, _value(number, system), rank, kind)
 
 
-def _standing(level: Level, word: str, number: str, system: System) -> tuple[str, float, str]:
+def _standing(level: Level, word: str, number: str, system: LegalSystem) -> tuple[str, float, str]:
     """Return a part's style, rank and kind; in an English text a numbered article or section may be a decimal one."""
     if system.units:
         return "unit" if level.unit else word if level.free else level.kind, level.rank, level.kind
@@ -135,7 +135,7 @@ def _standing(level: Level, word: str, number: str, system: System) -> tuple[str
     return level.kind, level.rank, level.kind
 
 
-def _roman_part(line: Line, system: System) -> Label | None:
+def _roman_part(line: Line, system: LegalSystem) -> Label | None:
     """Return the part that a Roman number is in a system that counts so, as in `II. Der Bund` or `I - pelo navio;`."""
     level = next((level for level in system.levels if level.roman), None)
     if level is None or not line.fresh:
@@ -147,7 +147,7 @@ def _roman_part(line: Line, system: System) -> Label | None:
     return Label(number, rest, level.kind, _value(match[1], system), level.rank, level.kind, sure=not level.text)
 
 
-def _can_follow(rest: str, level: Level, system: System, *, marked: bool, shouts: bool) -> bool:
+def _can_follow(rest: str, level: Level, system: LegalSystem, *, marked: bool, shouts: bool) -> bool:
     """Whether a heading can go on with these words behind its label, `Section 4`."""
     if system.units and (rest[0] == "(" or rest.split()[0] in system.follows):
         return rest[0] == "("  # "§ 10 (weggefallen)"; but "§ 5 Satz 1 gilt" is a reference that begins a line
@@ -160,7 +160,7 @@ def _can_follow(rest: str, level: Level, system: System, *, marked: bool, shouts
     return marked or shouts or is_title(rest) or level.rank == 5
 
 
-def _number(line: Line, system: System) -> Label | None:
+def _number(line: Line, system: LegalSystem) -> Label | None:
     match = _P.number.match(line.text)
     if match is None or (not line.fresh and system.goes_on.search(line.before[-16:])):
         return None
@@ -195,7 +195,7 @@ def _bracket(line: Line) -> Label | None:
     return Label(match.group().strip(), rest, style, _value(number, letters=True), 9, "clause", sure=False)
 
 
-def _letter(line: Line, system: System) -> Label | None:
+def _letter(line: Line, system: LegalSystem) -> Label | None:
     match = _P.letter.match(line.text)
     listed = bool(system.units) and line.before.endswith(",")
     if match is None or not (line.fresh or listed):
@@ -213,7 +213,7 @@ def _letter(line: Line, system: System) -> Label | None:
     )
 
 
-def _value(number: str, system: System | None = None, *, letters: bool = False) -> tuple[int, ...]:
+def _value(number: str, system: LegalSystem | None = None, *, letters: bool = False) -> tuple[int, ...]:
     """Return what a label counts to; a letter that is also a Roman digit is a letter where letters are asked for."""
     ordinal = system.ordinal(number) if system else None
     if ordinal is not None:

@@ -27,7 +27,7 @@ _RENAMED = {"max_tokens": "max_completion_tokens", "temperature": "", "response_
 
 
 @dataclass(frozen=True)
-class Options:
+class ServerOptions:
     """How to behave towards the server, and how much to ask of it."""
 
     cache: Path | None = None
@@ -57,13 +57,13 @@ def open(argument: str | None, options: Mapping[str, object]) -> "OpenAI":
     return OpenAI(model, options_of(options))
 
 
-def options_of(options: Mapping[str, object]) -> Options:
+def options_of(options: Mapping[str, object]) -> ServerOptions:
     """Return options that were given by name; None is the usual."""
-    known = {item.name for item in fields(Options)}
+    known = {item.name for item in fields(ServerOptions)}
     if unknown := sorted(set(options) - known):
         raise ToolkitError(f"openai: no option {', '.join(unknown)}; there are {', '.join(sorted(known))}")
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    return Options(**(_patience() | given))
+    return ServerOptions(**(_patience() | given))
 
 
 def _patience() -> dict[str, float]:
@@ -79,7 +79,7 @@ class OpenAI:
     """A model behind a server; threads ask, one budget and one cache serve them all."""
 
     def __init__(
-        self, model: str, options: Options, *, azure: bool = False, wait: Callable[[float], object] | None = None
+        self, model: str, options: ServerOptions, *, azure: bool = False, wait: Callable[[float], object] | None = None
     ) -> None:
         _check(model, options)
         self.name = f"{'azure' if azure else 'openai'}:{model}"
@@ -180,7 +180,7 @@ class OpenAI:
                     receipt.cost = 0.0
                 raise
             usage = data.get("usage")
-            text = self._endpoint.scrub(_text_of(data))
+            text = self._endpoint.scrub(text_of(data))
             used = _used(usage, "prompt_tokens", tokens_in), _used(usage, "completion_tokens", self._count(text))
             receipt.cost = self.budget.prices.cost(*used)
         if not text:
@@ -218,7 +218,7 @@ class _Call:
     retries: Retries
 
 
-def _check(model: str, options: Options) -> None:
+def _check(model: str, options: ServerOptions) -> None:
     low = [name for name in ("retries", "backoff", "max_requests", "max_cost") if (getattr(options, name) or 0) < 0]
     low += [name for name in ("concurrency", "timeout") if getattr(options, name) <= 0]
     if low:
@@ -244,7 +244,7 @@ def _message_of(data: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     return message if isinstance(message, dict) else {}, str(choice.get("finish_reason") or "no content")[:200]
 
 
-def _text_of(data: Mapping[str, Any]) -> str:
+def text_of(data: Mapping[str, Any]) -> str:
     """Return what the model said, without its thoughts; empty when it said nothing."""
     content = _message_of(data)[0].get("content")
     if isinstance(content, list):  # some servers reply in parts

@@ -9,7 +9,7 @@ from typing import Literal, Protocol, cast
 from exhibit.law.citations import SOURCES, find_citations
 from exhibit.models.llms import LLM
 from exhibit.rag.config import Config
-from exhibit.rag.protocols import Answer, Context, Source
+from exhibit.rag.protocols import Answer, AnswerContext, Source
 from exhibit.schemas.plugins import load_plugin
 
 
@@ -18,10 +18,10 @@ class Answerer(Protocol):
 
     name: str
 
-    def answer(self, question: str, context: Context) -> Answer:
+    def answer(self, question: str, context: AnswerContext) -> Answer:
         """Return an answer from the context's sources and nothing else, a refusal, or an error."""
 
-    def answer_all(self, asked: Sequence[tuple[str, Context]]) -> list[Answer]:
+    def answer_all(self, asked: Sequence[tuple[str, AnswerContext]]) -> list[Answer]:
         """Return one answer per question, in order."""
 
 
@@ -30,27 +30,27 @@ def open_answerer(config: Config, *, llm: LLM | None = None) -> Answerer:
     wanted = ("llm" if llm is not None else "reader") if config.answerer == "auto" else config.answerer
     module, _ = load_plugin(__name__, wanted)
     inner = cast(Answerer, module.open(config, llm=llm))
-    return Placed(inner.name, inner, config.cite)
+    return PlacingAnswerer(inner.name, inner, config.cite)
 
 
 @dataclass
-class Placed:
+class PlacingAnswerer:
     """An answerer whose answers say which document, section and page each citation is."""
 
     name: str
     inner: Answerer
     form: "Form"
 
-    def answer(self, question: str, context: Context) -> Answer:
+    def answer(self, question: str, context: AnswerContext) -> Answer:
         """Return the answer with its places."""
         return self.answer_all([(question, context)])[0]
 
-    def answer_all(self, asked: Sequence[tuple[str, Context]]) -> list[Answer]:
+    def answer_all(self, asked: Sequence[tuple[str, AnswerContext]]) -> list[Answer]:
         """Return one answer per question, in order."""
         answers = self.inner.answer_all(asked)
         return [self._placed(answer, context) for answer, (_, context) in zip(answers, asked, strict=True)]
 
-    def _placed(self, answer: Answer, context: Context) -> Answer:
+    def _placed(self, answer: Answer, context: AnswerContext) -> Answer:
         if answer.refused or answer.error:
             return answer
         return replace(answer, text=with_places(answer.text, context.sources, self.form))

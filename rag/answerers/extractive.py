@@ -11,7 +11,7 @@ from exhibit.law.language import content_words
 from exhibit.law.sentences import sentences
 from exhibit.models.llms import LLM
 from exhibit.rag.config import Config
-from exhibit.rag.protocols import Answer, Context, Source
+from exhibit.rag.protocols import Answer, AnswerContext, Source
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 
 NEAR = 0.2
@@ -41,10 +41,10 @@ TITLE = re.compile(r"(?<!\s)\s*consider\b[^;]{1,1000};\s*(?=\S)", re.IGNORECASE)
 LOCAL = True
 
 
-def open(config: Config, *, llm: LLM | None) -> "Extractive":  # noqa: ARG001
+def open(config: Config, *, llm: LLM | None) -> "ExtractiveAnswerer":  # noqa: ARG001
     """Return the answerer; it asks no model."""
     # who is confident refused before, and better than words can: bench/results/models.md
-    return Extractive(near=NEAR if config.refuse_below is None or config.reranker == "none" else 0.0)
+    return ExtractiveAnswerer(near=NEAR if config.refuse_below is None or config.reranker == "none" else 0.0)
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class _Candidate:
     words: frozenset[str]
 
 
-class Extractive:
+class ExtractiveAnswerer:
     """Quotes at most three sentences of the sources, or refuses; the same input has the same answer."""
 
     name = "extractive"
@@ -65,7 +65,7 @@ class Extractive:
     def __init__(self, *, near: float = NEAR) -> None:
         self._near = near
 
-    def answer(self, question: str, context: Context) -> Answer:
+    def answer(self, question: str, context: AnswerContext) -> Answer:
         """Return the nearest sentences, each with its citation."""
         asked = frozenset(content_words(TITLE.sub("", question, count=1)))
         candidates = [candidate for source in context.sources for candidate in _candidates(source)]
@@ -76,7 +76,7 @@ class Extractive:
         verdict = verify(claims_of(text), context.sources, given=question)
         return Answer(text, verdict.citations, verdict.unsupported)
 
-    def answer_all(self, asked: Sequence[tuple[str, Context]]) -> list[Answer]:
+    def answer_all(self, asked: Sequence[tuple[str, AnswerContext]]) -> list[Answer]:
         """Return one answer per question, in order."""
         return [self.answer(question, context) for question, context in asked]
 

@@ -8,7 +8,7 @@ from exhibit.evidence import fold
 from exhibit.law.citations import claims_of, is_refusal, normalise, verify
 from exhibit.models.llms import LLM, Completion, Prompt
 from exhibit.rag.config import Config
-from exhibit.rag.protocols import Answer, Context
+from exhibit.rag.protocols import Answer, AnswerContext
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.errors import ToolkitError
 
@@ -41,12 +41,12 @@ _NO_CITATION = "It cites no source."
 _UNSUPPORTED = "These statements have no citation, or their citation does not bear them out:"
 
 
-def ask(question: str, context: Context) -> Prompt:
+def ask(question: str, context: AnswerContext) -> Prompt:
     """Return the prompt for a question."""
     return Prompt(f"{context.text}\n\nQUESTION\n{question.strip()}", SYSTEM)
 
 
-def insist(question: str, context: Context, reply: str, unsupported: Sequence[str]) -> Prompt:
+def insist(question: str, context: AnswerContext, reply: str, unsupported: Sequence[str]) -> Prompt:
     """Return the prompt that says what was wrong with a reply, and asks once more."""
     faults = "\n".join([_UNSUPPORTED, *(f"- {claim}" for claim in unsupported)]) if unsupported else _NO_CITATION
     fence = "~~~"
@@ -80,11 +80,11 @@ class LLMAnswerer:
         self._max_tokens = max_tokens
         self._temperature = temperature
 
-    def answer(self, question: str, context: Context) -> Answer:
+    def answer(self, question: str, context: AnswerContext) -> Answer:
         """Return the model's answer, its refusal, or the error that took its place."""
         return self.answer_all([(question, context)])[0]
 
-    def answer_all(self, asked: Sequence[tuple[str, Context]]) -> list[Answer]:
+    def answer_all(self, asked: Sequence[tuple[str, AnswerContext]]) -> list[Answer]:
         """Return one answer per question, in order; the model is asked all of them at once."""
         answers = [Answer(IMPOSSIBLE_ANSWER, refused=True) for _ in asked]
         # without sources there is nothing to ask
@@ -105,7 +105,7 @@ class LLMAnswerer:
         return self._llm.complete(prompts, max_tokens=self._max_tokens, temperature=self._temperature)
 
 
-def _judge(question: str, context: Context, replies: Sequence[Completion]) -> Answer:
+def _judge(question: str, context: AnswerContext, replies: Sequence[Completion]) -> Answer:
     """Return the last reply as an answer, checked; earlier ones count in its usage."""
     last = replies[-1]
     usage = _usage(replies)
@@ -126,7 +126,7 @@ def _judge(question: str, context: Context, replies: Sequence[Completion]) -> An
     return Answer(text, verdict.citations, verdict.unsupported if claims else (text,), retried=retried, usage=usage)
 
 
-def _misquoted(text: str, context: Context) -> list[str]:
+def _misquoted(text: str, context: AnswerContext) -> list[str]:
     """Return what a reply quotes and no source says, white space and the form of its marks aside."""
     said = [fold(source.text) for source in context.sources]
     quotes = [match[1] for match in _QUOTED.finditer(text)]

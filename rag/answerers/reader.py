@@ -9,10 +9,10 @@ from exhibit.evidence import Span
 from exhibit.law.citations import claims_of, verify
 from exhibit.law.language import language_of
 from exhibit.models.llms import LLM
-from exhibit.models.reader import EMBEDDER, Also, Kind, Reader, Reading, shared_kinds, shared_reader
-from exhibit.rag.answerers.extractive import TITLE, Extractive, quotable
+from exhibit.models.reader import EMBEDDER, Also, QuestionKind, Reader, Reading, shared_kinds, shared_reader
+from exhibit.rag.answerers.extractive import TITLE, ExtractiveAnswerer, quotable
 from exhibit.rag.config import Config
-from exhibit.rag.protocols import Answer, Context, Source
+from exhibit.rag.protocols import Answer, AnswerContext, Source
 from exhibit.rag.questions import understand
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 
@@ -97,10 +97,10 @@ class ReaderAnswerer:
         self._refuse_below, self._most = refuse_below or 0.0, most
         self._reader = reader
 
-    def answer(self, question: str, context: Context) -> Answer:
+    def answer(self, question: str, context: AnswerContext) -> Answer:
         """Return the words that answer, each stretch with its citation, and how likely there is an answer."""
         if context.kind in UNREAD or language_of(question) != "en":
-            return Extractive().answer(question, context)
+            return ExtractiveAnswerer().answer(question, context)
         several = bool(_SEVERAL.search(TITLE.sub("", question, count=1)))
         windows = _windows(context.sources)[: None if several else self._most]
         if not windows:
@@ -109,7 +109,7 @@ class ReaderAnswerer:
         short = 0 < context.characters <= self._most * _WIDEST and len(asks.split()) <= _PLAIN
         facts: dict[Also, bool] = {"short": short, "policy": context.kind == "privacy policy"}
         also = [name for name, holds in facts.items() if holds]
-        kind = Kind() if short else _kind(context)  # kinds are known of contracts as benchmarks have them
+        kind = QuestionKind() if short else _kind(context)  # kinds are known of contracts as benchmarks have them
         judge = partial(self._opened.confidence, found=context.confidence, usual=kind.usual, also=also)
         meant = "" if several else windows[0].sources[0].document
         read, sure = self._read((asks, kind.asks), windows, judge, meant)
@@ -118,13 +118,13 @@ class ReaderAnswerer:
         found = _choose(read, meant)
         if not found:  # sure that it is there, not which words it is
             best = max(read, key=lambda one: one[1].score)[0]
-            few = Context(context.text, best.sources, context.tokens)
-            return replace(Extractive(near=0.0).answer(question, few), confidence=sure)
+            few = AnswerContext(context.text, best.sources, context.tokens)
+            return replace(ExtractiveAnswerer(near=0.0).answer(question, few), confidence=sure)
         text = " ".join(f"{words.text} {''.join(f'[{source.number}]' for source, _ in words.parts)}" for words in found)
         verdict = verify(claims_of(text), context.sources, given=question)
         return Answer(text, verdict.citations, verdict.unsupported, confidence=sure)
 
-    def answer_all(self, asked: Sequence[tuple[str, Context]]) -> list[Answer]:
+    def answer_all(self, asked: Sequence[tuple[str, AnswerContext]]) -> list[Answer]:
         """Return one answer per question, in order."""
         return [self.answer(question, context) for question, context in asked]
 
@@ -146,10 +146,10 @@ class ReaderAnswerer:
         return read, sure
 
 
-def _kind(context: Context) -> Kind:
+def _kind(context: AnswerContext) -> QuestionKind:
     """Return the question's kind, where our own vectors tell it."""
     asked = context.asked
-    return shared_kinds().of(asked.vector) if asked and asked.embedder.startswith(EMBEDDER) else Kind()
+    return shared_kinds().of(asked.vector) if asked and asked.embedder.startswith(EMBEDDER) else QuestionKind()
 
 
 def _windows(sources: Sequence[Source]) -> list[_Window]:

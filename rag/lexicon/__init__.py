@@ -7,7 +7,7 @@ from exhibit.law.language import language_of
 from exhibit.law.profile import Profile
 from exhibit.rag.database import Database
 from exhibit.rag.lexicon.bm25 import Counted, Words, count_terms
-from exhibit.rag.lexicon.documents import Documents, NameWords, read_names
+from exhibit.rag.lexicon.documents import DocumentNames, NameWords, read_names
 from exhibit.rag.protocols import Keys
 
 __all__ = ["DocumentWords", "Lexicon", "read_words"]
@@ -42,7 +42,7 @@ class Lexicon:
         """The words of chunks, under their keys."""
         self.headings = Words(database, "headings")
         """The words of the headings above each section, under the section's key."""
-        self.documents = Documents(database)
+        self.documents = DocumentNames(database)
         """The names, parties and proper nouns of documents, under their numbers."""
 
     def add(self, number: int, words: DocumentWords, *, chunks: Keys, sections: Keys) -> None:

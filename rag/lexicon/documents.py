@@ -106,7 +106,7 @@ def read_names(filename: str, profile: Profile, text: str) -> NameWords:
     return NameWords(profile.kind, run, {name: TermCounts.of(counts[name]) for name in _FIELDS})
 
 
-class Documents:
+class DocumentNames:
     """The words by which documents can be named, in the database of an index."""
 
     def __init__(self, database: Database | None = None) -> None:

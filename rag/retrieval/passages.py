@@ -86,7 +86,7 @@ class SecondLook:
 
 
 @dataclass(frozen=True)
-class Ranking:
+class RankedPassages:
     """Passages, best first, and what led to them."""
 
     passages: tuple[RankedPassage, ...]
@@ -107,12 +107,12 @@ def rank_passages(
     tight: bool = True,
     weights: Weights = DEFAULTS,
     second: SecondLook | None = None,
-) -> Ranking:
+) -> RankedPassages:
     """Return the passages that answer best; `documents` has the log-weight of each likely one, None = any."""
     words = asked_terms(asked)
     rows = library.rows(list(documents)) if documents else _pool(words, vector, library, pool)
     if not len(rows):
-        return Ranking((), {"passages": "no chunk to compare"})
+        return RankedPassages((), {"passages": "no chunk to compare"})
     owners = library.table[rows, DOCUMENT]
     groups = np.flatnonzero(np.diff(owners, prepend=-1)) if documents else np.zeros(1, np.int64)
     evidence = score_rows(words, vector, rows, groups, library, weights, within=documents is not None)
@@ -139,7 +139,7 @@ def rank_passages(
     passages = tuple(
         RankedPassage(document, span, score, row) for document, (row, span, score) in zip(holders, formed, strict=True)
     )
-    return Ranking(passages, trace, sure)
+    return RankedPassages(passages, trace, sure)
 
 
 def _look_again(

@@ -21,7 +21,7 @@ from exhibit.rag.lexicon.documents import Choice
 from exhibit.rag.protocols import Chunk, Hit, Keys, section_key, section_keys
 from exhibit.rag.questions import Query, understand
 from exhibit.rag.retrieval.passages import DOCUMENT, PAGE, START, Library, RankedPassage, SecondLook, rank_passages
-from exhibit.rag.retrieval.stages import Parts, Retrieved, State, choose_documents, finish
+from exhibit.rag.retrieval.stages import Parts, Retrieved, SearchState, choose_documents, finish
 from exhibit.rag.retrieval.statutes import Route, route
 
 _SYSTEM = (
@@ -91,7 +91,7 @@ def retrieve_routed(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
         law = route(query.question, parts.index)
         hits, confidence = _rank(query, vector, library, parts, trace, law)
         # what the question names by its number is first: nobody looks at it a second time
-        reranked = _second_look(parts) is not None or law is not None
+        reranked = second_look(parts) is not None or law is not None
         result = finish(query.question, hits, parts, trace, reranked=reranked, confidence=confidence)
         if law is not None:
             selected = () if law.nothing else result.selected
@@ -106,7 +106,7 @@ def _rank(
     index, config = parts.index, parts.config
     choice = index.lexicon.documents.score(query, filenames=config.filenames)
     foreign = language_of(query.question) != "en"
-    likely = None if foreign else _likely(choice, config)
+    likely = None if foreign else likely_documents(choice, config)
     documents = dict.fromkeys(law.documents, 0.0) if law and law.documents else likely
     if parts.only is not None:
         weights = dict(zip(choice.numbers.tolist(), choice.log_weights.tolist(), strict=True))
@@ -121,14 +121,14 @@ def _rank(
         pool=config.pool,
         tight=config.tight and not foreign,
         weights=config.weights.model_copy(update=_WORDS_ALONE) if foreign else config.weights,
-        second=_second_look(parts),
+        second=second_look(parts),
     )
-    trace["documents"] = _named(choice, index) | {"kept": len(documents) if documents else "any"}
+    trace["documents"] = why_chosen(choice, index) | {"kept": len(documents) if documents else "any"}
     trace["passages"] = ranking.trace
     named = law.passages if law else ()
     if law is not None:
         trace["law"] = {"versions": len(law.documents), "version": law.note, "nothing": law.nothing}
-    return _hits(index, _first(named, ranking.passages), library.text), ranking.confidence
+    return to_hits(index, _first(named, ranking.passages), library.text), ranking.confidence
 
 
 def _first(named: Sequence[RankedPassage], others: Sequence[RankedPassage]) -> list[RankedPassage]:
@@ -142,7 +142,7 @@ def _inside(one: RankedPassage, other: RankedPassage) -> bool:
     return one.document == other.document and one.span.start < other.span.end and other.span.start < one.span.end
 
 
-def _second_look(parts: Parts) -> SecondLook | None:
+def second_look(parts: Parts) -> SecondLook | None:
     """Return the reranker that reads chunks; None where there is none, or one that reads passages."""
     weight = retrieval_weight(parts.reranker) if parts.reranker is not None else None
     if parts.reranker is None or weight is None:
@@ -171,7 +171,7 @@ def library_of(index: Index, limit: int) -> Library:
     )
 
 
-def _likely(choice: Choice, config: Config) -> dict[int, float] | None:
+def likely_documents(choice: Choice, config: Config) -> dict[int, float] | None:
     """Return the log-weights of the documents worth looking into; None when the answer is likelier elsewhere.
 
     A word such as `IP` or a kind such as `nda` makes hundreds of documents a little likelier than the others: the first
@@ -184,14 +184,14 @@ def _likely(choice: Choice, config: Config) -> dict[int, float] | None:
     return likely if np.exp(list(likely.values())).sum() >= _HELD else None
 
 
-def _named(choice: Choice, index: Index) -> dict[str, object]:
+def why_chosen(choice: Choice, index: Index) -> dict[str, object]:
     """Return why documents were chosen, by the names of their files."""
     trace = choice.trace()
     shown = {index.document(number).filename: why for number, why in trace["documents"].items()}
     return {"sure": trace["sure"], "likeliest": shown}
 
 
-def _hits(index: Index, passages: Sequence[RankedPassage], text: Callable[[int], str]) -> list[Hit]:
+def to_hits(index: Index, passages: Sequence[RankedPassage], text: Callable[[int], str]) -> list[Hit]:
     """Return passages with the headings above them and their pages, and those that begin inside them."""
     numbers = {passage.document for passage in passages}
     starts = {number: [start for _, start, _ in index.document(number).sections] for number in numbers}
@@ -242,7 +242,7 @@ def retrieve_dense(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
         )
     results = []
     for question, vector, (scores, keys, trace) in zip(questions, vectors, found, strict=True):
-        state = State(question, vector, keys[keys >= 0], scores[keys >= 0], {**trace})
+        state = SearchState(question, vector, keys[keys >= 0], scores[keys >= 0], {**trace})
         state.trace["search"] = {"layer": "chunk", "depth": depth, "found": len(state.keys)}
         choose_documents(state, parts.index, config)
         results.append(_finished(state, parts))
@@ -256,7 +256,7 @@ def _by_words(question: str, depth: int, parts: Parts) -> Retrieved:
     if within is not None:
         kept = np.isin(keys, within)
         scores, keys = scores[kept][:depth], keys[kept][:depth]
-    state = State(question, np.zeros(0, np.float32), keys, scores)
+    state = SearchState(question, np.zeros(0, np.float32), keys, scores)
     state.trace["search"] = {"method": parts.config.method, "depth": depth, "found": len(keys)}
     return _finished(state, parts)
 
@@ -288,7 +288,7 @@ def _below_sections(vector: Vectors, numbers: Keys, keys: Keys, index: Index, co
     return chosen
 
 
-def _finished(state: State, parts: Parts) -> Retrieved:
+def _finished(state: SearchState, parts: Parts) -> Retrieved:
     chunks = map(parts.index.chunk, state.keys.tolist())
     pairs = zip(chunks, state.scores.tolist(), strict=True)
     hits = [Hit(chunk, score, parts.index.text(chunk)) for chunk, score in pairs]

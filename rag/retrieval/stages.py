@@ -17,7 +17,7 @@ from exhibit.models.protocols import Embedder
 from exhibit.models.rerankers import Reranker, retrieval_weight
 from exhibit.rag.config import Config
 from exhibit.rag.index import Index
-from exhibit.rag.protocols import Context, Hit, Source
+from exhibit.rag.protocols import AnswerContext, Hit, Source
 from exhibit.schemas.errors import ToolkitError
 
 Keys = npt.NDArray[np.int64]
@@ -48,7 +48,7 @@ class Parts:
 
 
 @dataclass
-class State:
+class SearchState:
     """One question on its way: ranked chunks, and what each stage did."""
 
     question: str
@@ -105,7 +105,7 @@ def _standard(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return (values - values.mean()) / spread if spread > 1e-9 else np.zeros_like(values)
 
 
-def choose_documents(state: State, index: Index, config: Config) -> None:
+def choose_documents(state: SearchState, index: Index, config: Config) -> None:
     """Keep the best documents, judged by their passages among the first candidates; rank again within them."""
     if not config.document_limit or not len(state.keys):
         return
@@ -197,7 +197,7 @@ def assemble(
     budget: int = 2500,
     tokens: Callable[[str], int],
     confidence: float | None = None,
-) -> Context:
+) -> AnswerContext:
     """Return the best hits that fit the budget as numbered sources, then what their documents are.
 
     There is a source whenever there is a hit with words: one that is longer than the budget is cut at a word, to the
@@ -207,7 +207,7 @@ def assemble(
         raise ToolkitError(f"a token budget of {budget} holds no source; give at least 1")
     distinct = _distinct(hits)
     if not distinct:
-        return Context("", (), 0, confidence)
+        return AnswerContext("", (), 0, confidence)
     # all of them, as a rule: then nothing needs to be counted twice
     parts = (_fitting(distinct[:count], summaries, budget, tokens) for count in range(len(distinct), 0, -1))
     fitting = next(filter(None, parts), None)
@@ -217,15 +217,15 @@ def assemble(
 
 def _fitting(
     hits: Sequence[Hit], summaries: Mapping[str, str], budget: int, tokens: Callable[[str], int]
-) -> Context | None:
+) -> AnswerContext | None:
     """Return the context of these hits; None where it passes the budget."""
     text = _render(hits, summaries)
     size = tokens(text)
     return _context(hits, text, size) if size <= budget else None
 
 
-def _context(hits: Sequence[Hit], text: str, size: int) -> Context:
-    return Context(text, tuple(Source(number, hit) for number, hit in enumerate(hits, 1)), size)
+def _context(hits: Sequence[Hit], text: str, size: int) -> AnswerContext:
+    return AnswerContext(text, tuple(Source(number, hit) for number, hit in enumerate(hits, 1)), size)
 
 
 def _distinct(hits: Sequence[Hit]) -> list[Hit]:
@@ -284,7 +284,7 @@ def _line(text: str) -> str:
 
 def _cut_to_fit(
     question: str, hit: Hit, *, summaries: Mapping[str, str], budget: int, tokens: Callable[[str], int]
-) -> Context:
+) -> AnswerContext:
     """Return a context with the largest part of one hit that fits; never less than a word."""
 
     def text_of(part: Hit, about: Mapping[str, str]) -> str:

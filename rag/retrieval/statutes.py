@@ -12,9 +12,9 @@ import numpy as np
 from exhibit.evidence import Span
 from exhibit.law.editions import Edition, LawName, Provision, Unit, label_key, law_name, provisions, units
 from exhibit.law.figures import find_days
-from exhibit.law.language import System, system_for, system_of
+from exhibit.law.language import LegalSystem, system_for, system_of
 from exhibit.rag.index import Index
-from exhibit.rag.protocols import Answer, Context, Keys
+from exhibit.rag.protocols import Answer, AnswerContext, Keys
 from exhibit.rag.retrieval.passages import DOCUMENT, START, RankedPassage
 from exhibit.rag.retrieval.stages import Retrieved
 
@@ -115,7 +115,7 @@ def _of_day(law: _Law, day: date) -> tuple[int, Edition] | None:
     return next((pair for pair in reversed(law.editions) if pair[1].holds(day)), None)
 
 
-def _asked(question: str, system: System, laws: list[_Law]) -> Provision | None:
+def _asked(question: str, system: LegalSystem, laws: list[_Law]) -> Provision | None:
     """Return the provision that is asked about: the last one, as in what § 2 refers to by „§ 5 odst. 1“."""
     names = [law.name for law in laws]
     named = list(provisions(question, system, names)) or [
@@ -128,7 +128,7 @@ def _asked(question: str, system: System, laws: list[_Law]) -> Provision | None:
     return last if quoted or len(named) == 1 else named[0]
 
 
-def _own_label(label: str, system: System) -> str:
+def _own_label(label: str, system: LegalSystem) -> str:
     """Return a unit as laws of a system call it: English asks for section 433 of the BGB, and article 5 of the GG."""
     word, _, number = label.partition(" ")
     kind = "article" if word.lower().startswith("art") else "paragraph"
@@ -136,7 +136,7 @@ def _own_label(label: str, system: System) -> str:
     return f"{unit.words[0]} {number}" if unit else label
 
 
-def _governing(question: str, index: Index, number: int, system: System) -> str | None:
+def _governing(question: str, index: Index, number: int, system: LegalSystem) -> str | None:
     """Return the § whose heading stands in a question, the longest of several."""
     said = _plain(question)
     titled = [unit for unit in _units(index, number, system) if len(_plain(unit.title)) > 3]
@@ -149,7 +149,7 @@ def _plain(text: str) -> str:
     return " ".join("".join(c if c.isalnum() else " " for c in text.casefold()).split())
 
 
-def _place(index: Index, number: int, label: str, system: System) -> RankedPassage | None:
+def _place(index: Index, number: int, label: str, system: LegalSystem) -> RankedPassage | None:
     """Return a § of a document as a passage; None where it has none of this number."""
     found = [unit for unit in _units(index, number, system) if label_key(unit.label) == label_key(label)]
     if not found:
@@ -165,19 +165,19 @@ def _place(index: Index, number: int, label: str, system: System) -> RankedPassa
 
 
 @lru_cache(maxsize=32)
-def _units_of(text: str, system: System) -> list[Unit]:
+def _units_of(text: str, system: LegalSystem) -> list[Unit]:
     return units(text, system)
 
 
-def _units(index: Index, number: int, system: System) -> list[Unit]:
+def _units(index: Index, number: int, system: LegalSystem) -> list[Unit]:
     return _units_of(index.text_of(number), system)
 
 
-def _system(index: Index, law: _Law) -> System:
+def _system(index: Index, law: _Law) -> LegalSystem:
     return system_of(index.text_of(law.editions[-1][0]))
 
 
-def with_version(answer: Answer, retrieved: Retrieved, context: Context) -> Answer:
+def with_version(answer: Answer, retrieved: Retrieved, context: AnswerContext) -> Answer:
     """Return an answer on a law with its version; the paragraph itself, where no language model wrote the answer."""
     if answer.error or not retrieved.selected:
         return answer

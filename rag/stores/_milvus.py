@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from exhibit.rag.stores._milvus_address import Address, named_servers, origin
+from exhibit.rag.milvus_address import Address, named_servers, origin
 from exhibit.schemas.errors import ServiceError, ToolkitError
 
 try:

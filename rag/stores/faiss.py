@@ -13,10 +13,10 @@ import faiss
 import numpy as np
 
 from exhibit.models.protocols import Vectors
+from exhibit.rag import index_kinds as kinds
+from exhibit.rag.index_kinds import RawVectors, rows_path
 from exhibit.rag.protocols import Keys
-from exhibit.rag.stores import _faiss as kinds
 from exhibit.rag.stores import check_rows, nothing, ranked
-from exhibit.rag.stores._faiss import Rows, rows_path
 from exhibit.schemas.errors import BundleError
 from exhibit.storage.place import whole
 
@@ -33,26 +33,26 @@ _LARGE = 64 << 20
 LOCAL = True
 
 
-def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> "Store":
+def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> "FaissStore":
     """Open a layer's vectors in a folder, or begin with none."""
-    return Store(folder / f"{name}.faiss", dimensions, kinds.Kind.parse(argument))
+    return FaissStore(folder / f"{name}.faiss", dimensions, kinds.IndexType.parse(argument))
 
 
-def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys: Keys) -> "Store":
+def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys: Keys) -> "FaissStore":
     """Open a layer's vectors that another process is writing: those of the first keys, which are there already."""
     path = folder / f"{name}.faiss"
     if path.is_file():  # the last one was written
-        return Store(path, dimensions, kinds.Kind.parse(argument))
-    return Store.holding(keys, np.memmap(rows_path(path), "<f4", "r", shape=(len(keys), dimensions)))
+        return FaissStore(path, dimensions, kinds.IndexType.parse(argument))
+    return FaissStore.holding(keys, np.memmap(rows_path(path), "<f4", "r", shape=(len(keys), dimensions)))
 
 
-class Store:
+class FaissStore:
     """One layer's vectors under integer keys, 0 and up."""
 
-    def __init__(self, path: Path, dimensions: int, kind: kinds.Kind | None = None) -> None:
+    def __init__(self, path: Path, dimensions: int, kind: kinds.IndexType | None = None) -> None:
         self.path = path
         self.dimensions = dimensions
-        self._kind = kind or kinds.Kind()
+        self._kind = kind or kinds.IndexType()
         self._mapped = False
         self._gone = 0
         self._order: tuple[Keys, Keys] | None = None
@@ -61,18 +61,18 @@ class Store:
         self._opened: faiss.IndexIDMap2 | None = None
         self._written: int | None = None
         """Rows of the file that was written from what was added, until it is opened."""
-        self._rows: Rows | None = None
+        self._rows: RawVectors | None = None
         """What is added while there is no index yet; it becomes one when it is saved, or searched."""
         if path.is_file():
             self._opened = self._open()
         else:
-            self._rows = Rows(rows_path(path), dimensions)
+            self._rows = RawVectors(rows_path(path), dimensions)
 
     @classmethod
-    def holding(cls, keys: Keys, vectors: Vectors) -> "Store":
+    def holding(cls, keys: Keys, vectors: Vectors) -> "FaissStore":
         """Return a store of rows in memory, which no file has."""
         store = cls(Path("memory"), vectors.shape[1])
-        store._opened, store._rows = kinds.build(kinds.Kind(), keys, vectors), None
+        store._opened, store._rows = kinds.build(kinds.IndexType(), keys, vectors), None
         return store
 
     @property
@@ -183,7 +183,7 @@ class Store:
         if self._rows is not None:
             self._rows.remove()
 
-    def _write_rows(self, rows: Rows, partial: Path) -> None:
+    def _write_rows(self, rows: RawVectors, partial: Path) -> None:
         """Write what was added, without an index in memory where the kind needs none."""
         wanted = self._kind.suiting(len(rows))
         if wanted.name == "flat":

@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 
 from exhibit.models.protocols import Vectors
+from exhibit.rag.milvus_address import Address, conditions
 from exhibit.rag.protocols import Keys
 from exhibit.rag.stores import check_rows, nothing, ranked
 from exhibit.rag.stores._milvus import FLOATS, INTEGER, connect, is_named, milvus_errors
-from exhibit.rag.stores._milvus_address import Address, conditions
 from exhibit.schemas.errors import BundleError, ServiceError
 
 _KEY, _VECTOR, _DIGEST = "key", "vector", "digest"
@@ -54,7 +54,7 @@ _KEYS = 8192
 """Keys in one message."""
 
 
-def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> Store:
+def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> MilvusStore:
     """Open a layer's collection, made when there is none yet; what an unfinished index left is gone on with."""
     address = Address.parse(argument, own=folder / _PLACE / _FILE)
     record = folder / _PLACE / _RECORD
@@ -63,7 +63,7 @@ def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> S
         about = _read(record)
         whole = (folder / "manifest.json").is_file()
         if {key: about.get(key) for key in wanted} == wanted:
-            return Store(address, f"{about['name']}_{name}", dimensions, building=not whole)
+            return MilvusStore(address, f"{about['name']}_{name}", dimensions, building=not whole)
         if whole:
             raise BundleError(f"{record}: made for {about.get('dimensions')} numbers a vector in "
                               f"milvus:{about.get('store')}; build the index again")  # fmt: skip
@@ -71,10 +71,10 @@ def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> S
     record.parent.mkdir(parents=True, exist_ok=True)
     wanted["name"] = f"exhibit_{uuid.uuid4().hex[:16]}"
     record.write_text(json.dumps(wanted) + "\n", encoding="utf-8")
-    return Store(address, f"{wanted['name']}_{name}", dimensions, building=True)
+    return MilvusStore(address, f"{wanted['name']}_{name}", dimensions, building=True)
 
 
-def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys: Keys) -> Store | None:
+def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys: Keys) -> MilvusStore | None:
     """Open a layer's collection that another process is writing, up to the last key; None where one file has it.
 
     A file is its writer's alone.
@@ -82,7 +82,7 @@ def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys
     address, record = Address.parse(argument, own=folder / _PLACE / _FILE), folder / _PLACE / _RECORD
     if not address.is_server or not record.is_file():
         return None
-    store = Store(address, f"{_read(record)['name']}_{name}", dimensions, building=False)
+    store = MilvusStore(address, f"{_read(record)['name']}_{name}", dimensions, building=False)
     store.fence(int(keys[-1]))
     return store
 
@@ -120,7 +120,7 @@ def _drop_collections(address: Address, prefix: str) -> None:
         connection.close()
 
 
-class Store:
+class MilvusStore:
     """One layer's vectors in a collection: key, vector, and a digest of the vector."""
 
     def __init__(self, address: Address, collection: str, dimensions: int, *, building: bool) -> None:

@@ -19,13 +19,13 @@ _BODY = 1500  # characters of a section that its summary is drawn from
 _MOST_NAMES = 3  # parties that are named; of more, two and a count
 
 
-def open(argument: str | None, *, llm: LLM | None, style: str, characters: int) -> "Extractive":  # noqa: ARG001
+def open(argument: str | None, *, llm: LLM | None, style: str, characters: int) -> "ExtractiveSummariser":  # noqa: ARG001
     """Return the summariser that needs nothing but the text."""
-    return Extractive(characters)
+    return ExtractiveSummariser(characters)
 
 
 @dataclass
-class Extractive:
+class ExtractiveSummariser:
     """Deterministic, offline, and never over the limit."""
 
     length: int = CHARACTERS

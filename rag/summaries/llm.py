@@ -9,7 +9,7 @@ from exhibit.law.profile import Profile
 from exhibit.law.structure.tree import Section
 from exhibit.models.llms import LLM, Prompt
 from exhibit.rag.summaries import CHARACTERS, SECTION_CHARACTERS, TOLERANCE
-from exhibit.rag.summaries.extractive import Extractive, fit
+from exhibit.rag.summaries.extractive import ExtractiveSummariser, fit
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import read_beside
 
@@ -62,7 +62,7 @@ class LLMSummaries:
         if self.style not in _TASKS:
             raise ToolkitError(f"no style {self.style!r} of summaries; there are {', '.join(_TASKS)}")
         self.name = f"llm:{self.style}:{self.llm.name}"
-        self._spare = Extractive(self.length)
+        self._spare = ExtractiveSummariser(self.length)
 
     def __call__(self, document: Document, root: Section, profile: Profile) -> str:
         """Return a document's summary at the length that was set when this was opened."""

@@ -9,7 +9,7 @@ import pytest
 
 from bench.citations import Made, main, make, measure
 from exhibit.converters import Tally
-from exhibit.converters.civil_procedure.corpus import Corpus, Row
+from exhibit.converters.civil_procedure.corpus import Corpus, RowEvidence
 from exhibit.converters.civil_procedure.sources import load
 from exhibit.converters.fetching.fetch import Policy
 
@@ -18,11 +18,11 @@ def test_outcomes_are_counted_by_kind(samples):
     sources, _ = load(samples / "cpr", Policy(), Tally())
     guide, part = "03.2_AT_Harbour_Chamber_Guide_v2.pdf", "Part 4 – Service of Documents.pdf"
     made = [
-        Made("So. [C.1 How cases are listed (p. 3)]", "heading", Row(), guide, 3),
-        Made("So. [C.1 How cases are listed (p. 3)]", "heading", Row(), guide, 2),
-        Made("So. [Part 4]", "name", Row(), part),
-        Made("So. [Part 4]", "name", Row(), guide),
-        Made("So. [Part 99]", "none", Row()),
+        Made("So. [C.1 How cases are listed (p. 3)]", "heading", RowEvidence(), guide, 3),
+        Made("So. [C.1 How cases are listed (p. 3)]", "heading", RowEvidence(), guide, 2),
+        Made("So. [Part 4]", "name", RowEvidence(), part),
+        Made("So. [Part 4]", "name", RowEvidence(), guide),
+        Made("So. [Part 99]", "none", RowEvidence()),
     ]
     counts = measure(Corpus(sources), made)
     assert counts["heading"] == Counter({"all": 2, "resolved": 2, "located": 2, "wrong page": 1})

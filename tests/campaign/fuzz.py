@@ -39,7 +39,7 @@ from exhibit.law.citations import find_citations
 from exhibit.law.profile import read_profile
 from exhibit.law.references import references
 from exhibit.law.structure import read_structure
-from exhibit.models.llms.openai import _text_of
+from exhibit.models.llms.openai import text_of
 from exhibit.rag.questions import understand
 from exhibit.schemas.bundle import read_gold, read_questions
 from exhibit.schemas.errors import LimitError, ToolkitError
@@ -281,7 +281,7 @@ def fuzz_question(chance: random.Random) -> None:
 def fuzz_reply(chance: random.Random) -> None:
     with suppress(PassagesError):  # which the targets turn into a failed question
         read_passages(value(chance), names=lambda name: name)
-    _text_of({"choices": [{"message": {"content": value(chance)}}]})
+    text_of({"choices": [{"message": {"content": value(chance)}}]})
     read_mark(words(chance, 40))
 
 

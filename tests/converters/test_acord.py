@@ -14,7 +14,7 @@ from exhibit.converters import Benchmark, Tally, acord
 from exhibit.evidence import read_document
 from exhibit.evidence.fold import fold
 from exhibit.hub.card import CardText, Example, render_card
-from exhibit.hub.tables import Config
+from exhibit.hub.tables import HubConfig
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN, read_info
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import Gold, Row
@@ -106,7 +106,7 @@ def test_the_card_has_licence_and_citation_and_shows_a_line_without_its_thousand
     (line,) = [Gold.model_validate_json(json.dumps(line)) for line in gold_of(bundle) if line["id"] == row.id]
     every = json.dumps({f"{number}.pdf": 0 for number in range(1000)})
     example = Example(row, line.model_copy(update={"labels": {"grade": 4, "grades": every}}))
-    config = Config("corpus", "parquet/corpus-*.parquet", [{"name": "text", "dtype": "string"}], 1, 1)
+    config = HubConfig("corpus", "parquet/corpus-*.parquet", [{"name": "text", "dtype": "string"}], 1, 1)
     words = render_card(read_info(bundle / INFO), configs=[config], example=example, text=CardText())
     assert '"grade": 4, "grades": "{' in words
     assert max(map(len, words.splitlines())) < 1500

@@ -12,10 +12,10 @@ from threading import Thread
 import pytest
 
 from exhibit.converters import RawDocument, Tally, cpr
-from exhibit.converters.civil_procedure.corpus import LONGEST_WHOLE, Corpus, Row
-from exhibit.converters.civil_procedure.names import Citation, citations
+from exhibit.converters.civil_procedure.corpus import LONGEST_WHOLE, Corpus, RowEvidence
+from exhibit.converters.civil_procedure.names import RuleCitation, citations
 from exhibit.converters.civil_procedure.parsing import blocks_of
-from exhibit.converters.civil_procedure.sources import NO_DOCUMENT, Source, full_name, kind_of, load, reference_of
+from exhibit.converters.civil_procedure.sources import NO_DOCUMENT, RulesFile, full_name, kind_of, load, reference_of
 from exhibit.converters.fetching.download import flaw_of
 from exhibit.converters.fetching.fetch import Policy, corpus_names
 from exhibit.converters.printing.text_pdf import Block
@@ -168,12 +168,12 @@ def test_the_rules_are_printed_with_title_and_headings(bundle):
 
 
 def corpus(*names: str, texts: dict[str, str] | None = None) -> Corpus:
-    def source(name: str) -> Source:
+    def source(name: str) -> RulesFile:
         title, *others = name.split(" | ")
         blocks = tuple(blocks_of(title, (texts or {}).get(title, "Nothing.")))
         raw = RawDocument(f"{title}.pdf", title, text="\n\n".join(block.text for block in blocks))
         called = tuple(filter(None, (title, reference_of(title), *others)))
-        return Source(raw, called, kind_of(title), title, blocks)
+        return RulesFile(raw, called, kind_of(title), title, blocks)
 
     return Corpus([source(name) for name in names])
 
@@ -181,7 +181,7 @@ def corpus(*names: str, texts: dict[str, str] | None = None) -> Corpus:
 def resolved(index: Corpus, cited: str, source_type: str = "", *fields: str, prose: str = ""):
     """What one bracket means, with what the row says."""
     (citation,) = citations(f"It is so. [{cited}]")
-    return index.resolve(citation, Row(source_type, fields, prose))
+    return index.resolve(citation, RowEvidence(source_type, fields, prose))
 
 
 RULES = (
@@ -356,11 +356,13 @@ def test_several_citations_in_one_bracket_and_a_heading_with_a_semicolon():
         *RULES, texts={"The Circuit Commercial Court Guide": "---\n\nB.1 Listing; reading; costs\n\nB.1.1 X."}
     )
     (citation,) = citations("So. [Part 36; PD 34A; Part 99]")
-    pairs = index.resolve_all(citation, Row())
+    pairs = index.resolve_all(citation, RowEvidence())
     assert [part.text for part, _ in pairs] == ["Part 36", "PD 34A", "Part 99"]
     assert [bool(found.source) for _, found in pairs] == [True, True, False]
     (citation,) = citations("So. [B.1 Listing; reading; costs]")
-    assert [found.place.heading for _, found in index.resolve_all(citation, Row())] == ["B.1 Listing; reading; costs"]
+    assert [found.place.heading for _, found in index.resolve_all(citation, RowEvidence())] == [
+        "B.1 Listing; reading; costs"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -387,10 +389,10 @@ def test_citations_are_read_from_an_answer_once_each():
     truth = "As held [2024] EWCA Civ 1, see [Part 36#page=Offers  to settle][1] [PART 36#page=Offers to Settle]."
     truth += " [A.1 B (pp. 1-2)]"
     assert citations(truth) == [
-        Citation("Part 36#page=Offers to settle", "Part 36", "Offers to settle"),
-        Citation("A.1 B (pp. 1-2)", "A.1 B", "", "1-2"),
+        RuleCitation("Part 36#page=Offers to settle", "Part 36", "Offers to settle"),
+        RuleCitation("A.1 B (pp. 1-2)", "A.1 B", "", "1-2"),
     ]
-    assert citations("[Part 3#page=12]") == [Citation("Part 3#page=12", "Part 3", "", "12")]
+    assert citations("[Part 3#page=12]") == [RuleCitation("Part 3#page=12", "Part 3", "", "12")]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exhibit.converters.civil_procedure.layout import Heading, Layout, SourceLine, find_headings, lines_of, splits
+from exhibit.converters.civil_procedure.layout import Layout, RuleHeading, SourceLine, find_headings, lines_of, splits
 from exhibit.converters.civil_procedure.names import (
     citations,
     courts_in,
@@ -43,7 +43,7 @@ def guide() -> Document:
     return Document("guide.pdf", "".join(PAGES), tuple(pages))
 
 
-def headings_of(guide: Document) -> list[Heading]:
+def headings_of(guide: Document) -> list[RuleHeading]:
     lines, entries, _, running = lines_of(guide)
     return [h for h in find_headings(guide, lines, Outline(dict.fromkeys(entries, 0.0), running)) if h.titled]
 
@@ -294,7 +294,7 @@ def layout_of(*rows: tuple[str, int]) -> Layout:
                 if 0 < deep <= level
             ]
             until = min([lines[-1].end, *(start - 1 for start in after)])
-            headings.append(Heading(line.start, line.end, read_name(text, loose=False), level, page=1, until=until))
+            headings.append(RuleHeading(line.start, line.end, read_name(text, loose=False), level, page=1, until=until))
     return Layout("\n".join(text for text, _ in rows), lines, headings, listed=(read_name("9.9 Unread page"),))
 
 

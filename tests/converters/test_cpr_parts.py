@@ -9,11 +9,11 @@ from pypdf import PdfWriter
 
 from exhibit.converters import RawDocument
 from exhibit.converters.civil_procedure import layout
-from exhibit.converters.civil_procedure.corpus import Corpus, Row
-from exhibit.converters.civil_procedure.layout import Heading, Layout, SourceLine
+from exhibit.converters.civil_procedure.corpus import Corpus, RowEvidence
+from exhibit.converters.civil_procedure.layout import Layout, RuleHeading, SourceLine
 from exhibit.converters.civil_procedure.names import read_citation, read_name
 from exhibit.converters.civil_procedure.parsing import (
-    Export,
+    IndexExport,
     blocks_of,
     body,
     document_key,
@@ -24,7 +24,7 @@ from exhibit.converters.civil_procedure.parsing import (
     records,
     string,
 )
-from exhibit.converters.civil_procedure.sources import Source, candidates, full_name, kind_of, reference_of
+from exhibit.converters.civil_procedure.sources import RulesFile, candidates, full_name, kind_of, reference_of
 from exhibit.converters.printing.text_pdf import Block
 from exhibit.schemas.errors import DocumentError, SourceError
 
@@ -157,13 +157,13 @@ def guide(offset: int = 0, pages: int = 12) -> Corpus:
             at += len(text) + 1
         head, last = lines[-2:]
         headings.append(
-            Heading(
+            RuleHeading(
                 head.start, head.end, read_name(head.text, loose=False), 1, page=page, until=last.end, last_page=page
             )
         )
     made = Layout("\n".join(line.text for line in lines), lines, headings, offset=offset)
     raw = RawDocument("Guide.pdf", "The Harbour Court Guide", path=None)
-    source = Source(raw, ("The Harbour Court Guide",), "Court Guide", "Guide.pdf")
+    source = RulesFile(raw, ("The Harbour Court Guide",), "Court Guide", "Guide.pdf")
     corpus = Corpus([source])
     corpus._layouts["Guide.pdf"] = made
     return corpus
@@ -184,10 +184,10 @@ def test_the_page_that_a_citation_gives_speaks_for_a_heading(page, offset, bonus
 
 def test_a_section_that_is_cited_with_a_number_and_a_title_is_enough():
     corpus = guide()
-    found = corpus.resolve(read_citation("5.1 Topic f of the court"), Row())
+    found = corpus.resolve(read_citation("5.1 Topic f of the court"), RowEvidence())
     assert found.place is not None and found.place.text.startswith("5.1 Topic f") and found.place.page == 5
     assert corpus.faults == []
-    none = corpus.resolve(read_citation("5.2 Topic of nothing"), Row())
+    none = corpus.resolve(read_citation("5.2 Topic of nothing"), RowEvidence())
     assert none.source is None and none.reason == "names no document of the corpus"
 
 
@@ -209,7 +209,7 @@ def test_an_excerpt_is_of_whole_sentences_as_far_as_they_fit(tmp_path, content, 
 
 
 def test_chunks_stand_in_the_order_of_their_numbers_each_once():
-    export = Export("k")
+    export = IndexExport("k")
     export.add({"id": "k_chunk_2", "content": "second", "sourcepage": "S"})
     export.add({"id": "k_chunk_1", "content": "first", "sourcefile": "F", "url": "u"})
     export.add({"id": "k_chunk_1", "content": "first"})
@@ -218,7 +218,7 @@ def test_chunks_stand_in_the_order_of_their_numbers_each_once():
     )
     assert export.text == "first\n\nsecond\n\nlast" and export.records == 4
     assert (export.sourcefile, export.url, list(export.sections)) == ("F", "u", ["S"])
-    long = Export("k")
+    long = IndexExport("k")
     long.add({"id": f"k_chunk_{'9' * 10}", "content": "place"})
     long.add({"id": f"k_chunk_{'9' * 9}", "content": "number"})
     assert [number for number, _ in long.pieces] == [0, 999_999_999]
@@ -250,8 +250,8 @@ def test_the_outline_of_a_pdf_is_read_and_a_damaged_one_has_none(tmp_path):
 def test_a_document_that_is_cited_as_a_whole_is_a_place_where_it_is_short():
     text = "\n Part 1 – Purpose \n\n1.1 The aim.\n"
     raw = RawDocument("Part 1.pdf", "Part 1 – Purpose", text=text)
-    source = Source(raw, ("Part 1 – Purpose", "Part 1"), "CPR", "x", tuple(blocks_of("Part 1 – Purpose", text)))
-    found = Corpus([source]).resolve(read_citation("Part 1"), Row())
+    source = RulesFile(raw, ("Part 1 – Purpose", "Part 1"), "CPR", "x", tuple(blocks_of("Part 1 – Purpose", text)))
+    found = Corpus([source]).resolve(read_citation("Part 1"), RowEvidence())
     assert found.place is not None and (found.place.page, found.place.heading) == (1, "Part 1 – Purpose")
     assert found.place.text == text.strip() and (found.place.start, found.place.end) == (2, len(text) - 1)
 
@@ -263,6 +263,6 @@ def test_a_paragraph_of_a_direction_is_found_by_its_number(cited):
         title, text = f"Practice Direction {number}", f"4.1 First of {number}.\n\n4.2 Second of {number}.\n\n4.3 Third."
         blocks = tuple(blocks_of(title, text))
         raw = RawDocument(f"{title}.pdf", title, text="\n\n".join(block.text for block in blocks))
-        sources.append(Source(raw, (title,), "PD", title, blocks))
-    found = Corpus(sources).resolve(read_citation(cited), Row("PD"))
+        sources.append(RulesFile(raw, (title,), "PD", title, blocks))
+    found = Corpus(sources).resolve(read_citation(cited), RowEvidence("PD"))
     assert found.place is not None and found.place.text == "4.2 Second of 16."

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from exhibit.converters.fetching import download
-from exhibit.converters.fetching.download import Downloader, FetchError, Policy, Reply, Resource, is_public
+from exhibit.converters.fetching.download import Downloader, FetchError, PageReply, Policy, Resource, is_public
 from exhibit.converters.fetching.fetch import fetch_all
 
 Answer = tuple[int, dict[str, str], bytes]
@@ -56,7 +56,7 @@ def serving(pages: dict[str, Answer | Callable[[], Answer]]) -> Iterator[Server]
         server.server_close()
 
 
-def get(pages: dict[str, Answer | Callable[[], Answer]], policy: Policy = POLICY, path: str = "/a") -> Reply:
+def get(pages: dict[str, Answer | Callable[[], Answer]], policy: Policy = POLICY, path: str = "/a") -> PageReply:
     with serving(pages) as server:
         downloader = Downloader(policy)
         try:
@@ -113,10 +113,10 @@ def test_what_is_no_document_is_unusable(declared, body, reason, detail):
 
 
 def test_a_file_is_read_by_its_type_or_by_its_address():
-    reply = Reply("http://x/a.DOCX?b.pdf", 200, {"content-type": "application/octet-stream"})
+    reply = PageReply("http://x/a.DOCX?b.pdf", 200, {"content-type": "application/octet-stream"})
     assert reply.suffix == ".docx" and reply.declared == "application/octet-stream"
     assert replace(reply, headers={"content-type": "Application/PDF; q=1"}).declared == "application/pdf"
-    latin = Reply("http://x/", 200, {"content-type": "text/html; charset='latin-1'; x=y"}, data=b"\xe9")
+    latin = PageReply("http://x/", 200, {"content-type": "text/html; charset='latin-1'; x=y"}, data=b"\xe9")
     assert latin.text == "é" and replace(latin, headers={}, data="é".encode()).text == "é"
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from exhibit.converters import Benchmark, DatasetInfo, Item, Quote, RawDocument, RawRow, Tally
-from exhibit.converters._materialise import Task, materialise
-from exhibit.converters._patches import CORRECTED, ELSEWHERE, UNFIT, patched
 from exhibit.converters.maud import INFO as MAUD
+from exhibit.converters.steps.materialise import Task, materialise
+from exhibit.converters.steps.patches import CORRECTED, ELSEWHERE, UNFIT, patched
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.plugins import plugin_names
 from exhibit.schemas.review import Correction, MarkedPassage, Patch, gold_digest

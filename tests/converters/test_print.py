@@ -17,11 +17,11 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from exhibit.converters import RawDocument
-from exhibit.converters._materialise import materialise, tasks
 from exhibit.converters.printing import browser, text_pdf
 from exhibit.converters.printing.browser import fetch_browser, find_browser, launch_arguments, require_browser
 from exhibit.converters.printing.press import PAGE, Press, Printer, html_from_text, pdf_options, printing
 from exhibit.converters.printing.text_pdf import font_hashes, font_path, printer_name
+from exhibit.converters.steps.materialise import materialise, tasks
 from exhibit.engine import Limits
 from exhibit.engine.limits import programs_below
 from exhibit.evidence import fold, read_document

@@ -10,7 +10,7 @@ import pytest
 from exhibit.converters import Item, Tally
 from exhibit.converters.cuad import INFO
 from exhibit.converters.fetching.download import Policy
-from exhibit.converters.fetching.fetch import Fetched, Store, corpus_names, filename_of, report
+from exhibit.converters.fetching.fetch import FetchedStore, UrlLine, corpus_names, filename_of, report
 from exhibit.converters.raw import source
 from exhibit.converters.raw.source import by_name, find_one, open_source, read_csv, read_json, refuse_pointer, unpack
 from exhibit.schemas.errors import SourceError
@@ -101,9 +101,9 @@ def test_a_source_is_a_folder_a_file_of_its_kind_or_an_archive(tmp_path):
 
 
 def test_what_was_fetched_is_kept_with_its_record_and_known_while_it_is_whole(tmp_path):
-    store = Store(tmp_path)
+    store = FetchedStore(tmp_path)
     url = "http://x/a#b"
-    saved = store.save(Fetched(url, "a#b.pdf", "pdf", status=200, note="n"), b"data")
+    saved = store.save(UrlLine(url, "a#b.pdf", "pdf", status=200, note="n"), b"data")
     assert (saved.bytes, saved.path.read_bytes()) == (4, b"data")
     kept = store.load(url, "other.pdf")
     assert kept is not None and (kept.filename, kept.note, kept.status) == ("other.pdf", "n", 200)
@@ -134,10 +134,10 @@ def test_what_gave_no_pdf_is_counted_for_each_of_its_rows():
     rows = [Item("rows", "row 1"), Item("rows", "row 2")]
     tally.take(rows)
     pages = {
-        "http://x/a": Fetched("http://x/a", "a", "failed", reason="timed out", detail="after 9 s"),
-        "http://x/b": Fetched("http://x/b", "b", "disallowed", reason="robots"),
-        "http://x/c": Fetched("http://x/c", "c", "pdf", path=Path("c"), note="odd"),
-        "http://x/d": Fetched("http://x/d", "d", "pdf", path=Path("d")),
+        "http://x/a": UrlLine("http://x/a", "a", "failed", reason="timed out", detail="after 9 s"),
+        "http://x/b": UrlLine("http://x/b", "b", "disallowed", reason="robots"),
+        "http://x/c": UrlLine("http://x/c", "c", "pdf", path=Path("c"), note="odd"),
+        "http://x/d": UrlLine("http://x/d", "d", "pdf", path=Path("d")),
     }
     report(pages, tally, items={"http://x/a": rows})
     assert tally.left_out == {"timed out": ["http://x/a: after 9 s"] * 2, "robots": ["http://x/b"]}

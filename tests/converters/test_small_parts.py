@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 
 from exhibit.converters import Item, Quote, RawDocument, RawRow, Tally, points
-from exhibit.converters._benchmark import source_text
-from exhibit.converters._materialise import NOWHERE, Place, Task, marked_place, materialise
 from exhibit.converters.printing import press
 from exhibit.converters.printing.press import (
     PAGE,
@@ -23,6 +21,8 @@ from exhibit.converters.printing.press import (
 from exhibit.converters.raw import titles
 from exhibit.converters.raw.columns import choose_columns, inside, label, show_columns, values, words
 from exhibit.converters.raw.titles import join_names, llm_titles, pair_files, unique_titles
+from exhibit.converters.steps.benchmark import source_text
+from exhibit.converters.steps.materialise import NOWHERE, QuotePlace, Task, marked_place, materialise
 from exhibit.evidence import Document
 from exhibit.models.llms import Completion
 from exhibit.schemas.errors import BundleError, DocumentError, ServiceError, SourceError
@@ -184,7 +184,7 @@ def test_a_model_that_gives_no_title_is_told(monkeypatch, tmp_path):
 LEASE = "1. Rent. The rent is 500 crowns.\n2. Term. The rent is 500 crowns. It ends in May.\n"
 
 
-def located(tmp_path, *quotes: Quote, text: str | None = None, text_path: bool = False) -> list[Place]:
+def located(tmp_path, *quotes: Quote, text: str | None = None, text_path: bool = False) -> list[QuotePlace]:
     path = tmp_path / "lease.txt"
     path.write_text(LEASE, encoding="utf-8")
     raw = RawDocument("lease.txt", "Lease", path, text=text, text_path=path if text_path else None)
@@ -227,7 +227,7 @@ def test_an_answer_is_gold_where_it_stands_once_and_says_something(tmp_path):
 
 def test_what_a_reviewer_marked_holds_while_the_words_are_there():
     document = Document("lease.txt", LEASE)
-    assert marked_place("Rent.", [(3, 8)], document) == Place([], [(3, 8)], [], "exact", 1.0)
+    assert marked_place("Rent.", [(3, 8)], document) == QuotePlace([], [(3, 8)], [], "exact", 1.0)
     assert marked_place("rent.", [(3, 8)], document).how == "folded"
     assert marked_place("Rent. Term.", [(3, 8), (36, 41)], document).how == "parts"
     assert marked_place("Term.", [(3, 8)], document) is None and marked_place("", [], document) is None

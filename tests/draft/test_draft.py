@@ -22,7 +22,7 @@ from exhibit.law.profile import read_profile
 from exhibit.law.sentences import sentences
 from exhibit.law.structure import read_structure
 from exhibit.models.embedders.hashing import Hashing
-from exhibit.models.reader import Found, Kind, Reading
+from exhibit.models.reader import Found, QuestionKind, Reading
 from exhibit.rag.index import Entry
 from exhibit.rag.ingest import Prepared
 from exhibit.schemas.models import DraftInfo, wilson
@@ -244,7 +244,7 @@ class Told:
         return self.vectors[: len(texts)]
 
     def of(self, vector):
-        return Kind("which clause is the seventh?", number=0)
+        return QuestionKind("which clause is the seventh?", number=0)
 
     def answers(self, kind, passages):
         return np.where(

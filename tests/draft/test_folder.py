@@ -6,7 +6,7 @@ from argparse import Namespace
 
 import pytest
 
-from exhibit.converters._benchmark import Tally
+from exhibit.converters import Tally
 from exhibit.draft import folder
 from exhibit.draft.__main__ import main
 from exhibit.draft.asked import Thresholds
@@ -172,7 +172,7 @@ def test_an_asker_needs_a_reranker():
 def test_the_work_on_a_document_needs_its_structure(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text(CONTRACT.format(party="Alder", law="Norway"), encoding="utf-8")
-    worked = folder.Work(Preparation(Config.preset("routed")))(path)
+    worked = folder.PreparationWork(Preparation(Config.preset("routed")))(path)
     assert worked.prepared.whole is None and worked.prepared.words is None, "nothing large travels between processes"
     with pytest.raises(ToolkitError, match="prepared without its structure"):
-        folder.Work(Preparation(Config.preset("routed"), lambda *given: "It supplies planks."))(path)
+        folder.PreparationWork(Preparation(Config.preset("routed"), lambda *given: "It supplies planks."))(path)

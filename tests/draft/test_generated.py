@@ -7,7 +7,7 @@ import json
 import pytest
 
 from exhibit.draft.asked import Asker, Thresholds
-from exhibit.draft.folder import Work
+from exhibit.draft.folder import PreparationWork
 from exhibit.draft.generated import Generator
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.llms import Completion
@@ -50,7 +50,7 @@ class Model:
 def prepared(tmp_path):
     path = tmp_path / "Alder.txt"
     path.write_text(CONTRACT.format(party="Alder", law="Norway"), encoding="utf-8")
-    return Work(Preparation(Config.preset("routed")))(path).prepared
+    return PreparationWork(Preparation(Config.preset("routed")))(path).prepared
 
 
 def generate(model, prepared, topic=""):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from exhibit.law.names import acronyms, file_words, name_words, pairs, proper_counts
 from exhibit.law.profile import Profile
 from exhibit.rag.database import Database
-from exhibit.rag.lexicon.documents import Documents
+from exhibit.rag.lexicon.documents import DocumentNames
 from exhibit.rag.questions import understand
 
 NDA = "Non-Disclosure Agreement"
@@ -52,12 +52,12 @@ CORPUS = [
 
 
 @pytest.fixture(scope="module")
-def documents() -> Documents:
+def documents() -> DocumentNames:
     return build(range(len(CORPUS)))
 
 
-def build(numbers, database: Database | None = None) -> Documents:
-    found = Documents(database)
+def build(numbers, database: Database | None = None) -> DocumentNames:
+    found = DocumentNames(database)
     for number in numbers:
         filename, profile, text = CORPUS[number]
         found.add(number, filename=filename, profile=profile, text=text)
@@ -118,12 +118,12 @@ def test_a_word_is_carried_by_names_and_in_capitals_by_texts_too(documents):
     several.add(99, filename="99.txt", profile=Profile("Deed"), text="Deed\n" + "we ask Zephyr of it. " * 9)
     assert several.carried("Zephyr") and not several.carried("zephyr")  # in a text alone
     assert not documents.carried("privacy disclosure agreement Confidential the")
-    assert not Documents().carried("Tock")
+    assert not DocumentNames().carried("Tock")
 
 
 @pytest.mark.parametrize(("holders", "counts"), [(2, True), (3, False)])
 def test_a_mention_counts_when_fewer_than_the_cube_root_of_all_documents_hold_it(holders, counts):
-    many = Documents()
+    many = DocumentNames()
     for number in range(26):  # 27 is 3 cubed: log(27 / 2.5) is above two thirds of log(27), log(27 / 3.5) below
         name = "Zephyr" if number < holders else "Plain"
         many.add(number, filename=f"{number}.txt", profile=Profile(f"{name} Lease"), text=f"{name} Lease\nIt is let.")
@@ -133,7 +133,7 @@ def test_a_mention_counts_when_fewer_than_the_cube_root_of_all_documents_hold_it
 
 
 def test_a_name_in_running_text_counts_the_more_the_oftener_it_stands_there():
-    rivals = Documents()
+    rivals = DocumentNames()
     for number, times in enumerate((1, 3, 0)):
         text = "Lease\n" + "we sell to Zephyr now. " * times
         rivals.add(number, filename=f"{number}.txt", profile=Profile("Lease"), text=text)
@@ -144,7 +144,7 @@ def test_a_name_in_running_text_counts_the_more_the_oftener_it_stands_there():
 
 @pytest.mark.parametrize(("before", "stated"), [(5900, True), (6100, False)])
 def test_a_title_counts_where_a_document_says_it_on_its_first_pages(before, stated):
-    found = Documents()
+    found = DocumentNames()
     text = "x " * (before // 2) + "zephyr lease. " + "y " * 200
     found.add(0, filename="1.txt", profile=Profile("Zephyr Lease"), text=text)
     for number in range(1, 9):
@@ -234,7 +234,7 @@ def test_what_is_saved_is_what_is_opened(tmp_path):
     documents = build(range(len(CORPUS)), database)
     documents.save()
     database.save()
-    opened = Documents(Database(tmp_path / "index.sqlite"))
+    opened = DocumentNames(Database(tmp_path / "index.sqlite"))
     for question in ("Consider Fenway's NDA; who pays?", "Does Lodger sell it?", "who?"):
         query = understand(question)
         assert opened.score(query).log_weights.tolist() == documents.score(query).log_weights.tolist()
@@ -242,7 +242,7 @@ def test_what_is_saved_is_what_is_opened(tmp_path):
 
 
 def test_no_documents_is_no_choice():
-    choice = Documents().score(understand("Consider Fenway's NDA; who pays?"))
+    choice = DocumentNames().score(understand("Consider Fenway's NDA; who pays?"))
     assert (len(choice.numbers), choice.sure, choice.best(1)) == (0, 0.0, [])
 
 
@@ -276,9 +276,9 @@ GUIDES = {
 }
 
 
-def guides() -> Documents:
+def guides() -> DocumentNames:
     """Rules whose texts all speak of each other: only a title tells them apart."""
-    found = Documents()
+    found = DocumentNames()
     everything = " See Practice Direction 47, Part 44, the Kings Bench Division, the Admiralty Court and its Guide." * 4
     for number, (name, (title, kind)) in enumerate(GUIDES.items()):
         found.add(number, filename=f"{name}.pdf", profile=Profile(title, kind), text=f"{title}\n{everything}")
@@ -304,7 +304,7 @@ def test_a_title_that_is_said_in_full_is_meant(question, meant):
 def test_half_a_title_says_nothing_and_a_title_of_many_says_little():
     choice = guides().score(understand("What does the Guide say of costs?"))
     assert choice.evidence["title"].max() < 0.8
-    many = Documents()
+    many = DocumentNames()
     for number in range(6):
         many.add(number, filename=f"{number}.txt", profile=Profile(NDA, "nda"), text=f"{NDA}\nIt is secret.")
     assert many.score(understand(f"Consider the {NDA}; who pays?")).evidence["title"].max() < 0.2

@@ -6,7 +6,7 @@ import pytest
 
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.servers.ingestion import Collection, ListedFile
-from exhibit.evaluation.servers.system import Ingest, Step
+from exhibit.evaluation.servers.system import DocumentInterface, Step
 from exhibit.evaluation.targets import TargetOptions
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.exchanges import Deadline, HttpError, UnreachableError
@@ -38,7 +38,7 @@ class Fetch:
 
 def collection(fetch, *, ingest="auto", retries=0, settings=None, **steps):
     options = TargetOptions(ingest=ingest, retries=retries, backoff=0.0)
-    return Collection(fetch, Ingest(add=ADD, **steps), "leases", options, settings or {}, "http://x")
+    return Collection(fetch, DocumentInterface(add=ADD, **steps), "leases", options, settings or {}, "http://x")
 
 
 def listed(*names, **more):

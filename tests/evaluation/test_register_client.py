@@ -9,7 +9,7 @@ import httpcore
 import pytest
 
 from exhibit.evaluation.registers import client as client_module
-from exhibit.evaluation.registers.client import Client, DisallowedError, Page, UnreachableError
+from exhibit.evaluation.registers.client import Client, DisallowedError, RegisterPage, RegisterUnreachableError
 from exhibit.storage.cache import Cache
 from exhibit.storage.exchanges import LONGEST_WAIT
 
@@ -104,7 +104,7 @@ def test_redirects_are_followed_on_the_host_itself_and_not_for_ever(tmp_path):
     assert other.client.page(f"{HOST}/a").url == f"{HOST}/thing"
     assert other.client.page(f"{HOST}/a").status == 200 and other.asked == ["/robots.txt", "/a"]
     again = Server(tmp_path / "3", a=[moved(307, "/b")], b=[moved(308, "/a")])
-    with pytest.raises(UnreachableError, match="redirects without end"):
+    with pytest.raises(RegisterUnreachableError, match="redirects without end"):
         again.client.page(f"{HOST}/a")
     assert again.asked == ["/robots.txt", "/a", "/b", "/a", "/b"], "four of them"
     plain = Server(tmp_path / "4", a=[moved(200, "/b")])
@@ -116,10 +116,10 @@ def test_a_busy_register_is_tried_three_times(tmp_path):
     assert server.client.page(f"{HOST}/a").status == 200
     assert server.pauses == [0.5, 1.0, 2.0] and server.asked.count("/a") == 3
     never = Server(tmp_path / "2", a=[500])
-    with pytest.raises(UnreachableError, match=r"law\.example cannot be asked: HTTP 500"):
+    with pytest.raises(RegisterUnreachableError, match=r"law\.example cannot be asked: HTTP 500"):
         never.client.page(f"{HOST}/a")
     assert never.asked.count("/a") == 3 and never.pauses == [0.5, 1.0, 2.0]
-    with pytest.raises(UnreachableError, match="cannot be asked"):
+    with pytest.raises(RegisterUnreachableError, match="cannot be asked"):
         never.client.page(f"{HOST}/b")
     assert len(never.asked) == 4, "it is not asked again"
     assert len(Cache(tmp_path / "2" / "pages.sqlite")) == 0
@@ -131,7 +131,7 @@ def test_a_register_is_waited_for_as_long_as_it_asks_within_reason(tmp_path, sec
     if tries == 2:
         assert server.client.page(f"{HOST}/a").status == 200 and server.pauses[-1] == int(seconds)
     else:
-        with pytest.raises(UnreachableError, match="HTTP 503"):
+        with pytest.raises(RegisterUnreachableError, match="HTTP 503"):
             server.client.page(f"{HOST}/a")
     assert server.asked.count("/a") == tries
 
@@ -157,18 +157,18 @@ def test_no_pause_is_left_where_time_has_passed(tmp_path):
 
 def test_a_line_that_is_down_and_a_reply_too_long(tmp_path, monkeypatch):
     server = Server(tmp_path, a=[httpcore.ConnectError("no route")])
-    with pytest.raises(UnreachableError, match=r"law\.example cannot be asked: nobody answers at .*: no route"):
+    with pytest.raises(RegisterUnreachableError, match=r"law\.example cannot be asked: nobody answers at .*: no route"):
         server.client.page(f"{HOST}/a")
     quiet = Server(tmp_path / "2", a=[httpcore.ReadTimeout("")])
-    with pytest.raises(UnreachableError, match="cannot be asked: no whole reply within 20 s"):
+    with pytest.raises(RegisterUnreachableError, match="cannot be asked: no whole reply within 20 s"):
         quiet.client.page(f"{HOST}/a")
     monkeypatch.setattr(client_module, "_LARGEST", 10)
     long = Server(tmp_path / "3", a=[said("x" * 11)], b=[said("x" * 10)], c=[said("x" * 11)])
-    with pytest.raises(UnreachableError, match=rf"{HOST}/a: "):
+    with pytest.raises(RegisterUnreachableError, match=rf"{HOST}/a: "):
         long.client.page(f"{HOST}/a", body=True)
     assert long.client.page(f"{HOST}/b", body=True).text == "x" * 10, "the register itself is there"
     assert long.client.page(f"{HOST}/c").status == 200, "of what is not read the length does not matter"
-    assert Page("u", 200) == Page("u", 200, "", 0.0)
+    assert RegisterPage("u", 200) == RegisterPage("u", 200, "", 0.0)
 
 
 @pytest.mark.parametrize(("length", "read"), [(500 << 10, True), ((500 << 10) + 1, False)])
@@ -177,12 +177,12 @@ def test_robots_txt_is_read_up_to_half_a_megabyte(tmp_path, length, read):
     if read:
         assert server.client.page(f"{HOST}/a").status == 200
         return
-    with pytest.raises(UnreachableError, match=r"robots\.txt: "):
+    with pytest.raises(RegisterUnreachableError, match=r"robots\.txt: "):
         server.client.page(f"{HOST}/a")
 
 
 def test_two_megabytes_of_a_list_are_read(tmp_path):
     server = Server(tmp_path, a=[said("x" * (2 << 20))], b=[said("x" * ((2 << 20) + 1))])
     assert len(server.client.page(f"{HOST}/a", body=True).text) == 2 << 20
-    with pytest.raises(UnreachableError, match=f"{HOST}/b: "):
+    with pytest.raises(RegisterUnreachableError, match=f"{HOST}/b: "):
         server.client.page(f"{HOST}/b", body=True)

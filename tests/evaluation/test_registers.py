@@ -10,7 +10,7 @@ import evaluate_rag
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.metrics import Options, about, references_official
 from exhibit.evaluation.registers import Client, Register, case_path, instrument_path, provision_paths
-from exhibit.evaluation.registers.client import Page
+from exhibit.evaluation.registers.client import RegisterPage
 from exhibit.law.references import Reference, references
 from exhibit.storage.cache import Cache
 from tests.evaluation import registers as loopback
@@ -279,10 +279,10 @@ def test_offline_a_run_says_so_in_one_line_and_ends_well(tmp_path, monkeypatch, 
 class Told:
     """A client that has one page for every address."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: RegisterPage) -> None:
         self._page = page
 
-    def page(self, url: str, *, body: bool = False) -> Page:
+    def page(self, url: str, *, body: bool = False) -> RegisterPage:
         return self._page
 
 
@@ -295,6 +295,6 @@ class Told:
     ],
 )
 def test_an_instrument_is_where_the_register_leads_or_else_where_it_was_asked_for(url, status, path):
-    page = Page(url, status, "")
+    page = RegisterPage(url, status, "")
     told = Register(Told(page), legislation="https://law.example", case_law="https://law.example")
     assert told._instrument("si 2002/618") == path

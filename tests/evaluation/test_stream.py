@@ -83,12 +83,12 @@ def test_no_more_replies_are_in_memory_than_are_worked_on(oracle, tmp_path, monk
     for times in (15, many):
         counts = []
 
-        def counting(self, times, told, counts=counts, add=scoring.Measured.add):
+        def counting(self, times, told, counts=counts, add=scoring.Scored.add):
             counts.append(alive())
             return add(self, times, told)
 
         with monkeypatch.context() as patched:
-            patched.setattr(scoring.Measured, "add", counting)
+            patched.setattr(scoring.Scored, "add", counting)
             settings = parse_settings(
                 {
                     "dataset_paths": [str(grown(tmp_path / f"leases-{times}", times))],

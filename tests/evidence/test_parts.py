@@ -13,7 +13,7 @@ from exhibit.evidence import Box, Document, Page, Span, check, files, locate, re
 from exhibit.evidence.files import opened, part, reading
 from exhibit.evidence.markup import Piece, pieces, unescape
 from exhibit.evidence.ocr import TextLine
-from exhibit.evidence.read import Listed, list_folder, with_attachments
+from exhibit.evidence.read import NamedFile, list_folder, with_attachments
 from exhibit.evidence.readers import powerpoint
 from exhibit.evidence.scan import Ocr, in_order, read_scan
 from exhibit.evidence.show import in_few_bytes
@@ -145,16 +145,19 @@ def test_mails_in_mails_are_opened_to_a_depth_and_a_thousand_attachments(tmp_pat
     mail = tmp_path / "m.eml"
     mail.touch()
     monkeypatch.setattr(read, "attachments", lambda path: [("m.eml", b"x")])
-    assert len(list(with_attachments([Listed(mail, "m.eml")]))) == 1 + 5 + 1  # the last is named, and not read
+    assert len(list(with_attachments([NamedFile(mail, "m.eml")]))) == 1 + 5 + 1  # the last is named, and not read
     monkeypatch.setattr(read, "attachments", lambda path: [("a", b"x")] * 1001 if path == mail else [])
     monkeypatch.setattr(read.Path, "write_bytes", lambda path, data: None)  # a thousand files take a while
-    assert len(list(with_attachments([Listed(mail, "m.eml")]))) == 1 + 1001  # the last is named, and not read
+    assert len(list(with_attachments([NamedFile(mail, "m.eml")]))) == 1 + 1001  # the last is named, and not read
 
     def broken(path):
         raise DocumentError("broken")
 
     monkeypatch.setattr(read, "attachments", broken)
-    assert [one.name for one in with_attachments([Listed(mail, "m.eml"), Listed(mail, "n.eml")])] == ["m.eml", "n.eml"]
+    assert [one.name for one in with_attachments([NamedFile(mail, "m.eml"), NamedFile(mail, "n.eml")])] == [
+        "m.eml",
+        "n.eml",
+    ]
 
 
 # ---------------------------------------------------------------- markup

@@ -11,7 +11,7 @@ from lxml import etree
 
 from exhibit.evidence import Document, Page, Span, locate
 from exhibit.evidence.document import furniture_lines
-from exhibit.evidence.numbering import Level, Numbering, W, read_numbering
+from exhibit.evidence.numbering import ListLevel, Numbering, W, read_numbering
 from exhibit.evidence.read import boxes_within, words_within
 from exhibit.evidence.readers import opendocument, pdf, word
 from tests.evidence import files
@@ -200,7 +200,7 @@ def test_a_style_has_the_level_that_it_says_or_the_first():
 
 def test_a_number_is_written_before_the_words_and_behind_what_the_paragraph_says_of_itself():
     space = W[1:-1]
-    lists = Numbering(lists={"1": ("9", {0: Level(text="%1.")})}, styles={"": ("1", 0)})
+    lists = Numbering(lists={"1": ("9", {0: ListLevel(text="%1.")})}, styles={"": ("1", 0)})
     root = etree.fromstring(
         f'<w:body xmlns:w="{space}"><w:p><w:r><w:t>one</w:t></w:r><w:r><w:t>!</w:t></w:r></w:p>'
         '<w:p><w:pPr><w:numPr><w:numId w:val="1"/></w:numPr></w:pPr><w:r><w:t>two</w:t></w:r></w:p>'

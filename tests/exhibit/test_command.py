@@ -154,7 +154,7 @@ def test_convert_hands_a_converter_its_own_words(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["exhibit", "web", "--jobs", "2"])
     assert conversion.main() == 3 and given[1:] == [["--jobs", "2"]]
     del own.run
-    monkeypatch.setattr(conversion._cli, "main", lambda module, words: given.append((module, words)) or 0)
+    monkeypatch.setattr(conversion.cli, "main", lambda module, words: given.append((module, words)) or 0)
     assert main(["convert", "cuad", "--out", "y"]) == 0 and given[2:] == [(own, ["--out", "y"])]
 
 

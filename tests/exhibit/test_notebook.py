@@ -88,7 +88,7 @@ def test_a_wrong_option_is_one_error(samples, tmp_path, capsys):
 
 def test_what_is_told_to_a_conversion_is_what_its_flags_say(converted, tmp_path, monkeypatch):
     told = []
-    monkeypatch.setattr(conversion._cli, "convert", lambda converter, options: told.append(options) or converted.info)
+    monkeypatch.setattr(conversion.cli, "convert", lambda converter, options: told.append(options) or converted.info)
     monkeypatch.chdir(tmp_path)
     clock = iter([10.0, 12.5])
     monkeypatch.setattr(conversion.time, "monotonic", lambda: next(clock))
@@ -99,7 +99,7 @@ def test_what_is_told_to_a_conversion_is_what_its_flags_say(converted, tmp_path,
     assert str(usual["out"]) == "datasets_out/cuad" and not usual["force"] and not usual["strict"]
     assert not usual["ocr"] and not usual["answerable_only"] and usual["patch"] == []
     monkeypatch.undo()
-    monkeypatch.setattr(conversion._cli, "convert", lambda converter, options: told.append(options) or converted.info)
+    monkeypatch.setattr(conversion.cli, "convert", lambda converter, options: told.append(options) or converted.info)
     flags = {"force": True, "strict": True, "ocr": True, "answerable_only": True, "jobs": 3, "engine": "serial"}
     exhibit.convert("cuad", out=tmp_path / "x", patch=["a.jsonl", "b.jsonl"], options={"titles": "llm"}, **flags)
     given = vars(told[1])
@@ -116,7 +116,7 @@ def test_a_conversion_runs_in_a_notebook_whose_thread_has_a_loop_already(convert
     async def cell() -> exhibit.Conversion:
         return exhibit.convert("cuad", source=samples / "cuad", out=tmp_path / "x")
 
-    monkeypatch.setattr(conversion._cli, "convert", lambda *given: asyncio.run(fetched()))
+    monkeypatch.setattr(conversion.cli, "convert", lambda *given: asyncio.run(fetched()))
     assert asyncio.run(cell()).info == converted.info
 
 

@@ -26,7 +26,7 @@ from exhibit.evaluation.targets import builtin
 from exhibit.evidence import Document, Span, locate
 from exhibit.evidence.check import check_gold
 from exhibit.hub.export import main as export_main
-from exhibit.models.llms.openai import _text_of
+from exhibit.models.llms.openai import text_of
 from exhibit.rag.__main__ import main as rag_main
 from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import SourceError, ToolkitError, disk_trouble
@@ -101,7 +101,7 @@ def test_json_that_cannot_be_read_is_one_error(text, why):
     ],
 )
 def test_a_models_thoughts_are_left_out(said, text):
-    assert _text_of({"choices": [{"message": {"content": said}}]}) == text
+    assert text_of({"choices": [{"message": {"content": said}}]}) == text
 
 
 # ---------------------------------------------------------------- quotes

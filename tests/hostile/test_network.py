@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Route
 
-from exhibit.converters.fetching.download import Downloader, FetchError, Policy, Reply
+from exhibit.converters.fetching.download import Downloader, FetchError, PageReply, Policy
 from exhibit.converters.fetching.page import GoneError, PagePrinter
 from exhibit.converters.printing import browser, press
 from exhibit.converters.printing.press import Printer
@@ -125,7 +125,7 @@ def test_a_page_is_given_what_it_asks_for_by_our_client_and_the_browser_itself_a
     async def print_one() -> None:
         printer = PagePrinter(asked, timeout=60, pages=1)
         page = b"<p>Words.</p><img src='http://pictures.example/a.png'><iframe src='https://frames.example/'></iframe>"
-        reply = Reply("http://site.example/x", 200, {"content-type": "text/html"}, "html", page)
+        reply = PageReply("http://site.example/x", 200, {"content-type": "text/html"}, "html", page)
         try:
             await printer.print(reply, "http://site.example/x")
             await asyncio.sleep(2)  # what a browser asks for by itself it asks for in its first second
@@ -162,7 +162,7 @@ def test_a_page_is_tried_once_more_in_a_browser_of_its_own(monkeypatch, times):
 
     async def print_one() -> object:
         printer = Gone(Downloader(Policy()), timeout=60, pages=1)
-        return await printer.print(Reply("http://site.example/", 200, {}, "html", b"page"), "http://site.example/")
+        return await printer.print(PageReply("http://site.example/", 200, {}, "html", b"page"), "http://site.example/")
 
     if times == 1:
         assert asyncio.run(print_one()) == (b"%PDF", "http://site.example/", "")
@@ -187,7 +187,7 @@ def test_a_page_that_ends_the_browser_takes_no_neighbour_along(times):
     async def print_two() -> list[object]:
         printer = Ending(Downloader(Policy()), timeout=60, pages=2)
         printer.left = times
-        replies = [Reply(f"http://site.example/{data}", 200, {}, "html", data.encode()) for data in ("bad", "good")]
+        replies = [PageReply(f"http://site.example/{data}", 200, {}, "html", data.encode()) for data in ("bad", "good")]
         try:
             return await asyncio.gather(*(printer.print(r, r.url) for r in replies), return_exceptions=True)
         finally:

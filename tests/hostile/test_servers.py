@@ -14,7 +14,7 @@ from exhibit.evaluation.cases import Case
 from exhibit.evaluation.servers.shapes import PassagesError
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.models.llms import Prompt
-from exhibit.models.llms.openai import OpenAI, Options
+from exhibit.models.llms.openai import OpenAI, ServerOptions
 from exhibit.storage.exchanges import Deadline, HttpError
 from tests.campaign import replies
 from tests.campaign.fuzz import value
@@ -106,7 +106,7 @@ def test_a_language_model_that_does_so_gives_an_error_of_one_line(what, heard, m
     pieces: list[str] = []
     with server(SERVERS[what]) as url:
         monkeypatch.setenv("OPENAI_BASE_URL", url)
-        options = Options(timeout=patience(what), retries=0, heard=pieces.append if heard else None)
+        options = ServerOptions(timeout=patience(what), retries=0, heard=pieces.append if heard else None)
         (reply,) = OpenAI("tiny", options).complete([Prompt("q")], max_tokens=5, temperature=0.0)
     assert reply.error and len(reply.error.splitlines()) == 1
     assert not reply.text

@@ -15,10 +15,10 @@ import pytest
 
 from exhibit.converters import Download
 from exhibit.converters.raw import source
-from exhibit.evaluation.registers.client import Client, UnreachableError
+from exhibit.evaluation.registers.client import Client, RegisterUnreachableError
 from exhibit.models import network
 from exhibit.models.llms import Prompt
-from exhibit.models.llms.openai import OpenAI, Options
+from exhibit.models.llms.openai import OpenAI, ServerOptions
 from exhibit.models.rerankers import http as reranker
 from exhibit.schemas.errors import ServiceError, SourceError
 from exhibit.storage.exchanges import Deadline, HttpError
@@ -122,7 +122,7 @@ def test_a_register_that_drips_is_given_up_and_not_asked_again(tmp_path: Path):
     with server(dripping_headers) as url:
         client = Client(tmp_path, timeout=0.3)
         for _ in range(20):
-            with pytest.raises(UnreachableError, match=r"cannot be asked: no whole reply within 0.3 s"):
+            with pytest.raises(RegisterUnreachableError, match=r"cannot be asked: no whole reply within 0.3 s"):
                 client.page(url)
     assert time.monotonic() - began < 5
 
@@ -178,7 +178,7 @@ def test_a_key_does_not_follow_a_redirect_to_another_server():
 def test_a_language_model_whose_headers_drip_is_given_up(monkeypatch):
     with server(dripping_headers) as url:
         monkeypatch.setenv("OPENAI_BASE_URL", url)
-        model = OpenAI("tiny", Options(timeout=0.3, retries=0))
+        model = OpenAI("tiny", ServerOptions(timeout=0.3, retries=0))
         (reply,) = model.complete([Prompt("q")], max_tokens=5, temperature=0.0)
     assert "no reply within 0.3 s" in reply.error
 

@@ -49,7 +49,7 @@ def head(text: str) -> dict:
 def render(bundle: Path, *, example: Row | None = None, line: Gold | None = None, **changes: object) -> str:
     info = read_info(bundle / "bundle.json").model_copy(update=changes)
     shown = cards.Example(example, line) if example else None
-    config = tables.Config("corpus", "parquet/corpus-*.parquet", [{"name": "text", "dtype": "string"}], 1, 1)
+    config = tables.HubConfig("corpus", "parquet/corpus-*.parquet", [{"name": "text", "dtype": "string"}], 1, 1)
     return render_card(info, configs=[config], example=shown, text=CardText())
 
 

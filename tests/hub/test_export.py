@@ -19,12 +19,11 @@ from exhibit.conversion import main as convert_main
 from exhibit.evidence.text import main as text_main
 from exhibit.hub.export import format_names, main
 from exhibit.hub.exports import Cut
-from exhibit.hub.exports.beir_passages import _relevant as relevant
-from exhibit.hub.exports.beir_passages import tile
+from exhibit.hub.exports.beir_passages import relevant_pieces, tile
 from exhibit.hub.exports.legalbenchrag import merged
 from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN, write_gold, write_train
 from exhibit.schemas.models import IMPOSSIBLE_ANSWER, Context, Gold, Row
-from exhibit.storage.bundle import Bundle, open_bundle
+from exhibit.storage.bundle import BundleFolder, open_bundle
 from tests.hub.bundles import files_of
 
 
@@ -98,7 +97,7 @@ def jsonl(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_bytes().decode("utf-8").split("\n") if line]
 
 
-def places(bundle: Bundle) -> list[tuple[str, list[tuple[str, int, int]]]]:
+def places(bundle: BundleFolder) -> list[tuple[str, list[tuple[str, int, int]]]]:
     """Return each question that has located gold, with its places one by one."""
     found = []
     for question in bundle.questions:
@@ -112,7 +111,7 @@ def places(bundle: Bundle) -> list[tuple[str, list[tuple[str, int, int]]]]:
 # ---------------------------------------------------------------- legalbenchrag
 
 
-def _labels(bundle: Bundle, number: int) -> list[Any]:
+def _labels(bundle: BundleFolder, number: int) -> list[Any]:
     return [(line.how, line.labels) for line in bundle.gold if line.id == bundle.questions[number].id]
 
 
@@ -311,10 +310,14 @@ def test_a_passage_with_little_of_the_gold_counts_less(tmp_path):
             id=0, context=0, filename="a", spans=[(5, 12)], how="exact", score=1.0, labels={}, pages=[], alternatives=[]
         )
     ]
-    assert relevant(lines, {"a": [(0, 6), (6, 20), (20, 30)]}) == {"a#0-6": 1, "a#6-20": 2}
+    assert relevant_pieces(lines, {"a": [(0, 6), (6, 20), (20, 30)]}) == {"a#0-6": 1, "a#6-20": 2}
     half = lines[0].model_copy(update={"spans": [(0, 4), (10, 14)]})
-    assert relevant([half, *lines], {"a": [(0, 8), (8, 12), (12, 20)]}) == {"a#0-8": 2, "a#8-12": 2, "a#12-20": 1}
-    assert relevant([*lines, half], {"b": [(0, 8)]}) == {}
+    assert relevant_pieces([half, *lines], {"a": [(0, 8), (8, 12), (12, 20)]}) == {
+        "a#0-8": 2,
+        "a#8-12": 2,
+        "a#12-20": 1,
+    }
+    assert relevant_pieces([*lines, half], {"b": [(0, 8)]}) == {}
 
 
 @pytest.mark.interop

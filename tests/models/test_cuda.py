@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from exhibit.models.embedders import CachedEmbedder, VectorCache, legal, minilm
+from exhibit.models.embedders import legal, minilm
 from exhibit.models.network import legal as network
-from exhibit.rag.ingest import _Vectors
+from exhibit.rag import Config, Pipeline
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import load_plugin
 
@@ -50,26 +50,25 @@ def test_pytorch_is_used_where_it_alone_can_use_the_device(plugin, tmp_path, mon
 class Many:
     """An embedder that likes many texts at once, and remembers how many it was given."""
 
-    name, dimensions, many = "many", 4, 3000
+    name, dimensions = "many", 4
 
-    def __init__(self):
-        self.given = []
+    def __init__(self, many: int) -> None:
+        self.many, self.given = many, []
 
     def embed(self, texts, *, role):
         self.given.append(len(texts))
         return np.tile(np.eye(4, dtype=np.float32)[:1], (len(texts), 1))
 
 
-def test_a_device_is_given_as_many_texts_at_once_as_it_likes(tmp_path):
-    many = Many()
-    cached = CachedEmbedder(many, VectorCache(tmp_path, many))
-    stored = []
-    store = SimpleNamespace(add=lambda keys, vectors: stored.append((len(keys), vectors.shape)))
-    vectors = _Vectors(SimpleNamespace(layers=("chunk",), folder=tmp_path, store=lambda layer: store), cached)
-    for start in range(0, 4500, 500):
-        vectors._waiting["chunk"].add(range(start, start + 500), [f"clause {n}" for n in range(start, start + 500)])
-    vectors.make(None)
-    assert many.given == [3000, 1500] and stored == [(3000, (3000, 4)), (1500, (1500, 4))]
+def test_a_device_is_given_as_many_texts_at_once_as_it_likes(tmp_path, monkeypatch):
+    monkeypatch.setattr("exhibit.rag.ingest._BATCH", 5)
+    (tmp_path / "a.txt").write_text("".join(f"Clause number {n:02}.\n\n" for n in range(45)), encoding="utf-8")
+    for many, batch in ((30, 30), (4, 5)):
+        device = Many(many)
+        pipeline = Pipeline(Config.preset("naive", size=20), cache=tmp_path / f"cache {many}", embedder=device, jobs=1)
+        pipeline.index(tmp_path / "a.txt", tmp_path / f"index {many}")
+        whole, last = divmod(sum(device.given), batch)
+        assert device.given == [*[batch] * whole, last] and whole and last
 
 
 @pytest.mark.extra

@@ -15,7 +15,7 @@ import pytest
 
 from exhibit.models.endpoint import Budget, CapError, Prices
 from exhibit.models.llms import Completion, Prompt, azure, openai
-from exhibit.models.llms.openai import OpenAI, Options
+from exhibit.models.llms.openai import OpenAI, ServerOptions
 from exhibit.schemas.errors import ServiceError, ToolkitError
 from tests.models.openai_server import KEY, chat, serve_openai
 
@@ -40,7 +40,7 @@ def llm(server, waits):
     opened = []
 
     def make(**options: object) -> OpenAI:
-        opened.append(OpenAI("tiny", Options(**options), wait=waits.append))
+        opened.append(OpenAI("tiny", ServerOptions(**options), wait=waits.append))
         return opened[-1]
 
     yield make
@@ -272,7 +272,7 @@ def test_a_server_that_never_ends_is_given_up(llm, server, fault):
 
 def test_a_server_that_is_not_there_is_an_error(monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    model = OpenAI("tiny", Options(retries=1), wait=lambda seconds: None)
+    model = OpenAI("tiny", ServerOptions(retries=1), wait=lambda seconds: None)
     assert "http://127.0.0.1:9/v1/: no reply" in ask(model, "q")[0].error
 
 
@@ -337,10 +337,10 @@ def test_another_model_prompt_or_parameter_is_another_question(llm, server, tmp_
     ask(model, "a", max_tokens=51)
     model.complete([Prompt("a", "Be brief.")], max_tokens=50, temperature=0.5)
     model.complete([Prompt("a", "Be long.")], max_tokens=50, temperature=0.0)
-    other = OpenAI("large", Options(cache=tmp_path))
+    other = OpenAI("large", ServerOptions(cache=tmp_path))
     ask(other, "a")
     monkeypatch.setenv("OPENAI_BASE_URL", server.url.replace("127.0.0.1", "localhost"))
-    ask(OpenAI("tiny", Options(cache=tmp_path)), "a")
+    ask(OpenAI("tiny", ServerOptions(cache=tmp_path)), "a")
     assert len(server.asked) == 6
 
 
@@ -461,7 +461,7 @@ def test_a_password_in_the_address_is_in_no_output(server, monkeypatch, caplog):
         "OPENAI_BASE_URL", server.url.replace("://", "://user:hunter2-secret@") + "?api-key=hunter2-secret"
     )
     server.faults = {"q": [404]}
-    model = OpenAI("tiny", Options())
+    model = OpenAI("tiny", ServerOptions())
     (reply,) = ask(model, "q")
     assert "hunter2" not in reply.error + caplog.text + repr(vars(model))
     assert server.headers[0]["Authorization"].startswith("Basic ")

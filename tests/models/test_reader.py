@@ -93,7 +93,7 @@ def test_what_vectors_say_decides_together_with_what_was_read_and_alone_where_no
 
 def test_a_long_document_is_not_likelier_to_answer_for_its_many_other_passages() -> None:
     kinds = reader.shared_kinds()
-    kind = reader.Kind("Which law governs?", number=7)
+    kind = reader.QuestionKind("Which law governs?", number=7)
     few = np.array([-1.0, -2.0, -3.0], np.float32)
     long = np.concatenate([np.full(200, -3.5, np.float32), few])
     assert kinds.together(kind, long) == kinds.together(kind, few) > kinds.together(kind, few - 1)

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from exhibit.evidence import Span, read_document
 from exhibit.law.citations import claims_of, verify
 from exhibit.models.llms import LLM, Completion, Prompt, estimate
-from exhibit.models.llms.openai import OpenAI, Options
+from exhibit.models.llms.openai import OpenAI, ServerOptions
 from exhibit.rag.answerers import open_answerer
-from exhibit.rag.answerers.extractive import MOST, Extractive
+from exhibit.rag.answerers.extractive import MOST, ExtractiveAnswerer
 from exhibit.rag.answerers.llm import LLMAnswerer
 from exhibit.rag.config import Config
-from exhibit.rag.protocols import Chunk, Context, Hit
+from exhibit.rag.protocols import AnswerContext, Chunk, Hit
 from exhibit.rag.retrieval.stages import assemble
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.errors import ToolkitError
@@ -35,7 +35,7 @@ LEASE = [
 QUESTION = "Consider the Lease between Harrow Estates Ltd and Bright Baking Co; how long is the initial term?"
 
 
-def context_of(*texts: str, document: str = "lease.pdf") -> Context:
+def context_of(*texts: str, document: str = "lease.pdf") -> AnswerContext:
     hits = [Hit(Chunk(document, Span(n * 1000, n * 1000 + len(t))), 0.9 - n / 10, t) for n, t in enumerate(texts)]
     return assemble(QUESTION, hits, summaries={document: "Lease of a shop."}, tokens=estimate)
 
@@ -174,7 +174,7 @@ def test_over_http_with_faults_on_the_way(monkeypatch, tmp_path):
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         server.reply = lambda prompt: GOOD if "not acceptable" in prompt else "The initial term is five years."
         server.faults = {"doomed": [500] * 9, "lucky": [429, "nonsense"]}
-        llm = OpenAI("tiny", Options(cache=tmp_path, retries=2), wait=lambda seconds: None)
+        llm = OpenAI("tiny", ServerOptions(cache=tmp_path, retries=2), wait=lambda seconds: None)
         answerer = LLMAnswerer(llm)
         asked = [
             (f"{word}: how long is the initial term?", context_of(*LEASE)) for word in ("plain", "doomed", "lucky")
@@ -199,19 +199,19 @@ def test_over_http_with_faults_on_the_way(monkeypatch, tmp_path):
     ],
 )
 def test_the_nearest_sentence_is_quoted_and_cited(question, expected, citations):
-    answer = Extractive().answer(f"Consider the Lease of a shop; {question}", context_of(*LEASE))
+    answer = ExtractiveAnswerer().answer(f"Consider the Lease of a shop; {question}", context_of(*LEASE))
     assert (answer.text, answer.citations, answer.unsupported) == (expected, citations, ())
 
 
 def test_nothing_near_enough_is_a_refusal():
     for context in (context_of(*LEASE), context_of(), context_of("...")):
-        answer = Extractive().answer("Must source code be deposited in escrow?", context)
+        answer = ExtractiveAnswerer().answer("Must source code be deposited in escrow?", context)
         assert answer.refused and answer.text == IMPOSSIBLE_ANSWER and not answer.citations
 
 
 def test_the_name_of_the_document_is_not_what_is_asked():
     context = context_of("This Lease is between Harrow Estates Ltd and Bright Baking Co.", LEASE[1])
-    answer = Extractive().answer(
+    answer = ExtractiveAnswerer().answer(
         "Consider the Lease between Harrow Estates Ltd and Bright Baking Co; what is the late charge?", context
     )
     assert answer.citations == (2,)
@@ -224,11 +224,11 @@ def test_a_better_hit_wins_among_equals():
         for n, (t, score) in enumerate(zip(texts, (0.1, 0.9), strict=True))
     ]
     context = assemble("q", hits, summaries={}, tokens=estimate)
-    assert Extractive().answer("Where does notice go by registered post?", context).text.count("York")
+    assert ExtractiveAnswerer().answer("Where does notice go by registered post?", context).text.count("York")
 
 
 def test_brackets_in_a_document_are_not_citations_of_ours():
-    answer = Extractive().answer(
+    answer = ExtractiveAnswerer().answer(
         "Who owns the escrow deposit?", context_of("The escrow deposit [7] is owned by Bright Baking Co [2].")
     )
     assert answer.text == "The escrow deposit (7) is owned by Bright Baking Co (2). [1]"
@@ -236,7 +236,7 @@ def test_brackets_in_a_document_are_not_citations_of_ours():
 
 
 def test_fragments_show_that_they_are():
-    answer = Extractive().answer(
+    answer = ExtractiveAnswerer().answer(
         "What of the escrow deposit?", context_of("ending escrow deposit held by the agent for the")
     )
     assert answer.text == "… ending escrow deposit held by the agent for the … [1]"
@@ -277,8 +277,8 @@ PIECES = st.sampled_from(
 )
 def test_every_extractive_answer_stands_up_to_the_check(texts, question):
     context = context_of(*texts)
-    answer = Extractive().answer(question, context)
-    assert answer == Extractive().answer(question, context)
+    answer = ExtractiveAnswerer().answer(question, context)
+    assert answer == ExtractiveAnswerer().answer(question, context)
     assert not answer.error
     if answer.refused:
         assert answer.text == IMPOSSIBLE_ANSWER and not answer.citations
@@ -323,7 +323,7 @@ def test_refusals_on_real_contracts_are_mostly_right(data: Path, convert: Callab
         if gold["spans"]:
             starts[0] = max(0, sum(gold["spans"][0]) // 2 - 250)
         hits = [Hit(Chunk("d", Span(s, s + 500)), 1 - n / 20, text[s : s + 500]) for n, s in enumerate(starts)]
-        answer = Extractive().answer(row["question"], assemble("", hits, summaries={}, tokens=estimate))
+        answer = ExtractiveAnswerer().answer(row["question"], assemble("", hits, summaries={}, tokens=estimate))
         assert not answer.unsupported
         impossible += row["is_impossible"]
         refused += answer.refused

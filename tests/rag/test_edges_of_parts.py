@@ -16,16 +16,16 @@ from exhibit.law.structure import read_structure
 from exhibit.models.llms import estimate
 from exhibit.rag import Pipeline
 from exhibit.rag.answerers import section_of
-from exhibit.rag.answerers.extractive import NEAR, Extractive, quotable
+from exhibit.rag.answerers.extractive import NEAR, ExtractiveAnswerer, quotable
 from exhibit.rag.answerers.extractive import open as open_extractive
 from exhibit.rag.config import Config, given_settings, preset_names, setting_help
+from exhibit.rag.index_kinds import IndexType
 from exhibit.rag.ingest import chunk_texts, read_with_ocr
 from exhibit.rag.inspect import kind_of
+from exhibit.rag.milvus_address import Address, conditions, named_servers, origin
 from exhibit.rag.protocols import Chunk, Hit, section_key, section_keys
 from exhibit.rag.retrieval.stages import assemble
 from exhibit.rag.stores import faiss
-from exhibit.rag.stores._faiss import Kind
-from exhibit.rag.stores._milvus_address import Address, conditions, named_servers, origin
 from exhibit.rag.summaries import extractive
 from exhibit.rag.summaries.extractive import TOLERANCE, fit
 from exhibit.schemas.errors import ToolkitError
@@ -128,17 +128,19 @@ def test_keys_are_asked_for_in_ranges_and_singly():
 
 @pytest.mark.parametrize(("rows", "lists"), [(10, 1), (78, 2), (1000, 25), (100_000, 1024), (1_000_000, 2048)])
 def test_an_index_has_as_many_lists_as_its_rows_train(rows, lists):
-    assert Kind.parse("ivf").lists(rows) == lists
-    assert Kind.parse("ivf,nlist=4").lists(rows) == min(4, lists)
+    assert IndexType.parse("ivf").lists(rows) == lists
+    assert IndexType.parse("ivf,nlist=4").lists(rows) == min(4, lists)
 
 
 def test_a_kind_of_index_is_flat_while_rows_are_few():
-    kind = Kind.parse("hnsw,M=8")
-    assert (kind.name, kind.options) == ("hnsw", {"M": 8}) and Kind.parse(None) == Kind() == Kind("flat", {})
-    assert kind.suiting(999) == Kind() and kind.suiting(1000) is kind
+    kind = IndexType.parse("hnsw,M=8")
+    assert (kind.name, kind.options) == ("hnsw", {"M": 8}) and IndexType.parse(None) == IndexType() == IndexType(
+        "flat", {}
+    )
+    assert kind.suiting(999) == IndexType() and kind.suiting(1000) is kind
     for wrong in ("tree", "flat,M=3", "hnsw,M", "hnsw,M=x", "hnsw,M=0"):
         with pytest.raises(ToolkitError, match="faiss:"):
-            Kind.parse(wrong)
+            IndexType.parse(wrong)
 
 
 # ---------------------------------------------------------------- answers
@@ -317,7 +319,7 @@ def test_sentences_are_quoted_that_are_near_the_question(golden):
     for question in QUESTIONS:
         context = assemble(question, hits, summaries={}, tokens=estimate)
         for near in (0.0, NEAR, 0.6):
-            answer = Extractive(near=near).answer(question, context)
+            answer = ExtractiveAnswerer(near=near).answer(question, context)
             told[f"{question} {near:g}"] = [answer.text, answer.refused, list(answer.unsupported)]
     golden("rag/quoted.json", json.dumps(told, ensure_ascii=False, indent=1) + "\n")
     assert any(refused for _, refused, _ in told.values()) and all(text.count("[") <= 3 for text, _, _ in told.values())

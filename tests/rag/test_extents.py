@@ -13,10 +13,10 @@ from exhibit.rag.config import Config
 from exhibit.rag.protocols import Chunk, Hit
 from exhibit.rag.retrieval.extents import Extents
 from exhibit.rag.retrieval.passages import RankedPassage
-from exhibit.rag.retrieval.routed import _hits, embed_imagined
+from exhibit.rag.retrieval.routed import embed_imagined, to_hits
 from exhibit.rag.retrieval.stages import (
     Parts,
-    State,
+    SearchState,
     choose_documents,
     finish,
     near_the_best,
@@ -111,7 +111,7 @@ def test_a_hit_has_the_page_and_the_headings_of_the_place_where_it_begins():
 
     def told(start: int, row: int) -> tuple[str, str, int | None]:
         passage = RankedPassage(1, Span(start, start + 9), 0.5, row)
-        [hit] = _hits(index, [passage], lambda number: "words" * 60)  # type: ignore[arg-type]
+        [hit] = to_hits(index, [passage], lambda number: "words" * 60)  # type: ignore[arg-type]
         chunk = hit.chunk
         return chunk.document, chunk.section, chunk.page
 
@@ -152,12 +152,12 @@ def test_documents_are_judged_by_their_best_and_their_mean_passage():
     )
     config = Config.preset("naive", documents=2, candidates=2, k=3, document_max=0.5, document_mean=0.5)
     keys, scores = np.array([0, 10, 11, 20, 21, 30, 31]), np.array([0.9, 0.8, 0.8, 0.8, 0.2, 0.7, 0.9])
-    state = State(question="q", vector=np.zeros(2), keys=keys, scores=scores, trace={})
+    state = SearchState(question="q", vector=np.zeros(2), keys=keys, scores=scores, trace={})
     choose_documents(state, index, config)  # type: ignore[arg-type]
     # 0: 0.9, 1: 0.8, 2: (0.8 + 0.5) / 2, 3: 0.7, as the seventh candidate is beyond two times three
     assert state.trace["documents"] == {"0.txt": 0.9, "1.txt": 0.8}
     assert state.keys.tolist() == [11, 10, 1, 0] and state.scores.tolist() == [0.5] * 4
-    untouched = State(question="q", vector=np.zeros(2), keys=keys, scores=scores, trace={})
+    untouched = SearchState(question="q", vector=np.zeros(2), keys=keys, scores=scores, trace={})
     choose_documents(untouched, index, Config.preset("naive"))  # type: ignore[arg-type]
     assert untouched.keys is keys
 

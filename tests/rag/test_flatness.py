@@ -20,9 +20,9 @@ from exhibit.rag import ingest as ingest_module
 from exhibit.rag.config import Config
 from exhibit.rag.database import Database
 from exhibit.rag.index import Index
+from exhibit.rag.index_kinds import RawVectors
 from exhibit.rag.lexicon import bm25, postings
 from exhibit.rag.lexicon.bm25 import Counted, Words
-from exhibit.rag.stores._faiss import Rows
 from exhibit.rag.summaries import open_summariser
 
 FEW, MANY = 4_000, 64_000
@@ -73,7 +73,7 @@ def test_saving_the_words_of_many_chunks_takes_what_those_of_few_do(tmp_path, mo
 def test_writing_many_vectors_takes_what_few_do(tmp_path):
     taken = []
     for count in (FEW, MANY):
-        rows = Rows(tmp_path / f"{count}.rows", 2)
+        rows = RawVectors(tmp_path / f"{count}.rows", 2)
         for start in range(0, count, 500):
             rows.add(np.arange(start, start + 500) * 3, np.ones((500, 2), np.float32))
         target = tmp_path / f"{count}.faiss"

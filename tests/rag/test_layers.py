@@ -18,7 +18,7 @@ from exhibit.rag.lexicon.bm25 import Words
 from exhibit.rag.protocols import Chunk, Hit, section_key
 from exhibit.rag.retrieval.passages import Library, score_rows
 from exhibit.rag.retrieval.stages import near_the_best
-from exhibit.rag.stores.faiss import Store
+from exhibit.rag.stores.faiss import FaissStore
 from exhibit.schemas.errors import ToolkitError
 
 LEASE = "{name} LEASE\n\nThis Lease is made between {name} Ltd and Dune plc.\n\n"
@@ -73,10 +73,12 @@ def test_layers_that_are_not_there_cannot_be_searched():
 
 def test_the_likeness_of_summaries_counts_where_any_document_may_answer():
     table = np.array([(key, key // 2, 0, 9, 0, key % 2) for key in range(4)], np.int64)
-    words, chunks = Words(), Store.holding(np.arange(4), np.ones((4, 2), np.float32))
+    words, chunks = Words(), FaissStore.holding(np.arange(4), np.ones((4, 2), np.float32))
     words.add(range(4), ["oak"] * 4)
-    summaries = Store.holding(np.array([0, 1]), np.array([[0, 1], [1, 0]], np.float32))
-    gists = Store.holding(section_key(table[:, 1], table[:, 5])[:3], np.array([[1, 0], [0, 1], [0, 1]], np.float32))
+    summaries = FaissStore.holding(np.array([0, 1]), np.array([[0, 1], [1, 0]], np.float32))
+    gists = FaissStore.holding(
+        section_key(table[:, 1], table[:, 5])[:3], np.array([[1, 0], [0, 1], [0, 1]], np.float32)
+    )
     library = Library(table, chunks, words, lambda _: "", summaries=summaries, gists=gists)
     vector, rows, group = np.array([1, 0], np.float32), np.arange(4), np.zeros(1, np.int64)
     weights = Weights(summary=2.0)

@@ -17,7 +17,7 @@ from exhibit.rag.lexicon import Lexicon, read_words
 from exhibit.rag.lexicon import documents as documents_module
 from exhibit.rag.lexicon import postings as module
 from exhibit.rag.lexicon.bm25 import Words, count_terms, rarity
-from exhibit.rag.lexicon.documents import Documents, read_names
+from exhibit.rag.lexicon.documents import DocumentNames, read_names
 from exhibit.rag.lexicon.postings import Postings, TermCounts, digest
 from exhibit.rag.questions import Query
 from exhibit.schemas.errors import BundleError
@@ -208,8 +208,8 @@ def test_the_three_tables_are_kept_in_step(tmp_path):
 # ---------------------------------------------------------------- names of documents
 
 
-def leases(*names: str, text: str = "It is let.") -> Documents:
-    made = Documents()
+def leases(*names: str, text: str = "It is let.") -> DocumentNames:
+    made = DocumentNames()
     for number, name in enumerate(names):
         made.add(
             number, filename=f"{number}.txt", profile=Profile(f"{name} Lease"), text=f"{name} Lease\n{text} of {name}"
@@ -253,7 +253,7 @@ def test_the_sum_of_all_evidence_is_normalised():
 
 
 def test_words_in_lower_case_of_a_name_in_capitals_are_no_initials():
-    made = Documents()
+    made = DocumentNames()
     made.add(0, filename="0.txt", profile=Profile("", "", ("First Alder Trust",)), text="It is let.")
     for number in range(1, 9):
         made.add(number, filename=f"{number}.txt", profile=Profile(), text="It is let.")
@@ -263,7 +263,7 @@ def test_words_in_lower_case_of_a_name_in_capitals_are_no_initials():
 
 @pytest.mark.parametrize(("name", "known"), [("lder", True), ("der", False)])
 def test_part_of_a_files_name_is_known_from_four_letters_on(name, known):
-    made = Documents()
+    made = DocumentNames()
     for number in range(9):
         made.add(number, filename="alder.txt" if number == 4 else "f.txt", profile=Profile(), text="It is let.")
     given = made.score(Query("?", names=name.title(), asks="?", apart=True)).evidence["names"]
@@ -271,7 +271,7 @@ def test_part_of_a_files_name_is_known_from_four_letters_on(name, known):
 
 
 def test_a_word_that_two_files_hold_one_of_them_twice_counts_for_two():
-    made = Documents()
+    made = DocumentNames()
     for number, filename in enumerate(("alderalder.txt", "xalder.txt", "f.txt", "g.txt", "h.txt")):
         made.add(number, filename=filename, profile=Profile(), text="It is let.")
     given = made.score(Query("?", names="Alder", asks="?", apart=True)).evidence["names"]

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from exhibit.law.profile import Profile
-from exhibit.rag.lexicon.documents import Choice, Documents, _normalised, read_names
+from exhibit.rag.lexicon.documents import Choice, DocumentNames, read_names
 from exhibit.rag.questions import Query
 
 WORDS = "the parties agree that the rent is due. "
 
 
-def documents(*told: tuple[str, str, tuple[str, ...], str, str]) -> Documents:
+def documents(*told: tuple[str, str, tuple[str, ...], str, str]) -> DocumentNames:
     """Documents by file, title, parties, kind and text; filled up to eight with others."""
-    made = Documents()
+    made = DocumentNames()
     for number, (filename, title, parties, kind, text) in enumerate(told):
         made.add(number, filename=filename, profile=Profile(title, kind, parties), text=text)
     for number in range(len(told), 8):
@@ -29,7 +29,9 @@ def rarity(holders: float) -> float:
     return max(0.0, log(9 / (holders + 0.5)))
 
 
-def given(made: Documents, names: str, signal: str, *, apart: bool = True, kind: str = "", **options) -> list[float]:
+def given(
+    made: DocumentNames, names: str, signal: str, *, apart: bool = True, kind: str = "", **options
+) -> list[float]:
     query = Query("?", names=names, asks="?", apart=apart, kind=kind)
     # what is said of names counts one and a half times
     times = 1.5 if signal in {"names", "phrases", "title"} else 1.0
@@ -140,7 +142,7 @@ def test_of_words_that_only_look_like_names_those_count_that_few_documents_hold(
 
 @pytest.mark.parametrize(("total", "counts"), [(2, False), (3, True)])
 def test_one_of_three_documents_is_few_and_one_of_two_is_not(total, counts):
-    made = Documents()
+    made = DocumentNames()
     for number in range(total):
         name = "Oak" if number == 0 else "Elm"
         made.add(number, filename=f"{number}.txt", profile=Profile(f"{name} Deed"), text=f"{name} Deed\nIt is let.")
@@ -168,5 +170,7 @@ def test_a_name_that_one_document_alone_carries_makes_it_likelier_than_all_other
 
 
 def test_very_unlike_documents_still_have_a_likelihood():
-    made = _normalised(np.array([2000.0, 0.0]))
-    assert made.tolist() == [0.0, -2000.0]
+    choice = Choice(np.arange(2), np.zeros(2)).adding("names", np.array([2000.0, 0.0]))
+    assert choice.log_weights.tolist() == [0.0, -2000.0]
+    even = Choice(np.arange(4), np.zeros(4)).adding("names", np.ones(4)).log_weights
+    assert np.exp(even).tolist() == pytest.approx([0.25] * 4)

@@ -21,8 +21,8 @@ from bench.stores import mixture
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.index import open_index
+from exhibit.rag.milvus_address import Address, conditions, named_servers, origin
 from exhibit.rag.protocols import VectorStore
-from exhibit.rag.stores._milvus_address import Address, conditions, named_servers, origin
 from exhibit.rag.stores.faiss import open as open_faiss
 from exhibit.schemas.errors import BundleError, ServiceError, ToolkitError
 from exhibit.schemas.plugins import load_plugin

@@ -20,7 +20,7 @@ from exhibit.rag.protocols import section_key
 from exhibit.rag.retrieval.extents import LEAST, Extents
 from exhibit.rag.retrieval.passages import Library, SecondLook, rank_passages, score_rows, standard, with_context
 from exhibit.rag.splitters import rcts
-from exhibit.rag.stores.faiss import Store
+from exhibit.rag.stores.faiss import FaissStore
 
 LEASE = (
     "LEASE between Harrow Mill Ltd. and Alder Lane LLP\n\n"
@@ -43,7 +43,7 @@ LAWS = "Which law governs?"
 
 def library(*texts: str, size: int = 200, overlap: int = 0) -> Library:
     """Return a library of texts that are split like an index's, with vectors by the hashing EMBEDDER."""
-    store, words, paths = Store(NOWHERE, EMBEDDER.dimensions), Words(), Words()
+    store, words, paths = FaissStore(NOWHERE, EMBEDDER.dimensions), Words(), Words()
     rows = []
     for number, text in enumerate(texts):
         for start, end in rcts.split(text, size=size, overlap=overlap):
@@ -226,7 +226,7 @@ def test_headings_lift_their_sections():
     text = "Apples are red and sweet to eat here.\n\nPears are green and soft when they are ripe."
     cut = text.index("Pears")
     table = np.array([[0, 0, 0, cut, 1, 0], [1, 0, cut, len(text), 1, 1]], np.int64)
-    store, words, headings = Store(NOWHERE, EMBEDDER.dimensions), Words(), Words()
+    store, words, headings = FaissStore(NOWHERE, EMBEDDER.dimensions), Words(), Words()
     store.add([0, 1], EMBEDDER.embed(["same", "same"], role="passage"))
     words.add([0, 1], [text[:cut], text[cut:]])
     headings.add([section_key(0, 0), section_key(0, 1)], ["Term", "Governing law"])
@@ -258,7 +258,7 @@ def hall_of_mirrors(count: int = 40) -> Library:
     near = np.linspace(0.9, 0.1, count)
     vectors = np.stack([near, np.zeros(count), np.sqrt(1 - near**2)], axis=1).astype(np.float32)
     vectors[[0, 1, 2, count - 1]] = [(x, np.sqrt(1 - x * x), 0) for x in [*near[:3], near[-1]]]
-    store = Store(NOWHERE, 3)
+    store = FaissStore(NOWHERE, 3)
     store.add(table[:, 0], vectors)
     return Library(table, store, Words(), lambda _: text)
 

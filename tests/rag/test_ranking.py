@@ -18,16 +18,19 @@ from exhibit.rag.retrieval.extents import Extents
 from exhibit.rag.retrieval.passages import (
     Library,
     SecondLook,
-    _dense,
-    _log_weights,
-    _pool,
-    _weigher,
     rank_passages,
     score_rows,
     standard,
 )
-from exhibit.rag.retrieval.routed import _likely, _named, _second_look, library_of, retrieve, retrieve_dense
-from exhibit.rag.retrieval.stages import Parts, State, _standard, choose_documents, finish, order_by, rerank
+from exhibit.rag.retrieval.routed import (
+    library_of,
+    likely_documents,
+    retrieve,
+    retrieve_dense,
+    second_look,
+    why_chosen,
+)
+from exhibit.rag.retrieval.stages import Parts, SearchState, choose_documents, finish, order_by, rerank
 from exhibit.rag.stores import check_rows, nothing, ranked
 
 PLAIN = Weights(lexical=0.0, heading=0.0, neighbours=0.0, section=0.0)
@@ -78,10 +81,12 @@ def test_nothing_and_rows_that_do_not_fit():
 
 
 def test_scores_are_joined_in_standard_deviations():
-    assert _standard(np.array([1.0, 3.0])).tolist() == [-1.0, 1.0]
-    assert _standard(np.array([4.0, 4.0])).tolist() == [0.0, 0.0]
-    assert _standard(np.array([0.0, 3e-9])).tolist() == pytest.approx([-1.0, 1.0])
-    assert _standard(np.array([0.0, 1.5e-9])).tolist() == [0.0, 0.0], "rounding is no difference"
+    assert order_by([3.0, 1.0], [0.0, 3e-9], weight=1.1) == [1, 0] == order_by([0.0, 3e-9], [3.0, 1.0], weight=0.9)
+    assert order_by([3.0, 1.0], [0.0, 1.5e-9], weight=1.1) == [0, 1], "rounding is no difference"
+    assert order_by([4.0, 4.0], [0.0, 1.0], weight=0.1) == [1, 0] and order_by([4.0, 4.0], [1.0, 1.0], weight=1.0) == [
+        0,
+        1,
+    ]
     assert order_by([0.0, 10.0], [1.0, 0.0], weight=1.0) == [0, 1], "equals stay as they are, whatever the scale"
     assert order_by([0.0, 10.0], [1.0, 0.0], weight=1.1) == [0, 1]
     assert order_by([0.0, 10.0], [1.0, 0.0], weight=0.9) == [1, 0]
@@ -135,7 +140,7 @@ def test_what_is_near_and_fits_the_budget_is_counted():
 
 def test_a_reranker_with_a_weight_reads_chunks_and_others_read_passages():
     def look(reranker):
-        return _second_look(Parts(None, None, Config.preset("routed", rerank=7), len, reranker))  # type: ignore[arg-type]
+        return second_look(Parts(None, None, Config.preset("routed", rerank=7), len, reranker))  # type: ignore[arg-type]
 
     assert look(None) is None and look(Longest()) is None
     second = look(Joined())
@@ -161,16 +166,16 @@ def test_equal_documents_are_taken_by_number_and_no_more_of_them_than_asked():
     )
     config = Config.preset("naive", documents=2, candidates=4, k=2, document_max=0.25, document_mean=0.75)
     scores = np.array([0.61234567, 0.9, 0.7, 0.9, 0.7])
-    state = State("?", np.zeros(3), np.array([30, 20, 21, 10, 11]), scores, {})
+    state = SearchState("?", np.zeros(3), np.array([30, 20, 21, 10, 11]), scores, {})
     choose_documents(state, index, config)  # type: ignore[arg-type]
     # 1 and 2: 0.9 / 4 + 0.8 * 3 / 4
     assert list(state.trace["documents"].items()) == [("1.txt", 0.825), ("2.txt", 0.825)]
     assert asked == [((1, 3), 5, [10, 20])]
     assert state.keys.tolist() == [11, 0] and state.scores.tolist() == [0.5, 0.4]
-    three = State("?", np.zeros(3), np.array([30, 20, 21, 10, 11]), scores, {})
+    three = SearchState("?", np.zeros(3), np.array([30, 20, 21, 10, 11]), scores, {})
     choose_documents(three, index, config.model_copy(update={"document_limit": 3}))  # type: ignore[arg-type]
     assert three.trace["documents"]["3.txt"] == 0.6123, "four places of it are told"
-    empty = State("?", np.zeros(3), np.array([], np.int64), np.array([]), {})
+    empty = SearchState("?", np.zeros(3), np.array([], np.int64), np.array([]), {})
     choose_documents(empty, index, config)  # type: ignore[arg-type]
     assert empty.trace == {} and len(asked) == 2
 
@@ -242,17 +247,17 @@ def test_questions_are_searched_in_batches_and_blank_ones_not_at_all(monkeypatch
 )
 def test_as_many_documents_as_hold_nearly_all_of_the_likelihood_if_they_hold_half(weights, kept):
     choice = Choice(np.arange(len(weights)), np.log(weights))
-    likely = _likely(choice, Config.preset("routed", most_documents=8))
+    likely = likely_documents(choice, Config.preset("routed", most_documents=8))
     assert (None if likely is None else list(likely)) == kept
     if likely:
         assert likely[kept[0]] == pytest.approx(log(weights[kept[0]]))
-    assert _likely(Choice(np.zeros(0, np.int64), np.zeros(0)), Config.preset("routed")) is None
+    assert likely_documents(Choice(np.zeros(0, np.int64), np.zeros(0)), Config.preset("routed")) is None
 
 
 def test_the_likeliest_are_told_by_the_names_of_their_files():
     choice = Choice(np.array([1, 0]), np.log([0.75, 0.25]), {"names": np.array([2.0, 0.0])})
     index = SimpleNamespace(document=lambda number: SimpleNamespace(filename=("a.txt", "b.txt")[number]))
-    assert _named(choice, index) == {  # type: ignore[arg-type]
+    assert why_chosen(choice, index) == {  # type: ignore[arg-type]
         "sure": 0.75,
         "likeliest": {"b.txt": {"weight": 0.75, "names": 2.0}, "a.txt": {"weight": 0.25}},
     }
@@ -304,27 +309,27 @@ VECTOR = np.zeros(2, np.float32)
 
 
 def test_what_a_store_does_not_find_is_as_far_as_the_farthest():
-    def near(keys: list[int], store: Scores) -> list[float]:
-        library = SimpleNamespace(store=store, is_whole=True)
-        dense, missing = _dense(VECTOR.reshape(1, -1), np.array(keys), library)  # type: ignore[arg-type]
-        assert not missing.any()
-        return dense[0].tolist()
+    def near(chunks: int, store: Scores, *, first: int = 10) -> list[float]:
+        made = shelf(["oak"] * chunks, store, first=first)
+        return score_rows([], VECTOR, np.arange(chunks), np.zeros(1, np.int64), made, PLAIN)["dense"].tolist()
 
-    assert near([3, 5, 9], Scores(k3=0.5, k9=0.25)) == [0.5, 0.25, 0.25]
-    assert near([3, 5, 9], Scores(k3=0.1, k5=0.2, k9=0.3)) == pytest.approx([0.1, 0.2, 0.3])
-    assert near([3, 5], Scores(k7=1.0)) == [0.0, 0.0]
-    assert near([0, 1], Scores(k0=0.5, k1=-0.5)) == [0.5, -0.5]
+    assert near(3, Scores(k10=0.5, k12=0.25)) == [0.5, 0.25, 0.25]
+    assert near(3, Scores(k10=0.1, k11=0.2, k12=0.3)) == pytest.approx([0.1, 0.2, 0.3])
+    assert near(2, Scores(k17=1.0)) == [0.0, 0.0]
+    assert near(2, Scores(k0=0.5, k1=-0.5), first=0) == [0.5, -0.5]
 
 
-def shelf(texts: list[str], store, *, sections: list[int] | None = None, owners: list[int] | None = None) -> Library:
+def shelf(
+    texts: list[str], store, *, sections: list[int] | None = None, owners: list[int] | None = None, first: int = 10
+) -> Library:
     """A chunk a text, under keys from ten on, all in one document unless told otherwise."""
     rows, words, start = [], Words(), 0
     owners = owners or [0] * len(texts)
     for at, text in enumerate(texts):
         start = 0 if at and owners[at] != owners[at - 1] else start
-        rows.append((10 + at, owners[at], start, start + len(text), 1, (sections or [0] * len(texts))[at]))
+        rows.append((first + at, owners[at], start, start + len(text), 1, (sections or [0] * len(texts))[at]))
         start += len(text)
-    words.add(range(10, 10 + len(texts)), texts)
+    words.add(range(first, first + len(texts)), texts)
     joined = {n: "".join(t for t, owner in zip(texts, owners, strict=True) if owner == n) for n in set(owners)}
     return Library(np.array(rows, np.int64), store, words, joined.__getitem__)
 
@@ -332,10 +337,16 @@ def shelf(texts: list[str], store, *, sections: list[int] | None = None, owners:
 def test_a_pool_is_the_nearest_those_with_the_words_and_their_neighbours():
     texts = ["rent"] + ["plain"] * 4 + ["oak"] + ["plain"] * 5 + ["elm"]
     made = shelf(texts, Scores(k13=0.9, k21=0.8, k15=0.1))
-    assert _pool(["oak"], VECTOR, made, 1).tolist() == [2, 3, 4, 5, 6]
-    assert _pool(["rent"], VECTOR, made, 2).tolist() == [0, 1, 2, 3, 4, 10, 11]
-    assert _pool([], VECTOR, shelf(texts, Scores()), 2).tolist() == []
-    assert _pool([], VECTOR, shelf(texts, Scores(k10=1.0)), 3).tolist() == [0, 1], "key 10 is the first row"
+
+    def compared(asked: str, library: Library, size: int) -> tuple[int, list[int]]:
+        trace = rank_passages(asked, VECTOR, library, pool=size, weights=PLAIN).trace
+        return trace.get("compared", 0), sorted(one["row"] for one in trace.get("best", ()))
+
+    assert compared("oak", made, 1) == (5, [2, 3, 4, 5, 6])
+    made = shelf(texts, Scores(k13=0.9, k21=0.8, k20=0.7, k10=0.1, k11=0.1, k12=0.1, k14=0.1))
+    assert compared("rent", made, 2) == (7, [0, 1, 3, 10, 11]), "0 to 4, 10 and 11, of which the best are told"
+    assert compared("of", shelf(texts, Scores()), 2) == (0, [])
+    assert compared("of", shelf(texts, Scores(k10=1.0)), 3) == (2, [0, 1]), "key 10 is the first row"
 
 
 def test_rows_of_documents_come_in_order_whatever_order_they_are_asked_in():
@@ -345,7 +356,10 @@ def test_rows_of_documents_come_in_order_whatever_order_they_are_asked_in():
 
 
 def test_a_row_has_the_weight_of_its_document_below_the_likeliest():
-    assert _log_weights(np.array([2, 2, 7]), {7: -0.5, 2: -2.0}).tolist() == [-1.5, -1.5, 0.0]
+    made = shelf([long(word) for word in ("a1", "b1", "c1")], Scores(), owners=[2, 2, 7])
+    weights = PLAIN.model_copy(update={"document": 2.0})
+    found = rank_passages("of", VECTOR, made, documents={7: -0.5, 2: -2.0}, limit=60, weights=weights)
+    assert [(one.document, one.score) for one in found.passages] == [(7, 0.0), (2, -3.0), (2, -3.0)]
 
 
 def test_differences_of_rounding_are_none():
@@ -400,9 +414,15 @@ def _side(found) -> float:
     return 0.5 if first > second else -0.5 if first < second else 0.0
 
 
-def test_a_text_weighs_the_words_that_were_asked_each_once():
-    weigh = _weigher(["oak", "rent"], np.array([0.5, 2.0], np.float32))
-    assert weigh("The rent, the RENT and an oak") == 2.5 and weigh("elm") == 0
+def test_a_text_weighs_the_words_that_were_asked_each_once(monkeypatch):
+    weighed = []
+    monkeypatch.setattr(Extents, "form", lambda self, ranked, *, depth, weigh: weighed.append(weigh) or [])
+    made = shelf(["oak rent", "oak", "fir"], Scores(k10=0.4, k11=0.3, k12=0.2))
+    rank_passages("oak rent", VECTOR, made, documents={0: 0.0}, weights=PLAIN)
+    [weigh] = weighed
+    rare = score_rows(["oak", "rent"], VECTOR, np.arange(3), np.zeros(1, np.int64), made, PLAIN)["rarity"][0].tolist()
+    assert weigh("The rent, the RENT and an oak") == sum(rare) and weigh("elm") == 0
+    assert [weigh("oak"), weigh("Rent")] == rare and rare[0] < rare[1]
 
 
 # ---------------------------------------------------------------- passages

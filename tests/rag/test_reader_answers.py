@@ -16,7 +16,7 @@ from exhibit.models.reader import Found, Reading
 from exhibit.rag.answerers import open_answerer, section_of, with_places
 from exhibit.rag.answerers.reader import ReaderAnswerer
 from exhibit.rag.config import Config
-from exhibit.rag.protocols import Answer, Asked, Chunk, Context, Hit
+from exhibit.rag.protocols import Answer, AnswerContext, Chunk, Hit, QueryVector
 from exhibit.rag.retrieval.stages import assemble
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 
@@ -24,7 +24,9 @@ LAW = "This Agreement is governed by the laws of the State of Delaware."
 RENT = "Rent is due each quarter in advance and is paid to the Landlord's account."
 
 
-def context_of(*texts: str, document: str = "lease.pdf", gap: int = 1000, confidence: float | None = None) -> Context:
+def context_of(
+    *texts: str, document: str = "lease.pdf", gap: int = 1000, confidence: float | None = None
+) -> AnswerContext:
     hits, at = [], 0
     for number, text in enumerate(texts):
         chunk = Chunk(document, Span(at, at + len(text)), "ARTICLE IX > 9.1 Law > (b)", 3)
@@ -71,7 +73,7 @@ def test_reader_and_reranker_decide_together(found: float | None, refused: bool)
     model, _ = answerer("Delaware", 0.5)
     answer = model.answer("Which law governs?", context_of(LAW, confidence=found))
     assert answer.refused is refused and (answer.text == IMPOSSIBLE_ANSWER) is refused
-    assert model.answer("Which law?", Context("", (), 0)).refused
+    assert model.answer("Which law?", AnswerContext("", (), 0)).refused
 
 
 @pytest.mark.parametrize(("characters", "refused"), [(0, True), (2_000, False), (3_600, False), (3_601, True)])
@@ -94,10 +96,10 @@ def test_the_question_in_its_kinds_own_words_is_handed_on() -> None:
     [vector] = legal.open("int8").embed(["Whose courts and whose rules of law apply here?"], role="query")
     for name, hint in (("legal-1", "which state's or country's law governs it?"), ("minilm", "")):
         model, reader = answerer("Delaware", 0.8)
-        model.answer("Whose rules?", replace(context_of(LAW), asked=Asked(name, vector)))
+        model.answer("Whose rules?", replace(context_of(LAW), asked=QueryVector(name, vector)))
         assert reader.hint == hint and (reader.usual > 1) is bool(hint)
     model, reader = answerer("Delaware", 0.8)
-    model.answer("Whose rules?", replace(context_of(LAW), asked=Asked("legal-1", vector), characters=500))
+    model.answer("Whose rules?", replace(context_of(LAW), asked=QueryVector("legal-1", vector), characters=500))
     assert (reader.hint, reader.usual) == ("", 0.0)  # a plain question on a short document
 
 
@@ -166,7 +168,9 @@ def test_an_answer_says_where_each_citation_stands_and_that_is_no_claim_of_it() 
 def test_every_answerer_that_is_opened_says_where_it_stands() -> None:
     given = open_answerer(Config(answerer="extractive")).answer("Which laws govern?", context_of(LAW))
     assert "Sources:\n[1] lease.pdf, ARTICLE IX, 9.1(b), page 3" in given.text
-    assert open_answerer(Config(answerer="extractive")).answer("Who?", Context("", (), 0)).text == IMPOSSIBLE_ANSWER
+    assert (
+        open_answerer(Config(answerer="extractive")).answer("Who?", AnswerContext("", (), 0)).text == IMPOSSIBLE_ANSWER
+    )
 
 
 def test_court_rules_are_answered_by_their_nearest_sentence_which_does_better_there() -> None:
@@ -208,11 +212,11 @@ class Marks:
         return self.sure
 
 
-def answered(reader: Marks, context: Context, question: str = "Which law governs?", most: int = 9) -> Answer:
+def answered(reader: Marks, context: AnswerContext, question: str = "Which law governs?", most: int = 9) -> Answer:
     return ReaderAnswerer(refuse_below=0.3, most=most, reader=reader).answer(question, context)  # type: ignore[arg-type]
 
 
-def of_documents(*names: str) -> Context:
+def of_documents(*names: str) -> AnswerContext:
     hits = [
         Hit(Chunk(name, Span(1000 * n, 1000 * n + 20), "", 1), 0.9 - n / 100, f"Answer {'ABCDEFGH'[n]}. The rest.")
         for n, name in enumerate(names)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from exhibit.evidence import Span
-from exhibit.rag.questions import _P, find_references, understand, written_as_name
+from exhibit.rag.questions import find_references, understand, written_as_name
 
 
 @pytest.mark.parametrize(
@@ -78,7 +80,7 @@ from exhibit.rag.questions import _P, find_references, understand, written_as_na
     ],
 )
 def test_how_far_a_name_reaches_and_whether_it_surely_is_one(text, named):
-    quotes = [Span(*match.span()) for match in _P.quoted.finditer(text)]
+    quotes = [Span(*match.span()) for match in re.finditer(r"“[^”]*”|(?<!\w)'[^']*'", text)]
     assert [(text[slice(*span)], sure) for span, sure in find_references(text, quotes)] == named
 
 

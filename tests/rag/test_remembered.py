@@ -6,7 +6,7 @@ import numpy as np
 
 from exhibit.law.profile import Profile
 from exhibit.rag.lexicon import documents as documents_module
-from exhibit.rag.lexicon.documents import Documents
+from exhibit.rag.lexicon.documents import DocumentNames
 from exhibit.rag.questions import understand
 from exhibit.rag.retrieval import extents as extents_module
 from exhibit.rag.retrieval.extents import Extents
@@ -14,14 +14,14 @@ from exhibit.rag.retrieval.extents import Extents
 KENWAY = understand("Under the Kenway Supply Agreement, who pays?")
 
 
-def add(library: Documents, number: int, party: str) -> None:
+def add(library: DocumentNames, number: int, party: str) -> None:
     text = f"SUPPLY AGREEMENT\n\nThis Supply Agreement is made between {party} Ltd and Dune plc."
     profile = Profile(title="Supply Agreement", parties=(f"{party} Ltd", "Dune plc"), kind="contract")
     library.add(number, filename=f"{party.lower()}.pdf", profile=profile, text=text)
 
 
 def test_documents_that_come_and_go_are_seen_by_the_next_question():
-    library = Documents()
+    library = DocumentNames()
     add(library, 0, "Alder")
     add(library, 1, "Birch")
     before = library.score(KENWAY)
@@ -35,7 +35,7 @@ def test_documents_that_come_and_go_are_seen_by_the_next_question():
 
 def test_choices_are_remembered_up_to_a_limit(monkeypatch):
     monkeypatch.setattr(documents_module, "_REMEMBERED", 4)
-    library = Documents()
+    library = DocumentNames()
     add(library, 0, "Alder")
     add(library, 1, "Birch")
     for name in ("Alder", "Birch", "Cedar", "Dune", "Elm"):

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from bench.stores import mixture
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
+from exhibit.rag.index_kinds import IndexType, add, empty, keys_of, name_of
 from exhibit.rag.stores import faiss as module
 from exhibit.rag.stores import ranked
-from exhibit.rag.stores._faiss import Kind, add, empty, keys_of, name_of
-from exhibit.rag.stores.faiss import Store, open
+from exhibit.rag.stores.faiss import FaissStore, open
 from exhibit.schemas.errors import BundleError, ToolkitError
 
 KINDS = ("flat", "fp16", "pq", "ivf,nlist=16", "hnsw")
@@ -37,7 +37,7 @@ def nearest(vectors: np.ndarray, queries: np.ndarray, k: int) -> np.ndarray:
 
 
 @pytest.fixture
-def store(tmp_path) -> Store:
+def store(tmp_path) -> FaissStore:
     return open(tmp_path, None, name="chunk", dimensions=8)
 
 
@@ -47,7 +47,7 @@ def cloud() -> np.ndarray:
 
 
 @pytest.fixture(params=KINDS)
-def built(request, tmp_path, cloud) -> Store:
+def built(request, tmp_path, cloud) -> FaissStore:
     """A store of each kind with 3,000 rows, saved, so that it is of its kind."""
     store = open(tmp_path, request.param, name="chunk", dimensions=32)
     store.add(range(3000), cloud)
@@ -61,7 +61,7 @@ def built(request, tmp_path, cloud) -> Store:
 
 @given(st.integers(1, 60), st.integers(1, 80), st.integers(0, 9), st.booleans())
 def test_search_is_a_sort_of_all_products(tmp_path_factory, rows, k, seed, filtered):
-    store = Store(tmp_path_factory.mktemp("store") / "x.faiss", 8)
+    store = FaissStore(tmp_path_factory.mktemp("store") / "x.faiss", 8)
     vectors, queries = unit(rows, seed), unit(3, seed + 100)
     keys = np.arange(rows) * 7 + 5
     store.add(keys, vectors)
@@ -172,7 +172,7 @@ def test_every_kind_keeps_what_it_is_told_to(built):
 def test_every_kind_is_the_same_each_time(built, cloud, tmp_path):
     built.save()
     first = built.path.read_bytes()
-    again = Store(tmp_path / "again.faiss", 32, built._kind)
+    again = FaissStore(tmp_path / "again.faiss", 32, built._kind)
     again.add(range(3000), cloud)
     again.save()
     assert again.path.read_bytes() == first
@@ -180,17 +180,17 @@ def test_every_kind_is_the_same_each_time(built, cloud, tmp_path):
 
 def test_a_large_file_is_mapped_and_can_still_be_changed(built, cloud, monkeypatch):
     monkeypatch.setattr(module, "_LARGE", 1)
-    mapped = Store(built.path, 32, built._kind)
+    mapped = FaissStore(built.path, 32, built._kind)
     assert mapped._mapped
     assert mapped.search(cloud[:20], 5)[1].tolist() == built.search(cloud[:20], 5)[1].tolist()
     mapped.add([9000], mixture(1, 32, 7))
     mapped.remove([0])
     mapped.save()
-    assert len(Store(built.path, 32, built._kind)) == 3000
-    other = Store(built.path, 32, built._kind)
+    assert len(FaissStore(built.path, 32, built._kind)) == 3000
+    other = FaissStore(built.path, 32, built._kind)
     other.remove([1])
     other.save()
-    assert len(Store(built.path, 32, built._kind)) == 2999 and 1 not in other.search(cloud[1:2], 9)[1]
+    assert len(FaissStore(built.path, 32, built._kind)) == 2999 and 1 not in other.search(cloud[1:2], 9)[1]
 
 
 def test_a_quarter_removed_and_the_index_is_built_anew(tmp_path, cloud):
@@ -249,11 +249,11 @@ def test_lists_grow_with_the_rows(tmp_path, cloud):
     assert name_of(store._index) == "flat", "so few are compared one by one"
     store.add([999], cloud[999:1000])
     store.save()
-    assert (name_of(store._index), Kind("ivf").lists(1000)) == ("ivf", 25)
+    assert (name_of(store._index), IndexType("ivf").lists(1000)) == ("ivf", 25)
     store.add(range(1000, 3000), cloud[1000:])
     store.save()
-    assert module.kinds.inner(store._index).nlist == Kind("ivf").lists(3000) == 76
-    assert Kind("ivf").lists(1_000_000) == 2048
+    assert module.kinds.inner(store._index).nlist == IndexType("ivf").lists(3000) == 76
+    assert IndexType("ivf").lists(1_000_000) == 2048
 
 
 def test_an_index_type_that_is_not_there_is_refused(tmp_path):
@@ -267,9 +267,9 @@ def test_an_index_type_that_is_not_there_is_refused(tmp_path):
             open(tmp_path, argument, name="chunk", dimensions=8)
 
 
-def _saved(store: Store) -> Store:
+def _saved(store: FaissStore) -> FaissStore:
     store.save()
-    return Store(store.path, store.dimensions, store._kind)
+    return FaissStore(store.path, store.dimensions, store._kind)
 
 
 # ---------------------------------------------------------------- on disk
@@ -375,17 +375,17 @@ def test_what_was_never_saved_goes_and_what_a_stopped_run_left_does_not_count(st
 def test_an_inexact_index_is_searched_as_wide_as_it_is_told_and_wider_for_a_share_of_its_rows(
     tmp_path, cloud, kind, k, share, attribute, width
 ):
-    index = module.kinds.build(Kind.parse(kind), np.arange(1000), cloud[:1000])
-    told = module.kinds.parameters(index, Kind.parse(kind), k, None, share=share)
+    index = module.kinds.build(IndexType.parse(kind), np.arange(1000), cloud[:1000])
+    told = module.kinds.parameters(index, IndexType.parse(kind), k, None, share=share)
     assert getattr(told, attribute) == width
 
 
 def test_an_ivf_of_many_lists_is_searched_in_a_sixteenth_of_them(cloud):
-    index = module.kinds.build(Kind.parse("ivf,nlist=160"), np.arange(3000), np.tile(cloud, (3, 1))[:6400][:3000])
+    index = module.kinds.build(IndexType.parse("ivf,nlist=160"), np.arange(3000), np.tile(cloud, (3, 1))[:6400][:3000])
     assert module.kinds.inner(index).nlist == 76 and module.kinds.parameters(
-        index, Kind("ivf"), 5, None, share=1.0
+        index, IndexType("ivf"), 5, None, share=1.0
     ).nprobe == 8  # fmt: skip
-    assert module.kinds.parameters(empty(8), Kind(), 5, None, share=1.0) is None
+    assert module.kinds.parameters(empty(8), IndexType(), 5, None, share=1.0) is None
 
 
 @pytest.mark.parametrize("kind", ["flat", "ivf,nlist=16"])
@@ -417,8 +417,8 @@ def test_rows_are_asked_for_in_any_order_and_twice(store):
     assert np.array_equal(store.vectors([9, 3, 3, 4]), vectors[[3, 0, 0]])
     scores, keys = store.search(vectors[:2], 4, within=[9, 3, 3, 4, -1])
     assert sorted(keys[0].tolist()) == [-1, -1, 3, 9] and scores[0, 0] == pytest.approx(1.0)
-    assert Store.holding(np.arange(0), vectors[:0]).vectors([1, 2]).shape == (0, 8)
-    plain = Store.holding(np.arange(6), vectors)
+    assert FaissStore.holding(np.arange(0), vectors[:0]).vectors([1, 2]).shape == (0, 8)
+    plain = FaissStore.holding(np.arange(6), vectors)
     assert np.array_equal(plain.vectors([0, 5]), vectors[[0, 5]]) and plain.vectors([5, 6]).shape == (1, 8)
     assert plain.vectors([0, 2, 4]).tolist() == vectors[[0, 2, 4]].tolist() and plain.vectors([-1, 0]).shape == (1, 8)
     assert plain.search(vectors[:0], 3)[1].shape == (0, 3)

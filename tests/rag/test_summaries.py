@@ -16,7 +16,7 @@ from exhibit.law.structure.tree import Section
 from exhibit.models.llms import Completion, Prompt
 from exhibit.rag.config import Config
 from exhibit.rag.summaries import open_summariser
-from exhibit.rag.summaries.extractive import Extractive, fit
+from exhibit.rag.summaries.extractive import ExtractiveSummariser, fit
 from exhibit.rag.summaries.llm import LLMSummaries
 from exhibit.schemas.errors import ToolkitError
 
@@ -55,27 +55,27 @@ class Scripted:
 
 
 def test_a_document_is_its_title_its_parties_and_its_subject():
-    assert Extractive()(*read(TEXT)) == (
+    assert ExtractiveSummariser()(*read(TEXT)) == (
         "Supply Agreement between Alder Mills Limited and Birch Foods plc: Alder desires to sell flour to mills in Kent"
     )
 
 
 def test_without_a_stated_purpose_the_subject_is_what_the_sections_are_called():
     text = "NON-DISCLOSURE AGREEMENT\n1. Definitions. X.\n2. Return of Information. Y.\n3. No Warranty. Z.\n"
-    assert Extractive()(*read(text)) == "Non-Disclosure Agreement: Return of Information; No Warranty"
+    assert ExtractiveSummariser()(*read(text)) == "Non-Disclosure Agreement: Return of Information; No Warranty"
 
 
 def test_rules_say_what_they_deal_with():
     text = (
         "PART 30 - TRANSFER\n\n---\n\nScope of this Part\n\n30.1\n\n(1) This Part deals with the transfer of claims.\n"
     )
-    assert Extractive()(*read(text)) == "Part 30 - Transfer: This Part deals with the transfer of claims"
+    assert ExtractiveSummariser()(*read(text)) == "Part 30 - Transfer: This Part deals with the transfer of claims"
 
 
 def test_a_section_is_its_heading_and_its_first_sentence():
     document, root, profile = read(TEXT)
     sections = [part for part in root.walk() if part.heading.startswith(("1.", "2."))]
-    assert Extractive().summarise_sections(document, sections, profile) == [
+    assert ExtractiveSummariser().summarise_sections(document, sections, profile) == [
         "1. Term: The term of this Agreement is five years.",
         "2. Price: The price of the flour is set out in Schedule 1.",
     ]
@@ -84,11 +84,13 @@ def test_a_section_is_its_heading_and_its_first_sentence():
 def test_a_rule_whose_title_stands_over_its_number():
     document, root, profile = read("PART 3 - X\n\n---\n\nScope\n\n3.1\n\nThe court manages cases.\n")
     section = next(part for part in root.walk() if part.heading == "3.1 Scope")
-    assert Extractive().summarise_sections(document, [section], profile) == ["3.1 Scope: The court manages cases."]
+    assert ExtractiveSummariser().summarise_sections(document, [section], profile) == [
+        "3.1 Scope: The court manages cases."
+    ]
 
 
 def test_a_document_without_text_is_called_by_its_name():
-    assert Extractive()(*read("", "scan-7.pdf")) == "scan-7"
+    assert ExtractiveSummariser()(*read("", "scan-7.pdf")) == "scan-7"
 
 
 @given(
@@ -101,8 +103,8 @@ def test_no_summary_is_ever_over_the_limit_or_on_two_lines(text, parties, charac
     profile = Profile(title=text[:90], parties=tuple(parties))
     root = read_structure(document)
     made = [
-        Extractive(characters)(document, root, profile),
-        *Extractive().summarise_sections(document, list(root.walk()), profile, characters=characters),
+        ExtractiveSummariser(characters)(document, root, profile),
+        *ExtractiveSummariser().summarise_sections(document, list(root.walk()), profile, characters=characters),
     ]
     assert all(len(line) <= characters + 20 and line == " ".join(line.split()) for line in made)
 
@@ -162,7 +164,7 @@ def test_a_summary_that_stays_too_long_is_cut_at_a_word():
 
 @pytest.mark.parametrize("reply", [Completion(error="429 too many requests"), Completion(""), Completion(' "" ')])
 def test_a_failure_falls_back_on_the_text(reply):
-    assert summaries(Scripted(lambda prompt: reply))(*read(TEXT)) == Extractive()(*read(TEXT))
+    assert summaries(Scripted(lambda prompt: reply))(*read(TEXT)) == ExtractiveSummariser()(*read(TEXT))
 
 
 def test_a_failure_when_asked_for_less_leaves_the_longer_one_cut():
@@ -220,7 +222,7 @@ def test_an_unknown_style_says_which_there_are():
 
 def summary_of(text: str, root: Section | None = None, *, length: int = 400, **profile: object) -> str:
     document = Document("a.txt", text)
-    return Extractive(length)(document, root or Section(Span(0, len(text))), Profile(**profile))  # type: ignore[arg-type]
+    return ExtractiveSummariser(length)(document, root or Section(Span(0, len(text))), Profile(**profile))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -311,7 +313,7 @@ def test_topics_are_the_headings_that_tell_something():
 )
 def test_a_section_is_told_by_what_stands_below_its_heading(heading, text, line):
     section = Section(Span(0, len(text)), heading)
-    assert Extractive().summarise_sections(Document("a.txt", text), [section], Profile()) == [line]
+    assert ExtractiveSummariser().summarise_sections(Document("a.txt", text), [section], Profile()) == [line]
 
 
 def test_the_model_is_shown_as_much_as_is_set_and_asked_as_it_is_set():
@@ -356,4 +358,4 @@ def test_a_model_is_asked_as_the_usual_settings_ask_unless_told():
     assert (usual.shown, usual.tokens, usual.temperature, usual.length) == (
         config.summary_shown, config.summary_tokens, config.summary_temperature, config.summary_characters
     )  # fmt: skip
-    assert Extractive().length == config.summary_characters and Extractive().alone is True
+    assert ExtractiveSummariser().length == config.summary_characters and ExtractiveSummariser().alone is True

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.plugins import _brought, load_plugin, plugin_names
+from exhibit.schemas.plugins import load_plugin, plugin_names, points_of
 
 
 @pytest.fixture
@@ -18,9 +18,9 @@ def package(tmp_path, monkeypatch):
     (folder / "two_slots.py").write_text("SLOTS = 2", encoding="utf-8")
     (folder / "_wires.py").write_text("raise RuntimeError('machinery is not for users')", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    _brought.cache_clear()
+    points_of.cache_clear()
     yield "toasters"
-    _brought.cache_clear()
+    points_of.cache_clear()
     for name in [name for name in sys.modules if name.split(".")[0] == "toasters"]:
         del sys.modules[name]
 

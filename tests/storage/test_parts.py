@@ -9,7 +9,7 @@ import pytest
 
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.storage.bundle import missing_parts, open_bundle
-from exhibit.storage.validate import Checked, check_each
+from exhibit.storage.validate import CheckedBundle, check_each
 from exhibit.storage.validate import main as validate
 from tests.rag.bundles import write_bundle
 
@@ -42,7 +42,7 @@ def test_each_bundle_is_checked_whatever_becomes_of_another(tmp_path, capsys):
     def check(root):
         if root.name == "b":
             raise ToolkitError("b cannot be read")
-        return Checked(["torn"] if root.name == "c" else [], "seen", {"name": root.name})
+        return CheckedBundle(["torn"] if root.name == "c" else [], "seen", {"name": root.name})
 
     assert check_each(folders, check, as_json=False) == 1
     out, err = capsys.readouterr()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.converters import _build
+from exhibit.converters.steps import build
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.validate import validate
 from exhibit.storage import place
@@ -159,7 +159,7 @@ def test_a_full_disk_is_a_clear_error_and_leaves_nothing(tmp_path, convert, samp
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(_build, "write_gold", full)
+    monkeypatch.setattr(build, "write_gold", full)
     convert("cuad", "--source", samples / "cuad", "--force", out="out", expect=1)
     assert "No space left on device; nothing there was changed" in capsys.readouterr().err
     monkeypatch.undo()
@@ -207,7 +207,7 @@ def test_a_stopped_run_leaves_the_old_bundle_or_the_new(tmp_path, samples, conve
 
 def test_what_belongs_to_a_folder_goes_with_it_and_a_killed_run_leaves_what_its_kind_keeps(tmp_path):
     let_go = []
-    kind = place.Kind(
+    kind = place.FolderKind(
         "a shelf",
         lambda folder: (folder / "word").is_file(),
         let_go=lambda folder: let_go.extend(path.read_text() for path in folder.glob("word")),

@@ -10,8 +10,8 @@ import pytest
 from exhibit.schemas.bundle import PARTIAL
 from exhibit.schemas.errors import BundleError
 from exhibit.storage.bundle import mirrored
-from exhibit.storage.locations import Listed, StorageError, list_files, parse_location
-from exhibit.storage.upload import Sent, check_out, opened_out, send
+from exhibit.storage.locations import FileInfo, StorageError, list_files, parse_location
+from exhibit.storage.upload import SentFile, check_out, opened_out, send
 from exhibit.storage.validate import validate_at as validate
 from tests.hub.bundles import files_of, write
 from tests.storage.memory import get, memory, put, upload
@@ -161,9 +161,9 @@ def test_two_runs_at_once_never_mix(memory):
 def test_a_store_that_gives_no_mark_is_sent_everything_again(memory, tmp_path):
     """Without a mark nobody can tell whether a file of the same size is still the one that was sent."""
     with opened_out(memory, force=False) as out:
-        out.record("corpus/aurora.txt", Sent("0" * 64, 5, ""))
-        out.record("corpus/borealis.txt", Sent("1" * 64, 5, "mark"))
-        out.recall({"corpus/aurora.txt": Listed(5, ""), "corpus/borealis.txt": Listed(5, "mark")})
+        out.record("corpus/aurora.txt", SentFile("0" * 64, 5, ""))
+        out.record("corpus/borealis.txt", SentFile("1" * 64, 5, "mark"))
+        out.recall({"corpus/aurora.txt": FileInfo(5, ""), "corpus/borealis.txt": FileInfo(5, "mark")})
         assert list(out.known) == ["corpus/borealis.txt"]
         fill(out.folder, "aurora.txt")
         out.sent.clear()
@@ -177,7 +177,7 @@ def test_a_file_that_did_not_arrive_whole_is_told_and_one_that_is_there_is_not_s
     assert send(path, to, first) is first and log == ["put a.txt"]
     path.write_bytes(b"five!")
     assert send(path, to, first).bytes == 5 and len(log) == 2
-    for listed in (None, Listed(4, "")):
+    for listed in (None, FileInfo(4, "")):
         monkeypatch.setattr("exhibit.storage.upload.list_file", lambda remote, listed=listed: listed)
         with pytest.raises(StorageError, match=r"a\.txt: did not arrive whole; run the same command again"):
             send(path, to)

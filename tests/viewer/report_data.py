@@ -24,7 +24,7 @@ from exhibit.evaluation.scoring import table_of
 from exhibit.evaluation.statistics import Table, summarise, summarise_by, summarise_run
 from exhibit.evidence import Document, Span, read_document
 from exhibit.schemas import IMPOSSIBLE_ANSWER
-from exhibit.storage.bundle import Bundle, open_bundle
+from exhibit.storage.bundle import BundleFolder, open_bundle
 from tests.browser import PATIENCE
 
 WIDTH = 500
@@ -55,7 +55,11 @@ def make_results(folder: Path, bundles: dict[str, Path], *, limit: int = 40, tur
 
 
 def write_dataset(
-    folder: Path, cases: list[tuple[Case, str]], values: dict[str, list[float | None]], table: Table, bundle: Bundle
+    folder: Path,
+    cases: list[tuple[Case, str]],
+    values: dict[str, list[float | None]],
+    table: Table,
+    bundle: BundleFolder,
 ) -> None:
     """Write the folder of one dataset."""
     folder.mkdir(parents=True)
@@ -129,7 +133,7 @@ def record(case: Case, verdict: str, scores: dict[str, float | None], read: dict
     }
 
 
-def make_cases(bundle: Bundle, *, limit: int, turn: int = 0) -> Iterator[tuple[Case, str]]:
+def make_cases(bundle: BundleFolder, *, limit: int, turn: int = 0) -> Iterator[tuple[Case, str]]:
     """Yield questions with replies of every kind and their verdicts."""
     documents = {name: read_document(path) for name, path in bundle.files.items()}
     gold: dict[int | str, list[GoldPassage]] = defaultdict(list)

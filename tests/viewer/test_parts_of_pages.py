@@ -17,7 +17,7 @@ from exhibit.evidence import Span
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import RunQuestion
 from exhibit.viewer.drawing import Wanted, best_place, choose_pages, gold_ranges, meets, placed, windows
-from exhibit.viewer.listing import Catalogue, Facet, Inlined, Tally, how_changed, pack, write_piece
+from exhibit.viewer.listing import Catalogue, Facet, Inlined, Outcomes, how_changed, pack, write_piece
 from exhibit.viewer.page import (
     brief,
     cut,
@@ -38,9 +38,9 @@ from exhibit.viewer.review.source import agree, draw_sample, kappa, stratify, we
 from exhibit.viewer.trend.changes import Fall, Regression
 from exhibit.viewer.trend.index import draw
 from exhibit.viewer.trend.summary import (
-    Changed,
+    ChangedSetting,
     Explanation,
-    Share,
+    FallenGroup,
     check_gates,
     fall_in_words,
     headline,
@@ -275,9 +275,14 @@ def test_what_is_known_of_a_regression_is_told_in_sentences():
     step = Difference(0.7, 0.5, 3, (-0.3, -0.1))
     falls = (Fall("answer_f1", step, None), Fall("char_recall@8", Difference(0.5, 0.6, 3), 0.1))
     regression = Regression(series, 1, 0, falls, 2, True)
-    shares = [Share("a.pdf", 2, 3), Share("b.pdf", 1, 1), Share("c.pdf", 2, 2), Share("e.pdf", 2, 2)]
-    changed = [Changed(f"s{n}", "x" * 61, "y") for n in range(4)]
-    told = Explanation(regression, "answer_f1", [object(), object()], shares, [Share("kind: x", 2, 2)], changed)
+    shares = [
+        FallenGroup("a.pdf", 2, 3),
+        FallenGroup("b.pdf", 1, 1),
+        FallenGroup("c.pdf", 2, 2),
+        FallenGroup("e.pdf", 2, 2),
+    ]
+    changed = [ChangedSetting(f"s{n}", "x" * 61, "y") for n in range(4)]
+    told = Explanation(regression, "answer_f1", [object(), object()], shares, [FallenGroup("kind: x", 2, 2)], changed)
     words = sentences(told)
     assert words[0] == "2 of 3 questions got worse: 2 of 3 about a.pdf, 2 of 2 about c.pdf, 2 of 2 with kind: x."
     assert (
@@ -289,7 +294,7 @@ def test_what_is_known_of_a_regression_is_told_in_sentences():
     assert words[4] == "It still stands in the newest run." and len(words) == 5, "the usual step of one is known"
     assert headline(told).startswith("r1 is worse than r0 on d: ") and " fell from " in fall_in_words(falls[0])
     assert " rose from " in fall_in_words(falls[1]) and ", 95% interval " not in fall_in_words(falls[1])
-    alone = Explanation(Regression(series, 1, 0, (), 2, False), "", [object()], [Share("a.pdf", 1, 3)], [], [])
+    alone = Explanation(Regression(series, 1, 0, (), 2, False), "", [object()], [FallenGroup("a.pdf", 1, 3)], [], [])
     assert headline(alone) == "r1 is worse than r0 on d: 2 more questions failed"
     assert sentences(alone) == [
         "1 of 3 questions got worse.",
@@ -367,7 +372,7 @@ def test_how_a_question_changed_from_one_run_to_another(first, second, change):
 
 
 def test_questions_are_counted_and_the_surest_mistake_is_kept():
-    tally = Tally()
+    tally = Outcomes()
     sure = row(
         "wrong document", id=2, dataset="d", reply={"confidence": 0.9, "seconds": 2.0}, scores={"char_recall@8": 0.0}
     )
@@ -436,7 +441,7 @@ def test_a_change_is_better_worse_or_within_chance(difference, words, kind):
 
 def test_a_count_is_told_in_per_cent_and_what_cannot_be_told_is_left_out():
     assert Tile("x", 1, 3).share == "33%" and Tile("x", 0, 0).share == "–"
-    tally = Tally()
+    tally = Outcomes()
     tally.add(row(dataset="d", scores={"char_recall@8": 1.0, "answer_contained": 1.0}))
     assert [(tile.words, tile.number, tile.of) for tile in tiles(tally)] == [
         ("right passage found", 1, 1), ("answered rightly", 1, 1), ("wrongly refused", 0, 1),
@@ -446,7 +451,7 @@ def test_a_count_is_told_in_per_cent_and_what_cannot_be_told_is_left_out():
 
 
 def test_three_mistakes_are_worth_looking_at():
-    tally = Tally()
+    tally = Outcomes()
     for number, verdict in enumerate(
         ("wrong document", "refused though answerable", "answered though impossible", "figures that no passage has")
     ):

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from exhibit.converters._patches import apply_patch
+from exhibit.converters.steps.patches import apply_patch
 from exhibit.engine import positive
 from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.records import write_json
@@ -26,10 +26,10 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import read_beside
 from exhibit.schemas.review import Review, is_review, read_patch, read_review
 from exhibit.viewer.page import languages
-from exhibit.viewer.review.corrections import Outcome, correct, rescored
+from exhibit.viewer.review.corrections import Corrections, correct, rescored
 from exhibit.viewer.review.drafts import DraftedBundle, Reviewed, apply_reviews
 from exhibit.viewer.review.make import NAME, make_review
-from exhibit.viewer.review.source import BY, Agreement, ReviewedRun, Share, agreements, shares
+from exhibit.viewer.review.source import BY, Agreement, JudgedShare, ReviewedRun, agreements, shares
 
 FOLDER = "review"
 _COMMANDS = ("make", "read", "apply")
@@ -139,8 +139,8 @@ def _check(reviews: Sequence[Review], files: Sequence[Path], *, several_pages: b
 def _summary(
     reviews: Sequence[Review],
     agreed: Sequence[Agreement],
-    shared: Sequence[Share],
-    outcome: Outcome,
+    shared: Sequence[JudgedShare],
+    outcome: Corrections,
     columns: dict[str, dict[str, Estimate]],
 ) -> dict[str, Any]:
     return {
@@ -158,7 +158,7 @@ def _summary(
     }
 
 
-def _lines(agreed: Sequence[Agreement], shared: Sequence[Share], outcome: Outcome) -> list[str]:
+def _lines(agreed: Sequence[Agreement], shared: Sequence[JudgedShare], outcome: Corrections) -> list[str]:
     lines = []
     for share in shared:
         unclear = f", {share.unclear} unclear" if share.unclear else ""

@@ -17,7 +17,7 @@ from exhibit.viewer.review.source import JOINT, Judged, Key, ReviewedRun, by_que
 
 
 @dataclass
-class Outcome:
+class Corrections:
     """What reviews come to: a patch for each dataset that has one, and what was left as it is, with the reason."""
 
     patches: dict[str, review.Patch] = field(default_factory=dict)
@@ -25,9 +25,9 @@ class Outcome:
     left: dict[str, list[Key]] = field(default_factory=lambda: defaultdict(list))
 
 
-def correct(reviews: Sequence[review.Review], run: ReviewedRun, *, set_aside_wrong: bool = False) -> Outcome:
+def correct(reviews: Sequence[review.Review], run: ReviewedRun, *, set_aside_wrong: bool = False) -> Corrections:
     """Return the corrections; with `set_aside_wrong` also questions whose gold is wrong and that nobody mended."""
-    outcome = Outcome()
+    outcome = Corrections()
     aside: dict[str, list[review.SetAsideQuestion]] = defaultdict(list)
     fixes: dict[str, list[review.Correction]] = defaultdict(list)
     judged = by_question(reviews)

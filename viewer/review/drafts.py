@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from exhibit.converters._build import DRAFTS
-from exhibit.converters._patches import Changed, mended, row_of, write_changed
+from exhibit.converters.steps.build import DRAFTS
+from exhibit.converters.steps.patches import ChangedBundle, mended, row_of, write_changed
 from exhibit.evaluation.documents import Documents
 from exhibit.evidence import Document
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import BundleInfo, DraftInfo, Gold, Row
 from exhibit.schemas.review import Review, ReviewedCase, gold_digest
 from exhibit.schemas.run import RunGold, RunQuestion, RunReply
-from exhibit.storage.bundle import Bundle, open_bundle
+from exhibit.storage.bundle import BundleFolder, open_bundle
 from exhibit.viewer.review.source import JOINT, Judged, Key, Questions, ReviewedRun, by_question, placed_passage
 
 _ENOUGH = 20  # judged playbook drafts from which on their confidence is fitted anew: fewer say little
@@ -33,7 +33,7 @@ class DraftedBundle:
 
     folder: Path
     name: str = ""
-    bundle: Bundle = field(init=False)
+    bundle: BundleFolder = field(init=False)
     info: BundleInfo = field(init=False)
     draft: DraftInfo = field(init=False)
 
@@ -148,7 +148,7 @@ def apply_reviews(
     """
     said, reopened = _judged(reviews, drafted)
     fitted = _fit(said, drafted)
-    changed, waiting = Changed(), []
+    changed, waiting = ChangedBundle(), []
     counts: Counter[str] = Counter()
     for id, (row, gold) in drafted.rows.items():
         judged = said.get(id)
@@ -181,7 +181,7 @@ def apply_reviews(
     return info, len(reopened)
 
 
-def _settle(row: Row, gold: list[Gold], judged: Judged, changed: Changed, drafted: DraftedBundle) -> bool:
+def _settle(row: Row, gold: list[Gold], judged: Judged, changed: ChangedBundle, drafted: DraftedBundle) -> bool:
     """Keep a judged row, as it is or mended; leave it out where it is wrong and nobody mended it."""
     who: dict[str, Any] = {"draft": "judged", "judged_by": ", ".join(name for name, _ in judged)}
     reworded = next((words for _, case in judged if (words := case.better.question.strip())), row.question)

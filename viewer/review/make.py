@@ -19,7 +19,7 @@ from exhibit.schemas.review import REVIEW, gold_digest
 from exhibit.schemas.run import RunPassage, RunQuestion
 from exhibit.storage.locations import keeping
 from exhibit.storage.place import write_whole
-from exhibit.viewer.drawing import WIDTH, Placed, Record, choose_pages, placed, windows
+from exhibit.viewer.drawing import WIDTH, PlacedSpans, Record, choose_pages, placed, windows
 from exhibit.viewer.page import as_json, cut, page, render
 from exhibit.viewer.review.drafts import DraftedBundle, Reviewed
 from exhibit.viewer.review.source import Key, draw_sample
@@ -32,7 +32,7 @@ _LONGEST = 20_000
 """A text of a reply beyond this is cut: a model that repeats itself must not fill the page."""
 
 
-class Made(NamedTuple):
+class ReviewPage(NamedTuple):
     """A page that was written."""
 
     path: Path
@@ -43,7 +43,9 @@ class Made(NamedTuple):
     """Pages that could not be drawn or did not fit."""
 
 
-def make_review(run: Reviewed, path: Path, *, by: Sequence[str], size: int, seed: int, language: str = "en") -> Made:
+def make_review(
+    run: Reviewed, path: Path, *, by: Sequence[str], size: int, seed: int, language: str = "en"
+) -> ReviewPage:
     """Write the page of a sample."""
     drafted = isinstance(run, DraftedBundle)
     if isinstance(run, DraftedBundle):
@@ -65,7 +67,7 @@ def make_review(run: Reviewed, path: Path, *, by: Sequence[str], size: int, seed
         data={"data": as_json({"about": about, "cases": cases, "sheets": album.sheets})},
     )
     write_whole(path, text)
-    return Made(path, len(cases), len(run.questions), len(album.sheets), album.left_out)
+    return ReviewPage(path, len(cases), len(run.questions), len(album.sheets), album.left_out)
 
 
 def _cases(keys: Sequence[Key], run: Reviewed) -> "tuple[list[Record], Album]":
@@ -172,7 +174,7 @@ class Album:
         return key
 
 
-def sheets_of(row: RunQuestion, spots: Mapping[str, Placed], run: Reviewed) -> list[tuple[str, int]]:
+def sheets_of(row: RunQuestion, spots: Mapping[str, PlacedSpans], run: Reviewed) -> list[tuple[str, int]]:
     """Return what is worth seeing of a question, best first: a file and a page of it, 0 for a text without pages."""
     gold = [(one.filename or "", page) for one in row.gold for page in one.pages]
     beside = [(name, page + way) for name, page in gold for way in (-1, 1) if page + way > 0]

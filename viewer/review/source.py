@@ -200,7 +200,7 @@ class Agreement:
 
 
 @dataclass(frozen=True)
-class Share:
+class JudgedShare:
     """What share of the sample is judged right, and what that says of the run it was drawn from."""
 
     reviewer: str
@@ -284,7 +284,7 @@ def kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
     return None if chance == 1 else (seen - chance) / (1 - chance)
 
 
-def shares(reviews: Sequence[Review], rows: Questions) -> list[Share]:
+def shares(reviews: Sequence[Review], rows: Questions) -> list[JudgedShare]:
     """Return what share each reviewer calls right, in the sample and, by how it was drawn, in the run."""
     parts = []
     for review in reviews:
@@ -299,7 +299,7 @@ def shares(reviews: Sequence[Review], rows: Questions) -> list[Share]:
             right = np.array([clear[key] == "right" for key in keys], dtype=float)
             owners = [f"{key[0]}/{rows[key].document}" for key in keys]
             parts.append(
-                Share(
+                JudgedShare(
                     review.reviewer,
                     aspect,
                     int(right.sum()),

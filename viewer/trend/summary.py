@@ -36,7 +36,7 @@ class Fallen:
 
 
 @dataclass(frozen=True)
-class Share:
+class FallenGroup:
     """A document, or a label's value: how many of its questions fell."""
 
     name: str
@@ -45,7 +45,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Changed:
+class ChangedSetting:
     """A setting, the commit, the data or the machine: what it was and what it is."""
 
     name: str
@@ -61,9 +61,9 @@ class Explanation:
     metric: str
     """The one by which questions are said to have fallen; empty where they only failed."""
     questions: list[Fallen]
-    documents: list[Share]
-    labels: list[Share]
-    changed: list[Changed]
+    documents: list[FallenGroup]
+    labels: list[FallenGroup]
+    changed: list[ChangedSetting]
 
 
 def explain(regression: Regression) -> Explanation:
@@ -79,12 +79,12 @@ def explain(regression: Regression) -> Explanation:
     return Explanation(regression, metric, questions, *where, list(changes_between(before, after, series.dataset)))
 
 
-def changes_between(before: TrendRun, after: TrendRun, dataset: str) -> Iterator[Changed]:
+def changes_between(before: TrendRun, after: TrendRun, dataset: str) -> Iterator[ChangedSetting]:
     """Yield what differs between two runs in their settings and in what they stood on."""
     one, other = before.asked, after.asked
     for name in sorted(one.keys() | other.keys()):
         if one.get(name) != other.get(name):
-            yield Changed(name, one.get(name, "–"), other.get(name, "–"))
+            yield ChangedSetting(name, one.get(name, "–"), other.get(name, "–"))
     pairs = {
         "commit": (before.commit, after.commit),
         "version of Exhibit": (before.config.version, after.config.version),
@@ -93,11 +93,11 @@ def changes_between(before: TrendRun, after: TrendRun, dataset: str) -> Iterator
     }
     for name, (old, new) in pairs.items():
         if old != new:
-            yield Changed(name, shown_digest(old) or "unknown", shown_digest(new) or "unknown")
+            yield ChangedSetting(name, shown_digest(old) or "unknown", shown_digest(new) or "unknown")
     machines = [m.model_dump() if (m := run.provenance.machine) else {} for run in (before, after)]
     for name in sorted(machines[0].keys() | machines[1].keys()):
         if machines[0].get(name) != machines[1].get(name):
-            yield Changed(f"machine: {name}", *(str(machine.get(name, "unknown")) for machine in machines))
+            yield ChangedSetting(f"machine: {name}", *(str(machine.get(name, "unknown")) for machine in machines))
 
 
 def shown_digest(text: str) -> str:
@@ -133,7 +133,7 @@ def _question(values: tuple[float | None, float | None], before: RunQuestion | N
     return Fallen(after.id, after.question, after.filename or "", *values, verdicts, after.reply.error)
 
 
-def _shares(table: Table, fallen: set[Id], names_of: Callable[[int], Iterable[str]]) -> list[Share]:
+def _shares(table: Table, fallen: set[Id], names_of: Callable[[int], Iterable[str]]) -> list[FallenGroup]:
     """Return how many questions fell and were asked under each of the names that rows have."""
     fell: Counter[str] = Counter()
     asked: Counter[str] = Counter()
@@ -141,16 +141,16 @@ def _shares(table: Table, fallen: set[Id], names_of: Callable[[int], Iterable[st
         names = list(names_of(row))
         asked.update(names)
         fell.update(names if id in fallen else ())
-    return [Share(name, fell[name], count) for name, count in asked.items()]
+    return [FallenGroup(name, fell[name], count) for name, count in asked.items()]
 
 
-def _documents(table: Table, fallen: set[Id]) -> list[Share]:
+def _documents(table: Table, fallen: set[Id]) -> list[FallenGroup]:
     shares = _shares(table, fallen, lambda row: [table.documents[row]])
     named = [share for share in shares if share.fell and not share.name.startswith("\0")]
     return sorted(named, key=lambda share: (-share.fell, -share.fell / share.asked, share.name))
 
 
-def _labels(table: Table, fallen: set[Id]) -> list[Share]:
+def _labels(table: Table, fallen: set[Id]) -> list[FallenGroup]:
     """Return the labels' values with which more questions fell than with others, the largest excess first."""
     if not table.labels or not fallen:
         return []
@@ -261,7 +261,7 @@ def _where(explanation: Explanation) -> str:
     return f": {', '.join([*parts, *labels])}" if parts or labels else ""
 
 
-def _changed(changed: Sequence[Changed]) -> str:
+def _changed(changed: Sequence[ChangedSetting]) -> str:
     if not changed:
         return "Nothing that is recorded was changed: the same settings, commit, data and machine."
     shown = [f"{one.name} from {_short(one.before)} to {_short(one.after)}" for one in changed[:_NAMED]]

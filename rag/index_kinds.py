@@ -49,14 +49,14 @@ GONE = -1
 """The key of a row that was removed."""
 
 
-class Kind(NamedTuple):
+class IndexType(NamedTuple):
     """An index type with its options."""
 
     name: str = "flat"
     options: dict[str, int] = {}  # noqa: RUF012 - never changed
 
     @classmethod
-    def parse(cls, argument: str | None) -> "Kind":
+    def parse(cls, argument: str | None) -> "IndexType":
         """Read `ivf,nlist=1024,nprobe=64`; what is not known is refused with what there is."""
         name, *settings = (argument or "flat").split(",")
         if name not in _OPTIONS:
@@ -64,9 +64,9 @@ class Kind(NamedTuple):
         pairs = [(option, value) for option, _, value in (setting.partition("=") for setting in settings)]
         return cls(name, read_options(pairs, _OPTIONS[name], where=f"faiss:{argument}", name=name))
 
-    def suiting(self, rows: int) -> "Kind":
+    def suiting(self, rows: int) -> "IndexType":
         """Return the kind that an index of so many rows has: flat while they are few."""
-        return self if rows >= _ENOUGH else Kind()
+        return self if rows >= _ENOUGH else IndexType()
 
     def lists(self, rows: int) -> int:
         """Return how many lists an IVF index of so many rows has: a power of two up to 4 times the square root."""
@@ -120,7 +120,7 @@ def vectors_of(index: faiss.IndexIDMap2, rows: Keys) -> Vectors:
     return vectors if vectors.flags.aligned else vectors.copy()
 
 
-def shaped(index: faiss.IndexIDMap2, kind: Kind) -> faiss.IndexIDMap2:
+def shaped(index: faiss.IndexIDMap2, kind: IndexType) -> faiss.IndexIDMap2:
     """Return the index as its kind should be for the rows it has now: itself, where nothing is to be done."""
     keys = keys_of(index)
     rows = np.flatnonzero(keys != GONE)
@@ -132,7 +132,7 @@ def shaped(index: faiss.IndexIDMap2, kind: Kind) -> faiss.IndexIDMap2:
     return build(wanted, keys[rows], vectors_of(index, rows))
 
 
-def build(kind: Kind, keys: Keys, vectors: Vectors) -> faiss.IndexIDMap2:
+def build(kind: IndexType, keys: Keys, vectors: Vectors) -> faiss.IndexIDMap2:
     """Return an index of a kind with these rows."""
     width = vectors.shape[1]
     core: Any
@@ -211,7 +211,7 @@ def add(index: faiss.IndexIDMap2, keys: Keys, vectors: Vectors) -> None:
         faiss.omp_set_num_threads(threads)
 
 
-def parameters(index: faiss.IndexIDMap2, kind: Kind, k: int, selector: Any, *, share: float) -> Any:
+def parameters(index: faiss.IndexIDMap2, kind: IndexType, k: int, selector: Any, *, share: float) -> Any:
     """Return how widely to search; where only a share of the rows counts, as much wider."""
     name, core = name_of(index), inner(index)
     made: Any = faiss  # its type stubs do not know of these arguments
@@ -232,7 +232,7 @@ def rows_path(path: Path) -> Path:
     return path.with_name(path.name + ".rows")
 
 
-class Rows:
+class RawVectors:
     """Vectors in a raw file, which is there from the first row until `remove`; their keys are in memory."""
 
     def __init__(self, path: Path, dimensions: int) -> None:

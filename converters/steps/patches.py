@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from exhibit.converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally
-from exhibit.converters._build import ORIGINALS, card_text, counts_of, finish, gold_of
-from exhibit.converters._materialise import NOWHERE, marked_place
+from exhibit.converters.steps.benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally
+from exhibit.converters.steps.build import ORIGINALS, card_text, counts_of, finish, gold_of
+from exhibit.converters.steps.materialise import NOWHERE, marked_place
 from exhibit.engine import open_engine, track
 from exhibit.evidence.read import read_within
 from exhibit.hub.card import CardText, write_card
@@ -18,13 +18,13 @@ from exhibit.schemas.errors import BundleError, SourceError
 from exhibit.schemas.models import BundleInfo, Context, Gold, PatchEntry, Row
 from exhibit.schemas.plugins import load_plugin, plugin_names
 from exhibit.schemas.review import Correction, MarkedPassage, Patch, gold_digest, read_patch
-from exhibit.storage.bundle import Bundle, open_bundle, sha256_of
+from exhibit.storage.bundle import BundleFolder, open_bundle, sha256_of
 from exhibit.storage.locations import fetched
 from exhibit.storage.upload import check_out, opened_out
 
 SHIPPED = "shipped"
 """The word for the patch, or the list of addresses, that comes with a converter."""
-_KNOWN = Path(__file__).parent / "_known"
+_KNOWN = Path(__file__).parents[1] / "_known"
 CORRECTED = "gold corrected by review"
 UNFIT = "correction not applied: the gold is not what was reviewed"
 ELSEWHERE = "in a patch, and not in the source as it was read"
@@ -118,7 +118,7 @@ def _note_strangers(
 
 
 @dataclass
-class Changed:
+class ChangedBundle:
     """A bundle's questions and gold, changed, and what a reader should know of it."""
 
     rows: list[Row] = field(default_factory=list)
@@ -146,7 +146,7 @@ def apply_patch(patch: Patch, path: Path, root: Path, out: Path, *, force: bool 
     [entry] = result.patches
     if not any((entry.documents, entry.questions, entry.corrections)):
         raise BundleError(f"{path}: nothing in it fits {root}; was it applied already?")
-    changed = Changed(left_out=tally.left_out, noted=tally.noted)
+    changed = ChangedBundle(left_out=tally.left_out, noted=tally.noted)
     passages = {fix.id: fix.contexts for fix in patch.corrections}
     after = {row.id: row for row in result.rows}
     for question in bundle.questions:
@@ -195,7 +195,7 @@ def mended(
     passages: Sequence[MarkedPassage],
     answer: str,
     labels: dict[str, Label],
-    bundle: Bundle,
+    bundle: BundleFolder,
 ) -> tuple[Row, list[Gold]]:
     """Return a row with better gold, and its lines; without passages nothing in the documents answers."""
     if not passages:
@@ -217,7 +217,7 @@ def mended(
 
 
 def write_changed(
-    bundle: Bundle, info: BundleInfo, changed: Changed, out: Path, extra: Mapping[str, str], *, force: bool
+    bundle: BundleFolder, info: BundleInfo, changed: ChangedBundle, out: Path, extra: Mapping[str, str], *, force: bool
 ) -> None:
     """Write a bundle with other rows and gold, and further files of text; it appears whole or not at all."""
     check_out(out, force=force)

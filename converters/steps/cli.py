@@ -6,10 +6,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from exhibit.converters._benchmark import Converter, Tally, choose
-from exhibit.converters._build import build
-from exhibit.converters._patches import patched
 from exhibit.converters.raw.source import open_source
+from exhibit.converters.steps.benchmark import Converter, Tally, choose
+from exhibit.converters.steps.build import build
+from exhibit.converters.steps.patches import patched
 from exhibit.engine import add_engine_arguments, check_engine, limits_from, limits_in_force, track
 from exhibit.evidence.scan import add_ocr_arguments
 from exhibit.schemas.command import (

@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from exhibit.converters._benchmark import (
+from exhibit.converters.printing.press import Press, printing
+from exhibit.converters.steps.benchmark import (
     PAST_A_LIMIT,
     UNREADABLE,
     Benchmark,
@@ -20,8 +21,7 @@ from exhibit.converters._benchmark import (
     RawRow,
     Tally,
 )
-from exhibit.converters._materialise import NOWHERE, Done, Place, materialise, tasks
-from exhibit.converters.printing.press import Press, printing
+from exhibit.converters.steps.materialise import NOWHERE, Done, QuotePlace, materialise, tasks
 from exhibit.engine import Engine, limits_from, open_engine, track
 from exhibit.evidence.scan import Ocr, ocr_from
 from exhibit.hub.card import CardText, write_card
@@ -232,7 +232,7 @@ def _gold(rows: Sequence[RawRow], done: dict[str, Done]) -> Iterator[Gold]:
             yield gold_of(row.id, index, quote.filename, place, {**row.labels, **dict(quote.labels)})
 
 
-def gold_of(id: int, context: int | None, filename: str | None, place: Place, labels: dict[str, Label]) -> Gold:
+def gold_of(id: int, context: int | None, filename: str | None, place: QuotePlace, labels: dict[str, Label]) -> Gold:
     """Return a line of gold.jsonl."""
     fields = {"id": id, "context": context, "filename": filename, "labels": labels, **vars(place)}
     return Gold.model_validate(fields)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from exhibit.converters._benchmark import Quote, RawDocument, source_text
 from exhibit.converters.printing.press import Press
+from exhibit.converters.steps.benchmark import Quote, RawDocument, source_text
 from exhibit.evidence import Document, Match, Span, fold, locate, read_document
 from exhibit.evidence.fold import Fold
 from exhibit.evidence.locate import worthy
@@ -20,7 +20,7 @@ from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.models import DocumentEntry, How
 from exhibit.storage.locations import Remote
 from exhibit.storage.place import write_whole
-from exhibit.storage.upload import Out, Sent, send
+from exhibit.storage.upload import Out, SentFile, send
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Task:
     """Why it could not be printed."""
     remote: Remote | None = None
     """Where the document goes when the corpus is not on this machine."""
-    known: Sent | None = None
+    known: SentFile | None = None
     notes: tuple[str, ...] = ()
     """What was said while it was printed."""
     ocr: Ocr | None = None
@@ -50,7 +50,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Place:
+class QuotePlace:
     """Where a quote stands: offsets only, small enough to come back from a worker by the thousand."""
 
     pages: list[int]
@@ -65,16 +65,16 @@ class Done:
     """A document that is in the corpus."""
 
     entry: DocumentEntry
-    places: dict[Quote, Place]
+    places: dict[Quote, QuotePlace]
     notes: tuple[str, ...]
-    sent: Sent | None = None
+    sent: SentFile | None = None
     """What a store has of it, where the corpus is not on this machine."""
 
 
 Spans = Sequence[tuple[int, int]]
 _TELLING = 5
 """Letters and digits of an answer that stands for a passage: a `yes` or a `2` stands anywhere."""
-NOWHERE = Place([], [], [], "absent", None)
+NOWHERE = QuotePlace([], [], [], "absent", None)
 
 
 def tasks(
@@ -174,7 +174,7 @@ class _Finder:
         source, document = source.less(lost), document.less(lost)
         return (source, document) if source.text == document.text else None
 
-    def place(self, quote: Quote) -> Place:
+    def place(self, quote: Quote) -> QuotePlace:
         """Return where a quote stands; a section is called one, however its words were found."""
         where = self._place(quote)
         if quote.answer:
@@ -182,7 +182,7 @@ class _Finder:
             return replace(where, how="answer") if once else NOWHERE
         return replace(where, how="section", score=quote.score) if quote.section and where.spans else where
 
-    def _place(self, quote: Quote) -> Place:
+    def _place(self, quote: Quote) -> QuotePlace:
         marked = marked_place(quote.text or "", quote.marked, self.document)
         if marked:
             return marked
@@ -216,7 +216,7 @@ class _Finder:
         return carried
 
 
-def marked_place(quote: str, spans: Sequence[tuple[int, int]], document: Document) -> Place | None:
+def marked_place(quote: str, spans: Sequence[tuple[int, int]], document: Document) -> QuotePlace | None:
     """Return the place that a reviewer marked, where the document still has those words there."""
     words = " ".join(document.text[start:end] for start, end in spans if end <= len(document.text))
     if not spans or fold(words, loose=True) != fold(quote, loose=True):
@@ -225,7 +225,7 @@ def marked_place(quote: str, spans: Sequence[tuple[int, int]], document: Documen
     return _place(spans, document, how, 1.0)
 
 
-def place_of(matches: list[Match], document: Document) -> Place:
+def place_of(matches: list[Match], document: Document) -> QuotePlace:
     """Return the best match as the place and the others as alternatives."""
     kept = worthy(matches)
     if not kept:
@@ -234,7 +234,7 @@ def place_of(matches: list[Match], document: Document) -> Place:
     return _place(best.spans, document, best.how, best.score, (match.spans for match in kept[1:]))
 
 
-def _place(spans: Spans, document: Document, how: How, score: float, alternatives: Iterable[Spans] = ()) -> Place:
+def _place(spans: Spans, document: Document, how: How, score: float, alternatives: Iterable[Spans] = ()) -> QuotePlace:
     pages = sorted({number for span in spans for number in document.pages_of(Span(*span))})
     others = [[(start, end) for start, end in other] for other in alternatives]
-    return Place(pages, [(start, end) for start, end in spans], others, how, score)
+    return QuotePlace(pages, [(start, end) for start, end in spans], others, how, score)

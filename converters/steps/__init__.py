@@ -1,0 +1,1 @@
+"""The steps that every conversion takes: flags, reading, patches, documents, the bundle."""
