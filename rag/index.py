@@ -135,7 +135,8 @@ class Index:
     def _read_entry(self, number: int) -> Entry:
         rows = self._database.read("SELECT record FROM documents WHERE number = ?", number)
         with self._database.sound():
-            return entry_of(json.loads(rows[0][0]))
+            [[record]] = rows
+            return entry_of(json.loads(record))
 
     def store(self, layer: Layer) -> VectorStore:
         """Return a layer's vectors, opened when first asked for."""
@@ -179,7 +180,8 @@ class Index:
     def _read_text(self, number: int) -> str:
         rows = self._database.read("SELECT text FROM texts WHERE number = ?", number)
         with self._database.sound():
-            return str(rows[0][0], "utf-8", "surrogatepass")
+            [[text]] = rows
+            return str(text, "utf-8", "surrogatepass")
 
     # ---------------------------------------------------------------- changing it
 

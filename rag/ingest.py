@@ -250,7 +250,7 @@ class _Vectors:
 
     def add(self, prepared: Prepared, summarise: Summariser, config: Config) -> None:
         index, entry, summary = self._index, prepared.entry, prepared.summary
-        if summary is None and prepared.whole is not None:
+        if prepared.whole is not None:
             summary = _summary(summarise, *prepared.whole, entry.profile, config)
         line = summary.document if summary else ""
         number = index.next_number()

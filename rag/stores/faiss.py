@@ -22,8 +22,8 @@ from exhibit.storage.place import whole
 
 _FEW = 16384
 """Up to so many keys a filtered search compares just those rows by hand; more go through FAISS with a selector."""
-_FEW_INEXACT, _SHARE_INEXACT = 16384, 32
-"""An inexact index compares up to so many rows, or a 32nd of them, one by one: searching it would miss most of them."""
+_SHARE_INEXACT = 32
+"""An inexact index compares a 32nd of its rows one by one where that is more: searching it would miss most of them."""
 _FEW_QUERIES = 4
 """A question is one query, and the three chunks that others are compared with are one more search."""
 _LARGE = 64 << 20
@@ -150,8 +150,8 @@ class FaissStore:
         wanted = np.asarray(within, dtype=np.int64)
         if not (np.diff(wanted) > 0).all():  # as a rule they grow, and sorting them takes longer than looking
             wanted = np.unique(wanted)
-        exact = kind in ("flat", "fp16", "pq")
-        if len(wanted) <= (_FEW if exact else max(_FEW_INEXACT, len(self) // _SHARE_INEXACT)):
+        few = 0 if kind in ("flat", "fp16", "pq") else len(self) // _SHARE_INEXACT
+        if len(wanted) <= max(_FEW, few):
             return self._among(queries, k, wanted)
         if kind == "pq":
             rows = self._rows_of(wanted)[1]

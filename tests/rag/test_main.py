@@ -135,8 +135,10 @@ def test_what_is_shown_of_a_passage_is_one_line_of_it_with_its_place(tmp_path, c
     assert re.fullmatch(r"  \[1\] \d\.\d{3}  lease\.txt, 1\. Rent", head)
     assert words == "      " + " ".join(text.split())[:100]
     assert main(["answer", str(tmp_path / "i"), "What is the rent?", "--json"]) == 0
-    [record] = json.loads(capsys.readouterr().out)
+    printed = capsys.readouterr().out
+    [record] = json.loads(printed)
     [passage] = record["passages"]
+    assert printed.startswith('[\n {\n  "question"'), "a person can read it too"
     assert passage["score"] == round(passage["score"], 4) and "error" not in record and "refused" in record
 
 

@@ -131,7 +131,6 @@ def test_every_kind_finds_nearly_all_that_is_nearest(built, cloud):
 @pytest.mark.parametrize("few", [0, 4096], ids=["selector", "by hand"])
 def test_every_kind_searches_within_keys(built, cloud, few, monkeypatch):
     monkeypatch.setattr(module, "_FEW", few)
-    monkeypatch.setattr(module, "_FEW_INEXACT", few)
     queries, within = mixture(20, 32, 3), np.arange(400, 1000)
     found = built.search(queries, 20, within=within)[1]
     assert np.isin(found, within).all()
@@ -418,6 +417,7 @@ def test_rows_are_asked_for_in_any_order_and_twice(store):
     assert np.array_equal(store.vectors([9, 3, 3, 4]), vectors[[3, 0, 0]])
     scores, keys = store.search(vectors[:2], 4, within=[9, 3, 3, 4, -1])
     assert sorted(keys[0].tolist()) == [-1, -1, 3, 9] and scores[0, 0] == pytest.approx(1.0)
+    assert FaissStore.holding(np.arange(0), vectors[:0]).vectors([1, 2]).shape == (0, 8)
     plain = FaissStore.holding(np.arange(6), vectors)
     assert np.array_equal(plain.vectors([0, 5]), vectors[[0, 5]]) and plain.vectors([5, 6]).shape == (1, 8)
     assert plain.vectors([0, 2, 4]).tolist() == vectors[[0, 2, 4]].tolist() and plain.vectors([-1, 0]).shape == (1, 8)

@@ -253,3 +253,14 @@ def test_a_proxy_is_asked_with_its_user(monkeypatch, proxy, address, user):
         assert got.status == 204
     assert (told["proxy_url"], told["proxy_auth"]) == (address, user)
     assert told["max_connections"] == told["max_keepalive_connections"] == 3
+
+
+@pytest.mark.parametrize(("lines", "read"), [(1000, True), (1001, False)])
+def test_an_event_goes_over_a_thousand_lines_and_no_more(lines, read):
+    told = ["data: [", *(f"data: {n}," for n in range(lines - 2)), "data: 0]"]
+    if read:
+        [event] = read_events(told)
+        assert len(event.data) == lines - 1
+    else:
+        with pytest.raises(HttpError, match="goes over more than 1000 lines"):
+            list(read_events(told))
