@@ -6,7 +6,6 @@ import asyncio
 import gc
 import hashlib
 import os
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache, partial
@@ -66,11 +65,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             asking = [item for item in items if item.get_closest_marker(marker)]
             config.hook.pytest_deselected(items=asking)
             items[:] = [item for item in items if item not in asking]
-    # a file is run by one process, for what its tests share; those of few tests first, which take longest, so that
+    # a file is run by one process, for what its tests share; large ones first, which take longest, so that all
     # processes end together
-    tests = Counter(item.path for item in items)
     if "PYTEST_XDIST_WORKER" in os.environ:
-        items.sort(key=lambda item: tests[item.path])
+        items.sort(key=lambda item: -item.path.stat().st_size)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

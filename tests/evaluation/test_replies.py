@@ -159,7 +159,7 @@ PARROT = '''
 from pydantic import BaseModel, Field
 
 from exhibit.evaluation.cases import Reply
-from exhibit.evaluation.targets import Asked, count_only
+from exhibit.evaluation.targets import NumberedReply, count_only
 from exhibit.schemas.errors import ToolkitError
 
 
@@ -191,7 +191,7 @@ class Parrot:
 
     def ask(self, dataset, cases):
         word = self.settings.word.upper() if self.settings.loud else self.settings.word
-        yield from (Asked(position, Reply(answer=word)) for position in range(len(cases)))
+        yield from (NumberedReply(position, Reply(answer=word)) for position in range(len(cases)))
 '''
 
 

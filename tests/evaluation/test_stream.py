@@ -25,7 +25,7 @@ ORACLE = f'''
 """Answers from the gold, with as many passages as are worth counting."""
 
 from exhibit.evaluation.cases import Passage, Reply
-from exhibit.evaluation.targets import Asked, count_only
+from exhibit.evaluation.targets import NumberedReply, count_only
 
 
 def open(argument, options):
@@ -47,7 +47,8 @@ class Oracle:
     def ask(self, dataset, cases):
         for position, case in enumerate(cases):
             text = case.gold[0].text or "Nothing of the kind."
-            yield Asked(position, Reply(case.truth, tuple(Passage(text, case.filename) for _ in range({PASSAGES}))))
+            passages = tuple(Passage(text, case.filename) for _ in range({PASSAGES}))
+            yield NumberedReply(position, Reply(case.truth, passages))
 '''
 
 

@@ -102,7 +102,7 @@ def review_of(run: ReviewedRun, reviewer: str, **cases: Any) -> Review:
 
 def marked(run: ReviewedRun, id: int, *, start: int = 40, end: int = 90) -> dict[str, Any]:
     """Better gold for a question: some words of its document."""
-    name = run.questions["cuad", id].file
+    name = run.questions["cuad", id].document
     document = run.document("cuad", name)
     assert document
     words = document.text[start:end]
