@@ -32,7 +32,7 @@ from exhibit.viewer.page import (
     reasons,
 )
 from exhibit.viewer.plots import BOTTOM, LEFT, RIGHT, TOP, across, latency, outline, up
-from exhibit.viewer.report import Cell, Tile, cell, compared, tiles, worth_looking_at
+from exhibit.viewer.report import Cell, Tile, breakdowns, cell, compared, metric_rows, tiles, worth_looking_at
 from exhibit.viewer.results import only, write_table
 from exhibit.viewer.review.source import agree, draw_sample, kappa, stratify, weights
 from exhibit.viewer.trend.changes import Fall, Regression
@@ -159,7 +159,9 @@ def test_places_of_a_picture():
 
 
 def test_times_are_told_by_their_middle_and_their_end():
-    assert latency([]) is None
+    assert latency([]) is latency([0.5]) is None, "one reply has no middle"
+    two = latency([0.5, 1.0])
+    assert two is not None and two.note == "median 750 ms, 95% under 1.0 s"
     late = latency([0.5] * 99 + [50.0])
     assert late is not None and late.ticks[-1].label == "500 ms", "one in a hundred may take as long as it likes"
     assert late.bars[-1].label.startswith("100 replies ")
@@ -420,6 +422,22 @@ def test_a_mean_is_printed_with_what_it_is_taken_over():
     )
 
 
+def test_all_families_are_in_the_table_and_the_short_ones_where_questions_are_told_apart():
+    means = {"answer_f1": Estimate(0.5, 4), "answer_length": Estimate(90.0, 4), "char_recall@8": Estimate(None, 4)}
+    assert [one.metric for one in metric_rows({"d": means}, None, SCALE)] == ["answer_f1", "answer_length"]
+    assert [one.metric for one in metric_rows({"d": means}, ["answer_f1"], SCALE)] == ["answer_f1"]
+
+
+@pytest.mark.parametrize(
+    ("values", "rows", "shown"), [(1, 9, False), (2, 1, True), (2, 9, True), (3, 1, False), (3, 2, True)]
+)
+def test_a_label_with_a_value_for_every_other_question_is_a_name(values, rows, shown):
+    means = {f"v{n}": {"answer_f1": Estimate(0.5, rows), "answer_length": Estimate(9.0, rows)} for n in range(values)}
+    run = SimpleNamespace(datasets=["d"], breakdown=lambda name: {"kind": means})
+    found = breakdowns(run, SCALE)
+    assert [(one.label, [row.metric for row in one.metrics]) for one in found] == [("kind", ["answer_f1"])] * shown
+
+
 @pytest.mark.parametrize(
     ("difference", "words", "kind"),
     [
@@ -484,6 +502,8 @@ def test_a_table_is_written_as_its_ending_says(tmp_path):
         {"id": "1", "question": "=1+1", "found": 0.5, "labels": '{"kind": "a"}'},
         {"id": "2", "question": "b", "found": None, "labels": "{}"},
     ]
+    write_table([{"labels": {"Gericht": "Münster"}}], tmp_path / "u.csv")
+    assert "Münster" in (tmp_path / "u.csv").read_text(encoding="utf-8-sig"), "letters, not their codes"
     with pytest.raises(ToolkitError, match=r"no such format; end its name in .csv, .jsonl, .parquet"):
         write_table(RECORDS, tmp_path / "t.xls")
 
@@ -507,6 +527,10 @@ def test_pages_of_gold_leave_room_for_what_was_cited_and_came_first():
     assert pages_of(gold, passages, [5]) == [("a.pdf", n) for n in (1, 2, 15, 11)], "cited ones before the first three"
     assert pages_of(gold, passages[:1], []) == [("a.pdf", n) for n in (1, 2, 3, 11)]
     assert pages_of([], passages, []) == [("a.pdf", n) for n in (11, 12, 13)]
+    nowhere = {"filename": "b.pdf", "text": "g", "places": [], "pages": [7]}
+    assert pages_of([nowhere, *gold], [], [], most=2) == [("a.pdf", 1), ("a.pdf", 2)], (
+        "gold without a place has no page"
+    )
     assert pages_of([], passages, [9, 0], most=2) == [("a.pdf", 11), ("a.pdf", 12)]
     assert pages_of([], [{**told_passage(1, 3), "span": None}, {**told_passage(2, 0), "page": None}], []) == [
         ("a.pdf", 0)
