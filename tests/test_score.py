@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from math import log2
@@ -165,6 +166,10 @@ def test_gold_without_answers_is_read_from_the_corpus_beside_it(run, tmp_path):
     for test in bare["tests"]:
         del test["snippets"][0]["answer"]
     assert run(PREDICTIONS, bare).out == run(PREDICTIONS, GOLD).out
+    (tmp_path.parent / "corpus" / "a").mkdir(parents=True, exist_ok=True)
+    (tmp_path.parent / "corpus" / "a" / "lease.txt").write_text("Another text.", encoding="utf-8")
+    assert run(PREDICTIONS, bare).out == run(PREDICTIONS, GOLD).out, "the nearer corpus"
+    shutil.rmtree(tmp_path.parent / "corpus")
     bare["tests"][0]["snippets"][0]["file_path"] = "a/nowhere.txt"
     assert "no 'answer', and no corpus/a/nowhere.txt beside" in run(PREDICTIONS, bare, expect=1).err
 

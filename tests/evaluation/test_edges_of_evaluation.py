@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from exhibit.evaluation.answer_words import (
@@ -20,8 +22,10 @@ from exhibit.evaluation.answer_words import (
 )
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.documents import Documents, touches
+from exhibit.evaluation.evaluate import changed_data
 from exhibit.evaluation.metrics import Options
 from exhibit.evaluation.ranking import Mismatch, matches_seed, mismatches, pooled, seed_matches, totals, trec_lines
+from exhibit.evaluation.records import breakdown
 from exhibit.evaluation.statistics import Difference, Estimate, Overlap, Table
 from exhibit.evaluation.terminal import (
     analysis_lines,
@@ -33,8 +37,10 @@ from exhibit.evaluation.terminal import (
     question_kinds,
     shown_metrics,
 )
+from exhibit.evaluation.verdicts import examine
 from exhibit.evidence import Span
 from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.run import Provenance
 from tests.viewer.test_as_shown import a_run
 
 
@@ -279,3 +285,44 @@ def test_the_seed_takes_a_text_within_the_other_for_a_match():
         reply=Reply("x", passages=(Passage("the keys and rent", "a"), Passage("rent", "a"), Passage("keys", "a"))),
     )  # fmt: skip
     assert seed_matches(case, 2) == ([[0, 1], [0]], 2)
+
+
+# ---------------------------------------------------------------- a run's files
+
+
+@pytest.mark.parametrize(
+    ("answer", "evidence"),
+    [
+        ("It began on 3 May 2019 [1].", ""),
+        ("It began on 4 May 2019 [1].", "a date"),
+        ("The rent is £4,250 [2].", ""),
+        ("The rent is £4,251 [2].", "4251"),
+    ],
+)
+def test_a_date_or_a_number_that_a_passage_bears_out_is_not_made_up(answer, evidence):
+    texts = ("This lease begins on 3 May 2019.", "The rent is £4,250.", "Nothing more is said.")
+    reply = Reply(answer, tuple(Passage(text, "lease.pdf") for text in texts))
+    told = examine(Case(1, "What is agreed?", "?", reply=reply))
+    assert (told.verdict == "figures that no passage has") is bool(evidence)
+    assert told.evidence.startswith(f"{evidence}: in none of the passages") or not evidence
+
+
+def test_a_resumed_run_names_the_files_that_are_others_now():
+    def changed(then: dict[str, str], now: dict[str, str]) -> list[str]:
+        return changed_data(Provenance(data={"d": then}), [SimpleNamespace(name="d", digests=now)], {})
+
+    assert changed({"train.json": "1"}, {"train.json": "2"}) == ["d/train.json"]
+    whole = {"train.json": "1", "corpus/a.pdf": "1"}
+    assert changed(whole, whole) == [] and changed({}, whole) == []
+    assert changed({"train.json": "1"}, whole) == [], "earlier versions kept no checksums of documents"
+    assert changed(whole, {**whole, "corpus/b.pdf": "1"}) == ["d/corpus/b.pdf"]
+
+
+def test_means_are_broken_down_by_kinds_and_by_the_label_that_is_averaged_first():
+    def labels_of(groups: str | None) -> list[str]:
+        labels = [{"clause": clause, "source": "cuad"} for clause in ("law", "term", "law", "term")]
+        made = Table("d", [1, 2, 3, 4], ["a"] * 4, {"map": [0.0, 1.0, 1.0, 1.0]}, (), labels, groups)
+        return list(breakdown(made))
+
+    assert labels_of(None) == labels_of("clause") == labels_of("court") == ["clause"]
+    assert labels_of("source") == ["clause", "source"]
