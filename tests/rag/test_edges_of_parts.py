@@ -89,6 +89,7 @@ def test_an_address_is_a_server_or_a_file(tmp_path):
         "http://u:p@h": "MILVUS_TOKEN",
         "a.sqlite": "neither a server nor",
         "lite?index=x": "no index type 'X'",
+        "lite?index=": "no index type ''",
     }.items():
         with pytest.raises(ToolkitError, match=words):
             Address.parse(wrong, own=own)

@@ -77,6 +77,18 @@ def ready(make, corpus, tmp_path) -> Pipeline:
     return pipeline
 
 
+def test_files_that_are_called_alike_are_told_apart_by_their_folders(make, tmp_path):
+    for folder in ("north/2019", "south/2019", "south/2020"):
+        (tmp_path / "leases" / folder).mkdir(parents=True)
+        (tmp_path / "leases" / folder / "lease.txt").write_text(f"The rent of {folder} is due.", encoding="utf-8")
+    (tmp_path / "leases" / "deed.txt").write_text("The deed of all.", encoding="utf-8")
+    paths = sorted((tmp_path / "leases").rglob("*.txt"))
+    pipeline = make("rcts", engine="serial")
+    pipeline.index(paths, tmp_path / "index")
+    names = {hit.chunk.document for hit in pipeline.search(["rent lease deed"])[0].ranked}
+    assert names == {"deed.txt", "2019/lease.txt", "south/2019/lease.txt", "2020/lease.txt"}
+
+
 def test_a_few_lines_do_it(make, corpus, tmp_path):
     pipeline = make(size=120)
     report = pipeline.index(corpus, tmp_path / "index")
