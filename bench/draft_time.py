@@ -30,7 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             "draft": ["draft", folder, "--out", str(scratch / "draft-out"), *asked],
         }
         (scratch / "one").mkdir()
-        (scratch / "one" / "one.txt").write_text("This Agreement is governed by the laws of Ohio.", encoding="utf-8")
+        text = "SUPPLY AGREEMENT\n\nThis Agreement is made between Alder Ltd and Birch Ltd under the laws of Ohio.\n"
+        (scratch / "one" / "one.txt").write_text(text, encoding="utf-8")
         for name in commands:  # the networks are built before: once on a machine, not once a folder
             timed(["draft", str(scratch / "one"), "--out", str(scratch / f"{name}-one"), *asked], scratch / name)
         took = {name: timed(command, scratch / name) for name, command in commands.items()}
