@@ -20,11 +20,11 @@ from pathlib import Path
 import pypdf
 
 from bench._table import print_table
+from exhibit.converters.benchmark import Tally
 from exhibit.converters.civil_procedure.corpus import Corpus, Resolution, RowEvidence
 from exhibit.converters.civil_procedure.names import citations, guide_courts, read_name
 from exhibit.converters.civil_procedure.sources import RulesFile, load, reference_of
 from exhibit.converters.fetching.fetch import Policy
-from exhibit.converters.steps.benchmark import Tally
 from exhibit.schemas.command import guarded
 
 _STRANGERS = (

@@ -1,6 +1,6 @@
 """Raw benchmark files in, bundles out: one module per benchmark, made of the names below."""
 
-from exhibit.converters.steps.benchmark import (
+from exhibit.converters.benchmark import (
     Benchmark,
     Converter,
     DatasetInfo,
@@ -16,6 +16,16 @@ from exhibit.converters.steps.benchmark import (
 from exhibit.schemas.models import Licence
 
 __all__ = [
-    "Benchmark", "Converter", "DatasetInfo", "Download", "Item", "Licence", "Quote", "RawDocument", "RawRow", "Tally",
-    "points", "read_info",
-]  # fmt: skip
+    "Benchmark",
+    "Converter",
+    "DatasetInfo",
+    "Download",
+    "Item",
+    "Licence",
+    "Quote",
+    "RawDocument",
+    "RawRow",
+    "Tally",
+    "points",
+    "read_info",
+]

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.converters import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
+from exhibit.converters.benchmark import Label
 from exhibit.converters.raw.records import Record, read_records
 from exhibit.converters.raw.source import find_one, refuse_pointer
-from exhibit.converters.steps.benchmark import Label
 from exhibit.converters.steps.cli import main
 from exhibit.schemas.errors import SourceError
 

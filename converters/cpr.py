@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from exhibit.converters import Benchmark, Item, Quote, RawRow, Tally, read_info
+from exhibit.converters.benchmark import Label
 from exhibit.converters.civil_procedure.corpus import METHODS, Corpus, Resolution, RowEvidence
 from exhibit.converters.civil_procedure.names import RuleCitation, citations
 from exhibit.converters.civil_procedure.parsing import string
@@ -22,7 +23,6 @@ from exhibit.converters.fetching.fetch import add_fetch_arguments as add_argumen
 from exhibit.converters.fetching.fetch import policy_from
 from exhibit.converters.raw.records import read_records
 from exhibit.converters.raw.source import find_one, open_source
-from exhibit.converters.steps.benchmark import Label
 from exhibit.converters.steps.cli import add_own_flags, main
 from exhibit.converters.steps.patches import SHIPPED
 from exhibit.schemas.command import Parser, aligned, guarded, spelled

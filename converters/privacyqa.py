@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exhibit.converters import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
-from exhibit.converters.printing.text_pdf import Block
+from exhibit.converters.benchmark import Block
 from exhibit.converters.raw.records import decode_table, separated
 from exhibit.converters.raw.source import find_one, refuse_pointer
 from exhibit.converters.raw.titles import unique_titles

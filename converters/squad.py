@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.converters import Benchmark, Item, Quote, RawDocument, RawRow, Tally, read_info
+from exhibit.converters.benchmark import Label
 from exhibit.converters.raw.source import find_one
-from exhibit.converters.steps.benchmark import Label
 from exhibit.converters.steps.cli import main
 from exhibit.law.names import file_key
 from exhibit.schemas.errors import SourceError

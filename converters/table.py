@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from exhibit.converters import Benchmark, DatasetInfo, Item, Quote, RawDocument, RawRow, Tally, read_info
+from exhibit.converters.benchmark import BEYOND, Label
 from exhibit.converters.fetching.fetch import add_fetch_arguments, policy_from
 from exhibit.converters.raw.columns import (
     ROLES,
@@ -29,7 +30,6 @@ from exhibit.converters.raw.columns import (
 from exhibit.converters.raw.documents import Shelf, Texts
 from exhibit.converters.raw.records import ENDINGS, Record, columns_of, read_records
 from exhibit.converters.raw.titles import unique_titles
-from exhibit.converters.steps.benchmark import BEYOND, Label
 from exhibit.converters.steps.cli import main
 from exhibit.evidence.read import readable
 from exhibit.schemas.errors import SourceError

@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from exhibit.converters import Benchmark, Item, RawDocument, Tally, read_info
+from exhibit.converters.benchmark import BEYOND
 from exhibit.converters.fetching import refresh
 from exhibit.converters.fetching.download import flaw_of
 from exhibit.converters.fetching.fetch import (
@@ -27,7 +28,6 @@ from exhibit.converters.fetching.fetch import (
 from exhibit.converters.raw.records import Record, columns_of, decode_table, read_records
 from exhibit.converters.raw.source import find_one
 from exhibit.converters.raw.titles import own_title, unique_titles
-from exhibit.converters.steps.benchmark import BEYOND
 from exhibit.converters.steps.cli import main
 from exhibit.law.profile import tidy
 from exhibit.schemas.errors import SourceError

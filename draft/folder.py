@@ -13,11 +13,11 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from exhibit.converters.benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally, points
 from exhibit.converters.fetching.fetch import Policy
 from exhibit.converters.printing.press import check_printers
 from exhibit.converters.raw.documents import Shelf
 from exhibit.converters.raw.titles import join_names, unique_titles
-from exhibit.converters.steps.benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally, points
 from exhibit.draft.asked import Asker, Thresholds
 from exhibit.draft.drafts import Draft, digest, worded
 from exhibit.draft.generated import Generator

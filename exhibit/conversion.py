@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import cast
 
 from exhibit.bundles import DEFAULT_OUT, Bundle, html_link, html_table, load
+from exhibit.converters.benchmark import Converter
 from exhibit.converters.steps import cli
-from exhibit.converters.steps.benchmark import Converter
 from exhibit.schemas.bundle import CARD
 from exhibit.schemas.command import guarded, print_usage_error
 from exhibit.schemas.errors import ToolkitError

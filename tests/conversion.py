@@ -6,7 +6,7 @@ from argparse import Namespace
 from types import ModuleType
 
 from exhibit.converters import Benchmark, Tally
-from exhibit.converters.steps.benchmark import choose
+from exhibit.converters.benchmark import choose
 from exhibit.converters.steps.cli import make_parser
 
 

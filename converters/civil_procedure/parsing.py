@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from exhibit.converters.printing.text_pdf import Block, Style
+from exhibit.converters.benchmark import Block, Item, Style
 from exhibit.converters.printing.text_pdf import printable as drawable
-from exhibit.converters.steps.benchmark import Item
 from exhibit.engine.limits import reading
 from exhibit.evidence.files import decode_page
 from exhibit.evidence.markup import pieces

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from exhibit.converters.benchmark import PAST_A_LIMIT, UNREADABLE, Block, Item, RawDocument, Tally
 from exhibit.converters.civil_procedure.parsing import (
     IndexExport,
     Record,
@@ -21,9 +22,7 @@ from exhibit.converters.civil_procedure.parsing import (
     string,
 )
 from exhibit.converters.fetching.fetch import Policy, fetch_all, fetch_folder, report
-from exhibit.converters.printing.text_pdf import Block
 from exhibit.converters.raw.titles import own_title, unique_titles
-from exhibit.converters.steps.benchmark import PAST_A_LIMIT, UNREADABLE, Item, RawDocument, Tally
 from exhibit.engine import guarded
 from exhibit.evidence import Document, read_document
 from exhibit.evidence.read import NamedFile, has_page, list_folder, with_attachments

@@ -30,11 +30,11 @@ from urllib.parse import urldefrag, urlparse, urlsplit
 
 from tqdm import tqdm
 
+from exhibit.converters.benchmark import Block, Item, Tally
 from exhibit.converters.fetching.download import Downloader, FetchError, PageReply, Policy, flaw_of
 from exhibit.converters.fetching.page import PagePrinter
 from exhibit.converters.printing.press import office_page
-from exhibit.converters.printing.text_pdf import Block, needs_browser, pdf_of, printer_name
-from exhibit.converters.steps.benchmark import Item, Tally
+from exhibit.converters.printing.text_pdf import needs_browser, pdf_of, printer_name
 from exhibit.engine import guarded, track
 from exhibit.schemas.command import add_arguments
 from exhibit.schemas.errors import DocumentError, SourceError

@@ -15,10 +15,10 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from exhibit.converters.benchmark import Block, RawDocument, source_text
 from exhibit.converters.printing.browser import HERE, NEEDED, browser_error, running_browser
 from exhibit.converters.printing.text_pdf import (
     PAGE_BREAK,
-    Block,
     font_hashes,
     needs_browser,
     print_blocks,
@@ -26,7 +26,6 @@ from exhibit.converters.printing.text_pdf import (
     printer_name,
     style,
 )
-from exhibit.converters.steps.benchmark import RawDocument, source_text
 from exhibit.engine import Limits, OneWorker
 from exhibit.engine.limits import programs_unlimited, programs_watched
 from exhibit.evidence.files import decode_page

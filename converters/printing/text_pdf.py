@@ -17,8 +17,9 @@ from functools import cache
 from html import escape
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from exhibit.converters.benchmark import Block, Style
 from exhibit.schemas.errors import ServiceError
 from exhibit.storage.place import write_whole
 
@@ -38,15 +39,6 @@ _FILES = {SERIF: "ExhibitSerif-Regular.ttf", BOLD: "ExhibitSerif-Bold.ttf", MONO
 _CJK_FILE = "NotoSansCJKjp-Regular.otf"
 _DESKTOP = re.compile(r"FONTCONFIG_|FREETYPE_|LC_|LANG|GTK_|QT_|GDK_")
 """Variables by which a machine tells a browser about fonts and languages."""
-
-Style = Literal["h1", "h2", "p", "pre"]
-
-
-class Block(NamedTuple):
-    """A stretch of a printed document: its name, a heading, text, or text set for a typewriter."""
-
-    style: Style
-    text: str
 
 
 class _Type(NamedTuple):

@@ -11,9 +11,9 @@ from typing import Any
 
 from tqdm import tqdm
 
+from exhibit.converters.benchmark import Label, Tally
 from exhibit.converters.raw.documents import Shelf, Texts, is_url
 from exhibit.converters.raw.records import Record, columns_of
-from exhibit.converters.steps.benchmark import Label, Tally
 from exhibit.evidence.fold import fold
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.parsing import read_beside

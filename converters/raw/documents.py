@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
+from exhibit.converters.benchmark import BEYOND, Item, RawDocument, Tally
 from exhibit.converters.fetching.fetch import Policy, fetch_all, fetch_folder, report
 from exhibit.converters.raw.titles import pair_files
-from exhibit.converters.steps.benchmark import BEYOND, Item, RawDocument, Tally
 from exhibit.engine import track
 from exhibit.evidence.fold import fold
 from exhibit.evidence.read import NamedFile, list_folder, read_within, readable

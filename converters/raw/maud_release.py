@@ -8,9 +8,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from exhibit.converters.benchmark import DatasetInfo, Tally
 from exhibit.converters.raw.source import find_one, read_csv, unpack
 from exhibit.converters.raw.titles import join_names
-from exhibit.converters.steps.benchmark import DatasetInfo, Tally
 from exhibit.evidence import Document, Match, Span, fold, locate
 from exhibit.evidence.locate import in_order, stretch, worthy
 from exhibit.law.figures import MONTH

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from exhibit.converters.steps.benchmark import Item, Tally
+from exhibit.converters.benchmark import Item, Tally
 from exhibit.engine import guarded
 from exhibit.engine.limits import memory_left, reading
 from exhibit.evidence.files import Decoded, decode_bytes

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from tqdm import tqdm
 
-from exhibit.converters.steps.benchmark import DatasetInfo, Download
+from exhibit.converters.benchmark import DatasetInfo, Download
 from exhibit.evidence.files import check_sizes
 from exhibit.schemas.errors import DocumentError, ServiceError, SourceError
 from exhibit.schemas.validate import sha256_of

@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from exhibit.converters.printing.press import Press, printing
-from exhibit.converters.steps.benchmark import (
+from exhibit.converters.benchmark import (
     PAST_A_LIMIT,
     UNREADABLE,
     Benchmark,
@@ -21,6 +20,7 @@ from exhibit.converters.steps.benchmark import (
     RawRow,
     Tally,
 )
+from exhibit.converters.printing.press import Press, printing
 from exhibit.converters.steps.materialise import NOWHERE, Done, QuotePlace, materialise, tasks
 from exhibit.engine import Engine, limits_from, open_engine, track
 from exhibit.evidence.scan import Ocr, ocr_from

@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from exhibit.converters.benchmark import Converter, Tally, choose
 from exhibit.converters.raw.source import open_source
-from exhibit.converters.steps.benchmark import Converter, Tally, choose
 from exhibit.converters.steps.build import build
 from exhibit.converters.steps.patches import patched
 from exhibit.engine import add_engine_arguments, check_engine, limits_from, limits_in_force, track

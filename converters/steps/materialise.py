@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from exhibit.converters.benchmark import Quote, RawDocument, source_text
 from exhibit.converters.printing.press import Press
-from exhibit.converters.steps.benchmark import Quote, RawDocument, source_text
 from exhibit.evidence import Document, Match, Span, fold, locate, read_document
 from exhibit.evidence.fold import Fold
 from exhibit.evidence.locate import worthy

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from exhibit.converters.steps.benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally
+from exhibit.converters.benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally
 from exhibit.converters.steps.build import ORIGINALS, card_text, counts_of, finish, gold_of
 from exhibit.converters.steps.materialise import NOWHERE, marked_place
 from exhibit.engine import open_engine, track

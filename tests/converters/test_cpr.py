@@ -12,13 +12,13 @@ from threading import Thread
 import pytest
 
 from exhibit.converters import RawDocument, Tally, cpr
+from exhibit.converters.benchmark import Block
 from exhibit.converters.civil_procedure.corpus import LONGEST_WHOLE, Corpus, RowEvidence
 from exhibit.converters.civil_procedure.names import RuleCitation, citations
 from exhibit.converters.civil_procedure.parsing import blocks_of
 from exhibit.converters.civil_procedure.sources import NO_DOCUMENT, RulesFile, full_name, kind_of, load, reference_of
 from exhibit.converters.fetching.download import flaw_of
 from exhibit.converters.fetching.fetch import Policy, corpus_names
-from exhibit.converters.printing.text_pdf import Block
 from exhibit.evidence import read_document
 from exhibit.evidence.check import check_gold
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN

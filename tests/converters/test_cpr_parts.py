@@ -8,6 +8,7 @@ import pytest
 from pypdf import PdfWriter
 
 from exhibit.converters import RawDocument
+from exhibit.converters.benchmark import Block
 from exhibit.converters.civil_procedure import layout
 from exhibit.converters.civil_procedure.corpus import Corpus, RowEvidence
 from exhibit.converters.civil_procedure.layout import Layout, RuleHeading, SourceLine
@@ -25,7 +26,6 @@ from exhibit.converters.civil_procedure.parsing import (
     string,
 )
 from exhibit.converters.civil_procedure.sources import RulesFile, candidates, full_name, kind_of, reference_of
-from exhibit.converters.printing.text_pdf import Block
 from exhibit.schemas.errors import DocumentError, SourceError
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from exhibit.converters import Item, Quote, RawDocument, RawRow, Tally, points
+from exhibit.converters.benchmark import source_text
 from exhibit.converters.printing import press
 from exhibit.converters.printing.press import (
     PAGE,
@@ -21,7 +22,6 @@ from exhibit.converters.printing.press import (
 from exhibit.converters.raw import titles
 from exhibit.converters.raw.columns import choose_columns, inside, label, show_columns, values, words
 from exhibit.converters.raw.titles import join_names, llm_titles, pair_files, unique_titles
-from exhibit.converters.steps.benchmark import source_text
 from exhibit.converters.steps.materialise import NOWHERE, QuotePlace, Task, marked_place, materialise
 from exhibit.evidence import Document
 from exhibit.models.llms import Completion

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from exhibit.converters.benchmark import Block
 from exhibit.converters.civil_procedure.parsing import blocks_of
 from exhibit.converters.printing import text_pdf
 from exhibit.converters.printing.press import filed_text, filing
 from exhibit.converters.printing.text_pdf import (
-    Block,
     font_hashes,
     font_path,
     joined,
@@ -96,7 +96,8 @@ def test_the_bytes_are_the_same_in_another_process_language_and_place(tmp_path):
     (tmp_path / "text.txt").write_text(text, encoding="utf-8")
     program = (
         "import hashlib, sys; from pathlib import Path\n"
-        "from exhibit.converters.printing.text_pdf import Block, pdf_of\n"
+        "from exhibit.converters.benchmark import Block\n"
+        "from exhibit.converters.printing.text_pdf import pdf_of\n"
         "text = Path(sys.argv[1]).read_text(encoding='utf-8')\n"
         "data = pdf_of([Block('h1', 'An Agreement'), Block('p', text)], title='An Agreement')\n"
         "print(hashlib.sha256(data).hexdigest())"

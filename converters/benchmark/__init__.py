@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
-from exhibit.converters.printing.text_pdf import Block
 from exhibit.evidence.readers.text import decode
 from exhibit.schemas.errors import BundleError, SourceError, printable
 from exhibit.schemas.models import Account, DraftInfo, Licence, PatchEntry
@@ -18,6 +17,16 @@ Label = str | int | float | bool | None
 UNREADABLE = "document cannot be read"
 PAST_A_LIMIT = "document passes a limit of time, memory or nesting"
 """Reasons to leave out a file, whichever converter meets it."""
+
+
+Style = Literal["h1", "h2", "p", "pre"]
+
+
+class Block(NamedTuple):
+    """A stretch of a printed document: its name, a heading, text, or text set for a typewriter."""
+
+    style: Style
+    text: str
 
 
 class Item(NamedTuple):
