@@ -23,10 +23,10 @@ demo: $(VENV)/ready       ## convert the samples, check them, test the pipeline 
 test test-all: export PYTHONDONTWRITEBYTECODE =
 
 test: $(VENV)/ready       ## the default suite: loopback only
-	$(PY) -m pytest -n $(TESTERS) --dist loadfile --no-loadscope-reorder -m "not slow and not extra and not server and not data"
+	$(PY) -m pytest -p tests.testers --testers $(TESTERS) -m "not slow and not extra and not server and not data"
 
 test-all: $(VENV)/extras  ## the slow tests too, those of the extras, and those that measure on real data
-	$(PY) -m pytest -n $(TESTERS) --dist loadfile --no-loadscope-reorder -m "not server"
+	$(PY) -m pytest -p tests.testers --testers $(TESTERS) -m "not server"
 
 test-scale: $(VENV)/extras ## real servers, killed and restarted: Milvus (x86-64), S3, Google Cloud Storage; ten minutes
 	$(PY) -m pytest -m server

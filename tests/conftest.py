@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import hashlib
 import os
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from functools import cache, partial
-from importlib import import_module
+from functools import cache
 from pathlib import Path
 from socketserver import BaseServer
 from types import SimpleNamespace
@@ -65,49 +62,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             asking = [item for item in items if item.get_closest_marker(marker)]
             config.hook.pytest_deselected(items=asking)
             items[:] = [item for item in items if item not in asking]
-    # a file is run by one process, for what its tests share; large ones first, which take longest, so that all
-    # processes end together
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        items.sort(key=lambda item: -item.path.stat().st_size)
-
-
-def pytest_sessionstart(session: pytest.Session) -> None:
-    """Let every second process import the tests from the end, so that of a new copy each compiles one half.
-
-    In the same order all would compile the same file at the same time: 12 s of processor time each, half of it spared.
-    """
-    place = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
-    whole = [Path(argument).resolve() for argument in session.config.args] == [Path(__file__).parent]
-    if whole and int(place) % 2:
-        for path in sorted(Path(__file__).parent.rglob("test_*.py"), reverse=True):
-            # collection, which comes to it again, tells what is wrong with it
-            with suppress(Exception, pytest.skip.Exception):
-                import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Take what is imported by now out of the garbage collector's sight: it stays, and there is a million of it."""
-    gc.collect()
-    gc.freeze()
-    if session.config.option.durations is None and session.config.option.verbose < 1:
-        _say_less(session.config)
-
-
-def _say_less(config: pytest.Config) -> None:
-    """Let a process of several tell the first of each test what became of it, and no more.
-
-    That a test begins, that its fixtures were made and ended well and that it is over are four messages of five, each
-    half a millisecond on both sides.
-    """
-    for name in ("logstart", "logreport", "logfinish"):
-        for hook in getattr(config.hook, f"pytest_runtest_{name}").get_hookimpls():
-            if type(hook.plugin).__name__ == "WorkerInteractor":
-                hook.function = partial(_sent, hook.function) if name == "logreport" else lambda *_: None
-
-
-def _sent(send: Callable[..., None], report: pytest.TestReport) -> None:
-    if report.when == "call" or not report.passed:
-        send(report)
 
 
 @pytest.fixture(scope="session")
@@ -137,8 +91,7 @@ def peers() -> Path:
 @pytest.fixture(scope="session")
 def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder for what is made once, whichever of the processes that run the tests needs it first."""
-    own = tmp_path_factory.getbasetemp()
-    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    return tmp_path_factory.getbasetemp()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -18,11 +21,37 @@ from typing import Any
 
 import pytest
 
+_HERE = Path(__file__).parent
 _FORK = get_context("fork")
+_importing: list[int] = []
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--testers", type=int, default=1, help="processes that run the tests")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Let a second process import the tests from the end, so that of a new copy each compiles one half."""
+    whole = [Path(argument).resolve() for argument in session.config.args] == [_HERE]
+    if not whole or session.config.option.testers < 2:
+        return
+    if process := os.fork():
+        _importing.append(process)
+        return
+    for path in sorted(_HERE.rglob("test_*.py"), reverse=True):
+        # collection, which comes to it again, tells what is wrong with it
+        with suppress(BaseException):
+            import_module(".".join(path.relative_to(_HERE.parent).with_suffix("").parts))
+    os._exit(0)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Take what is imported by now out of the garbage collector's sight: it stays, and there is a million of it."""
+    while _importing:
+        os.kill(_importing[-1], signal.SIGKILL)
+        os.waitpid(_importing.pop(), 0)
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -32,8 +61,6 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         return None
     session.config._tmp_path_factory.getbasetemp()  # one folder for all
     session.config.pluginmanager.get_plugin("terminalreporter").showfspath = False
-    gc.collect()
-    gc.freeze()  # what is imported stays: looked at by no process, and shared by all
     next_file = _FORK.Value("i", 0)
     files = _by_file(session.items)
     processes: dict[Connection, int] = {}
@@ -44,7 +71,11 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
             processes[here] = process
         else:
             _Tester(session, there).run(files, next_file)
-    _report(session, processes)
+    try:
+        _report(session, processes)
+    finally:
+        for process in processes.values():
+            os.kill(process, signal.SIGKILL)
     return True
 
 
@@ -64,7 +95,7 @@ def _report(session: pytest.Session, processes: dict[Connection, int]) -> None:
             try:
                 said = connection.recv()
             except EOFError:
-                status = os.waitstatus_to_exitcode(os.waitpid(processes[connection], 0)[1])
+                status = os.waitstatus_to_exitcode(os.waitpid(processes.pop(connection), 0)[1])
                 if file := running.pop(connection) or status:
                     text = f"the process that ran the tests of {file} ended with {status}"
                     hook.pytest_runtest_logreport(
