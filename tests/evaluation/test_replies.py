@@ -147,6 +147,7 @@ def test_a_box_is_held_against_that_of_the_words(samples):
     shares = (left / page.width, top / page.height, right / page.width, bottom / page.height)
     assert overlap(shares, told_size=(1.0, 1.0)) == pytest.approx(1.0)
     assert overlap(true, told_page=len(document.pages) + 1) is None and overlap(None) is None
+    assert overlap(true, told_page=0) is None, "pages are counted from 1"
     if len(document.pages) > 1:
         assert overlap(true, told_page=2) == 0.0, "the words are not on that page"
 
