@@ -192,6 +192,7 @@ class Slots:
     def __init__(self, depth: int, deepest: list[int]) -> None:
         self.answer, self.depth, self._hidden = "Norway.", depth, deepest
 
+
 @pytest.mark.parametrize(("nest", "deepest"), [(Nest, 6), (Boxed, 5)])
 def test_objects_are_looked_into_six_deep_and_no_deeper(nest, deepest):
     looked: list[int] = []

@@ -183,7 +183,9 @@ def test_a_stream_without_words_has_no_answer():
 def test_words_alone_lines_of_a_letter_and_lines_that_call_themselves_otherwise():
     bare = reader(stream={"format": "text"})
     assert bare.read(response("The law\nof Norway.", "text/plain")).answer == "The law\nof Norway."
-    assert bare.read(response("data: The law\n\ndata:  of Norway.\n", "text/event-stream")).answer == "The law of Norway."
+    assert (
+        bare.read(response("data: The law\n\ndata:  of Norway.\n", "text/event-stream")).answer == "The law of Norway."
+    )
     assert bare.read(response('{"answer": "Yes.", "passages": []}')).answer == "Yes.", "an object all the same"
     letters = reader({"answer": "t", "passages": "p"}, {"format": "parts"})
     read = letters.read(response('t:"Nor"\n\nt:"way."\np:["x"]\n', "text/plain"))

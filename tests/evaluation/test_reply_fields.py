@@ -400,6 +400,7 @@ def test_advice_looks_six_levels_down_and_at_two_of_a_list():
         (["the rent"], ""),
         ([7], ""),
         ([{"text": "the rent is due"}], "rows"),
+        ([{"text": "the rent is"}], "rows"),
         ([{"text": "the rent"}], ""),
         ([{"says": "the rent is due", "file": "a.pdf"}], "rows[].{text: says, filename: file}"),
         ([{"says": "the rent is due", "doc_title": "Lease"}], "rows[].{text: says, filename: doc_title}"),
