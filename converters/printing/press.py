@@ -227,12 +227,8 @@ class Press:
             self._folder = self._stack.enter_context(scratch_folder())
             self._worker = OneWorker(_print_sheet, limits=self._limits)
             self._stack.callback(self._worker.close)
-            self._stack.callback(self._end_browser)
+            self._stack.callback(self._worker.run, _Sheet(None, self._folder, self._folder, self._limits))
         return self._worker.run(_Sheet(raw, corpus.absolute(), self._folder, self._limits))
-
-    def _end_browser(self) -> None:
-        if self._worker is not None:
-            self._worker.run(_Sheet(None, self._folder, self._folder, self._limits))
 
 
 @dataclass(frozen=True)

@@ -6,24 +6,33 @@ import hashlib
 import json
 import shutil
 from argparse import Namespace
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import pytest
 
 from exhibit.converters import Quote, RawDocument, Tally, cuad, squad, statutes
-from exhibit.converters.benchmark import Block, Item
+from exhibit.converters.benchmark import Block
+from exhibit.converters.civil_procedure.corpus import LONGEST_WHOLE, Corpus, RowEvidence
+from exhibit.converters.civil_procedure.layout import Layout, RuleHeading, SourceLine
+from exhibit.converters.civil_procedure.names import read_citation, read_name
+from exhibit.converters.civil_procedure.parsing import blocks_of
+from exhibit.converters.civil_procedure.sources import RulesFile, load
 from exhibit.converters.fetching.download import FetchError, PageReply, Policy, flaw_of, is_public
-from exhibit.converters.fetching.fetch import FetchedStore, UrlLine, corpus_names, filename_of, policy_from, report
+from exhibit.converters.fetching.fetch import policy_from
 from exhibit.converters.printing.press import Press
 from exhibit.converters.printing.text_pdf import pdf_of, printable
 from exhibit.converters.raw.documents import Shelf, Texts, files_of, is_url, shown
 from exhibit.converters.raw.laws import read_law
+from exhibit.converters.raw.maud_release import find_excerpts, read_cell, titles_of
 from exhibit.converters.raw.titles import pair_files
 from exhibit.converters.steps.build import counts_of, gold_of
+from exhibit.converters.steps.cli import summary_rows, table
 from exhibit.converters.steps.materialise import NOWHERE, QuotePlace, Task, materialise, place_of, tasks
 from exhibit.engine import Limits
 from exhibit.evidence import Document, locate
+from exhibit.schemas.bundle import read_info as read_bundle_info
 from exhibit.schemas.errors import DocumentError, SourceError
 from exhibit.schemas.models import Context, Row
 from tests.conversion import options_of
@@ -305,56 +314,6 @@ def test_a_reply_says_what_it_is():
     assert not (told.allow_private or told.ignore_robots or told.refetch)
 
 
-def test_names_in_the_corpus_are_the_urls_own(tmp_path):
-    assert filename_of("http://x/a/b.PDF") == "b.PDF" and filename_of("http://x/b#c") == "b#c.pdf"
-    fits = "n" * 251
-    assert filename_of(f"http://x/{fits}") == f"{fits}.pdf"
-    for url, why in (
-        ("http://x/", "no file name in it"), ("http://x/a#b/c", "its fragment holds a '/'"),
-        (f"http://x/{fits}n", "its file name would have 256 bytes, more than the 255"),
-    ):  # fmt: skip
-        with pytest.raises(SourceError, match=why):
-            filename_of(url)
-    with pytest.raises(SourceError, match="http://x/a and http://y/a: both would be 'a.pdf'"):
-        corpus_names(["http://x/a", "http://x/a", "http://y/a"])
-
-
-def test_what_was_fetched_is_kept_while_it_is_whole(tmp_path):
-    store = FetchedStore(tmp_path)
-    line = UrlLine("http://x/a", "a.pdf", "pdf", status=200, note="ö")
-    assert store.load("http://x/a", "a.pdf") is None
-    saved = store.save(line, b"%PDF-1")
-    assert (saved.bytes, saved.sha256) == (6, hashlib.sha256(b"%PDF-1").hexdigest()) and saved.path.is_file()
-    assert store.load("http://x/a", "b.pdf") == UrlLine(
-        "http://x/a", "b.pdf", "pdf", saved.path, status=200, bytes=6, sha256=saved.sha256, note="ö"
-    )
-    manifest = store.write_manifest([saved])
-    [row] = [json.loads(text) for text in manifest.read_text(encoding="utf-8").splitlines()]
-    assert row["note"] == "ö" and "path" not in row and "ö" in manifest.read_text(encoding="utf-8")
-    assert store.write_manifest([saved, line]) != manifest
-    saved.path.write_bytes(b"%PDF-2")
-    assert store.load("http://x/a", "a.pdf") is None, "it was changed"
-
-
-def test_urls_without_a_page_are_counted_for_each_row(tmp_path):
-    rows = [Item("rows", "line 1"), Item("rows", "line 3")]
-    tally = Tally()
-    tally.take([*rows, Item("rows", "line 4")])
-    fetched = {
-        "u": UrlLine("u", "u.pdf", "failed", reason="gone", detail="404"),
-        "v": UrlLine("v", "v.pdf", "disallowed", reason="robots"),
-        "w": UrlLine("w", "w.pdf", "pdf", tmp_path, note="odd", detail="d"),
-        "x": UrlLine("x", "x.pdf", "pdf", tmp_path),
-    }
-    report(fetched, tally, items={"u": rows, "v": [Item("rows", "line 4")]})
-    assert tally.left_out == {"gone": ["u: 404", "u: 404"], "robots": ["v"]} and tally.noted == {"odd": ["w: d"]}
-    strict = Tally(strict=True)
-    report({"v": fetched["v"]}, strict)
-    assert strict.left_out == {"robots": ["v"]}, "robots.txt is no fault"
-    with pytest.raises(SourceError, match="--strict"):
-        report({"u": fetched["u"]}, Tally(strict=True))
-
-
 def test_pages_are_printed_four_at_a_time_or_more(monkeypatch):
     monkeypatch.setattr("os.cpu_count", lambda: 9)
     assert policy_from(Namespace(jobs=6, delay=2.0, other=1)) == Policy(delay=2.0, pages=6)
@@ -447,3 +406,281 @@ def test_passages_are_looked_for_in_all_documents(folder, tmp_path):
     texts = Texts(shelf(folder, tmp_path / "t.csv"))
     assert texts.holders("THE RENT is\ndue.") == ["lease.txt"] and texts.holders("deed") == ["deed.txt", "in/deed.txt"]
     assert texts.holders("") == texts.holders("nowhere to be found") == []
+
+
+# ---------------------------------------------------------------- flags of the laws
+
+
+def test_languages_and_days_that_there_are_not_are_refused(tmp_path, capsys):
+    told = options_of(
+        statutes, "--source", tmp_path, "--ask-in", "en,cs", "--as-of", "2020-02-29", "--from", "2019-01-01"
+    )
+    assert (told.ask_in, told.as_of, told.since) == ("en,cs", "2020-02-29", "2019-01-01")
+    for flag, value, why in (
+        ("--ask-in", "en,xx,yy", "no questions in xx, yy; there are"), ("--as-of", "2021-02-29", "is no day, as"),
+    ):  # fmt: skip
+        with pytest.raises(SystemExit):
+            options_of(statutes, "--source", tmp_path, flag, value)
+        assert why in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- which document a citation means
+
+
+def rules(title: str, kind: str, *paragraphs: str, names: tuple[str, ...] = (), path: Path | None = None) -> RulesFile:
+    blocks = tuple(blocks_of(title, "\n\n".join(paragraphs)))
+    raw = RawDocument(f"{title}.pdf", title, path, text="\n\n".join(block.text for block in blocks))
+    return RulesFile(raw, (title, *names), kind, title, () if path else blocks)
+
+
+def meant(sources: list[RulesFile], cited: str, **row) -> str:
+    found = Corpus(sources).resolve(read_citation(cited), RowEvidence(**row))
+    return found.source.raw.title if found.source else found.reason
+
+
+BOTH = [
+    rules("Part 3", "CPR", "Words of it.", "---", "Striking out a case", "The court may."),
+    rules("Practice Direction 3", "PD", "Words of it.", "---", "Striking out a case", "The court shall."),
+]
+
+
+@pytest.mark.parametrize(
+    ("said", "document"),
+    [
+        ("CPR", "Part 3"), ("Rules", "Part 3"), ("Parts", "Part 3"), ("PD", "Practice Direction 3"),
+        ("the PDs", "Practice Direction 3"), ("Practice Directions", "Practice Direction 3"),
+        ("CPR and PD", "names 2 documents: Part 3.pdf, Practice Direction 3.pdf"), ("", "names 2 documents"),
+        ("Court Guides and CPR", "names 2 documents"),
+    ],
+)  # fmt: skip
+def test_of_two_documents_with_one_heading_the_kind_that_a_row_is_about_is_meant(said, document):
+    assert meant(BOTH, "Striking out a case", source_type=said).startswith(document)
+
+
+def test_a_document_that_is_spoken_of_is_meant_and_a_title_alone_is_not_enough():
+    assert meant(BOTH, "Striking out a case", prose="Under Part 3 the court may.") == "Part 3"
+    assert meant(BOTH, "Striking out a case", prose="Under Part 31 the court may.").startswith("names 2 documents")
+    assert "may be in Part 3.pdf, but nothing else speaks for it" in meant(BOTH[:1], "Striking out a case")
+    assert meant(BOTH[:1], "Striking out a case", source_type="CPR") == "Part 3"
+    long = rules("Part 4", "CPR", "Words.", "---", "Striking out a hopeless case early", "The court may.")
+    assert meant([long], "Striking out a hopeless case early") == "Part 4", "a title of more than three words"
+    assert (
+        meant(BOTH, "Part 3, Striking out a case") == "Part 3" and meant(BOTH, "PD 3: Striking out a case") != "Part 3"
+    )
+
+
+@pytest.mark.parametrize(
+    ("cited", "found"),
+    [("Part 36 Offers Costs", True), ("Part 36 Offers Costs Fees", False), ("Part 37 Offers", False)],
+)
+def test_a_number_names_a_part_where_half_of_the_words_after_it_are_its_own(cited, found):
+    source = rules("Part 36 – Offers to settle", "CPR", "Words.", names=("Part 36",))
+    assert (meant([source], cited) == source.raw.title) is found
+
+
+def test_a_heading_is_meant_rather_than_a_paragraph_of_the_same_number():
+    corpus = paged(pages=4)
+    [source] = corpus.sources
+    layout = corpus.layout(source)
+    name = read_name("4.2", loose=False)
+    headings = [
+        RuleHeading(line.start, line.end, name, 1, titled, page=line.page, until=line.end, last_page=line.page)
+        for line, titled in zip(layout.lines, (False, True, False), strict=False)
+    ]
+    corpus._layouts[source.raw.filename] = replace(layout, headings=headings)
+    place = corpus.resolve(read_citation("The Harbour Court Guide, 4.2"), RowEvidence()).place
+    assert place is not None and place.page == 2
+
+
+def paged(offset: int = 0, pages: int = 9) -> Corpus:
+    lines, at = [], 0
+    for page in range(1, pages + 1):
+        text = f"Words of page {page}."
+        lines.append(SourceLine(at, at + len(text), text, page))
+        at += len(text) + 1
+    source = rules("The Harbour Court Guide", "Court Guide", path=Path("x.pdf"))
+    corpus = Corpus([source])
+    corpus._layouts[source.raw.filename] = Layout("\n".join(line.text for line in lines), lines, (), offset=offset)
+    return corpus
+
+
+@pytest.mark.parametrize(
+    ("cited", "first", "last"),
+    [
+        ("(p. 3)", 3, 3),
+        ("(pp. 3-5)", 3, 5),
+        ("(pp. 3-7)", 3, 7),
+        ("(pp. 3-8)", 3, 7),
+        ("(p. 9)", 9, 9),
+        ("(p. 10)", 0, 0),
+    ],
+)
+def test_cited_pages_of_a_guide_are_five_at_the_most(cited, first, last):
+    place = paged().resolve(read_citation(f"The Harbour Court Guide {cited}"), RowEvidence()).place
+    if not first:
+        assert place is None
+    else:
+        assert place is not None and (place.page, place.heading) == (first, f"Words of page {first}.")
+        assert place.text.endswith(f"Words of page {last}.")
+    assert paged(offset=2).resolve(read_citation(f"The Harbour Court Guide {cited}"), RowEvidence()).place != place or (
+        not first
+    ), "printed numbers that are not the file's tell no place"
+
+
+@pytest.mark.parametrize(("length", "place"), [(LONGEST_WHOLE, True), (LONGEST_WHOLE + 1, False)])
+def test_a_document_of_ten_pages_is_a_place_as_a_whole(length, place):
+    title = "Part 5"
+    source = rules(title, "CPR", "w" * (length - len(title) - 2))
+    found = Corpus([source]).resolve(read_citation(title), RowEvidence())
+    assert found.source is not None and (found.place is not None) is place and found.score == 1.0
+
+
+def test_several_citations_in_one_bracket_are_told_apart():
+    corpus = Corpus(BOTH)
+
+    def resolved(text: str):
+        return [(one.text, found.how) for one, found in corpus.resolve_all(read_citation(text), RowEvidence())]
+
+    assert resolved("Part 3; PD 3") == [("Part 3", "exact"), ("PD 3", resolved("PD 3")[0][1])]
+    assert resolved("Part 3; nothing of it") == [("Part 3", "exact"), ("nothing of it", "unresolved")]
+    assert resolved("nothing; of it") == [("nothing; of it", "unresolved")] and len(resolved("Part 3;")) == 1
+
+
+# ---------------------------------------------------------------- exports
+
+
+def test_documents_of_a_folder_are_loaded_each_once(tmp_path):
+    long = "Part 7 " + "n" * 300
+    files = {
+        "a.json": [{"id": "Part 1", "content": "one"}, {"content": "nameless"}, {"id": long, "content": "long"}],
+        "b.json": [{"id": "Part 1", "content": "one"}], "c.json": [{"id": "Part 1", "content": "other"}],
+        "d.json": {"nothing": 1},
+    }  # fmt: skip
+    for name, content in files.items():
+        (tmp_path / name).write_text(json.dumps(content), encoding="utf-8")
+    (tmp_path / "note.md").write_text("a note", encoding="utf-8")
+    (tmp_path / "e.json").write_text("{", encoding="utf-8")
+    (tmp_path / "guide.html").write_text("<title>The Harbour Court Guide</title><p>Moor.</p>", encoding="utf-8")
+    tally = Tally()
+    sources, digest = load(tmp_path, Policy(), tally)
+    assert [(one.raw.filename, one.kind) for one in sources] == [
+        ("Part 1.pdf", "CPR"), (f"{long[:251]}.pdf", "CPR"), ("guide.pdf", "Court Guide")
+    ]  # fmt: skip
+    assert tally.left_out["JSON file that is no export of documents"] == ["d.json"]
+    assert tally.left_out["export record without a document's name"] == ["a.json"]
+    assert [name for names in tally.left_out.values() for name in names if name == "note.md"] == ["note.md"]
+    assert tally.noted["document exported more than once, kept once"] == ["Part 1: a.json, b.json"]
+    assert tally.noted["document exports of it differ, the first is kept"] == ["Part 1: a.json, c.json"]
+    assert len(tally.noted["file name changed, as a file cannot be called that"]) == 1
+    assert [item.name for item in sources[0].raw.items] == ["a.json", "b.json", "c.json"] and len(digest) == 64
+    (tmp_path / "f.json").write_text(json.dumps([{"id": "PART 1", "content": "x"}]), encoding="utf-8")
+    with pytest.raises(SourceError, match=r"two documents would be named 'P.* 1.pdf': a.json and f.json; remove one"):
+        load(tmp_path, Policy(), Tally())
+    none = tmp_path / "none"
+    none.mkdir()
+    with pytest.raises(SourceError, match="no document in it; expected JSON exports"):
+        load(none, Policy(), Tally())
+    (tmp_path / "urls.txt").write_text("# none\n\n", encoding="utf-8")
+    with pytest.raises(SourceError, match="no URL in it; expected one on each line"):
+        load(tmp_path / "urls.txt", Policy(), Tally())
+
+
+# ---------------------------------------------------------------- the table that ends a conversion
+
+
+def summary(converted_info, **counts):
+    changed = converted_info.counts.model_copy(update=counts)
+    return dict(summary_rows(converted_info.model_copy(update={"counts": changed}), 1.25))
+
+
+def test_a_conversion_ends_with_what_was_made_and_left_out(converted):
+    made = read_bundle_info(converted("squad") / "bundle.json")
+    some = {"exact": 1998, "folded": 1, "absent": 1}
+    rows = summary(made, documents=1234, questions=3000, answerable=2000, impossible=1000, contexts=2003, located=some)
+    assert rows["documents"] == "1,234" and rows["  answerable"] == "2,000" and rows["time"] == "1.2 s"
+    assert rows["files named without words"] == "3" and rows["gold passages"] == "2,000"
+    assert rows["  located"] == "1,999  (99.95%)" and rows["    exact"] == "1,998" and rows["  not located"] == "1"
+    none = summary(made, questions=0, contexts=0, located={})
+    assert "  answerable" not in none and "gold passages" not in none and "files named without words" not in none
+    left = made.model_copy(update={"left_out": {"odd": ["a", "b"]}, "noted": {"seen": ["c"]}})
+    told = table(left, "out", 0.0)
+    assert "left out: odd" in told and told.startswith(f"{made.title} -> out\n") and told.endswith("README.md")
+    assert dict(summary_rows(left, 0.0))["left out: odd"] == "2" and dict(summary_rows(left, 0.0))["noted: seen"] == "1"
+    account = made.account["rows"]
+    given = f"{account.given:,}  = {account.kept:,} kept + {account.given - account.kept:,} left out"
+    assert dict(summary_rows(left, 0.0))["rows given"] == given
+
+
+# ---------------------------------------------------------------- merger agreements
+
+
+@pytest.mark.parametrize(
+    ("cell", "excerpts", "pages"),
+    [
+        ("The words. (Page 12)", ("The words.",), "Page 12"),
+        ("One. (pages 3-4) <omitted> Two. (Page 5)", ("One.", "Two."), "pages 3-4; Page 5"),
+        ("n/a", (), ""), (" - ", (), ""), ("Same. <omitted> Same.", ("Same.",), ""), ("(Page 12)", (), "Page 12"),
+        ("See (Section 3)", ("See (Section 3)",), ""),
+    ],
+)  # fmt: skip
+def test_a_cell_has_excerpts_and_the_pages_they_stand_on(cell, excerpts, pages):
+    read = read_cell(cell)
+    assert (read.excerpts, read.pages) == (excerpts, pages)
+
+
+DEAL = "Heading one. First words stand here. Heading one. Second words stand here. Third words stand here."
+
+
+@pytest.mark.parametrize(
+    ("cell", "found"),
+    [
+        ("Heading one. <omitted> Second words stand here.",
+         [("Heading one.", 37, None), ("Second words stand here.", 50, 74)]),
+        ("Heading one.", [("Heading one.", 0, None)]),
+        ("First words stand here. <omitted> Third words stand here.",
+         [("First words stand here.", 13, 36), ("Third words stand here.", 75, 98)]),
+        ("Nobody said this at all. <omitted> First words stand here.",
+         [("Nobody said this at all.", None, None), ("First words stand here.", 13, 36)]),
+    ],
+)  # fmt: skip
+def test_of_several_places_the_order_of_the_excerpts_decides(cell, found):
+    document = Document("a.txt", DEAL)
+    excerpts = [
+        (one.text, one.match and one.match.span.start, one.span and one.span.end)
+        for one in find_excerpts(read_cell(cell), document)
+    ]
+    assert excerpts == found
+
+
+TITLE = (
+    "AGREEMENT AND PLAN OF MERGER\n\nby and among\n\n{}\n\nDated as of MAY 3, 2020\n\n"
+    "Text of Oak Holdings, Inc. and so."
+)
+
+
+@pytest.mark.parametrize(
+    ("parties", "title"),
+    [
+        (
+            "OAK HOLDINGS, INC.\n\nand\n\nElm Ltd.",
+            "Agreement and Plan of Merger between Oak Holdings, Inc. and Elm Ltd.",
+        ),
+        ("Oak\n\nElm\n\nBirch", "Agreement and Plan of Merger among Oak, Elm and Birch"),
+        ("Oak\n\nElm\n\nBirch\n\nOak Merger Sub", "Agreement and Plan of Merger among Oak, Elm and Birch"),
+        ("Oak\n\nElm\n\nOak Merger Sub", "Agreement and Plan of Merger among Oak, Elm and Oak Merger Sub"),
+        ("Oak and Elm", "Agreement and Plan of Merger between Oak and Elm"),
+        ("O" * 81 + "\n\nElm", "Agreement and Plan of Merger between Target and Buyer"),
+        ("Oak", "Agreement and Plan of Merger between Target and Buyer"),
+    ],
+)
+def test_an_agreement_is_called_by_its_parties_and_its_date(parties, title):
+    plain, dated, named = titles_of(TITLE.format(parties), deal="Target_Buyer.pdf", stem="contract_1")
+    assert plain == title and dated == f"{title} dated May 3, 2020" and named == f"{dated} (contract_1)"
+
+
+def test_an_agreement_without_a_first_page_is_called_by_its_deal():
+    assert list(titles_of("No title.", deal="The_big_deal.pdf | amended", stem="c")) == [
+        "Merger Agreement of The big deal", "Merger Agreement of The big deal (c)"
+    ]  # fmt: skip
+    far = "x" * 2990 + " AGREEMENT AND PLAN OF MERGER"
+    assert next(iter(titles_of(far, deal="A_B", stem="c"))) == "Merger Agreement between A and B"
