@@ -23,8 +23,9 @@ from exhibit.rag.index import open_index
 from exhibit.rag.inspect import Inspector, category_of, labelled_categories
 from exhibit.rag.milvus_address import Address, conditions
 from exhibit.rag.pipeline import find_files
+from exhibit.rag.summaries import open_summariser
 from exhibit.rag.unfinished import open_for_questions
-from exhibit.schemas.errors import BundleError, ServiceError
+from exhibit.schemas.errors import BundleError, DocumentError, ServiceError
 from exhibit.storage.locations import Remote
 from exhibit.storage.place import unfinished_folder
 from tests.evidence import files
@@ -93,6 +94,8 @@ def test_files_of_one_name_in_two_folders_are_told_apart_by_all_of_their_path(tm
         written(path.parent, x=f"The rent of {path.parent} is due.")
     made(tmp_path).index(paths, tmp_path / "index")
     assert [entry.filename for entry in open_index(tmp_path / "index").documents] == ["a/x.txt", "b/x.txt"]
+    made(tmp_path).index(paths[:1] * 2, tmp_path / "twice")
+    assert [entry.filename for entry in open_index(tmp_path / "twice").documents] == ["a/x.txt", "x.txt"]
 
 
 def test_a_store_that_is_away_ends_the_ingest(tmp_path, monkeypatch):
@@ -132,6 +135,57 @@ def test_a_chunk_has_the_section_and_page_that_its_first_word_stands_in(tmp_path
     index = open_index(tmp_path / "index")
     told = [(index.text(chunk).split()[0], chunk.section) for chunk in map(index.chunk, range(len(index)))]
     assert told == [("1.", "1. Rent"), ("2.", "2. Term"), ("3.", "3. End")], "white space alone is no chunk"
+
+
+@pytest.mark.parametrize("size", [30, 60, 500])
+def test_a_prepared_document_has_its_chunks_with_pages_and_sections_and_its_words(tmp_path, size):
+    text = "Before.\n\n1. Rent\n\nThe rent is due.\n\n2. Term\n\nThe term is five years."
+    path = written(tmp_path / "c", a=text) / "a.txt"
+    settings = {"splitter": "sections", "size": size}
+    prepared = ingest.Preparation(Config(**settings))(path)
+    places = [(start, end) for _, start, end in prepared.entry.sections]
+    for (start, end, page, section), words in zip(prepared.chunks.tolist(), prepared.texts, strict=True):
+        first = end - len(text[start:end].lstrip())
+        assert words == text[start:end] and page == 0
+        assert places[section][0] <= first < places[section][1]
+    assert len(prepared.chunks) >= 3 and prepared.words is not None and prepared.summary is None
+    assert prepared.whole is not None and prepared.whole[0].text == text and prepared.notes == ()
+    entry = prepared.entry
+    assert (entry.filename, entry.characters, entry.pages, entry.summary) == ("a.txt", len(text), None, "")
+    bare = ingest.Preparation(Config(**settings, lexicon=False, routing=False), open_summariser(Config()))(path)
+    assert bare.words is None and bare.whole is None
+    assert bare.summary is not None and bare.summary.document and bare.summary.sections == ()
+    layered = ingest.Preparation(Config(**settings, layers="all"), open_summariser(Config()))(path)
+    assert layered.summary is not None and len(layered.summary.sections) == len(entry.sections)
+
+
+def test_a_page_of_a_prepared_document_is_the_one_its_first_word_is_on(tmp_path, monkeypatch):
+    pages = ["One is here.", "\n\nTwo is here.", "\n\nThree is."]
+    spans, at = [], 0
+    for words in pages:
+        spans.append(Span(at, at + len(words)))
+        at += len(words)
+    told = Document("a.txt", "".join(pages), tuple(Page(n, span, 600.0, 800.0) for n, span in enumerate(spans, 1)))
+    monkeypatch.setattr(ingest, "read_document", lambda path: told)
+    path = written(tmp_path / "c", a="x") / "a.txt"
+    prepared = ingest.Preparation(Config(size=14))(path)
+    assert prepared.chunks[:, 2].tolist() == [1, 2, 3] and prepared.entry.pages == 3
+    empty = Document("a.txt", "", told.pages)
+    for document, ocr, words in [
+        (Document("a.txt", " "), None, "no words in it$"),
+        (empty, None, "only pictures; --ocr true can read it"),
+    ]:
+        monkeypatch.setattr(ingest, "read_document", lambda path, document=document: document)
+        with pytest.raises(DocumentError, match=words):
+            ingest.Preparation(Config(), None, ocr)(path)
+    with pytest.raises(DocumentError, match="gone.txt: cannot be read: No such file"):
+        ingest.Preparation(Config())(tmp_path / "gone.txt")
+
+
+def test_a_name_that_is_no_text_is_refused(tmp_path):
+    path = tmp_path / "a\udcff.txt"
+    with pytest.raises(DocumentError, match="its name is not UTF-8, so nothing could cite it; rename it"):
+        ingest.Preparation(Config())(path)
 
 
 def test_layers_are_embedded_by_what_is_said_of_them(tmp_path, monkeypatch):
@@ -194,7 +248,7 @@ WORDS = "The tenant shall keep the premises in repair."
 def ocr(monkeypatch, tmp_path) -> list[str]:
     """An engine that reads the same words on every picture, or those that a test puts here."""
     words = [WORDS]
-    lines = [lambda word: TextLine(100, 100, 900, 140, word, 0.8)]
+    lines = [lambda word: TextLine(10, 10, 90, 30, word, 0.8)]
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "deep" / "cache"))
     monkeypatch.setattr("exhibit.evidence.ocr.tesseract.missing", lambda language: "")
     monkeypatch.setattr(
@@ -204,27 +258,27 @@ def ocr(monkeypatch, tmp_path) -> list[str]:
 
 
 def test_every_frame_of_a_picture_is_a_page_of_its_size(tmp_path, ocr):
-    frames = [Image.new("RGB", (1000, 500), "white"), Image.new("RGB", (1000, 500), "white")]
+    frames = [Image.new("RGB", (200, 100), "white") for _ in range(2)]
     frames[0].save(tmp_path / "two.tiff", save_all=True, append_images=frames[1:], dpi=(100, 50))
     frames[0].save(tmp_path / "one.png")
     two, one = (ingest.read_with_ocr(tmp_path / name, HOW) for name in ("two.tiff", "one.png"))
-    assert [(page.width, page.height) for page in two.pages] == [(720, 360), (720, 360)]
-    assert [(page.width, page.height) for page in one.pages] == [(360, 180)], "200 dots an inch where it does not say"
+    assert [(page.width, page.height) for page in two.pages] == [(144, 72), (144, 72)]
+    assert [(page.width, page.height) for page in one.pages] == [(72, 36)], "200 dots an inch where it does not say"
     assert two.text.count(WORDS) == 2 and one.text == WORDS and len(two.notes) == 2
     assert ingest.read_with_ocr(tmp_path / "two.tiff", HOW) == two
 
 
 def test_a_scan_without_words_is_set_aside_and_says_that_ocr_found_none(tmp_path, ocr):
     ocr.clear()
-    (tmp_path / "scan.png").write_bytes(files.scan("x"))
-    (tmp_path / "scan.pdf").write_bytes(files.scan("x", kind="PDF"))
+    for name in ("scan.png", "scan.pdf"):
+        Image.new("RGB", (200, 100), "white").save(tmp_path / name)
     for name in ("scan.png", "scan.pdf"):
         with pytest.raises(BundleError, match="only pictures; OCR found no words in it either"):
             made(tmp_path, ocr=True, ocr_engine="tesseract").index(tmp_path / name, tmp_path / "index")
 
 
 def test_a_page_without_text_is_read_though_others_have_some(tmp_path, ocr):
-    (tmp_path / "scan.pdf").write_bytes(files.scan("x", kind="PDF"))
+    Image.new("RGB", (200, 100), "white").save(tmp_path / "scan.pdf")
     first = ingest.read_with_ocr(tmp_path / "scan.pdf", HOW)
     assert first.notes == ("page 1 read by OCR, sure to 80%",)
     (tmp_path / "copy.pdf").write_bytes((tmp_path / "scan.pdf").read_bytes())
