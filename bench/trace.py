@@ -56,31 +56,29 @@ class Way:
         self._names: dict[CodeType, str] = {}
 
     def __enter__(self) -> Way:
-        threading.setprofile(self._called)
-        sys.setprofile(self._called)
+        threading.settrace(self._called)
+        sys.settrace(self._called)
         return self
 
     def __exit__(self, *_: object) -> None:
-        threading.setprofile(None)
-        sys.setprofile(None)
+        threading.settrace(None)
+        sys.settrace(None)
 
-    def _called(self, frame: FrameType, event: str, _: object) -> None:
+    def _called(self, frame: FrameType, *_: object) -> None:
         code = frame.f_code
-        if event != "call":
-            return
         name = self._names.get(code)
         if name is None:
             name = self._names[code] = _file_of(code)
         ended = self.until and any(file.startswith(self.until) for file in self.files)
         if not name or name in self.files or ended:
             return
-        sys.setprofile(None)
+        sys.settrace(None)
         try:
             given = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
             if any(self._holds(frame.f_locals.get(one)) for one in given):
                 self.files[name] = code.co_qualname
         finally:
-            sys.setprofile(self._called)
+            sys.settrace(self._called)
 
     def _holds(self, value: Any, depth: int = 0) -> bool:
         if isinstance(value, str | bytes):

@@ -108,7 +108,7 @@ def parse_set(pairs: Sequence[str]) -> dict[str, Any]:
         known = catalogue().get(name)
         if known is None and not name.startswith(TARGET):  # a user's own target file has settings of its own
             near = difflib.get_close_matches(name, catalogue(), n=1)
-            meant = f"; did you mean {near[0]}?" if near else ""
+            meant = f"; did you mean {near[0]}?" if near else ";"
             raise ToolkitError(f"--set {pair}: no setting {name!r}{meant} exhibit settings lists them")
         if known and known.many:
             given.setdefault(name, []).append(value)

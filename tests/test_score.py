@@ -170,6 +170,12 @@ def test_gold_without_answers_is_read_from_the_corpus_beside_it(run, tmp_path):
     (tmp_path.parent / "corpus" / "a" / "lease.txt").write_text("Another text.", encoding="utf-8")
     assert run(PREDICTIONS, bare).out == run(PREDICTIONS, GOLD).out, "the nearer corpus"
     shutil.rmtree(tmp_path.parent / "corpus")
+    whole = bare["tests"][0]["snippets"][0]["span"]
+    for span in ([], [0], whole[:1]):
+        bare["tests"][0]["snippets"][0]["span"] = span
+        assert "test 0: no snippet has an answer to compare with" in run(PREDICTIONS, bare, expect=1).err
+    bare["tests"][0]["snippets"][0]["span"] = [*whole, 9]
+    assert run(PREDICTIONS, bare).out == run(PREDICTIONS, GOLD).out
     bare["tests"][0]["snippets"][0]["file_path"] = "a/nowhere.txt"
     assert "no 'answer', and no corpus/a/nowhere.txt beside" in run(PREDICTIONS, bare, expect=1).err
 

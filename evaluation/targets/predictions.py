@@ -212,8 +212,8 @@ def read_rows(path: Path) -> Rows:
     """Return the rows of a file; of one with an object a line only those stay in memory that are looked at."""
     if path.suffix.lower() == ".jsonl" and path.is_file():
         lines = LazyLines(path, _row)
-        with suppress(ValueError, RecursionError):  # else it is something else than several rows, each on its line
-            if sum(1 for _ in lines) > 1:
+        with suppress(ValueError, RecursionError):  # else it is something else than rows, each on its line
+            if sum(1 for _ in lines):
                 return lines
     return _whole(path)
 

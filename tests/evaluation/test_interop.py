@@ -116,6 +116,18 @@ def test_parity_with_squad_takes_the_truth_where_there_are_no_quotes_and_leaves_
     assert measure(cases, Options(parity="squad"), names=["answer_f1"]) == {"answer_f1": [1.0, None]}
 
 
+def test_squad_s_metric_is_given_what_was_answered_and_what_is_expected(runs):
+    inputs = squad_inputs(runs / "poor")
+    assert [row["id"] for row in inputs["predictions"]] == [row["id"] for row in inputs["references"]]
+    assert len(inputs["predictions"]) == 8 and "leases/3" not in {row["id"] for row in inputs["predictions"]}
+    told = {"id": "leases/1", "prediction_text": "The five year's term, I think.", "no_answer_probability": 0.0}
+    assert inputs["predictions"][1] == told
+    answers = {"text": ["The term of this Agreement is five years"], "answer_start": [0]}
+    assert inputs["references"][1] == {"id": "leases/1", "answers": answers}
+    good = squad_inputs(runs / "good")["predictions"][1]
+    assert good["prediction_text"].strip() == "The term of this Agreement is five years", "without its citation"
+
+
 @pytest.mark.interop
 def test_squad_v2_gives_our_figures(runs):
     from transformers.data.metrics.squad_metrics import compute_exact, compute_f1  # what HF's `squad_v2` computes

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,9 @@ def written(path: Path, content: object) -> Path:
         ("p.json", {"results": [{"id": 1, "answer": "a"}, {"id": 2, "answer": "b"}]}),
         ("p.jsonl", '\ufeff{"id": 1, "answer": "a"}\n{"id": 2, "answer": "b"}\n'),
         ("p.json", '{"id": 1, "answer": "a"}\n\n{"id": 2, "answer": "b"}\n'),
+        ("p.json", {"id": [1, 2], "answer": ["a", "b"]}),
+        ("p.jsonl", '{"other": [3], "rows": [{"id": 1, "answer": "a"}, {"id": 2, "answer": "b"}]}\n'),
+        ("p.jsonl", '[{"id": 1, "answer": "a"},\n{"id": 2, "answer": "b"}]'),
     ],
 )
 def test_rows_are_read_in_every_way_they_are_written(tmp_path, name, content):
@@ -255,7 +260,74 @@ def test_labels_sort_questions_into_kinds_where_they_have_few_values():
     assert kinds_of(rows[:3]) == ["kind", "some"] and kinds_of([{"kind": 1}]) == []
 
 
+def git(folder, *words):
+    return subprocess.run(["git", "-C", str(folder), *words], check=True, capture_output=True, text=True).stdout
+
+
 def test_the_commit_is_what_ci_names_or_what_is_checked_out(tmp_path):
     assert commit_of(tmp_path, {"GITHUB_SHA": "abc", "CI_COMMIT_SHA": "x"}) == {"commit": "abc", "changed_files": None}
     assert commit_of(tmp_path, {"GITHUB_SHA": ""}) == {"commit": None, "changed_files": None}
+    git(tmp_path, "init", "-q")
+    assert commit_of(tmp_path, {}) == {"commit": None, "changed_files": None}, "nothing is committed yet"
+    for name in "ab":
+        (tmp_path / name).write_text("x", encoding="utf-8")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "-c", "user.name=n", "-c", "user.email=e@x", "commit", "-qm", "m")
+    head = git(tmp_path, "rev-parse", "HEAD").strip()
+    assert len(head) == 40 and commit_of(tmp_path, {}) == {"commit": head, "changed_files": 0}
+    for name in "abc":
+        (tmp_path / name).write_text("y", encoding="utf-8")
+    assert commit_of(tmp_path, {}) == {"commit": head, "changed_files": 2}, "a new file is no change"
     assert set(machine()) == {"system", "processor", "cores", "python"} and machine()["cores"] >= 1
+
+
+def test_a_file_of_one_row_is_read_and_of_none_is_refused(tmp_path):
+    [row] = read_rows(written(tmp_path / "p.jsonl", '{"id": 1, "answer": "a"}\n'))
+    assert row == {"id": 1, "answer": "a"}
+    with pytest.raises(ToolkitError, match="must be a list of objects"):
+        read_rows(written(tmp_path / "q.jsonl", "\n"))
+    uneven = {"id": [1, 2], "answer": ["a"]}
+    with pytest.raises(ToolkitError, match="row 0 has neither an id nor a question"):
+        read_rows(written(tmp_path / "r.json", uneven))
+
+
+def test_passages_of_nvidia_s_results_are_put_together(tmp_path):
+    row = {"id": 1, "generated_answer": "a", "generated_contexts": ["x", "y"], "retrieved_docs": ["l_b.pdf_3", "m.pdf"]}
+    [read] = read_rows(written(tmp_path / "p.json", [row]))
+    assert read["nvidia_passages"] == [
+        {"filename": "l_b.pdf", "page_number": 3, "text": "x"}, {"filename": "m.pdf", "text": "y"}
+    ]  # fmt: skip
+    odd = [{**row, "retrieved_docs": ["m.pdf"]}, {**row, "retrieved_docs": "m"}, {**row, "generated_contexts": None}]
+    odd.append({key: value for key, value in row.items() if key != "generated_answer"})
+    for one in odd:
+        assert list(read_rows(written(tmp_path / "p.json", [one]))) == [one]
+
+
+def test_the_notes_on_a_file_of_predictions_say_what_is_taken_for_what(tmp_path, dataset):
+    rows = [{"id": case.id, "answer": "a", "passages": ["x"], "truth": "t"} for case in dataset.cases[:2]]
+    [note] = Predictions(written(tmp_path / "p.json", rows), TargetOptions()).probe(dataset, dataset.cases[:2])
+    assert "the answer is answer, the passages are passages" in note and note.startswith("p.json: read as ")
+    bare = Predictions(written(tmp_path / "q.json", [{"id": 0, "answer": "a"}]), TargetOptions())
+    assert "the passages are not given" in bare.probe(dataset, dataset.cases[:1])[0]
+    none = Predictions(written(tmp_path / "r.json", [{"id": "z", "answer": "a"}]), TargetOptions())
+    for length, ending in ((80, "q" * 80), (81, "q" * 79 + "…")):
+        long = replace(dataset.cases[0], question="q" * length)
+        with pytest.raises(ToolkitError, match=f"such as 0: {ending}$"):
+            none.probe(dataset, [long])
+
+
+def test_rows_that_fail_name_their_file_and_a_dataset_s_own_row_comes_first(tmp_path, dataset):
+    first, second, *_ = dataset.cases
+    rows = [
+        {"id": first.id, "dataset": "other", "answer": "o"}, {"id": first.id, "dataset": "leases", "answer": "mine"},
+        {"id": second.id, "answer": "x", "error": "down"},
+    ]  # fmt: skip
+    target = Predictions(written(tmp_path / "p.json", rows), TargetOptions())
+    mine, failed = (reply for _, reply in target.ask(dataset, [first, second]))
+    assert (mine.answer, mine.error, failed.error) == ("mine", "", "p.json: down")
+
+
+@pytest.mark.parametrize("rows", [[{"id": 1, "odd": 3}], [{"id": 1, "truth": "t", "is_impossible": False}]])
+def test_rows_like_no_reply_are_shown(tmp_path, rows):
+    with pytest.raises(ToolkitError, match="not recognised as replies: {id: number|questions with their truths"):
+        Predictions(written(tmp_path / "p.json", rows), TargetOptions())

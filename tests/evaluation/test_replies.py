@@ -144,9 +144,18 @@ def test_a_box_is_held_against_that_of_the_words(samples):
     assert overlap((left, top, right, top + (bottom - top) / 2)) == pytest.approx(0.5)
     assert overlap((left, top, right + (right - left), bottom + (bottom - top))) == pytest.approx(0.25)
     assert overlap((0.0, 0.0, 1.0, 1.0)) == 0.0
+    wide, high = right - left, bottom - top
+    assert overlap((left + wide / 2, top, right, bottom)) == pytest.approx(0.5)
+    assert overlap((left, top + high / 2, right, bottom)) == pytest.approx(0.5)
+    beside = (left - wide / 2, top + high / 4, left + wide / 2, bottom + high)
+    assert overlap(beside) == pytest.approx(0.375 / (1.75 + 1 - 0.375))
+    above = (left + wide / 4, top - high, right + wide, top + high / 2)
+    assert overlap(above) == pytest.approx(0.375 / (2.625 + 1 - 0.375))
+    assert overlap((right + 1, top, right + 9, bottom)) == overlap((left, bottom + 1, right, bottom + 9)) == 0.0
     shares = (left / page.width, top / page.height, right / page.width, bottom / page.height)
     assert overlap(shares, told_size=(1.0, 1.0)) == pytest.approx(1.0)
     assert overlap(true, told_page=len(document.pages) + 1) is None and overlap(None) is None
+    assert overlap(true, told_page=0) is None, "pages are counted from 1"
     if len(document.pages) > 1:
         assert overlap(true, told_page=2) == 0.0, "the words are not on that page"
 

@@ -295,3 +295,117 @@ def test_a_request_is_made_as_a_description_has_it():
     assert other.asked == ["http://x/openapi.json", "http://x/rag/input_schema"]
     assert made_request(server({}, request=None)) is None
     assert made_request(server({}, request="{}")) is made_request(server({})) is None
+
+
+TEXT, LIST = {"type": "string"}, {"type": "array"}
+TURN = {"role": "user", "content": "{question}"}
+
+
+def deep(levels: int) -> dict[str, object]:
+    return TEXT if not levels else {"properties": {"query": deep(levels - 1)}}
+
+
+def filled(levels: int) -> object:
+    return "{question}" if not levels else {"query": filled(levels - 1)}
+
+
+@pytest.mark.parametrize(
+    ("fields", "template"),
+    [
+        ({"question": TEXT}, {"question": "{question}"}),
+        ({"text": TEXT, "question": TEXT}, {"question": "{question}"}),
+        ({"text": TEXT, "other": TEXT}, {"text": "{question}"}),
+        ({"other": TEXT}, None),
+        ({"question": {"type": "integer"}}, None),
+        ({"question": TEXT, "messages": LIST}, {"question": "{question}", "messages": ["{history}"]}),
+        ({"messages": LIST}, {"messages": ["{history}", TURN]}),
+        ({"history": LIST, "messages": LIST}, {"history": ["{history}"], "messages": ["{history}", TURN]}),
+        ({"history": LIST}, None),
+        ({"messages": TEXT, "question": TEXT}, {"question": "{question}"}),
+        ({"question": TEXT, "must": {"type": "integer"}}, None),
+        ({"question": TEXT, "must": {"type": "integer", "default": 3}}, {"question": "{question}", "must": 3}),
+        ({"question": TEXT, "must": {"const": 0}}, {"question": "{question}", "must": 0}),
+        ({"question": TEXT, "must": {"enum": ["b", "a"]}}, {"question": "{question}", "must": "b"}),
+        ({"question": TEXT, "must": {"examples": [5], "example": 6}}, {"question": "{question}", "must": 5}),
+        ({"question": TEXT, "must": {"example": 6}}, {"question": "{question}", "must": 6}),
+        ({"question": TEXT, "must": {"default": 1, "enum": [2]}}, {"question": "{question}", "must": 1}),
+        ({"question": TEXT, "must": LIST}, {"question": "{question}", "must": []}),
+        ({"question": TEXT, "must": {"type": "object"}}, {"question": "{question}", "must": {}}),
+        ({"question": TEXT, "must": {"type": "boolean"}}, {"question": "{question}", "must": False}),
+        ({"question": {"$ref": "#/defs/words"}}, {"question": "{question}"}),
+        ({"question": {"$ref": "#/defs/nowhere"}}, None),
+        ({"question": {"$ref": "#/defs/round"}}, None),
+        ({"question": {"anyOf": [{"type": "null"}, TEXT]}}, {"question": "{question}"}),
+        ({"question": {"oneOf": [TEXT, {"type": "null"}]}}, {"question": "{question}"}),
+        ({"question": {"allOf": [{"$ref": "#/defs/words"}]}}, {"question": "{question}"}),
+        ({"question": {"anyOf": [{"type": "null"}]}}, None),
+        ({"question": ["odd"]}, None),
+        ({"query": deep(6)}, {"query": filled(6)}),
+        ({"query": deep(7)}, None),
+        ({"question": {"$ref": "#/chain/0"}}, {"question": "{question}"}),
+        ({"question": {"$ref": "#/more/0"}}, None),
+    ],
+)
+def test_a_request_has_the_question_once_and_what_must_be_there(fields, template):
+    links = {str(n): {"$ref": f"#/chain/{n + 1}"} for n in range(6)} | {"6": TEXT}
+    more = {str(n): {"$ref": f"#/more/{n + 1}"} for n in range(7)} | {"7": TEXT}
+    root = {"defs": {"words": TEXT, "round": {"$ref": "#/defs/round"}}, "chain": links, "more": more}
+    told = {"properties": fields, "required": ["must"], **root}
+    made = made_request(server({"http://x/schema": told}, request=None))
+    assert (made and made.template) == template and (made is None or made.where == "/schema")
+
+
+def test_a_schema_is_that_of_the_path_that_is_asked_with_or_without_its_last_stroke():
+    body = {"post": {"requestBody": {"content": {"application/json": {"schema": {"properties": {"q": TEXT}}}}}}}
+
+    def made(url: str, path: str):
+        one = server({"http://x/openapi.json": {"paths": {path: body}}}, request=None)
+        one.url = url
+        return made_request(one)
+
+    assert made("http://x/ask", "/ask").template == made("http://x/ask/", "/ask").template == {"q": "{question}"}
+    assert made("http://x/ask", "/other") is None
+
+
+def test_a_description_that_the_system_s_own_file_names_fills_its_setting():
+    asked = SimpleNamespace(described={"path": "/schema", "setting": "input"}, body={"in": "{input}", "k": 3})
+    settings = {"input": SimpleNamespace(default="x")}
+
+    def made(value: str, schema: object):
+        one = server({"http://x/rag/schema": schema}, input=value)
+        one.system = SimpleNamespace(ask=asked, settings=settings)
+        return made_request(one)
+
+    assert made("x", {"properties": {"q": TEXT}}) == ({"in": {"q": "{question}"}, "k": 3, "config": {}}, "/schema")
+    assert made("mine", {"properties": {"q": TEXT}}) is made("x", {"properties": {"z": TEXT}}) is None
+
+
+def test_advice_looks_six_levels_down_and_at_two_of_a_list():
+    def nested(levels: int, value: object) -> object:
+        return value if not levels else {"a": nested(levels - 1, value)}
+
+    answer = "the rent is due"
+    assert advise(nested(6, answer), names).answer == "a.a.a.a.a.a" and advise(nested(7, answer), names) == ("", "")
+    assert advise({"rows": [{"n": 1}, {"n": answer}]}, names).answer == "rows[1].n"
+    assert advise({"rows": [1, 2, {"n": answer}]}, names) == ("", "")
+    assert advise({"odd key": answer}, names).answer == '"odd key"'
+    assert advise({"a": "one two", "b": "one two three"}, names).answer == "b", "the longest"
+    assert advise({"a": "word"}, names) == ("", ""), "no sentence"
+
+
+@pytest.mark.parametrize(
+    ("rows", "path"),
+    [
+        (["the rent is"], "rows"),
+        (["the rent"], ""),
+        ([7], ""),
+        ([{"text": "the rent is due"}], "rows"),
+        ([{"text": "the rent is"}], "rows"),
+        ([{"text": "the rent"}], ""),
+        ([{"says": "the rent is due", "file": "a.pdf"}], "rows[].{text: says, filename: file}"),
+        ([{"says": "the rent is due", "doc_title": "Lease"}], "rows[].{text: says, filename: doc_title}"),
+        ([{"says": "the rent is due", "id": "Lease"}], "rows[].{text: says}"),
+    ],
+)
+def test_advice_on_passages_gives_a_path_that_was_tried(rows, path):
+    assert advise({"rows": rows}, names).passages == path

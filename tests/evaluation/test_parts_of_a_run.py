@@ -1,0 +1,567 @@
+"""Parts of a run on their own: what is left to ask, the probe of a server, questions asked at once, settings, rows."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from dataclasses import replace
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from exhibit.evaluation.cases import Case, Passage, Reply, Turn
+from exhibit.evaluation.catalogue import catalogue, modern, parse_set
+from exhibit.evaluation.datasets import Selection, find_datasets, load_datasets, read_history
+from exhibit.evaluation.evaluate import evaluate
+from exhibit.evaluation.interop import ragas_dataset
+from exhibit.evaluation.metrics import Options
+from exhibit.evaluation.records import passages_read, read_tables, with_drm_means
+from exhibit.evaluation.registers import page_elements, write_account
+from exhibit.evaluation.registers.client import RegisterPage
+from exhibit.evaluation.scoring import Failures, Journal, batches_of, left_to_ask, measure_rounds, text_of, to_probe
+from exhibit.evaluation.servers.probing import Probe
+from exhibit.evaluation.servers.reading import NoAnswerError, Read
+from exhibit.evaluation.settings import Settings, parse_settings, read_config_file, same_replies
+from exhibit.evaluation.statistics import Estimate, Table
+from exhibit.evaluation.targets import TargetOptions, ask_all, count_only, is_system, open_target
+from exhibit.evidence import Span
+from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.run import RunPassage
+from exhibit.storage.exchanges import HttpError, UnreachableError
+from tests.rag.bundles import rows_of, write_bundle
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    [dataset], _ = load_datasets([write_bundle(tmp_path / "leases")], Selection())
+    return dataset
+
+
+# ---------------------------------------------------------------- what is left to ask
+
+
+def case(id, session=None, **fields):
+    return Case(id, f"q{id}", "", labels={"session": session} if session else {}, **fields)
+
+
+CASES = (case(1), case(2), case(3, "s"), case(4, "s"), case(5, "t"), case(6))
+
+
+@pytest.mark.parametrize(
+    ("failed", "left", "tried"),
+    [
+        ({}, [1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6]),
+        (dict.fromkeys(range(1, 7), False), [], []),
+        ({1: True, 2: False, 3: False, 4: False, 5: False}, [6, 1], [6]),
+        ({1: False, 2: False, 3: False, 4: True, 5: False, 6: False}, [3, 4], [3]),
+        ({1: False, 2: False, 3: False, 5: False, 6: False}, [3, 4], [3, 4]),
+        ({1: True, 2: False, 3: False, 4: False, 5: False, 6: False}, [1], [2, 3, 4, 5, 6]),
+        (dict.fromkeys(range(1, 7), True), [1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6]),
+    ],
+)
+def test_what_has_no_reply_is_asked_first_then_what_failed_and_conversations_whole(failed, left, tried):
+    some = SimpleNamespace(cases=CASES)
+    assert [one.id for one in left_to_ask(some, failed)] == left
+    assert [one.id for one in to_probe(some, failed)] == tried
+
+
+def test_failures_add_up_and_the_first_is_told():
+    both = Failures(4, 1, "") + Failures(6, 2, "down")
+    assert both == Failures(10, 3, "down") and both.share == 0.3 and Failures(0, 0).share == 0.0
+    assert (Failures(1, 1, "a") + Failures(1, 1, "b")).first == "a"
+
+
+def test_cases_are_scored_a_few_at_a_time_with_all_their_rounds():
+    assert list(batches_of([[1, 2, 3], [4, 5, 6]], size=2)) == [((1, 2), (4, 5)), ((3,), (6,))]
+    assert list(batches_of([[]], size=2)) == []
+
+
+def test_a_journal_keeps_words_or_the_places_of_words(tmp_path):
+    passages = (Passage("The rent", "a.txt", Span(0, 8)), Passage("no place", "a.txt"))
+    question = case(1)
+    for texts, kept in ((True, "The rent"), (False, "THE RENT")):
+        path = tmp_path / f"{texts}.jsonl"
+        journal = Journal(path, {"a.txt": "THE RENT IS DUE"}.get, texts=texts)
+        assert list(journal.scan({})) == []
+        assert journal.add(question, Reply("yes", passages)) == 0
+        second = journal.add(case(2), Reply(error="down"))
+        assert [one.text for one in journal.read(0).passages] == [kept, "no place"]
+        assert [(one.id, one.at, one.failed) for one in journal.scan({1: "q1", 2: "q2"})] == [
+            (1, 0, False), (2, second, True)
+        ]  # fmt: skip
+        with path.open("ab") as file:
+            file.write(b'{"id": 3')
+        assert len(list(journal.scan({1: "q1", 2: "q2"}))) == 2 and path.read_bytes().endswith(b"}\n"), "cut away"
+        with pytest.raises(BundleError, match="has a reply to 2, which this dataset does not ask so"):
+            list(journal.scan({1: "q1", 2: "other"}))
+    gone = Journal(tmp_path / "False.jsonl", lambda name: None, texts=False)
+    with pytest.raises(BundleError, match="a.txt is no longer in the corpus; start a new run"):
+        gone.read(0)
+    (tmp_path / "bad.jsonl").write_bytes(b"{\n")
+    with pytest.raises(BundleError, match="damaged"):
+        list(Journal(tmp_path / "bad.jsonl", lambda name: None, texts=True).scan({}))
+
+
+def test_a_document_s_text_comes_from_the_target_or_from_the_corpus(dataset):
+    assert text_of(dataset, SimpleNamespace(text=str.upper))("a") == "A"
+    read = text_of(dataset, SimpleNamespace())
+    assert "Norway" in read("alder.txt") and read("none.txt") is None
+
+
+def test_a_dataset_whose_replies_have_no_passages_is_not_measured_for_retrieval(dataset, tmp_path):
+    def scored(*replies):
+        few = replace(dataset, cases=dataset.cases[: len(replies)])
+        told = [replace(one, reply=reply) for one, reply in zip(few.cases, replies, strict=True)]
+        notes = []
+        done = measure_rounds(tmp_path / "x", few, [told], SimpleNamespace(options=Options(), names=(), tag="t"))
+        return done, done.table(notes.append), notes
+
+    done, table, notes = scored(Reply("Norway."), Reply(error="down"))
+    assert notes == ["leases: no reply has passages, so retrieval is not measured"] and done.name == "leases"
+    assert list(table.values["document_hit@1"]) == [None, None] and table.values["answer_f1"][0] is not None
+    assert done.failures == Failures(2, 1, "down")
+    _, table, notes = scored(Reply("Norway.", (Passage("x", "cedar.txt"),)), Reply("x"))
+    assert notes == [] and table.values["document_hit@1"][0] == 0.0
+    _, table, notes = scored(Reply(error="a"), Reply(error="b"))
+    assert notes == []
+
+
+# ---------------------------------------------------------------- the probe
+
+
+class Asked(SimpleNamespace):
+    """A server for the probe: replies, or errors, in turn."""
+
+    def exchange(self, case, deadline, collection=""):
+        self.count += 1
+        reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    def fetch(self, path, body=None, **given):
+        self.fetched.append(path)
+        if self.described is None:
+            raise HttpError("none")
+        return self.described
+
+
+def probe(dataset, *replies, passages=None, answer=None, values=None, described=None, retries=0, template="{question}"):
+    reply = SimpleNamespace(passages=passages, answer=answer)
+    system = SimpleNamespace(reply=reply, ask=SimpleNamespace(described=None))
+    server = Asked(
+        name="srv", url="http://x/ask", system=system, template=template, reader=SimpleNamespace(answers=None),
+        values={"response_context_jmespath": None} if values is None else values, replies=list(replies), count=0,
+        described=described, fetched=[],
+    )  # fmt: skip
+    options = TargetOptions(retries=retries, backoff=0.0)
+    return server, lambda cases=dataset.cases: Probe(server, dataset, "c", options).run(cases)
+
+
+def read(**fields):
+    return Read({"answer": "x"}, **fields)
+
+
+WITH = [{"text": "the law of Norway", "filename": "alder.txt"}]
+
+
+def test_a_probe_asks_one_question_or_two_where_the_first_has_no_passages(dataset):
+    server, run = probe(dataset, read(answer="a", passages=WITH))
+    assert run() == [] and server.count == 1 and server.reader.answers is True
+    server, run = probe(dataset, read(answer="a"), read(answer="a", passages=WITH))
+    assert run() == [] and server.count == 2
+    server, run = probe(dataset, read(answer="a"))
+    [note] = run()
+    assert server.count == 2 and note.startswith("srv: a reply without passages ({answer: text})")
+    server, run = probe(dataset, read(answer="a"), passages=("",))
+    assert run() == [] and server.count == 1, "it is known to have none"
+    server, run = probe(dataset, HttpError("filtered"), read(answer="a", passages=WITH, shape="a thing"))
+    assert run() == ["srv: the reply is read as that of a thing"] and server.count == 2
+    server, run = probe(dataset, read(passages=WITH))
+    assert run() == ["srv: the reply has passages and no answer: only retrieval is measured"]
+    assert server.reader.answers is False
+    server, run = probe(dataset, read(passages=WITH), answer=("said",))
+    assert run() == ["srv: only retrieval is measured"]
+
+
+def test_who_is_not_there_is_not_waited_for_and_who_is_busy_is_waited_for_once(dataset):
+    server, run = probe(dataset, UnreachableError("gone", transient=True), retries=3)
+    with pytest.raises(ToolkitError, match="gone. Is the server running, and is --target-url right?"):
+        run()
+    assert server.count == 1
+    server, run = probe(dataset, HttpError("busy", transient=True, status=503), retries=2)
+    with pytest.raises(ToolkitError, match="srv: none of 5 questions, spread over the set, was answered. The first"):
+        run()
+    assert server.count == 3 + 4, "the first question three times, the others once"
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        *((HttpError("no", status=code), "the server refuses the key: no. Give one") for code in (401, 403, 407)),
+        *((HttpError("no", status=code), "nothing takes questions at this address: no. Check") for code in (404, 410)),
+        (HttpError("no", status=405), "nothing takes questions"),
+        (HttpError("no", status=418), "none of 5 questions"),
+        (NoAnswerError("no answer", {"said": "two words"}, blank=False), "These would fit: --target-response-answer"),
+        (NoAnswerError("no answer", {"n": 3}, blank=False), "No text in it looks like an answer"),
+        (NoAnswerError("no answer", {"n": 3}, blank=True), "none of 5 questions"),
+    ],
+)
+def test_a_server_that_answers_nothing_is_explained(dataset, error, words):
+    _, run = probe(dataset, error)
+    with pytest.raises(ToolkitError, match=words):
+        run()
+
+
+def test_a_server_of_a_known_kind_is_asked_whether_it_is_the_right_one(dataset):
+    _, run = probe(dataset, NoAnswerError("no answer", {"n": 3}, blank=False), values={})
+    with pytest.raises(ToolkitError, match="no answer. Is it the right kind of server?"):
+        run()
+
+
+def missing(*fields):
+    detail = [{"loc": ["body", field], "type": "missing"} for field in fields]
+    return HttpError("unfit", status=422, body=json.dumps({"detail": detail}).encode())
+
+
+@pytest.mark.parametrize(
+    ("values", "flag"),
+    [
+        ({"request": "x"}, """--target-request '{"q": "{question}", "k": "…"}'"""),
+        ({"input": "x"}, """--target-input '{"q": "{question}", "k": "…"}'"""),
+        ({}, """--target-parameters '{"q": "…", "k": "…"}'"""),
+    ],
+)
+def test_fields_that_a_server_misses_are_asked_for(dataset, values, flag):
+    _, run = probe(dataset, missing("q", "k"), values=values)
+    with pytest.raises(ToolkitError) as caught:
+        run()
+    assert str(caught.value).startswith("srv: unfit. It wants q, k: give ") and flag in str(caught.value)
+
+
+def test_a_request_that_does_not_fit_is_made_anew_from_the_server_s_description(dataset):
+    schema = {"properties": {"q": {"type": "string"}}}
+    good = read(answer="a", passages=WITH)
+    server, run = probe(dataset, missing("q"), good, values={"request": None}, described=schema)
+    [note] = run()
+    assert note == 'srv: asked as its /openapi.json says: {"q": "{question}"}' and server.count == 2
+    assert server.template == {"q": "{question}"}
+    server, run = probe(dataset, missing("q"), values={"request": None}, described=schema)
+    with pytest.raises(ToolkitError, match="It wants q"):
+        run()
+    assert server.template == "{question}", "as it was"
+    server, run = probe(dataset, HttpError("no", status=500), values={"request": None}, described=schema)
+    with pytest.raises(ToolkitError, match="none of 5"):
+        run()
+    assert server.fetched == [], "nothing says that the request is unfit"
+
+
+def test_passages_without_words_or_at_another_place_are_told(dataset):
+    names = [{"filename": "alder.txt"}]
+    _, run = probe(dataset, read(answer="a", passages=names), values={})
+    assert run() == ["srv: the passages have names and no text ({filename: text}): only documents are measured"]
+    _, run = probe(dataset, read(answer="a", passages=[{"id": 3}]), values={})
+    with pytest.raises(ToolkitError, match=r"have no text: {id: number}. Say in a target file"):
+        run()
+    elsewhere = Read({"answer": "x", "hits": ["by the law of Norway"]}, answer="x", passages=names)
+    _, run = probe(dataset, elsewhere)
+    with pytest.raises(ToolkitError, match="This would fit: --target-response-context-jmespath 'hits'"):
+        run()
+    _, run = probe(dataset, read(answer="a"), passages=("hits",))
+    with pytest.raises(ToolkitError, match=r"no passages at hits of the reply: {answer: text}$"):
+        run()
+    _, run = probe(dataset, read(answer="a", passages=[3]))
+    assert run() == [], "each question says so itself"
+
+
+def test_questions_of_a_conversation_are_counted_where_the_request_has_no_place_for_it(dataset):
+    some = [replace(dataset.cases[0], history=(Turn("user", "x"),)), case(2, "s"), case(3)]
+    good = read(answer="a", passages=WITH)
+    _, run = probe(dataset, good)
+    [note] = run(some)
+    assert note.startswith("2 questions are part of a conversation, and the request has neither")
+    _, run = probe(dataset, good, template=["{history}"])
+    assert run(some) == []
+    _, run = probe(dataset, good)
+    assert run([case(3)]) == []
+
+
+# ---------------------------------------------------------------- questions asked at once
+
+
+def test_turns_of_a_conversation_are_asked_in_order_with_what_was_said():
+    seen = {}
+
+    def ask(one, deadline):
+        seen[one.id] = [tuple(turn) for turn in one.history]
+        return Reply(None if one.id == 1 else f"a{one.id}")
+
+    cases = [case(1, "s"), case(2), case(3, "s"), case(4, "s", history=(Turn("user", "own"),))]
+    replies = dict(ask_all(cases, ask, TargetOptions(threads=2)))
+    assert sorted(replies) == [0, 1, 2, 3] and all(reply.seconds is not None for reply in replies.values())
+    assert seen == {1: [], 2: [], 3: [("user", "q1"), ("assistant", "")], 4: [("user", "own")]}
+    assert list(ask_all([], ask, TargetOptions())) == []
+
+
+def test_a_fault_of_the_code_is_raised_and_a_failure_is_a_reply():
+    def broken(one, deadline):
+        raise KeyError("bug")
+
+    with pytest.raises(KeyError, match="bug"):
+        list(ask_all([case(1)], broken, TargetOptions()))
+    tries = []
+
+    def busy(one, deadline):
+        tries.append(threading.get_ident())
+        raise HttpError("busy", transient=True)
+
+    [(_, reply)] = ask_all([case(1)], busy, TargetOptions(retries=2, backoff=0.0))
+    assert reply.error == "busy (asked 3 times)" and len(tries) == 3
+    [(_, once)] = ask_all([case(1)], busy, TargetOptions(retries=0))
+    assert once.error == "busy"
+
+
+def test_a_target_is_known_by_its_name_and_counts_pages_where_that_is_asked(dataset):
+    assert (is_system("http:x"), is_system("my.toml"), is_system("builtin"), is_system("predictions:x")) == (
+        "http", "my.toml", None, None
+    )  # fmt: skip
+    assert (count_only(dataset, TargetOptions()).pages, count_only(dataset, TargetOptions()).files) == (None, 3)
+    assert count_only(dataset, TargetOptions(count_pages=True)).pages == 0
+    with pytest.raises(ToolkitError, match="no target 'nobody'; there are azure, builtin, .*predictions.*FILE.toml"):
+        open_target("nobody:x", TargetOptions())
+    with pytest.raises(ToolkitError, match="--target-top-k: not for the target predictions; its settings are none"):
+        open_target("predictions:x", TargetOptions(), {"top_k": 3})
+
+
+# ---------------------------------------------------------------- settings
+
+
+def test_a_run_that_is_told_nothing_asks_politely_and_forgives_one_failure_in_twenty():
+    told = Settings().model_dump()
+    expected = {
+        "threads": 4, "timeout": 60.0, "retries": 5, "max_failures": 0.05, "item_timeout": 120.0, "item_memory": 2048,
+        "judge_votes": 1, "repeat": 1, "resume": False, "delete_collection": False, "legacy_minus_one": False,
+        "check_references": False, "allow_changed_corpus": False,
+    }  # fmt: skip
+    assert {name: told[name] for name in expected} == expected
+    options = TargetOptions()
+    assert (options.threads, options.timeout, options.retries, options.backoff) == (4, 60.0, 5, 0.5)
+    assert options.answers and not options.count_pages and not options.delete_collection
+    same = Settings().target_options()
+    assert (same.threads, same.timeout, same.retries) == (4, 60.0, 5)
+
+
+@pytest.mark.parametrize(
+    ("name", "least", "below"),
+    [
+        ("threads", 1, 0), ("limit", 1, 0), ("repeat", 1, 0), ("judge_votes", 1, 0), ("retries", 0, -1),
+        ("item_timeout", 0, -1), ("item_memory", 0, -1), ("timeout", 0.1, 0), ("report_cases", 0, -1),
+        ("max_failures", 1, 1.1), ("max_failures", 0, -0.1), ("flag_below", 1, 1.1), ("flag_below", 0, -0.1),
+    ],
+)  # fmt: skip
+def test_a_setting_has_its_bounds(name, least, below):
+    assert getattr(parse_settings({name: least}), name) == least
+    with pytest.raises(ToolkitError, match=name):
+        parse_settings({name: below})
+
+
+def test_settings_are_read_in_the_ways_they_are_written():
+    told = parse_settings({"where": ["a=1", "a=2", "b=3"], "file_type": ".PDF,txt,.pdf", "dataset_paths": "x"})
+    assert told.where == {"a": ("1", "2"), "b": ("3",)} and told.file_type == ("pdf", "txt")
+    assert told.dataset_paths == ("x",) and parse_settings({"where": {"a": [1, 2], "b": 3}}).where == {
+        "a": ("1", "2"), "b": ("3",)
+    }  # fmt: skip
+    assert [parse_settings({"ingest": way}).ingest for way in (True, False, "true", "never", None)] == [
+        "auto", None, "auto", "never", None
+    ]  # fmt: skip
+    assert parse_settings({}).selection.needs_documents
+    assert not parse_settings({"target": "predictions:x"}).selection.needs_documents
+    assert parse_settings({"target": "predictions:x", "ingest": "fresh"}).selection.needs_documents
+    assert not parse_settings({"target": "predictions:x", "ingest": "never"}).selection.needs_documents
+    assert parse_settings({"target_url": "http://x"}).target_name == "http"
+    assert not parse_settings({"file_type": ""}).target_options().count_pages
+    assert parse_settings({"file_type": "pdf"}).target_options().count_pages
+
+
+def test_two_configs_differ_in_what_decides_the_replies():
+    one = {"format": 1, "version": "1", "measured": {}, "limit": 3, "preset": "a"}
+    assert same_replies(one, {**one, "format": 2, "version": "2", "measured": {"k": 1}}) == []
+    assert same_replies(one, {**one, "limit": 4, "more": 1}) == ["limit", "more"]
+
+
+def test_a_config_file_says_where_its_questions_are(tmp_path, monkeypatch):
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
+    bundle = write_bundle(tmp_path / "leases")
+    file = tmp_path / "c.json"
+
+    def told(**content):
+        file.write_text(json.dumps(content), encoding="utf-8")
+        return read_config_file(file)
+
+    assert told(testdata_path="leases") == ({"dataset_paths": [str(bundle)]}, [])
+    assert told(testdata_path="leases", dataset_paths=["mine"]) == ({"dataset_paths": ["mine"]}, [])
+    settings, [note] = told(testdata_path="nowhere.jsonl")
+    assert settings == {} and "testdata_path 'nowhere.jsonl' is no bundle" in note
+    (tmp_path / "odd.txt").write_text("x", encoding="utf-8")
+    assert "is no bundle" in told(testdata_path="odd.txt")[1][0]
+    (tmp_path / "t.toml").write_text("limit = 3\n", encoding="utf-8")
+    assert read_config_file(tmp_path / "t.toml") == ({"limit": 3}, [])
+    file.write_text("[1]", encoding="utf-8")
+    with pytest.raises(ToolkitError, match="must be an object of settings"):
+        read_config_file(file)
+
+
+def test_settings_by_name_and_flags_of_earlier_versions():
+    assert parse_set(["size=300", "top-k=3"] if "top_k" in catalogue() else ["size=300"])["size"] == "300"
+    assert parse_set(["target_colour=red"]) == {"target_colour": "red"}
+    with pytest.raises(ToolkitError, match="write NAME=VALUE"):
+        parse_set(["size"])
+    with pytest.raises(ToolkitError, match="no setting 'sise'; did you mean size\\? exhibit settings lists them"):
+        parse_set(["sise=3"])
+    with pytest.raises(ToolkitError, match="no setting 'qqqqqq'; exhibit settings lists them"):
+        parse_set(["qqqqqq=3"])
+    said = []
+    words = ["b", "--all", "--source-type", "PD", "--source-type=CPR", "--size", "300", "--size=200", "--known", "x"]
+    assert modern([*words, "--", "--all"], ["--known"], said.append) == [
+        "b", "--by", "source_type", "--where", "source_type=PD", "--where", "source_type=CPR", "--set", "size=300",
+        "--set", "size=200", "--known", "x", "--", "--all",
+    ]  # fmt: skip
+    assert said[0] == "--all is now --by source_type" and len(said) == 5
+    assert modern(["--source-type"], [], said.append) == ["--where", "source_type="]
+    assert modern(["--size"], [], said.append) == ["--set", "size="] and modern(["--odd"], [], said.append) == ["--odd"]
+    switch = next(one.name for one in catalogue().values() if one.switch).replace("_", "-")
+    own = switch.replace("-", "_")
+    for given, made in (([], "true"), (["x"], "true"), (["No"], "No"), (["--odd"], "true")):
+        done = modern([f"--{switch}", *given], [], said.append)
+        assert done == ["--set", f"{own}={made}", *(given if made == "true" else [])]
+
+
+# ---------------------------------------------------------------- datasets
+
+
+@pytest.mark.parametrize(
+    ("label", "turns"),
+    [
+        (None, []),
+        ("hello", [("user", "hello")]),
+        ('["a", "b", "c"]', [("user", "a"), ("assistant", "b"), ("user", "c")]),
+        ("[not json", [("user", "[not json")]),
+        (
+            [{"role": "assistant", "content": "x"}, {"content": "y"}, {"content": 3}, 7],
+            [("assistant", "x"), ("user", "y")],
+        ),
+        (7, []),
+    ],
+)
+def test_what_was_said_before_is_read(label, turns):
+    assert [tuple(turn) for turn in read_history(label)] == turns
+
+
+def test_a_folder_that_was_fetched_is_called_as_its_address_says(tmp_path):
+    folder = tmp_path / "abc123"
+    folder.mkdir()
+    folders, notes, problems = find_datasets([folder], {str(folder): "hf://owner/leases@abc123"})
+    assert (folders, notes, problems) == ({"leases": folder}, [], [])
+    assert find_datasets([]) == (
+        {},
+        [],
+        ["no dataset given; --dataset-paths takes folders with train.json and corpus/"],
+    )
+
+
+# ---------------------------------------------------------------- rows and means
+
+
+def question(*texts, selected=None):
+    passages = [RunPassage(text=text) for text in texts]
+    return SimpleNamespace(reply=SimpleNamespace(passages=passages, selected=selected))
+
+
+def test_the_passages_that_an_answer_was_made_from():
+    assert [one.text for one in passages_read(question("a", None, "b", ""))] == ["a", "b"]
+    assert [one.text for one in passages_read(question("a", "b", "c", selected=2))] == ["a", "b"]
+    assert [one.text for one in passages_read(question("a", selected=0))] == ["a"]
+
+
+def test_other_means_of_mismatches_stand_beside_the_first():
+    table = Table("d", [1, 2, 3], ["x", "x", "y"], {"drm@1": [1.0, 0.0, 0.0], "map": [1.0, 1.0, 1.0]})
+    means = {"drm@1": Estimate(1 / 3, 3, 0), "map": Estimate(1.0, 3, 0)}
+    both = with_drm_means(means, {"drm@1": 0.4}, table)
+    assert (both["drm@1"].pooled, both["drm@1"].macro) == (0.4, 0.25) and both["map"] == means["map"]
+
+
+@pytest.fixture
+def run(dataset, tmp_path):
+    """A run of replies that were asked for twice; one failed."""
+    turn = []
+
+    def answer(asked):
+        turn.append(asked)
+        if asked == dataset.cases[1].question:
+            raise RuntimeError("down")
+        return {"answer": "Nörway." if len(turn) < 9 else None, "passages": [{"filename": "alder.txt", "text": "x"}]}
+
+    told = {"dataset_paths": [str(dataset.root)], "target": "function", "output_dir": tmp_path / "out", "repeat": 2}
+    told |= {"run_name": "r", "report_cases": 0, "threads": 1, "limit": 4, "metrics": "answer_length,document_hit"}
+    return evaluate(parse_settings(told), parts={"function": answer})
+
+
+def test_a_run_is_given_to_ragas_and_read_where_rows_have_fewer_times(run, monkeypatch):
+    fake = ModuleType("ragas")
+    fake.EvaluationDataset = SimpleNamespace(from_list=list)
+    monkeypatch.setitem(sys.modules, "ragas", fake)
+    samples = ragas_dataset(run.folder)
+    assert len(samples) == 3 and samples[0]["response"] == "Nörway." and samples[0]["retrieved_contexts"] == ["x"]
+    assert set(samples[0]) == {"user_input", "response", "retrieved_contexts", "reference", "reference_contexts"}
+    path = run.folder / "leases" / "eval_results.jsonl"
+    rows = rows_of(path)
+    rows[0]["reply"]["answer"] = None
+    assert "Nörway" in (run.folder / "eval_results.jsonl").read_text(encoding="utf-8"), "letters as they are"
+    [table] = read_tables(run.folder)
+    assert len(table.repeats) == 2 and list(table.failed) == [0, 2, 0, 0]
+    for shorter in (0, 3):
+        held = json.loads(json.dumps(rows))
+        held[shorter]["repeats"] = held[shorter]["repeats"][:1]
+        path.write_text("".join(json.dumps(row) + "\n" for row in held), encoding="utf-8")
+        assert len(read_tables(run.folder)[0].repeats) == 1, "only the times that all questions have"
+    assert ragas_dataset(run.folder)[0]["response"] == ""
+
+
+# ---------------------------------------------------------------- the account of references
+
+
+def test_references_are_written_beside_the_results_and_those_not_checked_are_counted(tmp_path):
+    class Registered:
+        def __init__(self):
+            self.checked = {}
+
+        def check(self, one):
+            away = one.kind == "case"
+            found = {"outcome": "unreachable" if away else "found", "url": "u", "detail": "away" if away else ""}
+            self.checked[one] = SimpleNamespace(**found, _asdict=lambda: found)
+            return self.checked[one]
+
+    answer = "See [2024] EWCA Civ 12, section 3 of the Housing Act 1985, and [2024] EWCA Civ 12."
+    rows = [
+        {"id": 1, "question": "?", "reply": {"error": "", "answer": answer}},
+        {"id": 2, "question": "?", "reply": {"error": "down", "answer": answer}},
+        {"id": 3, "question": "?", "reply": {"error": "", "answer": None}},
+    ]
+    path = tmp_path / "eval_results.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    said = []
+    write_account([path], Registered(), say=said.append)
+    lines = rows_of(tmp_path / "references.jsonl")
+    assert [(line["id"], line["kind"], line["outcome"]) for line in lines] == [
+        (1, "case", "unreachable"), (1, "statute", "found")
+    ]  # fmt: skip
+    assert said == ["1 of 2 references not checked: away"]
+
+
+def test_elements_are_read_from_what_is_xml():
+    text = "<?xml version='1.0'?><f xmlns='u'><!-- a --><a>1</a><b/><a>2</a></f>"
+    for status, found in ((200, ["1", "2"]), (300, ["1", "2"]), (404, [])):
+        assert [one.text for one in page_elements(RegisterPage("u", status, text), "a")] == found
+    assert list(page_elements(RegisterPage("u", 200, ""), "a")) == []
+    assert list(page_elements(RegisterPage("u", 200, "no xml"), "a")) == []
