@@ -217,6 +217,12 @@ def test_the_name_of_the_document_is_not_what_is_asked():
     assert answer.citations == (2,)
 
 
+def test_the_document_is_named_once_and_what_follows_is_asked():
+    question = "Consider the Lease; may the parties consider the escrow deposit; is it held?"
+    answer = ExtractiveAnswerer().answer(question, context_of("The escrow deposit stays at the bank.", LEASE[1]))
+    assert answer.text == "The escrow deposit stays at the bank. [1]"
+
+
 def test_a_better_hit_wins_among_equals():
     texts = ["Notice goes by registered post to Leeds.", "Notice goes by registered post to York."]
     hits = [

@@ -179,6 +179,7 @@ def test_a_section_is_cited_as_lawyers_cite_it(document, path, cited):
         ("“Rent is due.”", "“Rent is due.”"),
         ("W" * 600, "W" * 600 + " …"),
         ("W" * 590 + " " + "x" * 20 + ".", "W" * 590 + " …"),
+        ("W" * 590 + " " + "x" * 9 + " y.", "W" * 590 + " …"),
     ],
 )
 def test_a_sentence_is_quoted_on_one_line(sentence, quoted):

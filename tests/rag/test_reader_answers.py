@@ -185,6 +185,8 @@ def test_court_rules_are_answered_by_their_nearest_sentence_which_does_better_th
     [
         ("Does the agreement oblige it to return or destroy papers when the agreement ends?", 1),
         ("Which law governs the Alder lease and the Birch lease?", 3),
+        ("Consider both leases; which law governs?", 1),
+        ("Consider the lease; would one consider both parties; which law governs?", 3),
     ],
 )
 def test_two_documents_are_meant_only_where_two_are_named(question: str, read: int) -> None:

@@ -200,6 +200,17 @@ def test_summarisers_are_opened_by_name():
     assert open_summariser(Config(summaries="llm:expert"), llm=model).name == "llm:expert:scripted-1"
 
 
+@pytest.mark.parametrize("length", [170, 171])
+def test_what_is_opened_may_say_twenty_characters_more_than_it_is_set_to(length):
+    document, section = Document("a.txt", ""), Section(Span(0, 0), "w " * 47 + "w")
+    profile = Profile(title="w" * length)
+    summarise = open_summariser(Config())
+    assert (summarise(document, section, profile) == "w" * length) is (length == 170)
+    assert summarise.summarise_sections(document, [section], profile) == ["w " * 47 + "w"], "95, of 75"
+    assert len(summarise.summarise_sections(document, [Section(Span(0, 0), "w " * 48)], profile)[0]) == 95
+    assert len(summarise.summarise_sections(document, [Section(Span(0, 0), "w " * 49)], profile)[0]) <= 76
+
+
 @pytest.mark.parametrize(
     ("config", "message"),
     [
