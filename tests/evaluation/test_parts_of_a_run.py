@@ -12,6 +12,7 @@ import pytest
 
 from exhibit.evaluation.cases import Case, Passage, Reply, Turn
 from exhibit.evaluation.catalogue import catalogue, modern, parse_set
+from exhibit.evaluation.catalogue import main as settings_command
 from exhibit.evaluation.datasets import Selection, find_datasets, load_datasets, read_history
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.interop import ragas_dataset
@@ -435,6 +436,38 @@ def test_settings_by_name_and_flags_of_earlier_versions():
     for given, made in (([], "true"), (["x"], "true"), (["No"], "No"), (["--odd"], "true")):
         done = modern([f"--{switch}", *given], [], said.append)
         assert done == ["--set", f"{own}={made}", *(given if made == "true" else [])]
+
+
+@pytest.mark.parametrize(
+    ("name", "group", "default", "values", "many", "switch"),
+    [
+        ("threads", "run", "4", "a whole number, 1 or more", False, False),
+        ("timeout", "run", "60.0", "a number, above 0", False, False),
+        ("max_failures", "run", "0.05", "a number, 0 or more, at most 1", False, False),
+        ("ingest", "run", "none", "auto|never|fresh", False, False),
+        ("resume", "run", "false", "true|false", False, True),
+        ("file_type", "run", "none", "may be repeated", True, False),
+        ("size", "pipeline", "500", "a whole number, 1 or more", False, False),
+        ("weight_lexical", "pipeline", "0.55", "a number, 0 or more", False, False),
+        ("target_request", "target http", "none", "text", False, False),
+    ],
+)
+def test_a_setting_is_listed_with_its_default_its_values_and_what_it_means(name, group, default, values, many, switch):
+    one = catalogue()[name]
+    assert (one.group, one.default, one.values, one.many, one.switch) == (group, default, values, many, switch)
+    assert all(other.meaning for other in catalogue().values())
+    assert not {"origins", "pipeline", "target_settings", "weights"} & set(catalogue())
+
+
+def test_the_settings_about_a_word_are_printed_by_group(capsys):
+    assert settings_command(["size"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("pipeline:\n") or "\n\npipeline:\n" in told
+    assert "characters of a chunk, at most (a whole number, 1 or more; default 500)" in told
+    assert settings_command(["nothing-like-that"]) == 1 and "no setting about" in capsys.readouterr().err
+    assert settings_command(["retries", "--json"]) == 0 and "retries" in {
+        one["name"] for one in json.loads(capsys.readouterr().out)
+    }
 
 
 # ---------------------------------------------------------------- datasets
