@@ -119,7 +119,7 @@ def opened(path: Path, kind: str) -> Iterator[zipfile.ZipFile]:
         _refuse_what_is_no_archive(path, kind)
         try:
             with zipfile.ZipFile(path) as archive:
-                _check(path, archive.infolist())
+                check_parts(path, archive.infolist())
                 yield archive
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
             raise DocumentError(f"{path}: damaged or cut short ({error}); get it again") from error
@@ -161,7 +161,8 @@ def _refuse_what_is_no_archive(path: Path, kind: str) -> None:
     head_of(path, kind=kind, starts=(b"PK",))
 
 
-def _check(path: Path, parts: list[zipfile.ZipInfo]) -> None:
+def check_parts(path: Path, parts: list[zipfile.ZipInfo]) -> None:
+    """Refuse an archive that unpacks to too much, or is encrypted."""
     check_sizes(path, parts, most_bytes=MAX_BYTES, most_parts=MAX_PARTS)
     if any(part.flag_bits & 1 for part in parts):
         raise DocumentError(f"{path}: encrypted; open it, remove the password and save it again")

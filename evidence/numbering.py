@@ -41,7 +41,7 @@ class Numbering:
 
     def label(self, paragraph: Any) -> str:
         """Return the number of the next paragraph, empty where it has none; to be asked in the text's order."""
-        number, depth = self._place(paragraph)
+        number, depth = self.place_of(paragraph)
         if number is None or number not in self.lists:
             return ""
         return self.count(number, depth)
@@ -70,7 +70,8 @@ class Numbering:
                 counts[below] = None
         return _label(level, levels, counts)
 
-    def _place(self, paragraph: Any) -> tuple[str | None, int]:
+    def place_of(self, paragraph: Any) -> tuple[str | None, int]:
+        """Return the list that a paragraph is in, by itself or by its style, and how deep."""
         properties = paragraph.find(f"{W}pPr")
         if properties is None:
             return self.styles.get("", (None, 0))

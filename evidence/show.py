@@ -97,7 +97,7 @@ class DrawnPage(NamedTuple):
 
 def draw_row(root: Location, row: int, *, scale: float = _SCALE) -> Iterator[DrawnPage]:
     """Yield the pages that the gold of a question stands on, drawn, in the order of its passages."""
-    lines, files = _find(root, row)
+    lines, files = gold_of_row(root, row)
     for name in dict.fromkeys(str(line.filename) for line in lines):
         spans = [Span(*span) for line in lines if line.filename == name for span in line.spans]
         with fetched(files[name]):  # once, for all the steps of drawing
@@ -106,7 +106,7 @@ def draw_row(root: Location, row: int, *, scale: float = _SCALE) -> Iterator[Dra
             yield DrawnPage(name, page, picture)
 
 
-def _find(root: Location, row: int) -> tuple[list[Gold], dict[str, Location]]:
+def gold_of_row(root: Location, row: int) -> tuple[list[Gold], dict[str, Location]]:
     bundle = open_bundle(mirrored(root))
     lines = [line for line in bundle.gold if line.id == row]
     if not lines:

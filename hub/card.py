@@ -249,7 +249,7 @@ def write_example(
         with fetched(file):  # once, for all the steps of drawing
             content = None  # where it cannot be drawn another row may show as well
             try:
-                content = _draw(file, line)
+                content = draw_example(file, line)
             except DocumentError as error:
                 undrawn(f"{line.filename}: {str(error).removeprefix(f'{file}: ')}")
         if content is not None:
@@ -258,7 +258,7 @@ def write_example(
     return best
 
 
-def _draw(path: Location, line: Gold) -> bytes | None:
+def draw_example(path: Location, line: Gold) -> bytes | None:
     """Return the page as a PNG of few colours, smaller until it is small enough; None where nothing can be drawn."""
     document = read_within(path)
     for scale in _SCALES:

@@ -75,8 +75,8 @@ def write_tables(
     configs = []
     with _memory_given_back():
         if rows:
-            configs.append(_write(folder, "questions", QUESTIONS, (row.model_dump() for row in rows)))
-            configs.append(_write(folder, "gold", gold_schema(gold), gold_records(gold)))
+            configs.append(write_parquet(folder, "questions", QUESTIONS, (row.model_dump() for row in rows)))
+            configs.append(write_parquet(folder, "gold", gold_schema(gold), gold_records(gold)))
         configs.append(_write_corpus(bundle, out or Out(folder), engine, texts))
     return configs
 
@@ -92,7 +92,8 @@ def _memory_given_back() -> Iterator[None]:
         pa.set_memory_pool(before)
 
 
-def _write(folder: Path, name: str, schema: Any, records: Iterable[dict[str, Any]]) -> HubConfig:
+def write_parquet(folder: Path, name: str, schema: Any, records: Iterable[dict[str, Any]]) -> HubConfig:
+    """Write a table of the bundle, and return how the Hub finds it."""
     path = f"{PARQUET}/{name}.parquet"
     # a thousand at a time: as Python's objects they take ten times what they take in a table
     parts = [schema.empty_table()]

@@ -142,7 +142,7 @@ def list_files(folder: Remote) -> dict[str, FileInfo]:
     base = client._strip_protocol(folder.key).rstrip("/") + "/"
     named = {path.removeprefix(base): details for path, details in objects.items() if path.startswith(base)}
     # a console makes "folders" as empty objects whose names end in a slash
-    return {name: _listed(details) for name, details in sorted(named.items()) if name and not name.endswith("/")}
+    return {name: size_and_tag(details) for name, details in sorted(named.items()) if name and not name.endswith("/")}
 
 
 def list_file(file: Remote) -> FileInfo | None:
@@ -154,10 +154,11 @@ def list_file(file: Remote) -> FileInfo | None:
             details = client.info(file.key)
         except FileNotFoundError:
             return None
-    return _listed(details) if details.get("type") == "file" else None
+    return size_and_tag(details) if details.get("type") == "file" else None
 
 
-def _listed(details: dict[str, Any]) -> FileInfo:
+def size_and_tag(details: dict[str, Any]) -> FileInfo:
+    """Return a file's size and its tag, without the quotes that some servers put around it."""
     mark = next((details[name] for name in _MARKS if details.get(name)), "")
     # some clients tell the same moment as a date here and as a number there; some stores quote a tag only here or there
     words = str(mark.timestamp() if isinstance(mark, datetime) else mark).strip('"')

@@ -29,13 +29,13 @@ class SharedPress(Press):
         """Say where the tests begin: what is printed from there is printed together."""
         cls._started = _surroundings()
 
-    def _print(self, raw: RawDocument, corpus: Path) -> Printed:
+    def print_one(self, raw: RawDocument, corpus: Path) -> Printed:
         cls = SharedPress
         if self._limits != Limits() or (_surroundings() != cls._started and not cls._in_spite):
-            return super()._print(raw, corpus)
+            return super().print_one(raw, corpus)
         if cls._shared is None:
             cls._shared = cls._until_the_end.enter_context(Press())
-        return cls._shared._print(raw, corpus)
+        return cls._shared.print_one(raw, corpus)
 
     @classmethod
     def end(cls) -> None:

@@ -84,9 +84,12 @@ def test_no_two_modules_of_a_room_have_one_name():
         assert {name: places for name, places in names.items() if len(places) > 1} == {}
 
 
+_IMPORTS = re.compile(r"^[ \t]*((?:from|import)[ ]exhibit\b(?:[^\n(]*\([^)]*\)|[^\n]*))", re.MULTILINE)
+
+
 def private_imports(source: str) -> list[str]:
     """Return what a file imports of the product by a name that is not for others."""
-    imports = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import | ast.ImportFrom)]
+    imports = [node for line in _IMPORTS.findall(source) for node in ast.parse(line).body]
     names = [f"{getattr(node, 'module', '')}.{alias.name}" for node in imports for alias in node.names]
     return [name for name in names if re.search(r"^\.?exhibit\..*(?<=\.)_(?!_)", name)]
 
@@ -100,6 +103,24 @@ def test_tests_go_through_public_names():
     """What stays is patched where it stands: a limit that is made small, a clock, a program that is not there."""
     private = {told(path): private_imports(path.read_text(encoding="utf-8")) for path in files("tests")}
     assert {path: names for path, names in private.items() if names} == {}
+
+
+def test_tests_call_no_private_function_of_the_product():
+    """Whatever it is called by: what a test calls is part of what a module promises."""
+    private = {
+        node.name
+        for path in files(*ROOMS)
+        for node in nodes(path)
+        if isinstance(node, Function) and re.fullmatch(r"_[^_].*[^_]", node.name)
+    }
+    assert len(private) > 900
+    calls = [
+        f"{told(path)}: {name}"
+        for path in files("tests")
+        for name in re.findall(r"(?<!self)\.(_[a-z]\w*)\(", path.read_text(encoding="utf-8"))
+        if name in private
+    ]
+    assert calls == []
 
 
 PLUGINS = {

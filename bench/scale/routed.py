@@ -44,7 +44,7 @@ def measure(index: Path | None, bundle: Path | None, *, quick: bool) -> dict[str
     """Return what questions take at each size; the index is grown from one that is given, or from the samples."""
     with tempfile.TemporaryDirectory(prefix="scale-") as name:
         folder = Path(name)
-        small = index or _small(folder / "small")
+        small = index or small_index(folder / "small")
         questions = read_questions(bundle)
         points = []
         for chunks, store in _QUICK if quick else POINTS:
@@ -54,7 +54,7 @@ def measure(index: Path | None, bundle: Path | None, *, quick: bool) -> dict[str
     return {"points": points, "from": index.name if index else "the samples' contracts"}
 
 
-def _small(folder: Path) -> Path:
+def small_index(folder: Path) -> Path:
     config = Config.preset("routed", embedder=EMBEDDER)
     Pipeline(config, cache=folder.with_name("small-cache"), engine="serial").index(documents_of(None), folder)
     return folder

@@ -251,7 +251,7 @@ class Corpus:
             any_heading = False
             for heading, like, parent in self.layout(source).meant(section):
                 any_heading = True
-                bonus = (_PARENT if parent else 0.0) + self._paged(source, heading, citation) + _order(heading)
+                bonus = (_PARENT if parent else 0.0) + self.by_page(source, heading, citation) + _order(heading)
                 bonus += _EXACT if like == 1 and reference_of(plain(document)) == plain(document) else 0.0
                 yield _Candidate(source, how, like, score + bonus - (1 - like), heading)
             if not any_heading and (citation.section or re.search(r"\d|\bguide\b", plain(document))):
@@ -274,7 +274,7 @@ class Corpus:
         evidence = self._evidence(source, row) if matches else 0.0
         numbered = _NUMBER if read_name(citation.document).number else 0.0
         for heading, like, parent in matches:
-            bonus = numbered + (_PARENT if parent else 0.0) + self._paged(source, heading, citation) + _order(heading)
+            bonus = numbered + (_PARENT if parent else 0.0) + self.by_page(source, heading, citation) + _order(heading)
             if citation.page and not source.raw.path:
                 bonus += _NO_PAGES
             if heading is not None and not bonus and len(heading.name.words) > _TELLING:
@@ -306,7 +306,7 @@ class Corpus:
         foreign = strange_courts(named, known, guides_only=False) or strange_courts(row.prose, known, guides_only=True)
         return _FOREIGN if foreign else 0.0
 
-    def _paged(self, source: RulesFile, heading: RuleHeading | None, citation: RuleCitation) -> float:
+    def by_page(self, source: RulesFile, heading: RuleHeading | None, citation: RuleCitation) -> float:
         """What the page says: it may be counted in the file or be the printed one, and it is often a little off."""
         pages = citation.pages
         if pages is None or heading is None or not heading.page:

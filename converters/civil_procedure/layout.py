@@ -307,7 +307,7 @@ def read_layout(source: RulesFile) -> Layout:
         return Layout(text, lines, find_headings(shown, lines, Outline(marked)))
     document = source.document()
     kept, entries, printed, running = lines_of(document)
-    known = dict.fromkeys(entries, 0.0) | (_bookmarked(source.raw.path) if source.raw.path else {})
+    known = dict.fromkeys(entries, 0.0) | (bookmarked_levels(source.raw.path) if source.raw.path else {})
     known = {title: rank for title, rank in known.items() if title not in {"", "contents"}}
     offsets = sorted(page - number for page, number in printed.items())
     listed = tuple(read_name(entry, loose=False) for entry in entries.values())
@@ -323,7 +323,7 @@ def _lines_in(source: RulesFile) -> Iterator[SourceLine]:
         at += len(block.text) + len("\n\n")
 
 
-def _bookmarked(path: Path) -> dict[str, float]:
+def bookmarked_levels(path: Path) -> dict[str, float]:
     """Return the titles that a PDF's own outline lists, with their levels: those beside chapters are chapters."""
     listed = read_outline(path)
     numbered = [depth for title, depth in listed if read_name(title, loose=False).number]

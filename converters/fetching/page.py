@@ -54,7 +54,7 @@ class PagePrinter:
     async def print(self, reply: PageReply, url: str) -> tuple[bytes, str, str]:
         """Return a page's PDF, the address it ended at, and a remark; or raise FetchError."""
         async with self._places:
-            browser = await self._running()
+            browser = await self.started_browser()
             with suppress(GoneError):
                 return await self._attempt(browser, reply, url)
             # its neighbour may have ended the browser, or it did so itself: it is tried again with one of its own
@@ -74,7 +74,7 @@ class PagePrinter:
                     service_workers="block",
                     accept_downloads=False,
                 )
-                return await self._printed(await context.new_page(), reply, url)
+                return await self.print_page(await context.new_page(), reply, url)
         except (TimeoutError, browser_error(late=True)):
             detail = f"in the browser, after {self._timeout:g} s"
             raise FetchError("failed", "timed out", detail, url=url, status=reply.status) from None
@@ -89,7 +89,8 @@ class PagePrinter:
                 with suppress(browser_error(), TimeoutError):
                     await asyncio.wait_for(context.close(), _CLOSE_SECONDS)
 
-    async def _printed(self, page: Page, reply: PageReply, url: str) -> tuple[bytes, str, str]:
+    async def print_page(self, page: Page, reply: PageReply, url: str) -> tuple[bytes, str, str]:
+        """Print what a browser's page makes of a reply: the PDF, its address in the end, and what is odd about it."""
         visit = _Visit(page, self._downloader, reply)
         # one route for all: where one ends, what the page asks for meanwhile may be lost on a busy machine
         await page.context.route("**/*", visit.answer)
@@ -116,7 +117,7 @@ class PagePrinter:
             return False
         return True
 
-    async def _running(self) -> Browser:
+    async def started_browser(self) -> Browser:
         """Return the browser, started when first needed and again should it have crashed."""
         async with self._launching:
             if self._browser is None or not self._browser.is_connected():

@@ -217,22 +217,19 @@ class Press:
 
     def print(self, raw: RawDocument, corpus: Path) -> tuple[str, ...]:
         """Print a document, read from its original where it has one, into the corpus; return the reader's remarks."""
-        printed = self._print(raw, corpus)
+        printed = self.print_one(raw, corpus)
         self.printers.add(printed.printer)
         return printed.notes
 
-    def _print(self, raw: RawDocument, corpus: Path) -> Printed:
+    def print_one(self, raw: RawDocument, corpus: Path) -> Printed:
+        """Print a document into the corpus, in a process of its own; return with what, and what is to be said of it."""
         if self._worker is None:
             # what a browser leaves that had to be killed goes with the folder
             self._folder = self._stack.enter_context(scratch_folder())
             self._worker = OneWorker(_print_sheet, limits=self._limits)
             self._stack.callback(self._worker.close)
-            self._stack.callback(self._end_browser)
+            self._stack.callback(self._worker.run, _Sheet(None, self._folder, self._folder, self._limits))
         return self._worker.run(_Sheet(raw, corpus.absolute(), self._folder, self._limits))
-
-    def _end_browser(self) -> None:
-        if self._worker is not None:
-            self._worker.run(_Sheet(None, self._folder, self._folder, self._limits))
 
 
 @dataclass(frozen=True)

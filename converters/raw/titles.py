@@ -20,7 +20,7 @@ from exhibit.storage.cache import cache_folder
 
 _MIN_LENGTH = 20
 """Names shorter than this say too little to be matched by a part of them."""
-_MIN_SIMILARITY = 0.9  # a letter or two of a name of twenty
+_LETTERS_A_SLIP = 10  # a letter or two may be wrong in a name of twenty
 
 
 @dataclass
@@ -81,7 +81,7 @@ def _similar(name: str, left: Mapping[str, Path]) -> Path | None:
     if len(key) < _MIN_LENGTH:
         return None
     distances = {path: edit_distance(key, file_key(path.name)) for path in left.values()}
-    close = [path for path, distance in distances.items() if distance <= (1 - _MIN_SIMILARITY) * len(key)]
+    close = [path for path, distance in distances.items() if distance * _LETTERS_A_SLIP <= len(key)]
     nearest = min((distances[path] for path in close), default=0)
     return _only(path for path in close if distances[path] == nearest)
 

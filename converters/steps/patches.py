@@ -129,7 +129,6 @@ class ChangedBundle:
 
 def apply_patch(patch: Patch, path: Path, root: Path, out: Path, *, force: bool = False) -> PatchEntry:
     """Write the bundle with the patch applied; it appears whole or not at all."""
-    check_out(out, force=force)
     bundle = open_bundle(root)
     info = bundle.info
     if info is None:

@@ -142,7 +142,7 @@ def connect(address: str, jobs: int | None) -> None:
             ray.init(address, num_cpus=jobs, include_dashboard=False, **quiet)
         else:
             _knock(address)
-            ray.init(address, runtime_env={"py_modules": [_package()]}, **quiet)
+            ray.init(address, runtime_env={"py_modules": [package_folder()]}, **quiet)
     except ImportError as error:
         raise ToolkitError(f"--engine ray:{address} needs an extra: pip install 'exhibit-rag[ray]'") from error
     except (ConnectionError, OSError, RuntimeError, ValueError) as error:
@@ -160,7 +160,7 @@ def _knock(address: str) -> None:
 
 
 @cache
-def _package() -> str:
+def package_folder() -> str:
     """Return the folder `exhibit` that a cluster is sent, so that its workers run this code and no other version."""
     places = [Path(place) for place in exhibit.__path__]
     if len(places) == 1:

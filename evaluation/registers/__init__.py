@@ -174,7 +174,7 @@ class Register:
         if not is_covered(reference.source):
             return Lookup("uncovered", detail=f"legislation.gov.uk does not have {reference.source!r} by that name")
         if reference.source not in self._instruments:
-            self._instruments[reference.source] = self._instrument(reference.source)
+            self._instruments[reference.source] = self.path_of_instrument(reference.source)
         instrument = self._instruments[reference.source]
         if instrument is None:
             return Lookup("absent", f"{self._legislation}/id?title={quote(reference.source)}", "no such instrument")
@@ -187,7 +187,7 @@ class Register:
                 return Lookup("found", f"{whole}/{path}")
         return Lookup("absent", f"{whole}/{paths[0]}", "no such provision")
 
-    def _instrument(self, source: str) -> str | None:
+    def path_of_instrument(self, source: str) -> str | None:
         """Return an instrument's path: by its number, by its title, or by a search for the words of its title."""
         path = instrument_path(source)
         if path is not None:

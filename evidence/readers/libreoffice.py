@@ -52,7 +52,7 @@ def page(path: Path) -> Printable:
     if program is None:
         raise DocumentError(f"{path}: {_MISSING}")
     with scratch_folder() as folder:
-        target = _converted(path, ending, folder, program)
+        target = converted_file(path, ending, folder, program)
         try:
             made: Printable = import_module(f"exhibit.evidence.readers.{reader}").page(target)
         except DocumentError as error:
@@ -61,7 +61,7 @@ def page(path: Path) -> Printable:
     return made._replace(notes=("converted by LibreOffice", *made.notes))
 
 
-def _converted(path: Path, ending: str, folder: Path, program: str) -> Path:
+def converted_file(path: Path, ending: str, folder: Path, program: str) -> Path:
     # a profile of its own: a second LibreOffice on the same profile would hand over and do nothing
     profile = folder / "profile"
     (profile / "user").mkdir(parents=True)

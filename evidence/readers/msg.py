@@ -29,17 +29,17 @@ def page(path: Path) -> Printable:
     """Return the mail as its reader sees it."""
     with reading(path, KIND), _opened(path) as mail:
         top = _Storage(mail, ())
-        _bounded(_attached(top), path)
+        bounded(_attached(top), path)
         return _page(top)
 
 
 def attachments(path: Path) -> list[Attachment]:
     """Return the files that came with the mail; a mail inside it comes as a page of HTML."""
     with reading(path, KIND), _opened(path) as mail:
-        return _bounded(_attached(_Storage(mail, ())), path)
+        return bounded(_attached(_Storage(mail, ())), path)
 
 
-def _bounded(attachments: list[Attachment], path: Path) -> list[Attachment]:
+def bounded(attachments: list[Attachment], path: Path) -> list[Attachment]:
     """Return attachments that a mail of this size can hold."""
     total, size = sum(len(one.data) for one in attachments), path.stat().st_size
     if total > _MOST + _MOST_TIMES * size:

@@ -40,7 +40,7 @@ class _Writer:
             if element.tag == f"{_TEXT}p":
                 yield f"<p>{self.inline(element)}</p>"
             elif element.tag == f"{_TEXT}h":
-                level = min(_whole(element.get(f"{_TEXT}outline-level"), 1), 10)
+                level = min(whole_number(element.get(f"{_TEXT}outline-level"), 1), 10)
                 number = self._number("", level)
                 yield f"<h{min(level, 6)}>{html.escape(number)}{self.inline(element)}</h{min(level, 6)}>"
             elif element.tag == f"{_TEXT}list":
@@ -63,7 +63,7 @@ class _Writer:
             return ""
         name = child.tag.removeprefix(_TEXT)
         if name == "s":
-            return " " * min(_whole(child.get(f"{_TEXT}c"), 1), _MOST_REPEATED)
+            return " " * min(whole_number(child.get(f"{_TEXT}c"), 1), _MOST_REPEATED)
         if name in ("tab", "line-break"):
             return " " if name == "tab" else "<br>"
         if name == "note":
@@ -141,7 +141,7 @@ def _lists(*roots: Any) -> Numbering:
     lists: dict[str, tuple[str, dict[int, ListLevel]]] = {}
     for style in (s for root in roots if root is not None for s in root.iter(*_STYLES)):
         name = style.get(f"{_STYLE}name", "") if style.tag == _STYLES[0] else ""
-        numbered = {_whole(level.get(f"{_TEXT}level"), 1) - 1: level for level in style}
+        numbered = {whole_number(level.get(f"{_TEXT}level"), 1) - 1: level for level in style}
         forms = {depth: _form(level) for depth, level in numbered.items()}
         if name or set(forms.values()) - {"none"}:
             lists[name] = name, {depth: _level(level, depth, forms) for depth, level in numbered.items()}
@@ -155,10 +155,10 @@ def _form(level: Any) -> str:
 
 def _level(level: Any, depth: int, forms: dict[int, str]) -> ListLevel:
     """Return a level of a list, whose number shows those of the levels above that have one: 2 levels for "4.2"."""
-    shown = range(max(depth + 1 - _whole(level.get(f"{_TEXT}display-levels"), 1), 0), depth + 1)
+    shown = range(max(depth + 1 - whole_number(level.get(f"{_TEXT}display-levels"), 1), 0), depth + 1)
     numbers = ".".join(f"%{chr(ord('1') + at)}" for at in shown if forms.get(at, "none") != "none")
     text = level.get(f"{_STYLE}num-prefix", "") + numbers + level.get(f"{_STYLE}num-suffix", "")
-    return ListLevel(_whole(level.get(f"{_TEXT}start-value"), 1), forms[depth], text)
+    return ListLevel(whole_number(level.get(f"{_TEXT}start-value"), 1), forms[depth], text)
 
 
 def _edge(styles: Any, name: str) -> Iterator[str]:
@@ -167,5 +167,6 @@ def _edge(styles: Any, name: str) -> Iterator[str]:
         yield from ("".join(p.itertext()) for p in _outermost(edge))
 
 
-def _whole(value: str | None, usual: int) -> int:
+def whole_number(value: str | None, usual: int) -> int:
+    """Return a number that a file gives, a million at most; the usual one where it gives none."""
     return min(int(value), 10**6) if value and value.isdecimal() else usual

@@ -41,7 +41,7 @@ def read(path: Path) -> Document:
     pages: list[Page] = []
     notes: list[str] = []
     start = 0
-    with _opened(path) as pdf:
+    with opened_pdf(path) as pdf:
         for index in range(len(pdf)):
             try:
                 text, width, height = _read_page(pdf, index)
@@ -56,14 +56,14 @@ def read(path: Path) -> Document:
 
 def title(path: Location) -> str:
     """Return the title that a PDF gives itself, empty where it gives none."""
-    with _opened(path) as pdf:
+    with opened_pdf(path) as pdf:
         return str(pdf.get_metadata_value("Title"))
 
 
 def outline(path: Location) -> list[tuple[str, int]]:
     """Return the titles of a PDF's bookmarks in order, each with its depth; one that leads in a circle is cut there."""
     titles: list[tuple[str, int]] = []
-    with _opened(path) as pdf:
+    with opened_pdf(path) as pdf:
         seen: set[int] = set()
         waiting = [(pdfium_c.FPDFBookmark_GetFirstChild(pdf, None), 0)]
         while waiting:
@@ -100,7 +100,7 @@ def line_types(document: Document) -> dict[int, LineType]:
     types: dict[int, LineType] = {}
     if document.path is None or not document.pages:
         return types
-    with _opened(document.path) as pdf:
+    with opened_pdf(document.path) as pdf:
         for page in document.pages:
             textpage = _page(pdf, document.path, page.number).get_textpage()
             types.update((page.span.start + at, kind) for at, kind in _page_types(textpage))
@@ -109,7 +109,7 @@ def line_types(document: Document) -> dict[int, LineType]:
 
 
 def _page_types(textpage: Any) -> Iterator[tuple[int, LineType]]:
-    counted = _counted(textpage)
+    counted = counted_text(textpage)
     for match in _LAST.finditer(counted.text):
         index = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, counted.units[match.end() - 1])
         box = pdfium_c.FS_RECTF()
@@ -138,13 +138,13 @@ def page_boxes(document: Document, number: int, spans: Sequence[Span]) -> list[l
         return [[] for _ in spans]
     start, end = document.pages[number - 1].span
     parts = [(max(span.start, start) - start, min(span.end, end) - start) for span in spans]
-    with _opened(document.path) as pdf:
-        return _page_boxes(_page(pdf, document.path, number), number, parts)
+    with opened_pdf(document.path) as pdf:
+        return boxes_on_page(_page(pdf, document.path, number), number, parts)
 
 
 def render(path: Location, page: int, *, scale: float = 1.5) -> Any:
     """Return a page's picture as a PIL image."""
-    with _opened(path) as pdf:
+    with opened_pdf(path) as pdf:
         try:
             drawn = pdf[page - 1]
             width, height = drawn.get_size()
@@ -157,7 +157,7 @@ def render(path: Location, page: int, *, scale: float = 1.5) -> Any:
 
 def to_user_space(path: Location, number: int, points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """Return points from a page's top left corner, as it is seen, in the PDF's own coordinates."""
-    with _opened(path) as pdf:
+    with opened_pdf(path) as pdf:
         page = _page(pdf, path, number)
         width, height = page.get_size()
         fine = 100  # PDFium is asked in whole device units: hundredths of a point
@@ -181,7 +181,8 @@ def _from_device(page: Any, size: tuple[int, int], corner: tuple[int, int]) -> t
 
 
 @contextmanager
-def _opened(file: Location) -> Iterator[Any]:
+def opened_pdf(file: Location) -> Iterator[Any]:
+    """Open a PDF, wherever it is, or say what is wrong with it."""
     with fetched(file) as path, _pdf(path) as pdf:
         yield pdf
 
@@ -212,7 +213,7 @@ def _read_page(pdf: Any, index: int) -> tuple[str, float, float]:
         width, height = page.get_size()
         textpage = page.get_textpage()
         try:
-            return _clean(_raw_text(textpage)), round(width, 2), round(height, 2)
+            return clean_text(_raw_text(textpage)), round(width, 2), round(height, 2)
         finally:
             textpage.close()
     finally:
@@ -227,7 +228,8 @@ def _raw_text(textpage: Any) -> str:
     return text
 
 
-def _clean(text: str) -> str:
+def clean_text(text: str) -> str:
+    """Return a text with plain spaces, hyphens and new lines."""
     return _ODD.sub(lambda match: _plain(match.group()), text.replace("\r\n", "\n")).replace("\r", "\n")
 
 
@@ -250,13 +252,14 @@ def _page(pdf: Any, path: Location, number: int) -> Any:
         raise DocumentError(f"{path}: page {number} is damaged ({error})") from error
 
 
-def _page_boxes(page: Any, number: int, parts: Sequence[tuple[int, int]]) -> list[list[Box]]:
+def boxes_on_page(page: Any, number: int, parts: Sequence[tuple[int, int]]) -> list[list[Box]]:
+    """Return the boxes of parts of a page's text; none where the page has no text that can be opened."""
     try:
         textpage = page.get_textpage()
     except pdfium.PdfiumError:
         return [[] for _ in parts]  # a page that was read as empty
     try:
-        counted = _counted(textpage)
+        counted = counted_text(textpage)
         return [_part_boxes(page, textpage, number, _char_range(textpage, counted, *part)) for part in parts]
     finally:
         textpage.close()
@@ -278,7 +281,8 @@ class _Counted(NamedTuple):
     units: list[int]
 
 
-def _counted(textpage: Any) -> _Counted:
+def counted_text(textpage: Any) -> _Counted:
+    """Return a page's text, and where each character that PDFium counts stands in it."""
     raw = _raw_text(textpage)
     # each CR LF became one LF, and PDFium counts UTF-16 units: walk once and count both
     units = [0]
@@ -289,7 +293,7 @@ def _counted(textpage: Any) -> _Counted:
         unit += step + (ord(raw[position]) > 0xFFFF)
         position += step
         units.append(unit)
-    return _Counted(_clean(raw), units)
+    return _Counted(clean_text(raw), units)
 
 
 _NONE = range(0)
@@ -348,12 +352,12 @@ def _side_by_side(old: Rectangle, new: Rectangle) -> bool:
 
 
 def _box(page: Any, number: int, rectangle: Rectangle) -> Box:
-    corners = [_to_page(page, rectangle.left, rectangle.top), _to_page(page, rectangle.right, rectangle.bottom)]
+    corners = [to_page(page, rectangle.left, rectangle.top), to_page(page, rectangle.right, rectangle.bottom)]
     xs, ys = zip(*corners, strict=True)
     return Box(number, min(xs), min(ys), max(xs), max(ys))
 
 
-def _to_page(page: Any, x: float, y: float) -> tuple[float, float]:
+def to_page(page: Any, x: float, y: float) -> tuple[float, float]:
     """Turn PDF coordinates into points from the top left, through rotation and crop box."""
     width, height = page.get_size()
     fine = 100  # PDFium answers in whole device units: ask for hundredths of a point

@@ -23,7 +23,7 @@ _MOST_PIXELS = 80_000_000
 def read(path: Path) -> Document:
     """Return a document with pages and no words."""
     with reading(path, KIND), Image.open(path) as image:
-        _check(path, image)
+        check_size(path, image)
         image.load()
         count = getattr(image, "n_frames", 1)
     return Document(path.name, "\n" * (count - 1), tuple(Page(n + 1, Span(n, n), 595, 842) for n in range(count)), path)
@@ -33,7 +33,7 @@ def page(path: Path) -> Printable:
     """Return the pictures, each on a page of its own."""
     pictures = []
     with reading(path, KIND), Image.open(path) as image:
-        _check(path, image)
+        check_size(path, image)
         for frame in ImageSequence.Iterator(image):
             data = io.BytesIO()
             frame.convert("RGB").save(data, "PNG", compress_level=1)
@@ -42,7 +42,8 @@ def page(path: Path) -> Printable:
     return Printable("".join(pictures))
 
 
-def _check(path: Path, image: Image.Image) -> None:
+def check_size(path: Path, image: Image.Image) -> None:
+    """Refuse a picture of more pixels or pages than are read."""
     if image.width * image.height > _MOST_PIXELS or getattr(image, "n_frames", 1) > _MOST_FRAMES:
         limits = f"{_MOST_PIXELS:,} pixels a page and {_MOST_FRAMES} pages"
         raise DocumentError(f"{path}: too large a picture; the limits are {limits}")

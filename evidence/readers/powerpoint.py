@@ -23,11 +23,12 @@ def page(path: Path) -> Printable:
         from pptx import Presentation
 
         refuse_entities(archive)
-        slides = [_slide(slide) for slide in Presentation(archive.fp).slides]
+        slides = [slide_page(slide) for slide in Presentation(archive.fp).slides]
     return Printable("".join(f'<article class="sheet">{slide}</article>' for slide in slides))
 
 
-def _slide(slide: Any) -> str:
+def slide_page(slide: Any) -> str:
+    """Return a slide as HTML, its notes last."""
     pieces = [piece for shape in slide.shapes for piece in _pieces(shape, 0)]
     said = slide.notes_slide.notes_text_frame.text if slide.has_notes_slide else ""
     return "".join(pieces) + section("Notes", said.splitlines())

@@ -75,12 +75,12 @@ def _prepared(archive: zipfile.ZipFile, main: str) -> tuple[dict[str, bytes], in
         root = parsed(archive, name)
         if root is not None:
             changes += accept_changes(root)
-            _write_numbers(root, lists)
+            write_numbers(root, lists)
             parts[name] = etree.tostring(root)
     return parts, changes
 
 
-def _write_numbers(root: Any, lists: Numbering) -> None:
+def write_numbers(root: Any, lists: Numbering) -> None:
     """Put each paragraph's number in front of its words."""
     from lxml import etree
 

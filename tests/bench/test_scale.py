@@ -202,7 +202,7 @@ def test_a_clock_adds_up_what_has_one_name():
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
-    return routed._small(tmp_path_factory.mktemp("small") / "index")
+    return routed.small_index(tmp_path_factory.mktemp("small") / "index")
 
 
 def test_a_grown_index_holds_copies_that_can_be_named_apart(tmp_path, small):

@@ -562,6 +562,7 @@ def test_search_results_become_candidates_whose_citations_resolve(samples, tmp_p
         str(samples / "cpr" / "search" / "ground_truth_costs.json"),
     ]
     assert cpr.run([*flags, str(samples / "cpr" / "documents" / "Part 9.json")]) == 0
+    assert f"2 candidates -> {out}; read and edit each" in capsys.readouterr().out
     first, second = lines_of(out)
     assert first["question"] == "When may the Tribunal order one party to pay the costs of another?"
     assert first["truth"].endswith("case. [Part 12#page=Fees and Costs] [Practice Direction 12#page=Fees And Costs]")

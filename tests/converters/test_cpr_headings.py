@@ -321,6 +321,7 @@ RULES = layout_of(
         ),
         ("Part 7, 2.2 Fees", [("2.2 Fees\nthe fee is due\nand a Small note.", 1.0, True)]),
         ("Chapter 2 Cost, 2.2 Fees", [("2.2 Fees\nthe fee is due\nand a Small note.", 1.0, True)]),
+        ("Budgets", [("2.1 Budget\nClosing speech\nIt is long", 0.97, False)]),
         ("9.9 Unread page", [(None, 1.0, False)]),
         ("9.9", []),
         ("The fee is due", []),

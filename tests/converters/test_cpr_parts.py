@@ -177,9 +177,9 @@ def test_the_page_that_a_citation_gives_speaks_for_a_heading(page, offset, bonus
     corpus = guide(offset)
     heading = corpus.layout(corpus.sources[0]).headings[4]
     citation = read_citation(f"5.1 Topic f of the court (p. {page})")
-    assert corpus._paged(corpus.sources[0], heading, citation) == bonus
-    assert corpus._paged(corpus.sources[0], None, citation) == 0.0
-    assert corpus._paged(corpus.sources[0], heading, read_citation("5.1 Topic f of the court")) == 0.0
+    assert corpus.by_page(corpus.sources[0], heading, citation) == bonus
+    assert corpus.by_page(corpus.sources[0], None, citation) == 0.0
+    assert corpus.by_page(corpus.sources[0], heading, read_citation("5.1 Topic f of the court")) == 0.0
 
 
 def test_a_section_that_is_cited_with_a_number_and_a_title_is_enough():
@@ -229,11 +229,11 @@ def test_chunks_stand_in_the_order_of_their_numbers_each_once():
 def test_titles_beside_numbered_chapters_are_chapters(monkeypatch, tmp_path):
     listed = [("Foreword", 0), ("Chapter 1 Trial", 1), ("Summary", 1), ("1.1 Witnesses", 2), ("Deep", 2)]
     monkeypatch.setattr(layout, "read_outline", lambda _path: listed)
-    assert layout._bookmarked(tmp_path) == {
+    assert layout.bookmarked_levels(tmp_path) == {
         "foreword": 3.0, "chapter1trial": 3.0, "summary": 3.0, "11witnesses": 0.0, "deep": 0.0,
     }  # fmt: skip
     monkeypatch.setattr(layout, "read_outline", lambda _path: [("Foreword", 0)])
-    assert layout._bookmarked(tmp_path) == {"foreword": 0.0}, "nothing is numbered"
+    assert layout.bookmarked_levels(tmp_path) == {"foreword": 0.0}, "nothing is numbered"
 
 
 def test_the_outline_of_a_pdf_is_read_and_a_damaged_one_has_none(tmp_path):

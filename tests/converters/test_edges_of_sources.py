@@ -30,6 +30,7 @@ def test_a_page_that_changed_is_told_with_five_changes_and_five_questions():
     ]  # fmt: skip
     more = state_lines([a_state(6, 7)])
     assert "  … and 1 more changes (--changes)" in more and "  … and 2 more questions (--changes)" in more
+    assert sum(line.startswith("  question ") for line in more) == sum(line.startswith("  - ") for line in more) == 5
     assert not any("more" in line for line in state_lines([a_state(5, 5)]))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -103,6 +104,49 @@ def test_the_sandbox_is_off_for_root_alone(monkeypatch):
     assert "--no-sandbox" in launch_arguments() and "--disable-background-networking" in launch_arguments()
     monkeypatch.setattr(browser.os, "geteuid", lambda: 1000)
     assert "--no-sandbox" not in launch_arguments()
+
+
+@pytest.mark.parametrize(
+    ("root", "fails", "tried"),
+    [(True, 0, [False]), (False, 0, [True]), (False, 1, [True, False]), (False, 2, [True, False]), (True, 1, [False])],
+)
+def test_a_browser_starts_in_its_sandbox_where_there_is_one(monkeypatch, capsys, root, fails, tried):
+    asked, ended = [], []
+
+    class Driver:
+        chromium = property(lambda self: self)
+
+        async def start(self):
+            return self
+
+        async def stop(self):
+            ended.append("driver")
+
+        async def launch(self, *, chromium_sandbox, **options):
+            asked.append(chromium_sandbox)
+            if len(asked) <= fails:
+                raise browser.browser_error()("No usable sandbox!\nmore")
+            return self
+
+        async def close(self):
+            ended.append("browser")
+
+    monkeypatch.setattr("playwright.async_api.async_playwright", Driver)
+    monkeypatch.setattr(browser, "is_root", lambda: root)
+    monkeypatch.setattr(browser, "launch_options", lambda folder: {})
+
+    async def run():
+        async with browser.running_browser(tell=True):
+            ended.append("used")
+
+    if fails == len(tried):
+        with pytest.raises(ServiceError, match="^Chromium does not start: No usable sandbox!$"):
+            asyncio.run(run())
+        assert ended == ["driver"]
+    else:
+        asyncio.run(run())
+        assert ended == ["used", "browser", "driver"]
+    assert asked == tried and ("sandbox is not available here" in capsys.readouterr().err) is (fails > 0 and not root)
 
 
 @pytest.fixture(scope="module")

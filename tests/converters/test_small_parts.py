@@ -259,6 +259,11 @@ def test_items_are_left_out_once_and_accounted_for():
         tally.account([])
     with pytest.raises(SourceError, match=r"x: torn \(--strict\)"):
         Tally(strict=True).fault("torn", "x")
+    with pytest.raises(SourceError, match=r"c: torn \(--strict\)"):
+        Tally(strict=True).leave_out_all("torn", [three], fault=True)
+    strict = Tally(strict=True)
+    strict.leave_out_all("beyond", [three])
+    assert strict.left_out == {"beyond": ["c"]}, "a rule is no fault"
     assert points("a", "b") == "- a\n- b"
 
 

@@ -23,13 +23,14 @@ from hypothesis import strategies as st
 
 from exhibit.conversion import main
 from exhibit.converters import Tally, web
+from exhibit.converters.benchmark import BEYOND
 from exhibit.converters.fetching import download
 from exhibit.converters.fetching.download import USER_AGENT, Downloader, FetchError, Host, Resource, flaw_of
 from exhibit.converters.fetching.fetch import Policy, corpus_names, fetch_all, filename_of, stem_of
 from exhibit.converters.printing.text_pdf import font_hashes
 from exhibit.evidence import read_document
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN
-from exhibit.schemas.errors import SourceError
+from exhibit.schemas.errors import BundleError, SourceError
 from exhibit.schemas.validate import validate
 from exhibit.storage.http import Rules
 from tests.converters.fontconfigs import misleading_fonts
@@ -538,7 +539,12 @@ def test_blank_cells_and_repeated_urls_are_counted(listed, tmp_path):
 
 
 def test_a_limit_takes_the_first_urls_but_names_are_checked_for_all(listed, tmp_path):
-    assert listed(list_of(tmp_path / "urls.txt", A, B), limit=1)[0] == [A]
+    urls, tally = listed(list_of(tmp_path / "urls.txt", A, B), limit=1)
+    assert urls == [A] and tally.left_out == {BEYOND: [A, B]}, "none was fetched"
+    assert tally.account([])["rows"].left_out == {BEYOND: 2}
+    _, tally = listed(list_of(tmp_path / "urls.txt", "# a comment", A))
+    with pytest.raises(BundleError, match="line 2: neither kept nor left out"):
+        tally.account([])
     with pytest.raises(SourceError, match="no file name"):
         listed(list_of(tmp_path / "urls.txt", A, "https://a.example/"), limit=1)
 

@@ -287,7 +287,7 @@ def test_nobody_is_asked_about_items_without_files(fake):
 
 @pytest.mark.extra
 def test_a_cluster_is_sent_the_package_with_every_room():
-    sent = Path(import_module("exhibit.engine.runners.ray")._package())
+    sent = Path(import_module("exhibit.engine.runners.ray").package_folder())
     assert sent.name == "exhibit" and (sent / "__main__.py").is_file()
     assert all((sent / room / "__init__.py").is_file() for room in exhibit.ROOMS)
 
@@ -295,10 +295,10 @@ def test_a_cluster_is_sent_the_package_with_every_room():
 @pytest.mark.extra
 def test_an_installed_package_is_sent_as_it_is(tmp_path, monkeypatch):
     runner = import_module("exhibit.engine.runners.ray")
-    runner._package.cache_clear()
+    runner.package_folder.cache_clear()
     monkeypatch.setattr(exhibit, "__path__", [str(tmp_path / "exhibit")])
-    assert runner._package() == str(tmp_path / "exhibit")
-    runner._package.cache_clear()
+    assert runner.package_folder() == str(tmp_path / "exhibit")
+    runner.package_folder.cache_clear()
 
 
 def folder_and_path(_: int) -> tuple[str, bool]:

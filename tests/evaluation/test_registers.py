@@ -297,4 +297,4 @@ class Told:
 def test_an_instrument_is_where_the_register_leads_or_else_where_it_was_asked_for(url, status, path):
     page = RegisterPage(url, status, "")
     told = Register(Told(page), legislation="https://law.example", case_law="https://law.example")
-    assert told._instrument("si 2002/618") == path
+    assert told.path_of_instrument("si 2002/618") == path

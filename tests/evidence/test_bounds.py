@@ -27,15 +27,15 @@ def test_spans_that_overlap_are_one_and_those_that_touch_are_two():
 
 def test_a_picture_may_have_as_many_pixels_and_pages_as_are_said_and_no_more(monkeypatch):
     monkeypatch.setattr(picture, "_MOST_PIXELS", 6)
-    picture._check(Path("a.png"), Image.new("L", (3, 2)))
+    picture.check_size(Path("a.png"), Image.new("L", (3, 2)))
     with pytest.raises(DocumentError, match="too large a picture"):
-        picture._check(Path("a.png"), Image.new("L", (7, 1)))
+        picture.check_size(Path("a.png"), Image.new("L", (7, 1)))
     pages = Image.new("L", (1, 1))
     pages.n_frames = picture._MOST_FRAMES  # type: ignore[attr-defined]
-    picture._check(Path("a.tiff"), pages)
+    picture.check_size(Path("a.tiff"), pages)
     pages.n_frames += 1  # type: ignore[attr-defined]
     with pytest.raises(DocumentError, match="too large a picture"):
-        picture._check(Path("a.tiff"), pages)
+        picture.check_size(Path("a.tiff"), pages)
 
 
 def test_a_tables_checksum_is_the_sum_of_its_words_the_last_filled_up():

@@ -141,7 +141,7 @@ def test_an_office_program_that_fails_is_told_in_its_own_words(tmp_path):
     program.chmod(0o755)
     (tmp_path / "a.doc").write_bytes(b"x" * 600)
     with pytest.raises(DocumentError, match=r"a\.doc: LibreOffice cannot convert it \(no filter for this\)"):
-        libreoffice._converted(tmp_path / "a.doc", "docx", tmp_path, str(program))
+        libreoffice.converted_file(tmp_path / "a.doc", "docx", tmp_path, str(program))
 
 
 def test_the_letters_of_utf16_are_looked_for_where_the_zeros_are_not():

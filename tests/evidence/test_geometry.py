@@ -192,10 +192,10 @@ def test_a_mark_lies_over_its_box_a_point_around_and_nowhere_else(page):
 def test_a_character_beyond_the_first_plane_counts_twice_and_a_new_line_does_too():
     raw = "a\U0001d4b3b\r\nc\rd"
     textpage = SimpleNamespace(count_chars=lambda: len(raw), get_text_range=lambda errors: raw)
-    counted = pdf._counted(textpage)
+    counted = pdf.counted_text(textpage)
     assert counted == ("a\U0001d4b3b\nc\nd", [0, 1, 3, 4, 6, 7, 8, 9])
     nothing = SimpleNamespace(count_chars=lambda: 0)
-    assert pdf._counted(nothing) == ("", [0])
+    assert pdf.counted_text(nothing) == ("", [0])
 
 
 def test_a_page_whose_text_cannot_be_opened_has_no_boxes():
@@ -203,4 +203,4 @@ def test_a_page_whose_text_cannot_be_opened_has_no_boxes():
         raise pdf.pdfium.PdfiumError("no text")
 
     page = SimpleNamespace(get_textpage=refuse)
-    assert pdf._page_boxes(page, 1, [(0, 3), (4, 9)]) == [[], []]
+    assert pdf.boxes_on_page(page, 1, [(0, 3), (4, 9)]) == [[], []]

@@ -139,10 +139,10 @@ def part(size: int, packed: int, name: str = "a"):
 )
 def test_an_archive_at_its_limits(parts, message):
     if not message:
-        shared._check(Path("a.docx"), parts)
+        shared.check_parts(Path("a.docx"), parts)
     else:
         with pytest.raises(DocumentError, match=message):
-            shared._check(Path("a.docx"), parts)
+            shared.check_parts(Path("a.docx"), parts)
 
 
 def test_a_damaged_archive_says_so(tmp_path):

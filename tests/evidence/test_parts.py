@@ -91,9 +91,9 @@ def test_an_empty_file_and_an_encrypted_part(pack, tmp_path):
     info = zipfile.ZipInfo("a.xml")
     info.flag_bits = 1
     with pytest.raises(DocumentError, match="encrypted; open it, remove the password"):
-        files._check(tmp_path, [info])
+        files.check_parts(tmp_path, [info])
     info.flag_bits = 2
-    files._check(tmp_path, [info])
+    files.check_parts(tmp_path, [info])
 
 
 @pytest.mark.parametrize(
@@ -274,12 +274,12 @@ def test_a_row_that_cannot_be_shown_says_why(monkeypatch):
     bundle = SimpleNamespace(gold=[gold(1), gold(2, spans=[]), gold(1, spans=[])], files={"a.txt": "there"})
     monkeypatch.setattr(show, "open_bundle", lambda root: bundle)
     monkeypatch.setattr(show, "mirrored", lambda root: root)
-    lines, files = show._find("b", 1)  # type: ignore[arg-type]
+    lines, files = show.gold_of_row("b", 1)  # type: ignore[arg-type]
     assert lines == bundle.gold[:1] and files == bundle.files
     with pytest.raises(BundleError, match=r"b: no row with id 3 in gold\.jsonl"):
-        show._find("b", 3)  # type: ignore[arg-type]
+        show.gold_of_row("b", 3)  # type: ignore[arg-type]
     with pytest.raises(BundleError, match="row 2 has no located gold"):
-        show._find("b", 2)  # type: ignore[arg-type]
+        show.gold_of_row("b", 2)  # type: ignore[arg-type]
 
 
 def test_gold_is_checked_file_by_file(monkeypatch, capsys, tmp_path):

@@ -231,9 +231,9 @@ def test_a_reader_that_fails_names_the_file(tmp_path, monkeypatch):
 
 def test_coordinates_to_a_hundredth_of_a_point(tmp_path):
     (tmp_path / "a.pdf").write_bytes(made(words(50, 150, "Words")))
-    with pdf._opened(tmp_path / "a.pdf") as opened:
-        assert pdf._to_page(opened[0], 100, 50) == (100.0, 150.0)
-        assert pdf._to_page(opened[0], 0, 0) == (0.0, 200.0)
+    with pdf.opened_pdf(tmp_path / "a.pdf") as opened:
+        assert pdf.to_page(opened[0], 100, 50) == (100.0, 150.0)
+        assert pdf.to_page(opened[0], 0, 0) == (0.0, 200.0)
     [origin, far] = pdf.to_user_space(tmp_path / "a.pdf", 1, [(0, 0), (400, 200)])
     assert origin == pytest.approx((0, 200), abs=1e-3) and far == pytest.approx((400, 0), abs=1e-3)
     (tmp_path / "stamp.pdf").write_bytes(made(words(5, 15, "x"), box="0 0 40 30"))
@@ -260,7 +260,7 @@ def test_what_is_no_pdf_is_told_by_its_first_kilobyte(tmp_path):
     ],
 )
 def test_spaces_and_hyphens_of_a_pdf_are_plain(raw, clean):
-    assert pdf._clean(raw) == clean
+    assert pdf.clean_text(raw) == clean
 
 
 def test_texts_are_written_one_a_document(tmp_path, capsys):
@@ -278,9 +278,9 @@ def test_texts_are_written_one_a_document(tmp_path, capsys):
 def test_a_mail_holds_a_megabyte_and_four_times_its_own_size(tmp_path):
     (tmp_path / "a.msg").write_bytes(bytes(10))
     most = [Attachment("a", bytes(1 << 20)), Attachment("b", bytes(40))]
-    assert msg._bounded(most, tmp_path / "a.msg") == most
+    assert msg.bounded(most, tmp_path / "a.msg") == most
     with pytest.raises(DocumentError, match="1048617 bytes of attachments in a mail of 10;"):
-        msg._bounded([*most, Attachment("c", b"x")], tmp_path / "a.msg")
+        msg.bounded([*most, Attachment("c", b"x")], tmp_path / "a.msg")
 
 
 def test_a_list_of_which_more_levels_are_shown_than_there_are(tmp_path):
@@ -305,4 +305,4 @@ def test_groups_of_a_slide_are_opened_twenty_deep(groups, read):
     for _ in range(groups):
         shape = SimpleNamespace(shapes=[shape], has_text_frame=False)
     slide = SimpleNamespace(shapes=[shape], has_notes_slide=False)
-    assert powerpoint._slide(slide) == ("<p>deep</p>" if read else "")
+    assert powerpoint.slide_page(slide) == ("<p>deep</p>" if read else "")

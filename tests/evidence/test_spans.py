@@ -101,9 +101,9 @@ def test_spans_are_counted_from_the_beginning_of_their_page(monkeypatch, tmp_pat
         asked.append((page, number, list(parts)))
         return [[f"box {part}"] for part in parts]
 
-    monkeypatch.setattr(pdf, "_opened", opened)
+    monkeypatch.setattr(pdf, "opened_pdf", opened)
     monkeypatch.setattr(pdf, "_page", lambda pdf, path, number: f"page {number}")
-    monkeypatch.setattr(pdf, "_page_boxes", found)
+    monkeypatch.setattr(pdf, "boxes_on_page", found)
     made = Document("a.pdf", "x" * 31, tuple(Page(n, Span(11 * n - 11, 11 * n - 1), 9, 9) for n in (1, 2, 3)), tmp_path)
     assert pdf.page_boxes(made, 2, [Span(12, 15), Span(0, 31)]) == [["box (1, 4)"], ["box (0, 10)"]]
     assert asked.pop() == ("page 2", 2, [(1, 4), (0, 10)])
@@ -122,7 +122,7 @@ def test_nothing_is_opened_where_there_is_nothing_to_find(tmp_path):
 def test_a_paragraph_that_says_its_level_alone_is_of_its_styles_list():
     def place(inner: str) -> tuple[str | None, int]:
         told = f'<w:p xmlns:w="{W[1:-1]}"><w:pPr><w:pStyle w:val="S"/><w:numPr>{inner}</w:numPr></w:pPr></w:p>'
-        return Numbering(styles={"S": ("5", 2)})._place(etree.fromstring(told))
+        return Numbering(styles={"S": ("5", 2)}).place_of(etree.fromstring(told))
 
     assert (
         place("") == ("5", 2) and place('<w:ilvl w:val="4"/>') == ("5", 4) and place('<w:ilvl w:val="x"/>') == ("5", 2)
@@ -159,7 +159,7 @@ def test_headings_have_ten_levels_and_html_six(tmp_path):
     ("value", "whole"), [(None, 7), ("", 7), ("x", 7), ("-1", 7), ("3", 3), ("1000000", 10**6), ("1000001", 10**6)]
 )
 def test_whole_numbers_of_a_file(value, whole):
-    assert opendocument._whole(value, 7) == whole
+    assert opendocument.whole_number(value, 7) == whole
 
 
 def test_levels_of_a_list_as_the_file_describes_them(tmp_path):
@@ -206,10 +206,10 @@ def test_a_number_is_written_before_the_words_and_behind_what_the_paragraph_says
         '<w:p><w:pPr><w:numPr><w:numId w:val="1"/></w:numPr></w:pPr><w:r><w:t>two</w:t></w:r></w:p>'
         '<w:p><w:pPr><w:numPr><w:numId w:val="7"/></w:numPr></w:pPr><w:r><w:t>three</w:t></w:r></w:p></w:body>'
     )
-    word._write_numbers(root, lists)
+    word.write_numbers(root, lists)
     assert ["".join(paragraph.itertext()) for paragraph in root] == ["1. one!", "2. two", "three"]
     assert root[1][0].tag == f"{W}pPr" and not root.findall(f".//{W}numPr")
     assert root[0][0][0].get("{http://www.w3.org/XML/1998/namespace}space") == "preserve"
     untouched = etree.tostring(root)
-    word._write_numbers(root, Numbering(styles={"": ("1", 0)}))
+    word.write_numbers(root, Numbering(styles={"": ("1", 0)}))
     assert etree.tostring(root) == untouched

@@ -25,7 +25,7 @@ call.createOffer().then(offer => call.setLocalDescription(offer));
 async def call_out(port: int) -> None:
     """Let a page look for a way out by WebRTC, in the browser that prints pages, until it has tried all it can."""
     printer = PagePrinter(Downloader(Policy()), timeout=60, pages=1)
-    browser = await printer._running()
+    browser = await printer.started_browser()
     page = await browser.new_page()
     await page.set_content(CALL % port)
     await page.wait_for_function("document.title === 'complete'", timeout=120_000)

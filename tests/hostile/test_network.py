@@ -178,11 +178,11 @@ def test_a_page_that_ends_the_browser_takes_no_neighbour_along(times):
     """`times`: once as when a neighbour ended it; twice when the page itself does."""
 
     class Ending(PagePrinter):
-        async def _printed(self, page, reply, url):
+        async def print_page(self, page, reply, url):
             if reply.data == b"bad" and self.left:
                 self.left -= 1
                 await page.context.browser.close()
-            return await super()._printed(page, reply, url)
+            return await super().print_page(page, reply, url)
 
     async def print_two() -> list[object]:
         printer = Ending(Downloader(Policy()), timeout=60, pages=2)

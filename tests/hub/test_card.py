@@ -321,15 +321,15 @@ def test_five_pages_are_tried_and_no_more(tmp_path):
 def test_a_picture_too_large_is_drawn_smaller(bundle, monkeypatch):
     line = next(line for line in open_bundle(bundle).gold if len(line.pages) == 1)
     path = bundle / "corpus" / line.filename
-    large = cards._draw(path, line)
+    large = cards.draw_example(path, line)
     monkeypatch.setattr(cards, "_MOST_BYTES", len(large))
-    small = cards._draw(path, line)
+    small = cards.draw_example(path, line)
     assert len(small) < len(large)
     widths = [Image.open(io.BytesIO(large)).width - 2]  # without its frame
     while small:
         widths.append(Image.open(io.BytesIO(small)).width - 2)
         monkeypatch.setattr(cards, "_MOST_BYTES", len(small))
-        small = cards._draw(path, line)
+        small = cards.draw_example(path, line)
     assert [round(width / widths[1], 2) for width in widths] == [1.3, 1, 0.75, 0.5]
 
 
@@ -347,7 +347,7 @@ def test_labels_of_every_kind_share_a_table(tmp_path):
         gold_of(n, pages=[1], labels={**one, **two}) for n, (one, two) in enumerate(zip(labels, mixed, strict=True))
     ]
     (tmp_path / "parquet").mkdir()
-    tables._write(tmp_path, "gold", tables.gold_schema(gold), list(tables.gold_records(gold)))
+    tables.write_parquet(tmp_path, "gold", tables.gold_schema(gold), list(tables.gold_records(gold)))
     stored = [row["labels"] for row in pq.read_table(tmp_path / "parquet" / "gold.parquet").to_pylist()]
     assert stored == [
         {"a": 1, "b": True, "c": "x", "d": 1.0, "e": None, "g": "1", "f": None},

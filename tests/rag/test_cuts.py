@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from exhibit.evidence import Span
-from exhibit.rag import splitters
-from exhibit.rag.splitters import check, find_cuts, naive, rcts, reach_back, sections, tile
+from exhibit.rag.splitters import check, find_cuts, find_separator, naive, rcts, reach_back, sections, tile
 from exhibit.schemas.errors import ToolkitError
 
 
@@ -44,8 +43,9 @@ def test_separators_of_two_signs_are_found_however_often_the_first_comes_alone()
         [first, *_] = tile(0, find_cuts(text, [Span(0, len(text))], size=3, separators=[". "], keep="start"))
         at = text.index(". ")
         assert at in find_cuts(text, [Span(0, len(text))], size=3, separators=[". "], keep="start"), alone
-        assert splitters._find(text, ". ", 0) == at and splitters._find(text, ". ", at) == at and first == (0, 3)
-        assert splitters._find(text, ". ", at + 1) == -1 and splitters._find(text, "; ", 0) == -1
+        assert first == (0, 3)
+        assert [find_separator(text, ". ", start) for start in (0, at, at + 1)] == [at, at, -1]
+        assert find_separator(text, "; ", 0) == -1
 
 
 def test_a_short_range_late_in_the_text_is_not_cut():

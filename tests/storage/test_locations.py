@@ -105,7 +105,7 @@ def test_a_store_tells_what_is_there_without_sending_it(memory, downloads):
 def test_a_tag_is_the_same_with_quotes_and_without():
     """Some S3 servers quote it in the answer for one file, and not in a listing: what was sent would seem changed."""
     quoted, plain = ({"size": 3, "ETag": tag} for tag in ('"8b83-2"', "8b83-2"))
-    assert locations._listed(quoted) == locations._listed(plain) == (3, "8b83-2")
+    assert locations.size_and_tag(quoted) == locations.size_and_tag(plain) == (3, "8b83-2")
 
 
 def test_a_pattern_gives_folders_in_order(memory):
