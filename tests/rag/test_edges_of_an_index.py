@@ -8,13 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from exhibit.evidence import Span
 from exhibit.law.profile import Profile
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.index import Entry, Index, open_index
-from exhibit.rag.protocols import section_key
+from exhibit.rag.protocols import Answer, AnswerContext, QueryVector, section_key
 from exhibit.rag.stores.faiss import FaissStore
 from exhibit.schemas.errors import BundleError
 from exhibit.storage.place import locked
@@ -213,3 +214,19 @@ def test_an_index_whose_vectors_are_not_as_many_as_it_says_is_refused(folder):
         (folder / "manifest.json").write_text(json.dumps(damaged), encoding="utf-8")
         with pytest.raises(BundleError, match="build the index again"):
             open_index(folder)
+
+
+# ---------------------------------------------------------------- settings and shapes
+
+
+def test_settings_are_not_changed_once_they_are_made():
+    with pytest.raises(ValidationError, match="frozen"):
+        Config().k = 3  # type: ignore[misc]
+    with pytest.raises(ValidationError, match="frozen"):
+        Config().weights.lexical = 3.0  # type: ignore[misc]
+
+
+def test_a_context_is_the_same_whoever_made_the_questions_vector():
+    bare = AnswerContext("text", (), 3)
+    assert bare == AnswerContext("text", (), 3, asked=QueryVector("x", np.ones(2))) != AnswerContext("text", (), 4)
+    assert Answer("a") == Answer("a", (), (), False, False, "", {}, None)

@@ -75,6 +75,15 @@ def test_an_embedder_that_takes_many_at_once_is_given_as_many(tmp_path, monkeypa
     assert embedder.sizes == sizes and (report.documents, report.chunks, report.pages) == (10, 10, 0)
 
 
+@pytest.mark.parametrize(("many", "dismissed"), [(2, 1), (3, 0)])
+def test_idle_workers_are_let_go_where_much_is_to_be_embedded(tmp_path, monkeypatch, many, dismissed):
+    told: list[int] = []
+    monkeypatch.setattr(ingest, "_MANY", many)
+    monkeypatch.setattr(ingest, "dismiss", lambda: told.append(1))
+    made(tmp_path).index(written(tmp_path / "c", a="The rent is due.", b="The term is long."), tmp_path / "index")
+    assert len(told) == dismissed
+
+
 def test_pages_and_notes_are_counted_over_all_documents(tmp_path):
     corpus = written(tmp_path / "c", a="The rent is due.")
     for name in ("b.pdf", "c.pdf"):

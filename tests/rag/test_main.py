@@ -13,6 +13,7 @@ from exhibit.rag.__main__ import main
 from exhibit.rag.config import setting_help
 from exhibit.rag.inspect import Inspector
 from exhibit.schemas.errors import ToolkitError
+from tests.evidence import files
 from tests.models.openai_server import serve_openai
 from tests.rag.models import link_models
 
@@ -152,3 +153,37 @@ def test_what_is_set_aside_is_counted_and_named(tmp_path, capsys):
     assert (
         counted == "files given: 2 = 1 indexed + 1 set aside" and named.startswith("set aside: ") and "b.pdf" in named
     )
+
+
+def test_letters_are_shown_as_they_are_with_their_page_and_an_error_in_the_place_of_an_answer(
+    tmp_path, capsys, monkeypatch
+):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.pdf").write_bytes(files.pdf("The rent of the mill is due in May."))
+    (tmp_path / "docs" / "b.txt").write_text("Größer – the term is long.", encoding="utf-8")
+    flags = ["--preset", "rcts", "--embedder", "hashing", "--answerer", "extractive", "--engine", "serial"]
+    assert main(["index", str(tmp_path / "docs"), "--out", str(tmp_path / "i"), *flags, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["documents"], report["pages"], report["chunks"], report["set_aside"]) == (2, 1, 2, [])
+    assert main(["search", str(tmp_path / "i"), "rent?", "term?", "--json"]) == 0
+    printed = capsys.readouterr().out
+    rent, term = json.loads(printed)
+    assert "Größer –" in printed and rent["passages"][0]["page"] == 1 and term["passages"][0]["page"] is None
+    assert main(["search", str(tmp_path / "i"), "rent?", "--k", "2"]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"\[1\] \d\.\d{3}  a\.pdf, page 1", shown) and re.search(r"\[2\] -?\d\.\d{3}  b\.txt\n", shown)
+    with serve_openai() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        server.faults = {"rent": [400] * 9}
+        asked = ["answer", str(tmp_path / "i"), "rent?", "--llm", "openai:tiny", "--answerer", "llm"]
+        assert main(asked) == 0
+        assert re.search(r"\nrent\?\n  \S+: HTTP 400 ", capsys.readouterr().out)
+        assert main([*asked, "--json"]) == 0
+        assert "400" in json.loads(capsys.readouterr().out)[0]["error"]
+
+
+@pytest.mark.parametrize("words", [[], ["index"], ["index", "x"], ["search", "i"], ["search", "i", "q", "--stream"]])
+def test_what_is_needed_is_asked_for(words, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2 and capsys.readouterr().err
