@@ -43,9 +43,9 @@ class Settings(BaseModel):
     origins: dict[str, str] = {}
     """of the folders that were fetched: their address `hf://owner/name@commit`, which names the dataset"""
     file_type: tuple[str, ...] = ()
-    ask_label: str = ""
-    """The label that questions ask for, besides their answer."""
     """only files with these endings are ingested, and their pages counted: pdf, or txt,html"""
+    ask_label: str = ""
+    """the label that questions ask for, besides their answer"""
     where: dict[str, tuple[str, ...]] = {}
     """only questions with this label, as LABEL=VALUE"""
     limit: Positive | None = None

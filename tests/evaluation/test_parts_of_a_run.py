@@ -10,12 +10,14 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from exhibit.evaluation.cases import Case, Passage, Reply, Turn
+from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply, Turn
 from exhibit.evaluation.catalogue import catalogue, modern, parse_set
+from exhibit.evaluation.catalogue import main as settings_command
 from exhibit.evaluation.datasets import Selection, find_datasets, load_datasets, read_history
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.interop import ragas_dataset
 from exhibit.evaluation.metrics import Options
+from exhibit.evaluation.ranking import gold_ranks, matches
 from exhibit.evaluation.records import passages_read, read_tables, with_drm_means
 from exhibit.evaluation.registers import page_elements, write_account
 from exhibit.evaluation.registers.client import RegisterPage
@@ -437,6 +439,38 @@ def test_settings_by_name_and_flags_of_earlier_versions():
         assert done == ["--set", f"{own}={made}", *(given if made == "true" else [])]
 
 
+@pytest.mark.parametrize(
+    ("name", "group", "default", "values", "many", "switch"),
+    [
+        ("threads", "run", "4", "a whole number, 1 or more", False, False),
+        ("timeout", "run", "60.0", "a number, above 0", False, False),
+        ("max_failures", "run", "0.05", "a number, 0 or more, at most 1", False, False),
+        ("ingest", "run", "none", "auto|never|fresh", False, False),
+        ("resume", "run", "false", "true|false", False, True),
+        ("file_type", "run", "none", "may be repeated", True, False),
+        ("size", "pipeline", "500", "a whole number, 1 or more", False, False),
+        ("weight_lexical", "pipeline", "0.55", "a number, 0 or more", False, False),
+        ("target_request", "target http", "none", "text", False, False),
+    ],
+)
+def test_a_setting_is_listed_with_its_default_its_values_and_what_it_means(name, group, default, values, many, switch):
+    one = catalogue()[name]
+    assert (one.group, one.default, one.values, one.many, one.switch) == (group, default, values, many, switch)
+    assert all(other.meaning for other in catalogue().values())
+    assert not {"origins", "pipeline", "target_settings", "weights"} & set(catalogue())
+
+
+def test_the_settings_about_a_word_are_printed_by_group(capsys):
+    assert settings_command(["size"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("pipeline:\n") or "\n\npipeline:\n" in told
+    assert "characters of a chunk, at most (a whole number, 1 or more; default 500)" in told
+    assert settings_command(["nothing-like-that"]) == 1 and "no setting about" in capsys.readouterr().err
+    assert settings_command(["retries", "--json"]) == 0 and "retries" in {
+        one["name"] for one in json.loads(capsys.readouterr().out)
+    }
+
+
 # ---------------------------------------------------------------- datasets
 
 
@@ -565,3 +599,108 @@ def test_elements_are_read_from_what_is_xml():
         assert [one.text for one in page_elements(RegisterPage("u", status, text), "a")] == found
     assert list(page_elements(RegisterPage("u", 200, ""), "a")) == []
     assert list(page_elements(RegisterPage("u", 200, "no xml"), "a")) == []
+
+
+# ---------------------------------------------------------------- a run that is resumed, its options and its notes
+
+
+def told(dataset, tmp_path, **more):
+    given = {"dataset_paths": [str(dataset.root)], "target": "function", "output_dir": tmp_path / "out"}
+    return parse_settings({**given, "run_name": "r", "report_cases": 0, "threads": 1, "limit": 2, **more})
+
+
+def answered(question):
+    return {"answer": "Norway.", "passages": [{"filename": "alder.txt", "text": "the law of Norway"}]}
+
+
+@pytest.mark.parametrize(("count", "listed"), [(3, "{0}, {1}, {2}"), (4, "{0}, {1}, {2} and 1 more")])
+def test_files_that_changed_since_a_run_was_started_are_named_up_to_three(dataset, tmp_path, count, listed):
+    for number in range(3):
+        (dataset.root / "corpus" / f"more {number}.txt").write_text("x", encoding="utf-8")
+    evaluate(told(dataset, tmp_path), parts={"function": answered})
+    names = sorted(path.name for path in (dataset.root / "corpus").iterdir())[:count]
+    for name in names:
+        (dataset.root / "corpus" / name).write_text("changed", encoding="utf-8")
+    words = listed.format(*(f"leases/corpus/{name}" for name in names))
+    with pytest.raises(BundleError) as caught:
+        evaluate(told(dataset, tmp_path, resume=True), parts={"function": answered})
+    assert f"was started on other files ({words}); its replies are stale" in str(caught.value)
+
+
+def test_a_run_says_what_it_was_told_and_leaves_out_what_applies_to_no_question(dataset, tmp_path):
+    notes = []
+    done = evaluate(told(dataset, tmp_path, price_in=2.0), parts={"function": answered}, warn=notes.append)
+    config = json.loads((done.folder / "config.json").read_text(encoding="utf-8"))
+    assert config["datasets"]["leases"]["questions"] == 2 and config["datasets"]["leases"]["files"] == 3
+    assert config["measured"]["metrics"] == [] and "judge" not in config["measured"]
+    assert "first_token" not in done.summary and "answer_f1" in done.summary, "no reply tells when it began"
+    assert "relevance" not in done.summary and done.failures == Failures(2, 0)
+    asked = evaluate(told(dataset, tmp_path, run_name="s", metrics="first_token"), parts={"function": answered})
+    assert list(asked.summary) == ["first_token"] and asked.summary["first_token"].mean is None
+    with pytest.raises(ToolkitError, match="--delete-collection: the target function:answered keeps no documents"):
+        evaluate(told(dataset, tmp_path, run_name="t", delete_collection=True), parts={"function": answered})
+
+
+def test_labels_that_no_question_has_are_answered_with_twelve_that_there_are(tmp_path):
+    bundle = write_bundle(tmp_path / "leases")
+    rows = json.loads((bundle / "train.json").read_text(encoding="utf-8"))
+    lines = rows_of(bundle / "gold.jsonl")
+    more = [{**row, "id": row["id"] + 100 * n} for n in range(2) for row in rows]
+    gold = [
+        {**line, "id": line["id"] + 100 * n, "labels": {"court": f"c{line['id'] + 9 * n:02}"}}
+        for n in range(2)
+        for line in lines
+    ]
+    (bundle / "train.json").write_text(json.dumps(more), encoding="utf-8")
+    (bundle / "gold.jsonl").write_text("".join(json.dumps(line) + "\n" for line in gold), encoding="utf-8")
+    with pytest.raises(BundleError) as caught:
+        load_datasets([bundle], Selection(where={"court": ("x",)}))
+    assert str(caught.value).endswith("there are court: " + ", ".join(f"c{n:02}" for n in range(12)))
+
+
+# ---------------------------------------------------------------- words of gold in passages
+
+
+GOLD = "The tenant shall pay the rent of five hundred crowns in advance on the first day of each month."
+
+
+LONG = f"{GOLD} It is paid in coins, and no part of it is ever given back."
+
+
+@pytest.mark.parametrize(
+    ("passage", "held"),
+    [
+        (LONG, True),
+        (f"1. {LONG.upper()} 2.", True),
+        ("The tenant shall pay the rent of five hundred cro", False),
+        ("The tenant shall pay the rent of five hundred crow", True),
+        ("the rent", False),
+        ("", False),
+        ("Something else that is long enough to be compared with it.", False),
+    ],
+)
+def test_a_piece_of_fifty_characters_stands_for_a_gold_passage(passage, held):
+    assert matches(passage, LONG) is held
+    assert matches("the rent", "pay the rent") is True, "half of it is enough"
+    assert not matches("pay", "pay the rent now") and not matches("x", "[…]")
+
+
+def ranks(gold: str, *texts: str) -> list[int | None]:
+    reply = Reply("x", tuple(Passage(text, "a") for text in texts))
+    return gold_ranks(Case(1, "?", "", gold=(GoldPassage("a", gold),), reply=reply))
+
+
+@pytest.mark.parametrize(
+    ("texts", "rank"),
+    [
+        (["x " + GOLD[:60]], 1),
+        (["x " + GOLD[:30], GOLD[-70:] + " y"], 2),
+        (["x " + GOLD[:24], "nothing", GOLD[-18:] + " y"], None),
+        ([GOLD[20:40], GOLD[40:70]], 2),
+        (["x " + GOLD[:10]], None),
+        (["The tenant shall sleep. " + GOLD[:60]], 1),
+        ([GOLD[-60:] + " on the first day of each month"], 1),
+    ],
+)
+def test_a_gold_passage_is_found_where_half_of_its_words_are_held(texts, rank):
+    assert ranks(GOLD, *texts) == [rank]

@@ -1,0 +1,337 @@
+"""Columns known by their cells, titles of contracts, marks of annotators, and a page in the browser without one."""
+
+from __future__ import annotations
+
+import asyncio
+from argparse import Namespace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from playwright.async_api import Error, TimeoutError
+
+from exhibit.converters import Tally, cuad, privacyqa
+from exhibit.converters.fetching import page as page_module
+from exhibit.converters.fetching.download import FetchError, PageReply, Policy
+from exhibit.converters.fetching.page import UNFINISHED, PagePrinter
+from exhibit.converters.raw.columns import choose_columns, columns_by_cells
+from exhibit.converters.raw.documents import Shelf, Texts
+from exhibit.converters.raw.records import Record
+from exhibit.schemas.errors import SourceError
+from exhibit.storage.exchanges import HttpError
+
+# ---------------------------------------------------------------- columns by their cells
+
+
+WORDS = "The rent of number {} is due on the first day of May."
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Texts:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for number in range(10):
+        (folder / f"lease {number}.txt").write_text(WORDS.format(number), encoding="utf-8")
+    return Texts(Shelf(tmp_path / "t.csv", folder, as_pdf=False, policy=Policy()))
+
+
+def chosen(texts: Texts, rows: list[dict[str, object]], **named: str) -> dict[str, str | None]:
+    records = [Record(at, f"row {at}", cells) for at, cells in enumerate(rows)]
+    seen = list(rows[0])
+    return columns_by_cells(choose_columns(Path("t.csv"), seen, named), named, records, texts)
+
+
+def rows(column: str, files: int, **more: object) -> list[dict[str, object]]:
+    return [
+        {"question": f"q{n}", "answer": "a", column: f"lease {n}.txt" if n < files else f"other {n}", **more}
+        for n in range(10)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("column", "files", "document"),
+    [("ref", 5, "ref"), ("ref", 4, None), ("answer", 9, "answer"), ("answer", 8, None), ("ref", 10, "ref")],
+)
+def test_a_column_whose_cells_name_files_is_the_document(texts, column, files, document):
+    found = chosen(texts, rows(column, files))
+    assert found["document"] == document and found["answer"] == (None if document == "answer" else "answer")
+
+
+def test_a_column_that_is_called_document_is_one_unless_another_names_more_files(texts):
+    both = [{**row, "document": f"lease {n}" if n < 5 else "x"} for n, row in enumerate(rows("ref", 6))]
+    assert chosen(texts, both)["document"] == "ref"
+    even = [{**row, "document": f"lease {n}" if n < 6 else "x"} for n, row in enumerate(rows("ref", 6))]
+    assert chosen(texts, even)["document"] == "document"
+    assert chosen(texts, both, document="document")["document"] == "document", "it was named"
+
+
+@pytest.mark.parametrize(
+    ("quotes", "cell", "found"),
+    [
+        (5, WORDS, True),
+        (4, WORDS, False),
+        (5, "due on the first day of Ma", True),
+        (5, "due on the first day of M", False),
+    ],
+)
+def test_a_column_whose_cells_stand_in_their_document_is_the_passage(texts, quotes, cell, found):
+    made = [{**row, "zzz": cell.format(n) if n < quotes else "n" * 30} for n, row in enumerate(rows("document", 10))]
+    assert chosen(texts, made)["text"] == ("zzz" if found else None)
+    assert chosen(texts, made, text="")["text"] is None, "none was asked for"
+
+
+# ---------------------------------------------------------------- contracts
+
+
+@pytest.mark.parametrize(
+    ("cell", "quotes"),
+    [("", []), (" ['a', ' ', 'a', 'b'] ", ["a", "b"]), ("[]", [])],
+)
+def test_a_cell_of_quotes_is_a_list_in_a_string(cell, quotes):
+    assert cuad.quotes_of(cell) == quotes
+    for wrong, why in (("['a'", "does not parse"), ("[1]", "holds something else"), ("'a'", "holds something else")):
+        with pytest.raises(ValueError, match=why):
+            cuad.quotes_of(wrong)
+
+
+# ---------------------------------------------------------------- marks of annotators
+
+
+def policies(tmp_path: Path, *lines: str, head: str = "Ann1\tAnn2\tAnn3\tAnn4\tAnn5\tAnn6"):
+    path = tmp_path / "policy_test_data.csv"
+    columns = "Folder\tDocID\tQueryID\tSentID\tSplit\tQuery\tSegment\tAny_Relevant\t" + head
+    path.write_text("\n".join([columns, *lines]) + "\n", encoding="utf-8")
+    tally = Tally()
+    return privacyqa.read(path, Namespace(split="all", limit=None), tally), tally
+
+
+def line(sentence: object, words: str, marks: str, query: str = "q1", doc: str = "App_1", asked: str = "Sold?") -> str:
+    return f"test\t{doc}\t{query}\t{sentence}\ttest\t{asked}\t{words}\tx\t" + "\t".join(
+        {"R": "Relevant", "I": "Irrelevant", "-": "None"}.get(mark, mark) for mark in marks
+    )
+
+
+@pytest.mark.parametrize(
+    ("marks", "gold"),
+    [("RRRIII", True), ("RRIIII", False), ("RI----", None), ("RII---", None), ("IIIIII", False), ("R" * 6, True)],
+)
+def test_half_of_those_who_answered_make_a_sentence_gold(tmp_path, marks, gold):
+    blank = marks.count("-")
+    read, tally = policies(tmp_path, line("App_1_1", "We sell it.", marks))
+    if blank > privacyqa.MOST_BLANK:
+        assert read.rows == [] and sum(map(len, tally.left_out.values())) == 1
+        return
+    [row] = read.rows
+    right = 2 * marks.count("R") >= marks.count("R") + marks.count("I") if gold is None else gold
+    assert row.is_impossible is not right and len(row.quotes) == int(right) and row.id == privacyqa.TRAIN_QUESTIONS
+    if right:
+        told = dict(row.quotes[0].labels)
+        assert (told["relevant"], told["annotators"]) == (marks.count("R"), 6 - blank)
+
+
+def test_a_policy_is_set_as_its_sentences_in_the_order_of_their_numbers(tmp_path):
+    read, tally = policies(
+        tmp_path, line("x_10", "Last.", "RRRRRR"), line("x_9", "First.", "RRRRRR"), line("x_11", "", "IIIIII"),
+        line("x_9", "Other.", "RRRRRR"), line("x_9", "First.", "IIIIII"), line("x_9", "First.", "RRRRRO", query="q2"),
+    )  # fmt: skip
+    [document] = read.documents
+    assert document.text == "App privacy policy\n\nFirst.\nLast." and document.title == "App privacy policy"
+    assert [[quote.spans for quote in row.quotes] for row in read.rows] == [[((20, 26),), ((27, 32),)], [((20, 26),)]]
+    assert read.rows[0].answer == "First. Last." and [row.id for row in read.rows] == [
+        privacyqa.TRAIN_QUESTIONS, privacyqa.TRAIN_QUESTIONS + 1
+    ]  # fmt: skip
+    assert set(tally.left_out) == {
+        "sentence with other words than before under its id", "second, different marks for a sentence",
+        "mark 'o' that is neither Relevant nor Irrelevant, counted as blank",
+    }  # fmt: skip
+
+
+def test_a_table_of_another_form_is_refused(tmp_path):
+    good = line("x_1", "Words.", "RRRRRR")
+    with pytest.raises(SourceError, match="no column 'Ann1' … 'Ann6'"):
+        policies(tmp_path, good, head="Mark")
+    with pytest.raises(SourceError, match="line 3 has 15 cells, the header 14"):
+        policies(tmp_path, good, f"{good}\tmore")
+    with pytest.raises(SourceError, match="line 2 has 7 cells"):
+        policies(tmp_path, "\t".join(good.split("\t")[:7]))
+    read, _ = policies(tmp_path, "\t".join(good.split("\t")[:13]))
+    assert dict(read.rows[0].quotes[0].labels)["annotators"] == 5, "cells that an editor cut are blank"
+
+
+# ---------------------------------------------------------------- a page in the browser
+
+
+class Page(SimpleNamespace):
+    """A page that asks for what it is told to ask for, and then is printed."""
+
+    @property
+    def context(self):
+        return self
+
+    async def route(self, pattern, answer):
+        self.answer = answer
+
+    async def goto(self, url, **given):
+        self.waited.append(given["timeout"])
+        for route in self.routes:
+            await self.answer(route)
+
+    async def wait_for_load_state(self, state, timeout):
+        if self.late == state:
+            raise TimeoutError("late")
+
+    async def evaluate(self, script):
+        self.revealed.append(script)
+
+    async def pdf(self, **given):
+        return b"%PDF /CreationDate (D:20240101000000)"
+
+    async def content(self):
+        return "<p>x</p>"
+
+
+def a_page(*routes: Route, late: str = "", url: str = "http://x/a") -> Page:
+    return Page(routes=routes, late=late, url=url, waited=[], revealed=[], main_frame="main")
+
+
+class Route(SimpleNamespace):
+    """Something that a page asks for."""
+
+    def __init__(self, url: str = "http://x/a", *, moves: bool = False, frame: str = "main") -> None:
+        request = SimpleNamespace(
+            url=url, method="GET", headers={}, post_data_buffer=None, frame=frame, is_navigation_request=lambda: moves
+        )
+        super().__init__(request=request, told=None)
+
+    async def fulfill(self, **given):
+        self.told = given
+
+    async def abort(self):
+        self.told = "aborted"
+
+
+REPLY = PageReply("http://x/a", 200, {"content-type": "text/plain", "content-language": "de", "x": "y"}, "html", b"<p>")
+
+
+def printed(page: Page, reply: PageReply = REPLY, answers: dict[str, object] | None = None, timeout: float = 8.0):
+    class Downloads:
+        def resource(self, asked):
+            told = (answers or {})[asked.url]
+            if isinstance(told, Exception):
+                raise told
+            return told
+
+    return asyncio.run(PagePrinter(Downloads(), timeout=timeout, pages=1).print_page(page, reply, "http://x/a#b"))
+
+
+def test_a_page_is_handed_over_with_what_changes_its_look_and_printed():
+    first = Route()
+    data, url, note = printed(page := a_page(first))
+    assert (url, note) == ("http://x/a", "") and b"D:20000101000000" in data and page.waited == [8000.0]
+    assert first.told == {
+        "status": 200, "headers": {"content-language": "de", "content-type": "text/html"}, "body": b"<p>"
+    }  # fmt: skip
+    assert len(page.revealed) == 1
+    text = PageReply("http://x/a", 200, {"content-type": "text/plain"}, "text", "ö".encode())
+    printed(a_page(other := Route()), text)
+    assert other.told["headers"]["content-type"] == "text/html; charset=utf-8" and "ö".encode() in other.told["body"]
+    html = PageReply("http://x/a", 200, {"content-type": "application/XHTML+xml"}, "html", b"")
+    printed(a_page(third := Route()), html)
+    assert third.told["headers"]["content-type"] == "application/XHTML+xml"
+
+
+@pytest.mark.parametrize("late", ["load", "networkidle"])
+def test_a_page_that_does_not_come_to_rest_is_printed_with_a_note(late):
+    assert printed(a_page(Route(), late=late))[2] == UNFINISHED
+
+
+def test_what_a_page_asks_for_is_fetched_and_a_redirect_is_followed_by_a_refresh():
+    answers = {
+        "http://x/p.png": (200, {"a": "b"}, b"png"), "http://x/q": (302, {"location": "/z?a=1&b"}, b""),
+        "http://x/r": HttpError("private"), "http://x/m": (301, {"location": "/n"}, b"moved"),
+    }  # fmt: skip
+    routes = [
+        Route(),
+        Route("http://x/p.png"),
+        Route("http://x/q", moves=True),
+        Route("http://x/r"),
+        Route("http://x/m"),
+    ]
+    printed(a_page(*routes), answers=answers)
+    assert routes[1].told == {"status": 200, "headers": {"a": "b"}, "body": b"png"}
+    assert routes[2].told["status"] == 200 and "0;url=http://x/z?a=1&amp;b" in routes[2].told["body"]
+    assert routes[3].told == "aborted" and routes[4].told["status"] == 301, "what is no page is not moved"
+
+
+@pytest.mark.parametrize(
+    ("told", "frame", "fate", "reason"),
+    [
+        (HttpError("private"), "main", "refused", "leads to an address that cannot be reached"),
+        ((404, {}, b""), "main", "failed", "leads to a page with HTTP 404"),
+        ((400, {}, b""), "main", "failed", "leads to a page with HTTP 400"),
+        ((399, {}, b""), "main", "", ""),
+        ((200, {}, b""), "main", "", ""),
+        ((404, {}, b""), "inner", "", ""),
+        (HttpError("private"), "inner", "", ""),
+    ],
+)
+def test_a_page_that_leads_elsewhere_is_printed_where_that_is_a_page(told, frame, fate, reason):
+    page = a_page(Route(), Route("http://x/q", moves=True, frame=frame))
+    if not fate:
+        assert printed(page, answers={"http://x/q": told})[2] == ""
+        return
+    with pytest.raises(FetchError) as caught:
+        printed(page, answers={"http://x/q": told})
+    assert (caught.value.fate, caught.value.reason, caught.value.url) == (fate, reason, "http://x/q")
+
+
+def test_a_page_that_ends_at_no_web_address_is_refused():
+    with pytest.raises(FetchError) as caught:
+        printed(a_page(Route(), url="chrome-error://chromewebdata/"))
+    assert caught.value.fate == "refused" and caught.value.detail.startswith("chrome-error:")
+
+
+class Browser(SimpleNamespace):
+    """A browser whose pages meet what they are told to meet."""
+
+    version = "1.2"
+
+    def is_connected(self):
+        return self.connected
+
+    async def new_context(self, **given):
+        self.asked.append(given)
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "connected", "reason", "tried"),
+    [
+        (Error("Target has been closed"), True, "the browser cannot print it", 2),
+        (Error("net::ERR_ABORTED at x"), True, "the browser cannot print it", 2),
+        (Error("odd\nstack"), False, "the browser cannot print it", 2),
+        (Error("odd\nstack"), True, "the browser cannot print it", 1),
+        (TimeoutError("late"), True, "timed out", 1),
+    ],
+)
+def test_a_page_that_ends_the_browser_is_tried_once_more(monkeypatch, error, connected, reason, tried):
+    started = []
+
+    class Running:
+        async def __aenter__(self):
+            started.append(Browser(error=error, connected=connected, asked=[]))
+            return started[-1]
+
+        async def __aexit__(self, *_):
+            return None
+
+    monkeypatch.setattr(page_module, "running_browser", lambda tell: Running())
+    printer = PagePrinter(None, timeout=3.0, pages=1)
+    assert printer.browser == ""
+    with pytest.raises(FetchError) as caught:
+        asyncio.run(printer.print(REPLY, "http://x/a"))
+    assert caught.value.reason == reason and len(started) == tried and printer.browser == "1.2"
+    details = {2: "it ends the browser", 1: "odd" if reason != "timed out" else "in the browser, after 3 s"}
+    assert caught.value.detail == details[tried]
+    [told] = started[0].asked
+    assert told["accept_downloads"] is False and told["service_workers"] == "block"
