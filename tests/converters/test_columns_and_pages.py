@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from argparse import Namespace
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +11,11 @@ from types import SimpleNamespace
 import pytest
 from playwright.async_api import Error, TimeoutError
 
-from exhibit.converters import Tally, cuad, privacyqa
+from exhibit.converters import RawDocument, Tally, contractnli, cuad, privacyqa
+from exhibit.converters.civil_procedure.corpus import Corpus, RowEvidence
+from exhibit.converters.civil_procedure.names import read_citation
+from exhibit.converters.civil_procedure.parsing import blocks_of
+from exhibit.converters.civil_procedure.sources import RulesFile
 from exhibit.converters.fetching import page as page_module
 from exhibit.converters.fetching.download import FetchError, PageReply, Policy
 from exhibit.converters.fetching.page import UNFINISHED, PagePrinter
@@ -335,3 +340,99 @@ def test_a_page_that_ends_the_browser_is_tried_once_more(monkeypatch, error, con
     assert caught.value.detail == details[tried]
     [told] = started[0].asked
     assert told["accept_downloads"] is False and told["service_workers"] == "block"
+
+
+# ---------------------------------------------------------------- a release of hypotheses
+
+
+NDA = "Alpha may. Beta may not.   "
+
+
+def nda(name: str, choice: str = "Entailment", *indexes: int, spans=((0, 10), (11, 24), (24, 27), (20, 28), (5, 5))):
+    chosen_spans = list(indexes) if choice != "NotMentioned" else []
+    every = {key: {"choice": choice, "spans": chosen_spans} for key in contractnli.QUESTIONS}
+    made = {"file_name": name, "text": NDA, "spans": [list(span) for span in spans]}
+    return {**made, "annotation_sets": [{"annotations": every}]}
+
+
+def read_nda(folder: Path, split: str = "all", limit: int | None = None, **splits: list[dict[str, object]]):
+    for name, documents in splits.items():
+        content = {"documents": documents, "labels": {key: {} for key in contractnli.QUESTIONS}}
+        (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
+    tally = Tally()
+    return contractnli.read(folder, Namespace(split=split, limit=limit), tally), tally
+
+
+def test_evidence_is_cut_out_of_the_text_and_what_is_no_span_is_counted(tmp_path):
+    read, tally = read_nda(tmp_path, train=[nda("a.pdf", "Contradiction", 1, 0, 1, 2, 3, 4, 5, -1)])
+    first = read.rows[0]
+    assert [(quote.text, quote.spans, quote.labels) for quote in first.quotes] == [
+        ("Beta may not.", ((11, 24),), (("span", 1),)), ("Alpha may.", ((0, 10),), (("span", 0),))
+    ]  # fmt: skip
+    assert (first.answer, first.is_impossible, first.labels["label"]) == ("No", False, "Contradiction")
+    key = next(iter(contractnli.QUESTIONS))
+    assert tally.left_out["blank evidence"][0] == f"a.pdf: {key}: span 2"
+    assert tally.left_out["evidence that is no span of the document"][:4] == [
+        f"a.pdf: {key}: span {n}" for n in (3, 4, 5, -1)
+    ]  # fmt: skip
+    assert tally.noted["no raw/ folder in the source, so texts are printed"] == [tmp_path.name]
+
+
+def test_ids_count_through_the_whole_release(tmp_path):
+    asked = len(contractnli.QUESTIONS)
+    read, tally = read_nda(tmp_path, dev=[nda("b", "NotMentioned")], train=[nda("a"), {"odd": 1}, nda("a")])
+    ids = [row.id for row in read.rows]
+    assert ids[:asked] == list(range(asked)) and ids[asked:] == [423 * asked + n for n in range(asked)]
+    assert read.rows[asked].is_impossible and read.rows[asked].answer == "" and read.rows[asked].quotes == ()
+    assert [(quote.filename, quote.text) for quote in read.rows[0].quotes] == [("a.pdf", None)], "no evidence is given"
+    assert set(tally.left_out) == {
+        "document that is not in the release's form", "second document of one file name"
+    }  # fmt: skip
+    assert tally.noted["split that the source does not have"] == ["test.json"]
+    only, _ = read_nda(tmp_path, split="dev")
+    assert [row.id for row in only.rows] == ids[asked:] and list(only.sha256) == ["train.json", "dev.json"]
+    first, _ = read_nda(tmp_path, limit=1)
+    assert len(first.documents) == 1 and len(first.rows) == asked
+    with pytest.raises(SourceError, match="no test.json in it"):
+        read_nda(tmp_path, split="test")
+
+
+@pytest.mark.parametrize(("length", "fits"), [(255, True), (256, False)])
+def test_a_file_s_name_has_255_bytes(tmp_path, length, fits):
+    read, tally = read_nda(tmp_path, train=[nda("n" * (length - 4) + ".PDF")])
+    assert bool(read.documents) is fits and ("file name that is too long for a file" in tally.left_out) is not fits
+
+
+# ---------------------------------------------------------------- courts that a row names
+
+
+def guide(court: str) -> RulesFile:
+    title = f"The {court} Guide"
+    blocks = tuple(blocks_of(title, "Words of it.\n\n---\n\nReading lists\n\nA list is filed."))
+    raw = RawDocument(f"{title}.pdf", title, text="\n\n".join(block.text for block in blocks))
+    return RulesFile(raw, (title,), "Court Guide", title, blocks)
+
+
+GUIDES = [guide("Harbour Court"), guide("Mill Court")]
+
+
+@pytest.mark.parametrize(
+    ("row", "found"),
+    [
+        (RowEvidence(), "names 2 documents"),
+        (RowEvidence(fields=("Harbour Court",)), "The Harbour Court Guide"),
+        (RowEvidence(prose="In the Mill Court a list is filed."), "The Mill Court Guide"),
+        (RowEvidence(fields=("Harbour Court",), prose="In the Mill Court."), "names 2 documents"),
+        (RowEvidence(fields=("Orchard Court",)), "names 2 documents"),
+        (RowEvidence("Court Guide", ("Mill Court",)), "The Mill Court Guide"),
+    ],
+)
+def test_the_court_that_a_row_names_tells_whose_guide_is_meant(row, found):
+    told = Corpus(GUIDES).resolve(read_citation("Reading lists"), row)
+    assert (told.source.raw.title if told.source else told.reason).startswith(found)
+    alone = Corpus(GUIDES[:1]).resolve(read_citation("Reading lists"), RowEvidence("Court Guide", ("Orchard Court",)))
+    assert alone.source is None, "the row is about a court whose guide is not here"
+    right = Corpus(GUIDES[:1]).resolve(read_citation("Reading lists"), RowEvidence("Court Guide"))
+    assert right.source is GUIDES[0] and right.how == "section"
+    strange = Corpus(GUIDES).resolve(read_citation("Orchard Court Guide, Reading lists"), RowEvidence())
+    assert strange.reason == "names no document of the corpus: Orchard Court Guide is not in it"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+import unicodedata
 from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 
@@ -31,7 +32,7 @@ from exhibit.evidence import Span
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.run import RunPassage
 from exhibit.storage.exchanges import HttpError, UnreachableError
-from tests.rag.bundles import rows_of, write_bundle
+from tests.rag.bundles import row, rows_of, write_bundle
 
 
 @pytest.fixture
@@ -704,3 +705,59 @@ def ranks(gold: str, *texts: str) -> list[int | None]:
 )
 def test_a_gold_passage_is_found_where_half_of_its_words_are_held(texts, rank):
     assert ranks(GOLD, *texts) == [rank]
+
+
+# ---------------------------------------------------------------- what is written of a question
+
+
+def test_ten_passages_are_written_with_their_words_and_where_the_system_says_they_are(dataset, tmp_path):
+    many = [{"filename": "alder.txt", "text": f"words {n}"} for n in range(9)]
+    odd = [{"filename": "Alder.TXT", "text": "the law of Norway", "page": 3, "box": [1, 2, 3, 4]}, *many, *many]
+
+    def answer(question):
+        return {"answer": "Not found in provided documents.", "passages": odd}
+
+    done = evaluate(told(dataset, tmp_path, limit=1), parts={"function": answer})
+    [row] = rows_of(done.folder / "leases" / "eval_results.jsonl")
+    passages = row["reply"]["passages"]
+    assert [("text" in one) for one in passages] == [True] * 10 + [False] * 9 and row["reply"]["refused"] is True
+    assert passages[0]["told_filename"] == "Alder.TXT" and passages[0]["told_page"] == 3
+    assert "told_filename" not in passages[1] and "told_page" not in passages[1] and "also_in" not in passages[1]
+    [entry] = json.loads((done.folder / "leases" / "predictions.json").read_text(encoding="utf-8"))
+    assert len(entry["retrieved_passages"]) == 10 and entry["query"] == dataset.cases[0].question
+    assert "repeats" not in row and row["id"] == 0
+
+
+def test_a_run_in_which_all_failed_writes_empty_predictions_and_minus_one_where_asked(dataset, tmp_path):
+    down = {"on": False}
+
+    def answer(question):
+        if down["on"]:
+            raise RuntimeError("down")
+        down["on"] = True
+        return answered(question)
+
+    done = evaluate(told(dataset, tmp_path, metrics="answer_length", legacy_minus_one=True), parts={"function": answer})
+    rows = rows_of(done.folder / "leases" / "eval_results.jsonl")
+    assert [row["scores"]["answer_length"] for row in rows] == [-1.0, -1.0] and done.failures == Failures(
+        2, 2, "RuntimeError: down"
+    )
+    assert json.loads((done.folder / "leases" / "predictions.json").read_text(encoding="utf-8")) == []
+    [table] = read_tables(done.folder)
+    assert list(table.values["answer_length"]) == [None, None] and list(table.failed) == [1, 1]
+
+
+def test_gold_names_its_file_in_any_spelling(tmp_path):
+    rows = [
+        row("a", "q", "a", {"filename": unicodedata.normalize("NFD", "Élan.txt"), "text": "the law of Chile."}),
+        row("b", "q", "a", {"filename": "alder", "text": "is governed by the law of Norway."}),
+        row("c", "q", "a", {"filename": "gone.txt", "text": "nothing"}),
+        row("d", "q", "a", {"filename": "alder.txt", "text": " "}),
+    ]
+    bundle = write_bundle(tmp_path / "leases", rows=rows, gold=False)
+    (bundle / "corpus" / "cedar.txt").rename(bundle / "corpus" / "Élan.txt")
+    [made], warnings = load_datasets([bundle], Selection())
+    assert [one.gold[0].filename for one in made.cases] == ["Élan.txt", "alder.txt", "gone.txt", "alder.txt"]
+    assert [bool(one.gold[0].places) for one in made.cases] == [True, True, False, False]
+    assert list(made.refused) == ["c"] and "1 of 4 questions is in 1 files that are not in corpus/" in warnings[0]
+    assert made.cases[3].gold[0].absent is False and made.cases[2].gold[0].absent is False, "it was not looked for"

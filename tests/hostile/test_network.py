@@ -149,7 +149,7 @@ def test_a_page_is_tried_once_more_in_a_browser_of_its_own(monkeypatch, times):
         yield "its own"
 
     class Gone(PagePrinter):
-        async def _running(self):
+        async def started_browser(self):
             return "of all"
 
         async def _attempt(self, browser, reply, url):
