@@ -37,7 +37,7 @@ class Building:
         self._write()
 
     def _write(self) -> None:
-        write_whole(self._path, json.dumps(self._record, ensure_ascii=False))
+        write_whole(self._path, json.dumps(self._record))
 
 
 def open_for_questions(folder: Path, config: Config | None = None, *, own: Mapping[str, Any] | None = None) -> Index:

@@ -55,9 +55,8 @@ class FaissStore:
         self._kind = kind or kinds.IndexType()
         self._mapped = False
         self._gone = 0
-        self._order: tuple[Keys, Keys] | None = None
-        self._plain = False
-        """Whether each row's key is its number, as in an index that nothing was removed from."""
+        self._order: tuple[Keys, Keys, bool] | None = None
+        """Keys in order, their rows, and whether each is its row's number, as where nothing was removed."""
         self._opened: faiss.IndexIDMap2 | None = None
         self._written: int | None = None
         """Rows of the file that was written from what was added, until it is opened."""
@@ -217,10 +216,9 @@ class FaissStore:
         if self._order is None:
             keys = kinds.keys_of(self._index)
             rows = np.argsort(keys, kind="stable")
-            self._order = keys[rows], rows
-            self._plain = bool((keys == np.arange(len(keys))).all())
-        keys, rows = self._order
-        if self._plain and len(wanted) and wanted[0] >= 0 and wanted[-1] < len(keys) and (np.diff(wanted) > 0).all():
+            self._order = keys[rows], rows, bool((keys == np.arange(len(keys))).all())
+        keys, rows, plain = self._order
+        if plain and len(wanted) and wanted[0] >= 0 and wanted[-1] < len(keys) and (np.diff(wanted) > 0).all():
             return wanted, wanted
         places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
         here = (keys[places] == wanted) & (wanted != kinds.GONE)

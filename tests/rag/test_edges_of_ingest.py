@@ -11,15 +11,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from exhibit.engine import Limits
 from exhibit.evidence import Document, Span, read_document
 from exhibit.evidence.document import Page
 from exhibit.evidence.ocr import TextLine
 from exhibit.evidence.scan import Ocr
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline, ingest, inspect
+from exhibit.rag import pipeline as pipelines
 from exhibit.rag import unfinished as unfinished_module
 from exhibit.rag.database import RECORD
-from exhibit.rag.index import open_index
+from exhibit.rag.index import Index, open_index
 from exhibit.rag.inspect import Inspector, category_of, labelled_categories
 from exhibit.rag.milvus_address import Address, conditions
 from exhibit.rag.pipeline import find_files
@@ -301,7 +303,7 @@ def test_a_page_without_text_is_read_though_others_have_some(tmp_path, ocr):
 # ---------------------------------------------------------------- a pipeline
 
 
-def test_a_pipeline_without_an_index_says_so_and_one_that_is_built_again_is_another(tmp_path):
+def test_a_pipeline_without_an_index_says_so_and_one_that_is_built_again_is_another(tmp_path, monkeypatch):
     pipeline = made(tmp_path)
     with pytest.raises(BundleError, match=r"no index is open: call index\(\) or open\(\) first"):
         pipeline.search(["rent"])
@@ -309,7 +311,30 @@ def test_a_pipeline_without_an_index_says_so_and_one_that_is_built_again_is_anot
     assert pipeline.text("a.txt") == "The rent is due." and pipeline.text("b.txt") is None
     pipeline.index(written(tmp_path / "d", b="The term is long."), tmp_path / "index", force=True)
     assert pipeline.text("a.txt") is None and pipeline.text("b.txt") == "The term is long."
-    assert [path.name for path in (tmp_path / "index").iterdir() if path.name == RECORD] == []
+    closed: list[Path] = []
+    usual = Index.close
+    monkeypatch.setattr(Index, "close", lambda self: closed.append(self.folder) or usual(self))
+    pipeline.add(written(tmp_path / "e", c="The end is near.") / "c.txt")
+    assert not (tmp_path / "index" / RECORD).exists() and closed == [] and pipeline.text("c.txt") is not None
+    pipeline.index(tmp_path / "d", tmp_path / "index", force=True)
+    assert closed[0] == tmp_path / "index", "the one that is replaced"
+    assert not (tmp_path / "index" / RECORD).exists() and list((tmp_path / "cache").glob("vectors*"))
+
+
+def test_documents_are_read_by_the_engine_and_within_the_limits_that_are_given(tmp_path, monkeypatch):
+    told, usual = [], pipelines.open_engine
+    monkeypatch.setattr(
+        pipelines, "open_engine", lambda name, **how: told.append({"name": name, **how}) or usual(name, **how)
+    )
+    corpus, limits = written(tmp_path / "c", a="The rent is due.", b="The term is long."), Limits(5.0, None)
+    for given in ({"limits": limits, "jobs": 3}, {}):
+        Pipeline(Config.preset("rcts"), cache=tmp_path, engine="serial", embedder=Hashing(8), **given).index(
+            corpus, tmp_path / "index", force=True
+        )
+    assert told == [
+        {"name": "serial", "jobs": 3, "items": 2, "limits": limits},
+        {"name": "serial", "jobs": None, "items": 2, "limits": Limits()},
+    ]
 
 
 def test_a_search_goes_as_deep_as_it_is_told_and_into_the_documents_it_is_told(tmp_path):
@@ -375,6 +400,8 @@ def test_an_index_that_became_whole_while_it_was_opened_is_opened(tmp_path, monk
     (folder / "manifest.json").unlink()
     with pytest.raises(BundleError, match="not an index of this version"):
         open_for_questions(folder)
+    with pytest.raises(BundleError, match="no index there"):
+        made(tmp_path).open(folder)
 
     def finish(path):
         (folder / "manifest.json").write_text(manifest, encoding="utf-8")

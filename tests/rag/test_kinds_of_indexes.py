@@ -22,6 +22,7 @@ from exhibit.rag.index_kinds import (
     shaped,
     vectors_of,
 )
+from exhibit.rag.stores import faiss as stores
 from exhibit.rag.stores.faiss import FaissStore
 
 
@@ -128,6 +129,7 @@ def test_rows_are_written_once_and_what_is_asked_then_is_read_from_the_file(tmp_
 @pytest.mark.parametrize("k", [1, 1100, 1300])
 def test_as_many_are_found_as_there_are(tmp_path, kind, k):
     vectors = rows(1100)
+    vectors[0] *= 9  # the nearest to itself
     store = FaissStore(tmp_path / "a.faiss", 4, IndexType.parse(kind))
     store.add(np.arange(1100), vectors)
     store.save()
@@ -139,3 +141,16 @@ def test_as_many_are_found_as_there_are(tmp_path, kind, k):
             assert (keys >= 0).sum() == len(queries) * min(k, 1050)
             assert keys[0, 0] == int(np.argmax(vectors[:1050] @ vectors[0]))
     assert store.search(vectors[:1], 3, within=np.arange(1048, 1100))[1][0, 2] == -1
+    assert (store.search(vectors[1050:1060], 20)[1] >= 0).all(), "removed ones take no place"
+    assert 0 in store.search(vectors[:2], 50)[1][0]
+
+
+@pytest.mark.parametrize(("within", "share"), [(None, 1.0), (range(550), 0.5), (range(2200), 1.0)])
+def test_a_search_is_as_much_wider_as_fewer_rows_count(tmp_path, monkeypatch, within, share):
+    store = FaissStore(tmp_path / "a.faiss", 4, IndexType.parse("ivf,nlist=4"))
+    store.add(np.arange(1100), rows(1100))
+    store.save()
+    told, usual = [], stores.kinds.parameters
+    monkeypatch.setattr(stores, "_FEW", 0)
+    monkeypatch.setattr(stores.kinds, "parameters", lambda *given, **how: told.append(how) or usual(*given, **how))
+    assert store.search(rows(2), 3, within=within)[1].shape == (2, 3) and told == [{"share": share}]

@@ -189,7 +189,8 @@ def test_a_kind_that_is_wrong_in_more_than_a_fifth_of_five_waits(bundle_of, appl
 
 def fitted(confidences: list[float], rights: list[bool]) -> tuple[float, float]:
     """The slope and the offset that fit best, with a prior of five judgments, by going down the gradient."""
-    x = np.log(np.array(confidences) / (1 - np.array(confidences)))
+    told = np.clip(confidences, 1e-3, 1 - 1e-3)  # nothing is quite sure
+    x = np.log(told / (1 - told))
     table, y, moved = np.stack([x - x.mean(), np.ones(len(x))], axis=1), np.array(rights, float), np.zeros(2)
     for _ in range(4_000):
         p = 1 / (1 + np.exp(-(x + table @ moved)))
@@ -203,10 +204,14 @@ def test_judgments_move_the_confidence_from_which_on_drafts_are_sure(bundle_of, 
     labels = {"drafted": "playbook", "asks_for": "lease/rent"}
     kept = [a_draft(100 + n, confidence=sure, **labels) for n, sure in enumerate(grid)]
     absent = [a_draft(300 + n, confidence=0.6, **{**labels, "draft": "absent"}) for n in range(2)]
-    other = [a_draft(400, confidence=0.55, **{**labels, "asks_for": "deed/rent"})]
-    asked = [round(0.5 + 0.02 * n, 4) for n in range(24)]
+    other = [
+        a_draft(400, confidence=0.55, **{**labels, "asks_for": "deed/rent"}),
+        a_draft(500, confidence=1.0, **labels),
+    ]
+    asked = [round(0.5 + 0.02 * n, 4) for n in range(24)] + [0.0, 1.0]
     right = [sure > 0.72 or n % 5 == 0 for n, sure in enumerate(asked)]
-    rows = [a_draft(1 + n, confidence=sure, **labels) for n, sure in enumerate(asked)]
+    rows = [a_draft(1 + n, confidence=sure, **{**labels, "draft": "judged" if sure else "unsure"})
+            for n, sure in enumerate(asked)]  # fmt: skip
     drafted = bundle_of(*kept, *absent, *other, *rows)
     said = {f"q{1 + n}": {"gold": "right" if well else "wrong"} for n, well in enumerate(right)}
     if few:
@@ -218,5 +223,6 @@ def test_judgments_move_the_confidence_from_which_on_drafts_are_sure(bundle_of, 
     moved = {n: slope * np.log(sure / (1 - sure)) + offset for n, sure in enumerate(grid)}
     assert {n for n in moved if 100 + n in told["rows"]} == {n for n, odds in moved.items() if odds >= 0.0}
     assert 10 < sum(100 + n in told["rows"] for n in moved) < 90
+    assert 500 in told["rows"], "the surest"
     assert (300 in told["rows"]) == (slope * np.log(0.6 / 0.4) + offset >= np.log(0.6 / 0.4))
     assert (400 in told["rows"]) == (slope * np.log(0.55 / 0.45) + offset >= np.log(0.55 / 0.45))
