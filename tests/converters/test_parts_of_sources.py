@@ -732,3 +732,13 @@ def test_a_heading_above_that_agrees_speaks_for_a_section():
     assert resolved("Fees, Costs") == "Part 3", "enough, with nothing else that speaks for it"
     assert resolved("Costs").startswith("names 2 documents")
     assert resolved("Dues, Costs", source_type="PD") == "Part 4"
+
+
+def test_a_document_s_whole_name_is_weighed_against_a_section_of_another():
+    whole = rules("Costs", "", "Words of it.")
+    harbour = rules("The Harbour Court Guide", "Court Guide", "Words.", "---", "Costs", "They are paid.")
+    assert meant([whole, harbour], "Costs") == "Costs"
+    assert meant([whole, harbour], "Costs", fields=("Harbour Court",)).startswith("names 2 documents")
+    title = "Striking out a hopeless case early"
+    long = rules("Part 4", "CPR", "Words.", "---", title, "The court may.")
+    assert meant([rules(title, "", "Words of it."), long], title) == title, "a name is more than a long title"
