@@ -684,3 +684,51 @@ def test_an_agreement_without_a_first_page_is_called_by_its_deal():
     ]  # fmt: skip
     far = "x" * 2990 + " AGREEMENT AND PLAN OF MERGER"
     assert next(iter(titles_of(far, deal="A_B", stem="c"))) == "Merger Agreement between A and B"
+
+
+# ---------------------------------------------------------------- evidence against evidence
+
+
+@pytest.mark.parametrize(
+    ("row", "document"),
+    [
+        ({"source_type": "CPR", "fields": ("Harbour Court",)}, "The Harbour Court Guide"),
+        ({"fields": ("Harbour Court",), "prose": "Part 3 says so."}, "names 2 documents"),
+        ({"prose": "Part 3 says so in the Harbour Court."}, "names 2 documents"),
+        ({"source_type": "CPR", "prose": "It is so in the Harbour Court."}, "names 2 documents"),
+        ({"source_type": "CPR", "prose": "Part 3 says so in the Harbour Court."}, "Part 3"),
+        ({"fields": ("Harbour Court",)}, "The Harbour Court Guide"),
+    ],
+)
+def test_two_kinds_of_evidence_outweigh_one_and_one_is_weighed_against_another(row, document):
+    harbour = rules("The Harbour Court Guide", "Court Guide", "Words.", "---", "Striking out a case", "It may.")
+    assert meant([BOTH[0], harbour], "Striking out a case", **row).startswith(document)
+
+
+def nested(title: str, kind: str, above: str, below: str) -> tuple[RulesFile, Layout]:
+    """A document with one heading below another."""
+    lines, at = [], 0
+    for text in (above, below, "Words of it."):
+        lines.append(SourceLine(at, at + len(text), text, 1))
+        at += len(text) + 1
+    headings = [
+        RuleHeading(line.start, line.end, read_name(line.text, loose=False), level, page=1, until=at, last_page=1)
+        for level, line in enumerate(lines[:2], 1)
+    ]
+    source = rules(title, kind)
+    return source, Layout("\n".join(line.text for line in lines), lines, headings)
+
+
+def test_a_heading_above_that_agrees_speaks_for_a_section():
+    costs, other = nested("Part 3", "CPR", "Fees", "Costs"), nested("Part 4", "PD", "Dues", "Costs")
+
+    def resolved(cited: str, **row) -> str:
+        corpus = Corpus([costs[0], other[0]])
+        for source, layout in (costs, other):
+            corpus._layouts[source.raw.filename] = layout
+        found = corpus.resolve(read_citation(cited), RowEvidence(**row))
+        return found.source.raw.title if found.source else found.reason
+
+    assert resolved("Fees, Costs") == "Part 3", "enough, with nothing else that speaks for it"
+    assert resolved("Costs").startswith("names 2 documents")
+    assert resolved("Dues, Costs", source_type="PD") == "Part 4"

@@ -142,6 +142,12 @@ def test_a_filing_keeps_its_columns_and_its_page_ends(tmp_path):
     assert len(read_document(tmp_path / "a.pdf").pages) == 2
 
 
+def test_lines_for_a_typewriter_stand_as_close_in_two_blocks_as_in_one():
+    apart = pdf_of([Block("pre", "one"), Block("pre", "two")], title="T")
+    assert apart == pdf_of([Block("pre", "one\ntwo")], title="T")
+    assert apart != pdf_of([Block("p", "one"), Block("p", "two")], title="T")
+
+
 def test_long_words_marks_of_the_page_and_scripts_from_the_right_stand_where_they_stood():
     blocks = [
         Block("h1", "An Agreement of " + "W" * 90),
