@@ -155,6 +155,7 @@ def test_a_kind_of_index_is_flat_while_rows_are_few():
         ("PD 52a – Appeals.pdf", "4.2 Papers > (1) x > (a) y", "PD 52A para 4.2(1)(a)"),
         ("lease.pdf", "ARTICLE III Rent > 3.2 > (b) late", "ARTICLE III, 3.2(b)"),
         ("lease.pdf", "article iii Rent > 3.2", "Article Iii, 3.2"),
+        ("lease.pdf", "ARTICLE III Rent > General > 3.2 > (b) late", "ARTICLE III, 3.2(b)"),
         ("lease.pdf", "9.10 Specific Performance", "9.10 Specific Performance"),
         ("lease.pdf", "Definitions > (a) x", "Definitions (a)"),
         ("lease.pdf", "(a) x > (ii) y", "(a)(ii)"),

@@ -309,6 +309,13 @@ def test_words_across_two_passages_cite_those_that_have_them() -> None:
     assert cited(answered(Marks(1.0, ends=(18,)), words)) == [2]
 
 
+def test_words_are_in_the_order_of_the_source_that_they_begin_in() -> None:
+    places = ((0, "Answer A."), (500, "Answer B of it all."), (10, "Answer C."))
+    hits = [Hit(Chunk("a", Span(at, at + 9), "", 1), 0.9 - at / 9999, text) for at, text in places]
+    context = assemble("q", [hits[0], hits[1], hits[2]], summaries={}, tokens=estimate)
+    assert cited(answered(Marks(3.0, 3.5, ends=(14,)), context)) == [1, 3, 2]
+
+
 def test_a_place_is_found_by_eight_words_and_where_they_are_not_it_is_where_the_source_begins() -> None:
     words = "one two three four five six seven eight"
     chunk = Chunk("a.pdf", Span(100, 160), "First", 3, ((108, "Second", 4), (147, "Third", None)))

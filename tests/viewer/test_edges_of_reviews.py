@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from exhibit.evidence import Document, Span, read_document
+from exhibit.evidence.document import Page
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.review import MarkedPassage, Review, read_patch
 from exhibit.schemas.run import RunQuestion
 from exhibit.viewer.drawing import placed
-from exhibit.viewer.review import corrections
+from exhibit.viewer.review import corrections, make
 from exhibit.viewer.review.__main__ import main
 from exhibit.viewer.review.corrections import correct, rescored
 from exhibit.viewer.review.make import Album, make_review, sheets_of
@@ -132,6 +134,15 @@ def test_pictures_are_kept_as_far_as_the_budget_goes(tmp_path):
         assert len(album.sheets) == kept and album.left_out == 2 - kept and keys.count(None) == 2 - kept
     lost = Album(run_of(a=Document("a.pdf", document.text, document.pages)))
     assert lost.add("d", "a.pdf", 1) is None and lost.left_out == 1, "a file that is no longer there"
+
+
+def test_a_page_has_room_for_twenty_four_million_characters_of_pictures(monkeypatch):
+    monkeypatch.setattr(make, "page_uri", lambda path, page, width: "x" * 8_000_000)
+    monkeypatch.setattr(make, "words_within", lambda document, number: [])
+    pages = tuple(Page(number, Span(0, 1), 600.0, 800.0) for number in range(1, 5))
+    album = Album(run_of(a=Document("a.pdf", "x", pages, path=Path("a.pdf"))))
+    assert [album.add("d", "a.pdf", number) for number in range(1, 5)] == ["s1", "s2", "s3", None]
+    assert album.left_out == 1
 
 
 def test_pages_beside_the_gold_and_then_all_others_are_worth_seeing(tmp_path):
