@@ -29,13 +29,12 @@ _BLOCK = 128
 One scale for all tokens of a text is a little faster, but cost retrieval a point: a few large numbers set it for all.
 """
 _MOST = 100
-"""The largest weight as an integer.
-
-Processors without VNNI add two products of a state (up to 255) and a weight in 16 bits. With 127 that can overflow;
-with 100 only where two states and two weights are at their largest side by side.
-"""
+"""The largest weight as an integer: what the figures were measured with."""
 _ZERO = 128
-"""What zero is among a token's 8-bit numbers."""
+"""What zero is among 8-bit numbers.
+
+Of the weights, too: times signed ones, processors without VNNI add two products in 16 bits, where they overflow.
+"""
 _CONTRIB = "com.microsoft"
 _OPSET = 20  # the first with Gelu
 _SINGLE = npt.NDArray[np.float32]
@@ -210,9 +209,10 @@ class _Graph:
         product = self.add(
             "MatMulIntegerToFloat",
             self.add("QuantizeLinear", scaled, one, zero),
-            self.constant(np.rint(matrix / scales).astype(np.int8)),
+            self.constant((np.rint(matrix / scales) + _ZERO).astype(np.uint8)),
             self.number(1 / (_ZERO - 1)),
             self.constant(scales),
+            zero,
             zero,
             domain=_CONTRIB,
         )

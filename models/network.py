@@ -31,7 +31,7 @@ from exhibit.storage.exchanges import BodyError, HttpError, download_deadline
 from exhibit.storage.http import HttpClient
 from exhibit.storage.place import write_whole
 
-VERSION = 3
+VERSION = 4
 """Counts changes that change vectors: graphs and vectors of another version are not used."""
 WIDTH, HEADS, LAYERS, EPSILON = 384, 12, 6, 1e-12  # as the model's own config.json has them
 MAX_TOKENS = 256

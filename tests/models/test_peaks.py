@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper, numpy_helper
+from onnxruntime import InferenceSession
 
 from exhibit.models import minilm_graph
 from exhibit.models.embedders import minilm
@@ -73,3 +75,21 @@ def test_dividing_them_brings_the_vectors_nearer(weights, samples, peaks, monkey
     divided = error()
     monkeypatch.setattr(minilm_graph, "balance", lambda peaks, weight: np.ones_like(peaks))
     assert divided < 0.006 and divided < error()
+
+
+def test_a_product_of_integers_is_exact_on_every_processor(weights, samples):
+    """Times signed weights, a processor without VNNI adds two products in 16 bits, and they overflow."""
+    model = build_graph(weights, precision="int8", samples=samples[:1])
+    constants = {one.name: one for one in model.graph.initializer}
+    [product, *others] = [node for node in model.graph.node if node.op_type == "MatMulIntegerToFloat"]
+    assert len(others) == 23
+    weight = numpy_helper.to_array(constants[product.input[1]])
+    states = np.random.default_rng(1).choice([0, 128, 255], (1, 40, len(weight))).astype(np.uint8)
+    given = helper.make_tensor_value_info(product.input[0], TensorProto.UINT8, states.shape)
+    asked = helper.make_tensor_value_info(product.output[0], TensorProto.FLOAT, None)
+    one = helper.make_graph([product], "one", [given], [asked], [constants[name] for name in product.input[1:]])
+    graph = helper.make_model(one, opset_imports=model.opset_import, ir_version=10).SerializeToString()
+    [[found]] = InferenceSession(graph, providers=["CPUExecutionProvider"]).run(None, {product.input[0]: states})
+    scale, scales = (numpy_helper.to_array(constants[name]) for name in product.input[2:4])
+    exact = (states[0].astype(np.int64) - 128) @ (weight.astype(np.int64) - 128)
+    assert np.allclose(found, exact * (scale * scales), rtol=1e-5, atol=1e-4)
