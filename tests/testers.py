@@ -1,7 +1,7 @@
 """Runs the tests in several processes: `pytest -p tests.testers --testers 3`.
 
 The processes are forked when all tests are collected, so that the tests are imported and compiled once, not once a
-process: a third of what a fresh copy's run took. A file is run by one process, for what its tests share; large files
+process, which was a sixth of the processor time. A file is run by one process, for what its tests share; large files
 come first, as they take longest, so that all processes end together.
 """
 

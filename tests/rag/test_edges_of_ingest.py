@@ -12,8 +12,7 @@ import pytest
 from PIL import Image
 
 from exhibit.engine import Limits
-from exhibit.evidence import Document, Span, read_document
-from exhibit.evidence.document import Page
+from exhibit.evidence import Document, read_document
 from exhibit.evidence.ocr import TextLine
 from exhibit.evidence.scan import Ocr
 from exhibit.models.embedders.hashing import Hashing
@@ -31,7 +30,7 @@ from exhibit.schemas.errors import BundleError, DocumentError, ServiceError
 from exhibit.storage.locations import Remote
 from exhibit.storage.place import unfinished_folder
 from tests.evidence import files
-from tests.rag.bundles import write_bundle
+from tests.rag.bundles import document_of, write_bundle
 from tests.storage.memory import memory, put
 
 __all__ = ["memory"]
@@ -172,11 +171,7 @@ def test_a_prepared_document_has_its_chunks_with_pages_and_sections_and_its_word
 
 def test_a_page_of_a_prepared_document_is_the_one_its_first_word_is_on(tmp_path, monkeypatch):
     pages = ["One is here.", "\n\nTwo is here.", "\n\nThree is."]
-    spans, at = [], 0
-    for words in pages:
-        spans.append(Span(at, at + len(words)))
-        at += len(words)
-    told = Document("a.txt", "".join(pages), tuple(Page(n, span, 600.0, 800.0) for n, span in enumerate(spans, 1)))
+    told = document_of(pages, "a.txt")
     monkeypatch.setattr(ingest, "read_document", lambda path: told)
     path = written(tmp_path / "c", a="x") / "a.txt"
     prepared = ingest.Preparation(Config(size=14))(path)
@@ -229,11 +224,7 @@ def test_layers_are_embedded_by_what_is_said_of_them(tmp_path, monkeypatch):
 def test_feet_are_taken_out_of_chunks_wherever_these_begin():
     body, foot = "The rent of the mill is due. ", "Lease of the Mill, page"
     pages = [f"{body * n}\n{foot} {n}\n" for n in range(1, 6)]
-    spans, at = [], 0
-    for words in pages:
-        spans.append(Span(at, at + len(words)))
-        at += len(words)
-    document = Document("a.pdf", "".join(pages), tuple(Page(n, span, 600.0, 800.0) for n, span in enumerate(spans, 1)))
+    document = document_of(pages)
     feet = document.furniture
     assert len(feet) == 5 and feet[0].start > 0
     whole = document.text

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from exhibit.evidence import Document, Span
-from exhibit.evidence.document import Page
 from exhibit.evidence.scan import Ocr
 from exhibit.law.profile import read_profile
 from exhibit.law.structure import read_structure
@@ -30,6 +29,7 @@ from exhibit.rag.summaries import extractive
 from exhibit.rag.summaries.extractive import TOLERANCE, fit
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import load_plugin
+from tests.rag.bundles import document_of
 
 
 def test_every_default_is_as_it_is_told(golden):
@@ -376,17 +376,13 @@ def test_keys_of_sections_are_as_in_every_index_that_was_built():
 def test_a_chunk_of_nothing_but_a_running_head_keeps_its_words():
     head, body = "Lease of the Mill, page", "The rent is due."
     pages = [f"{head} {n}\n{body} {'It is paid. ' * n}\n" for n in range(1, 6)]
-    spans, at = [], 0
-    for words in pages:
-        spans.append(Span(at, at + len(words)))
-        at += len(words)
-    document = Document("a.pdf", "".join(pages), tuple(Page(n, span, 600.0, 800.0) for n, span in enumerate(spans, 1)))
+    document = document_of(pages)
     assert document.furniture, "its running heads are known"
-    first = document.furniture[0]
+    first, second = document.furniture[0], len(pages[0])
     for span, words in [
         (Span(*first), document.text[first.start : first.end]),
         (Span(first.start, first.end + 10), document.text[first.end : first.end + 10]),
-        (Span(spans[1].start - 5, spans[1].start + len(head) + 12), None),
+        (Span(second - 5, second + len(head) + 12), None),
     ]:
         [told] = chunk_texts(document, np.array([[*span, 0, 0]]))
         assert told == words if words is not None else head not in told
