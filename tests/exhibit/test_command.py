@@ -117,15 +117,15 @@ def test_a_verbs_help_names_commands_as_they_were_called(argv, usage, capsys):
 
 
 def test_outside_the_one_command_names_stay_as_they_are():
-    assert spelled("python -m rag answer") == "python -m rag answer"
-    with called(Manner({"python -m rag": "exhibit", "python -m rag answer": "exhibit ask"})):
-        assert spelled("python -m rag answer; python -m rag index") == "exhibit ask; exhibit index"
-        assert spelled("python -m rag.inspect index") == "python -m rag.inspect index"  # which is no verb
+    assert spelled("exhibit ask") == "exhibit ask"
+    with called(Manner({"exhibit": "exhibit", "exhibit ask": "exhibit ask"})):
+        assert spelled("exhibit ask; exhibit index") == "exhibit ask; exhibit index"
+        assert spelled("exhibit inspect index") == "exhibit inspect index"  # which is no verb
     with called(Manner(spellings())):
         assert spelled("run python -m converters.cuad --out x") == "run exhibit convert cuad --out x"
-        assert spelled("run 'python -m converters.printing.browser'") == "run 'exhibit prepare browser'"
-        assert spelled("python -m models.embedders.minilm --prepare (90 MB)") == "exhibit prepare model (90 MB)"
-        assert spelled("python -m rag.inspect index list") == "exhibit inspect index list"
+        assert spelled("run 'exhibit prepare browser'") == "run 'exhibit prepare browser'"
+        assert spelled("exhibit prepare model (90 MB)") == "exhibit prepare model (90 MB)"
+        assert spelled("exhibit inspect index list") == "exhibit inspect index list"
 
 
 def test_convert_names_the_converters(capsys):

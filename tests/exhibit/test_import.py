@@ -27,4 +27,4 @@ def test_modules_of_the_user_s_own_stand_beside_it(order, tmp_path):
     code += "assert sys.path == before; print(exhibit.load, exhibit.schemas.__file__)"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0 and str(ROOT / "schemas") in done.stdout, done.stderr
+    assert done.returncode == 0 and str(ROOT / "exhibit" / "schemas") in done.stdout, done.stderr

@@ -16,12 +16,10 @@ from re import _parser as parser  # type: ignore[attr-defined]
 from types import ModuleType
 from typing import Any, NamedTuple
 
-import exhibit
 from exhibit.law.patterns import Patterns
 from exhibit.schemas.errors import ToolkitError
 
-ROOT = Path(__file__).parent.parent.parent
-ROOMS = (*exhibit.ROOMS, "exhibit")
+PRODUCT = Path(__file__).parent.parent.parent / "exhibit"
 CALLS = ("compile", "search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer")
 ONCE = {"match", "fullmatch"}
 """Ways to use an expression that begin at one place only."""
@@ -81,12 +79,10 @@ def expressions() -> list[Expression]:
 
 def modules() -> Iterator[str]:
     """Yield the modules of the product that can be imported without an extra."""
-    for room in ROOMS:
-        name = room if room == "exhibit" else f"exhibit.{room}"
-        yield name
-        for info in pkgutil.walk_packages([str(ROOT / room)], f"{name}."):
-            if info.name.rpartition(".")[2] != "__main__" and _imports(info.name):
-                yield info.name
+    yield "exhibit"
+    for info in pkgutil.walk_packages([str(PRODUCT)], "exhibit."):
+        if info.name.rpartition(".")[2] != "__main__" and _imports(info.name):
+            yield info.name
 
 
 def _imports(name: str) -> bool:
@@ -136,7 +132,7 @@ def _calls(source: str) -> dict[str, set[str]]:
 @cache
 def _calls_anywhere() -> dict[str, set[str]]:
     calls: dict[str, set[str]] = {}
-    for path in (path for room in ROOMS for path in (ROOT / room).rglob("*.py")):
+    for path in PRODUCT.rglob("*.py"):
         for name, methods in _calls(path.read_text(encoding="utf-8")).items():
             calls.setdefault(name, set()).update(methods)
     return calls

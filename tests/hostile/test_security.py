@@ -22,13 +22,12 @@ from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.exchanges import HttpError
 
 ROOT = Path(__file__).parent.parent.parent
-ROOMS = ("schemas", "storage", "engine", "evidence", "law", "hub", "converters", "rag", "evaluation", "review")
-OWN_PROCESSES = {"engine/worker.py", "engine/runners/ray.py"}
+OWN_PROCESSES = {"exhibit/engine/worker.py", "exhibit/engine/runners/ray.py"}
 """The only files that unpickle: what their own workers send them through a pipe or a cluster."""
 
 
 def sources() -> list[Path]:
-    return [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py"))] + [ROOT / "evaluate_rag.py"]
+    return [*sorted((ROOT / "exhibit").rglob("*.py")), ROOT / "evaluate_rag.py", ROOT / "score.py"]
 
 
 def nodes(path: Path, words: str) -> list[ast.AST]:

@@ -379,7 +379,7 @@ def test_pdfs_are_read_on_the_way_out(name, pdf_bundle, pdf_texts, tmp_path):
 
 def test_texts_that_are_not_there_are_missed(pdf_bundle, tmp_path, capsys):
     export(pdf_bundle, "squad", tmp_path / "out", "--texts", tmp_path / "none", expect=1)
-    assert "missing; run python -m evidence.text" in capsys.readouterr().err
+    assert "missing; run exhibit text" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
     assert not (tmp_path / "out.partial").exists()
 

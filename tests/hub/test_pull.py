@@ -300,4 +300,4 @@ def test_help_teaches(capsys):
     with pytest.raises(SystemExit) as ended:
         pull.main(["--help"])
     told = capsys.readouterr().out
-    assert ended.value.code == 0 and "python -m hub.pull me/cuad-rag --out datasets_out/cuad" in told
+    assert ended.value.code == 0 and "exhibit pull me/cuad-rag --out datasets_out/cuad" in told

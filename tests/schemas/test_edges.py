@@ -97,11 +97,11 @@ def test_an_id_twice_and_no_array(tmp_path):
 
 
 def test_commands_are_named_as_they_were_called_the_longest_name_first():
-    with called(Manner({"python -m rag": "exhibit index", "python -m rag show": "exhibit show"})):
-        assert spelled("python -m rag show, python -m rag, python -m rag.inspect") == (
-            "exhibit show, exhibit index, python -m rag.inspect"
+    with called(Manner({"exhibit": "exhibit index", "python -m rag show": "exhibit show"})):
+        assert spelled("python -m rag show, python -m rag, exhibit inspect") == (
+            "exhibit show, exhibit index, exhibit inspect"
         )
-    assert spelled("python -m rag") == "python -m rag"
+    assert spelled("exhibit") == "exhibit"
 
 
 def test_quiet_leaves_out_notes_and_never_errors_and_verbose_says_where(capsys):

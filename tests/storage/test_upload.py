@@ -83,7 +83,7 @@ def test_nothing_is_replaced_without_force_and_nothing_else_with_it(memory, tmp_
     put(parse_location("memory://bucket/other/thesis.txt"))
     with pytest.raises(BundleError, match="something else than a bundle and will not be replaced"):
         check_out(parse_location("memory://bucket/other"), force=True)
-    with pytest.raises(BundleError, match="python -m hub.publish"):
+    with pytest.raises(BundleError, match="exhibit publish"):
         check_out(parse_location("hf://datasets/me/x"), force=True)
     assert there(memory) == before
 

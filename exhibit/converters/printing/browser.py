@@ -1,0 +1,198 @@
+"""A Chromium to print with: the system's when there is one, else Playwright's, else Debian's package.
+
+`exhibit prepare browser` finds or fetches one and says which; `make` calls it during set-up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tqdm import tqdm
+
+from exhibit.converters.printing.text_pdf import font_hashes, sealed_environment
+from exhibit.schemas.command import guarded
+from exhibit.schemas.errors import ServiceError
+from exhibit.storage.place import scratch_folder
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, Error
+
+NEEDED = (
+    "HTML, office files and mails, and texts in Chinese, Japanese or Korean are printed by Playwright, "
+    "which is not installed: "
+    "pip install 'exhibit-rag[print]', then exhibit prepare browser"
+)
+HERE = importlib.util.find_spec("playwright") is not None
+"""Playwright, an extra, drives the browser. It is imported by whoever prints: most commands never do."""
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
+_MAC = (
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+)
+_QUIET = tuple(
+    line
+    for line in Path(__file__).with_suffix(".txt").read_text(encoding="ascii").splitlines()
+    if not line.startswith("#")
+)
+"""What Chromium is started with."""
+
+
+def find_browser() -> Path | None:
+    """Return a browser's executable, or None; `EXHIBIT_BROWSER` overrules the search."""
+    chosen = os.environ.get("EXHIBIT_BROWSER")
+    if chosen:
+        return Path(chosen)
+    for name in _NAMES:
+        path = shutil.which(name)
+        if path:
+            return Path(path)
+    return next((Path(p) for p in (*_MAC, _playwrights()) if p and Path(p).is_file()), None)
+
+
+def launch_arguments() -> list[str]:
+    """Return Chromium's flags: nothing leaves the machine by itself; no sandbox only for root, who has none."""
+    return [*_QUIET, "--no-sandbox"] if is_root() else list(_QUIET)
+
+
+def launch_options(folder: Path) -> dict[str, Any]:
+    """Return what a browser that prints is started with; the folder is its own, for as long as it runs.
+
+    It reaches nothing: no name and no address leads anywhere, and its proxy is such a name.
+    """
+    return {
+        "executable_path": require_browser(),
+        "args": [*launch_arguments(), "--host-resolver-rules=MAP * ~NOTFOUND"],
+        "env": sealed_environment(folder),
+        "proxy": {"server": "http://nowhere.invalid:9", "bypass": "<-loopback>"},
+    }
+
+
+@asynccontextmanager
+async def running_browser(*, tell: bool = False) -> AsyncIterator[Browser]:
+    """Yield a Chromium, in its sandbox but for root and where the system grants none; it ends with the context.
+
+    With `tell` a note says that there is no sandbox.
+    """
+    if not HERE:
+        raise ServiceError(NEEDED)
+    from playwright.async_api import async_playwright
+
+    async with AsyncExitStack() as stack:
+        # in a thread: Playwright may be asked where its own browser is, which it does not tell within a running loop
+        options = await asyncio.to_thread(launch_options, stack.enter_context(scratch_folder()))
+        try:
+            driver = await async_playwright().start()
+        except Exception as error:  # it raises whatever its pipe to the driver meets, and plain Exception
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            needs = "it needs memory and open files: see ulimit -v and ulimit -n"
+            raise ServiceError(f"Playwright's driver does not start: {reason}; {needs}") from error
+        stack.push_async_callback(driver.stop)
+        for sandbox in (False,) if is_root() else (True, False):
+            try:
+                browser = await driver.chromium.launch(chromium_sandbox=sandbox, **options)
+                break
+            except browser_error() as error:
+                problem = error.message.splitlines()[0]
+            if sandbox and tell:
+                tqdm.write("note: Chromium's sandbox is not available here; pages print without it", file=sys.stderr)
+        else:
+            raise ServiceError(f"Chromium does not start: {problem}")
+        stack.push_async_callback(_end, browser)
+        yield browser
+
+
+async def _end(browser: Browser) -> None:
+    with suppress(browser_error()):  # it may have ended by itself
+        await browser.close()
+
+
+def browser_error(*, late: bool = False) -> type[Error]:
+    """Return what Playwright raises, or what it raises when time is over; whoever asks has a browser."""
+    from playwright.async_api import Error, TimeoutError
+
+    return TimeoutError if late else Error
+
+
+def is_root() -> bool:
+    """Return whether this is the one user for whom Chromium has no sandbox."""
+    return hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+def require_browser() -> Path:
+    """Return a browser's executable or say how to get one."""
+    browser = find_browser()
+    if browser is None:
+        raise ServiceError(
+            "no Chromium found to print documents with; run 'exhibit prepare browser' to fetch one, "
+            "or set EXHIBIT_BROWSER to a browser's executable"
+        )
+    return browser
+
+
+def fetch_browser() -> Path:
+    """Find a browser, or fetch one: from Playwright, then, as root on Debian, from the distribution."""
+    if not HERE:
+        raise ServiceError(NEEDED)
+    attempts = {"Playwright's Chromium": [[sys.executable, "-m", "playwright", "install", "chromium"]]}
+    if shutil.which("apt-get") and is_root():
+        attempts["the distribution's Chromium"] = [
+            ["apt-get", "update", "-qq"],
+            ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "chromium"],
+        ]
+    failures = []
+    for name, commands in attempts.items():
+        if find_browser() is not None:
+            break
+        started = time.monotonic()
+        problem = _fault(commands)
+        took = f"{time.monotonic() - started:.1f} s"
+        print(f"{name}: {'not to be had' if problem else 'fetched'} ({took})", file=sys.stderr)
+        failures += [f"{name}: {problem}"] if problem else []
+    try:
+        return require_browser()
+    except ServiceError as error:
+        raise ServiceError("; ".join([str(error), *failures])) from None
+
+
+def _fault(commands: list[list[str]]) -> str:
+    """Run commands quietly; return the line in which the first that fails says why, or nothing."""
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for command in commands:
+        done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
+        if done.returncode:
+            said = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+            # what comes after it is the tool's stack, which says nothing to people
+            return next((line for line in said if re.match(r"E: |(\w*Error): ", line)), f"exit {done.returncode}")
+    return ""
+
+
+def _playwrights() -> str | None:
+    if not HERE:
+        return None
+    from playwright.sync_api import sync_playwright
+
+    with suppress(Exception), sync_playwright() as playwright:  # whatever its pipe to the driver meets
+        return playwright.chromium.executable_path
+    return None
+
+
+@guarded()
+def main() -> int:
+    """Print the browser's path, fetching one when there is none, and see that the fonts are the pinned ones."""
+    print(f"{fetch_browser()}, {len(font_hashes())} fonts")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

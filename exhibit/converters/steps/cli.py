@@ -1,0 +1,141 @@
+"""The command line that all converters share: flags, errors, the table at the end."""
+
+import argparse
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+from exhibit.converters.benchmark import Converter, Tally, choose
+from exhibit.converters.raw.source import open_source
+from exhibit.converters.steps.build import build
+from exhibit.converters.steps.patches import patched
+from exhibit.engine import add_engine_arguments, check_engine, limits_from, limits_in_force, track
+from exhibit.evidence.scan import add_ocr_arguments
+from exhibit.schemas.command import (
+    HIDDEN,
+    Parser,
+    Renamed,
+    add_arguments,
+    add_json,
+    guarded,
+    positive,
+    print_results,
+    spelled,
+)
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.models import HOWS, BundleInfo
+from exhibit.schemas.parsing import read_beside
+from exhibit.storage.locations import Location, parse_location
+from exhibit.storage.upload import check_out, opened_out
+
+
+def main(converter: Converter, argv: list[str] | None = None) -> int:
+    """Convert: argv -> source -> read -> materialise -> locate -> write -> validate -> rename -> table."""
+    options = make_parser(converter).parse_args(argv)
+    away = "run the same command again: what is there already is not sent again"
+    stopped = f"stopped; {'nothing was written' if isinstance(options.out, Path) else away}"
+    return guarded(stopped)(_convert_and_tell)(converter, options)
+
+
+def _convert_and_tell(converter: Converter, options: argparse.Namespace) -> int:
+    started = time.monotonic()
+    with limits_in_force(limits_from(options)):
+        bundle = convert(converter, options)
+    seconds = time.monotonic() - started
+    left_out = {reason: len(names) for reason, names in bundle.left_out.items()}
+    record = {"out": str(options.out), "seconds": seconds, **bundle.counts.model_dump(), "left_out": left_out}
+    print_results(record, table(bundle, options.out, seconds), as_json=options.json)
+    return 0
+
+
+def convert(converter: Converter, options: argparse.Namespace) -> BundleInfo:
+    """Write the bundle that the options ask for; it appears whole or not at all."""
+    tally = Tally(strict=options.strict)
+    check_engine(options.engine)
+    check_out(options.out, force=options.force)
+    with open_source(converter.INFO, options.source) as source:
+        read = patched(converter.read(source, options, tally), converter.INFO, options.patch, tally)
+        benchmark = choose(read, options, tally)
+        if not benchmark.rows and not converter.INFO.corpus_only:
+            reasons = "; ".join(f"{reason}: {len(names)}" for reason, names in tally.left_out.items())
+            raise SourceError(f"{options.source or source}: no questions left; {reasons or 'is it empty?'}")
+        with opened_out(options.out, force=options.force, progress=track) as out:
+            return build(converter.INFO, benchmark, tally, options, out)
+
+
+def make_parser(converter: Converter) -> argparse.ArgumentParser:
+    """Return the flags that every converter has, and those of this one."""
+    info = converter.INFO
+    command = f"python -m converters.{info.name}"
+    about = (info.benchmark, info.summary, f"The source must hold {info.expects}.", info.by_hand)
+    bundle = f"datasets_out/{info.name}"
+    examples = [f"{command} --out {bundle}"] if info.downloads else []
+    examples += [
+        f"{command} --source samples/{info.name} --out {bundle} --force",
+        f"exhibit validate {bundle}",
+    ]
+    terms = f"licence of the source: {info.licence.name}. {info.url}"
+    parser = Parser(
+        prog=spelled(command),
+        usage=f"{spelled(command)} --out DIR {'[--source DIR|ZIP]' if info.downloads else '--source PATH'} [flags]",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="\n\n".join(textwrap.fill(part, _WIDTH) for part in about if part),
+        epilog=spelled("\n  ".join(["examples:", *examples])) + f"\n\n{terms}",
+    )
+    downloaded = "the raw benchmark (default: the official release, downloaded once and cached)"
+    parser.add_argument(
+        "--out", type=parse_location, required=True, metavar="DIR", help="where the bundle goes; also s3://, gs://"
+    )
+    parser.add_argument("--source", type=Path, metavar="PATH", help=downloaded if info.downloads else "see above")
+    add_arguments(parser, read_beside(__file__))
+    parser.add_argument("--limit", type=positive, action=Renamed, const="--max-documents", help=HIDDEN)
+    add_json(parser)
+    add_own_flags(converter, parser)
+    add_engine_arguments(parser.add_argument_group("how it runs"))
+    add_ocr_arguments(parser)
+    return parser
+
+
+_WIDTH = 80  # of a terminal
+
+
+def add_own_flags(converter: Any, parser: argparse.ArgumentParser) -> None:
+    """Add the flags that one converter has: what its own `add_arguments` adds, and those of its TOML file."""
+    if hasattr(converter, "add_arguments"):
+        converter.add_arguments(parser)
+    add_arguments(parser, converter.INFO.flags)
+
+
+def table(bundle: BundleInfo, out: Location | str, seconds: float) -> str:
+    """Return the summary that ends a conversion."""
+    rows = summary_rows(bundle, seconds)
+    width = max(len(label) for label, _ in rows)
+    lines = [f"{label:<{width}}  {value}" for label, value in rows]
+    return "\n".join([f"{bundle.title} -> {out}", *lines, "names and reasons: bundle.json; the card: README.md"])
+
+
+def summary_rows(bundle: BundleInfo, seconds: float) -> list[tuple[str, str]]:
+    """Return what a conversion made and what it left out, as labels and values."""
+    counts = bundle.counts
+    rows: list[tuple[str, str]] = [
+        ("documents", f"{counts.documents:,}"),
+        ("questions", f"{counts.questions:,}"),
+    ]
+    if counts.questions:
+        rows += [("  answerable", f"{counts.answerable:,}"), ("  impossible", f"{counts.impossible:,}")]
+    quotes = sum(counts.located.values())
+    if counts.contexts > quotes:
+        rows.append(("files named without words", f"{counts.contexts - quotes:,}"))
+    if quotes:
+        located = quotes - counts.located.get("absent", 0)
+        rows.append(("gold passages", f"{quotes:,}"))
+        rows.append(("  located", f"{located:,}  ({100 * located / quotes:.2f}%)"))
+        rows += [(f"    {how}", f"{counts.located[how]:,}") for how in HOWS[:-1] if how in counts.located]
+        rows.append(("  not located", f"{counts.located.get('absent', 0):,}"))
+    for kind, account in bundle.account.items():
+        left = account.given - account.kept
+        rows.append((f"{kind} given", f"{account.given:,}  = {account.kept:,} kept + {left:,} left out"))
+    rows += [(f"left out: {reason}", f"{len(names):,}") for reason, names in bundle.left_out.items()]
+    rows += [(f"noted: {remark}", f"{len(names):,}") for remark, names in bundle.noted.items()]
+    return [*rows, ("time", f"{seconds:.1f} s")]

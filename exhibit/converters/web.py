@@ -1,0 +1,161 @@
+"""A list of URLs to a corpus of PDFs: the half of a benchmark that is missing when it only gives links.
+
+python -m converters.web --source urls.txt --out datasets_out/web
+"""
+
+import hashlib
+import re
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from exhibit.converters import Benchmark, Item, RawDocument, Tally, read_info
+from exhibit.converters.benchmark import BEYOND
+from exhibit.converters.fetching import refresh
+from exhibit.converters.fetching.download import flaw_of
+from exhibit.converters.fetching.fetch import (
+    UrlLine,
+    add_fetch_arguments,
+    corpus_names,
+    fetch_all,
+    fetch_folder,
+    policy_from,
+    report,
+)
+from exhibit.converters.raw.records import Record, columns_of, decode_table, read_records
+from exhibit.converters.raw.source import find_one
+from exhibit.converters.raw.titles import own_title, unique_titles
+from exhibit.converters.steps.cli import main
+from exhibit.law.profile import tidy
+from exhibit.schemas.errors import SourceError
+
+INFO = read_info(__file__)
+
+_EPILOG = """\
+example, with a small site of this project served from this machine:
+  python -m http.server 8765 --bind 127.0.0.1 --directory samples/web/site &
+  python -m converters.web --source samples/web/urls.txt --out datasets_out/web --allow-private
+  exhibit validate datasets_out/web
+
+Has a page changed since, and which questions does that touch?
+  python -m converters.web --refresh datasets_out/web --allow-private
+
+A second run asks only for what is missing or failed. Each run writes a manifest, one line per URL, and says where.
+"""
+_USUAL_COLUMNS = ("url", "link", "href", "uri", "source_url", "address")
+_MADE_BY = re.compile(r"^Microsoft (Word|PowerPoint|Excel) - |\.(docx?|pdf|indd|qxd)$", re.IGNORECASE)
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add how pages are fetched, and examples."""
+    add_fetch_arguments(parser)
+    parser.epilog = _EPILOG
+
+
+def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
+    """Fetch every URL of the list; the bundle itself is written later."""
+    path = find_one(source, INFO, "urls.txt")
+    data = path.read_bytes()
+    listed: dict[str, list[Item]] = {}
+    for url, item in _urls(path, data, options.column, tally):
+        tally.take([item])
+        listed.setdefault(url, []).append(item)
+    urls = list(listed)
+    for url in urls:
+        if len(listed[url]) > 1:
+            tally.note("listed more than once, fetched once", url)
+    if not urls:
+        raise SourceError(f"{path}: no URL in it; expected {INFO.expects}")
+    corpus_names(url for url in urls if flaw_of(url) is None)  # the whole list, whatever --limit says
+    fetched = fetch_all(urls[: options.limit], folder=fetch_folder(), policy=policy_from(options))
+    report(fetched, tally, items=listed)
+    for url in urls if options.limit else ():
+        if url not in fetched:
+            for item in listed[url]:
+                tally.leave_out(BEYOND, url, item=item)
+    by_name = {one.filename: listed[url] for url, one in fetched.items() if one.path is not None}
+    pages = [one for one in fetched.values() if one.path is not None]
+    titles = unique_titles({one.filename: _titles(one) for one in pages})
+    return Benchmark(
+        documents=[
+            RawDocument(name, titles[name], one.path, source=one.url, printer=one.printer, items=tuple(by_name[name]))
+            for one in pages
+            for name in [one.filename]
+        ],
+        rows=[],
+        sha256={path.name: hashlib.sha256(data).hexdigest()},
+        info=replace(INFO, url=_site(pages)),
+    )
+
+
+# ---------------------------------------------------------------- the list
+
+
+def _urls(path: Path, data: bytes, column: str | None, tally: Tally) -> Iterator[tuple[str, Item]]:
+    """Yield the URLs as they are written, but for the spaces around them."""
+    if path.suffix.lower() == ".txt":
+        lines = (line.strip() for line in decode_table(path, data, tally).splitlines())
+        for number, line in enumerate(lines, 1):
+            # a line that starts with # is a comment; inside a line it begins a fragment
+            if line and not line.startswith("#"):
+                yield line, Item("rows", f"line {number}")
+        return
+    records = read_records(path, data, tally)
+    seen = columns_of(records)
+    column = column or _guess(path, records)
+    if column not in seen:
+        raise SourceError(f"{path}: no column {column!r}; there are {', '.join(seen) or 'none'}")
+    for record in records:
+        url = str(record.cells.get(column) or "").strip()
+        if url:
+            yield url, record.item
+        else:
+            tally.leave_out("no URL in the row", f"{path.name}: {record.place}", item=record.item)
+
+
+def _guess(path: Path, records: list[Record]) -> str:
+    """Return the column that is called like one of URLs, or the only one that holds nothing else."""
+    columns = columns_of(records)
+    for name in _USUAL_COLUMNS:
+        for column in columns:
+            if column.strip().lower() == name:
+                return column
+    cells = {column: [record.cells.get(column) for record in records] for column in columns}
+    links = [column for column in columns if all(flaw_of(str(cell)) is None for cell in cells[column] if cell)]
+    if len(links) != 1:
+        raise SourceError(f"{path}: which column holds the URLs? Pass --column, one of {', '.join(columns) or 'none'}")
+    return links[0]
+
+
+# ---------------------------------------------------------------- titles
+
+
+def _titles(one: UrlLine) -> list[str]:
+    """Return the title the document gives itself, then the same with the file's name."""
+    stem = unquote(one.filename[:-4])
+    own = tidy(_MADE_BY.sub("", own_title(one.path) if one.path else ""))
+    # Chromium calls a page without a title by its address
+    if not own or own.startswith(urlsplit(one.final_url).netloc) or own.lower() == "untitled":
+        return [stem]
+    return [own, f"{own} ({stem})"]
+
+
+def _site(pages: Sequence[UrlLine]) -> str:
+    """Return the site that all pages come from, or nothing when there are several."""
+    sites = {f"{parts.scheme}://{parts.netloc}/" for parts in (urlsplit(one.url) for one in pages)}
+    return sites.pop() if len(sites) == 1 else ""
+
+
+def run(argv: list[str] | None = None) -> int:
+    """Convert a list, or compare a bundle with its sources where `--refresh` is given."""
+    given = sys.argv[1:] if argv is None else argv
+    if any(flag.partition("=")[0] == "--refresh" for flag in given):
+        return refresh.main(given)
+    return main(sys.modules[__name__], given)
+
+
+if __name__ == "__main__":
+    sys.exit(run())

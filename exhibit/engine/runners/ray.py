@@ -1,0 +1,224 @@
+"""Ray tasks: a cluster of our own on this machine, or one that is there; docs/engines.md says why not Ray Data."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import ray
+from ray import cloudpickle
+from ray import exceptions as faults
+from ray._private import ray_constants
+from ray._private import worker as driver
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+import exhibit
+from exhibit.engine.limits import UNLIMITED, Limits
+from exhibit.engine.outcome import AHEAD, TRIES, In, Out, Outcome, named, worker_died
+from exhibit.engine.worker import MapWork, Workplace, dump, outcome_in
+from exhibit.schemas.errors import ServiceError, ToolkitError
+
+_DIED = (faults.WorkerCrashedError, faults.OutOfMemoryError, faults.NodeDiedError, faults.ObjectLostError)
+"""A worker, its machine, or what it had done is gone: its item can be tried elsewhere."""
+_PATIENCE = 10.0
+"""Seconds that the head of a cluster may take to answer."""
+_DEEP = 4
+"""How far inside an item its paths may stand."""
+_LOOKING = 120.0
+"""Seconds that the machines may take to look; one that is busy is not blind, and is not waited for."""
+_log = logging.getLogger(__name__)
+
+
+class Runner:
+    """Applies the function in the workers of a Ray cluster."""
+
+    takes_address = True
+
+    def __init__(self, *, jobs: int | None = None, address: str = "", limits: Limits | None = None) -> None:
+        self.jobs, self.address = jobs, address or "local"
+        self._limits = limits or UNLIMITED
+
+    def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Outcome[Out]]:
+        """Yield one outcome per item, in order; an item that passes its limits or kills its workers is set aside."""
+        connect(self.address, self.jobs)
+        work = _Work(function, self._limits)
+        flight: deque[_Sent] = deque()
+        room = self._room()
+        try:
+            for number, item in enumerate(items):
+                if not number and self.address != "local":
+                    check_seen(item, function, self.address)
+                flight.append(_Sent(item, work.send(item)))
+                if len(flight) >= room:
+                    yield work.outcome(flight.popleft())
+            while flight:
+                yield work.outcome(flight.popleft())
+        finally:
+            for sent in flight:
+                with suppress(Exception):  # a cluster that is gone has nothing to cancel
+                    ray.cancel(sent.ref, force=True)
+
+    def _room(self) -> int:
+        """Return how many items may be under way: done but not yielded, running, or waiting for a worker."""
+        processors = int(ray.cluster_resources().get("CPU", 1)) or 1
+        jobs = self.jobs or processors
+        # a cluster with more processors than we may use would run at once whatever is sent ahead
+        return jobs * AHEAD if processors <= jobs else jobs
+
+
+class _Sent(NamedTuple):
+    item: Any
+    ref: Any
+
+
+class _Work:
+    """A function that the cluster has, once for all items."""
+
+    def __init__(self, function: Callable[[Any], Any], limits: Limits) -> None:
+        # by value where the function is the script's own: a cluster's machines do not have that file
+        self._work = ray.put((cloudpickle.dumps(function), limits, str(Path.cwd())))
+        # Ray's own retries are off: it would try an item for ever that the system kills for want of memory
+        self._task = ray.remote(_apply).options(num_cpus=1, max_retries=0)
+
+    def send(self, item: Any) -> Any:
+        """Return the reference to an item's outcome to be."""
+        return self._task.remote(self._work, cloudpickle.dumps(item), named(item))
+
+    def outcome(self, sent: _Sent) -> Outcome[Any]:
+        """Return an item's outcome, tried again where its worker died."""
+        ref = sent.ref
+        for tried in range(1, TRIES + 1):
+            try:
+                return outcome_in(ray.get(ref))
+            except _DIED as error:
+                _log.debug("try %d of %s: %s", tried, sent.item, error)
+                if tried < TRIES:
+                    ref = self.send(sent.item)
+            except faults.RayTaskError:
+                raise  # a bug: it carries the worker's traceback
+            except (faults.RayError, ConnectionError) as error:
+                raise ServiceError(f"the Ray cluster failed: {_first_line(error)}; run the command again") from error
+        return worker_died(sent.item)
+
+
+def _apply(work: tuple[bytes, Limits, str], item: bytes, name: str) -> bytes:
+    """Run in one of Ray's workers: hand an item to a process of its own, which can be stopped, and wait for it.
+
+    The outcome travels as bytes: arrays that are read out of Ray's store in place could not be written to.
+    """
+    function, limits, folder = work
+    place = Workplace(dump(MapWork.of(function, limits)._replace(folder=folder)), limits)
+    answer = place.answer(item, name)
+    place.leave(keep=True)
+    return answer
+
+
+# ---------------------------------------------------------------- the cluster
+
+
+def connect(address: str, jobs: int | None) -> None:
+    """Start a cluster or join one, unless this process is in one already; Ray leaves or ends it with the process."""
+    if ray.is_initialized():
+        return
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # nothing is reported to anybody
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # no warning about GPUs that nobody asked for
+    driver.print_to_stdstream = _to_log  # Ray tells of dead workers on stdout, which carries results only
+    quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+    try:
+        if address == "local":
+            # as Ray does on macOS: its servers listen on the loopback interface alone
+            ray_constants.ENABLE_RAY_CLUSTER = False
+            ray.init(address, num_cpus=jobs, include_dashboard=False, **quiet)
+        else:
+            _knock(address)
+            ray.init(address, runtime_env={"py_modules": [package_folder()]}, **quiet)
+    except ImportError as error:
+        raise ToolkitError(f"--engine ray:{address} needs an extra: pip install 'exhibit-rag[ray]'") from error
+    except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+        raise ServiceError(
+            f"--engine ray:{address}: no cluster there ({_first_line(error)}); "
+            "start one with 'ray start --head', or let --engine ray start its own"
+        ) from error
+
+
+def _knock(address: str) -> None:
+    """Raise at once where nobody listens: Ray itself would wait for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
+
+
+def package_folder() -> str:
+    """Return the folder `exhibit` that a cluster is sent, so that its workers run this code and no other version."""
+    return str(Path(exhibit.__file__).parent)
+
+
+def _to_log(data: dict[str, Any], *_: object, **__: object) -> None:
+    for line in data.get("lines", ()):
+        _log.debug("%s: %s", data.get("pid"), line)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+# ---------------------------------------------------------------- whether its machines see what this one sees
+
+
+def check_seen(item: Any, function: Any, address: str) -> None:
+    """Raise where a machine of the cluster does not have a file or folder that an item or its function names."""
+    paths = sorted({str(path.absolute()) for one in (item, function) for path in paths_in(one)})
+    if not paths:
+        return
+    nodes = {node["NodeID"]: str(node["NodeManagerHostname"]) for node in ray.nodes() if node["Alive"]}
+    look = ray.remote(unseen)
+    refs = {}
+    for node, name in nodes.items():
+        there = NodeAffinitySchedulingStrategy(node, soft=False)
+        refs[look.options(num_cpus=0, max_retries=0, scheduling_strategy=there).remote(paths)] = name
+    ready, _ = ray.wait(list(refs), num_returns=len(refs), timeout=_LOOKING)
+    blind = [(refs[ref], missing) for ref in ready if (missing := _answer(ref))]
+    if blind:
+        name, missing = blind[0]
+        raise ServiceError(
+            f"--engine ray:{address}: {len(blind)} of {len(nodes)} machines do not see {missing[0]} ({name}); "
+            "put the documents on a disk that all of them have under the same path, or give them as an s3:// URL"
+        )
+
+
+def _answer(ref: Any) -> list[str]:
+    try:
+        missing: list[str] = ray.get(ref)
+    except ray.exceptions.RayError:
+        return []  # the machine is gone: others do its work
+    return missing
+
+
+def unseen(paths: list[str]) -> list[str]:
+    """Return the paths that are not there; runs on each machine."""
+    return [path for path in paths if not Path(path).exists()]
+
+
+def paths_in(value: Any, deep: int = _DEEP) -> Iterator[Path]:
+    """Yield the paths inside a value that lead somewhere on this machine; of a file to be, its folder."""
+    if isinstance(value, Path):
+        existing = next((one for one in (value, value.parent) if one.exists()), None)
+        if existing is not None:
+            yield existing
+        return
+    inside: Any = ()
+    if deep and is_dataclass(value) and not isinstance(value, type):
+        inside = [getattr(value, field.name) for field in fields(value)]
+    elif deep and isinstance(value, list | tuple):
+        inside = value
+    elif deep and isinstance(value, Mapping):
+        inside = value.values()
+    for one in inside:
+        yield from paths_in(one, deep - 1)

@@ -1,0 +1,170 @@
+"""Tests a RAG system on bundles, and shows the evidence.
+
+examples:
+    python evaluate_rag.py datasets_out/cuad
+    python evaluate_rag.py datasets_out/* --file-type pdf --set size=300 --set splitter=sections
+    python evaluate_rag.py datasets_out/cuad --target-url http://localhost:50505/ask --limit 50
+    exhibit results diff results/before results/after
+
+Without --target-url the built-in pipeline is tested. It needs no key: answers are sentences of the documents.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from exhibit.engine import positive
+from exhibit.evaluation import terminal
+from exhibit.evaluation.cases import LABELS, labels_in_words
+from exhibit.evaluation.catalogue import catalogue, modern, parse_set
+from exhibit.evaluation.datasets import load_datasets
+from exhibit.evaluation.evaluate import Draw, EvaluatedRun, evaluate
+from exhibit.evaluation.metrics import split_requests
+from exhibit.evaluation.records import summary_json
+from exhibit.evaluation.settings import Settings, parse_settings, read_config_file
+from exhibit.evaluation.targets import target_names
+from exhibit.evaluation.verdicts import in_words
+from exhibit.hub.pull import fetch, is_repository, parse_address
+from exhibit.rag.config import DEFAULT, PLUGINS, preset_names
+from exhibit.schemas import command
+from exhibit.schemas.bundle import load_json
+from exhibit.schemas.command import guarded
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.parsing import read_beside
+from exhibit.schemas.plugins import plugin_names
+from exhibit.schemas.run_folder import RunFolder
+
+FAILED = 3
+"""The exit code of a run in which too many questions failed."""
+
+
+@guarded("stopped; go on with the same command and --resume")
+def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
+    """Run the evaluation; print one table and where the report is, which `draw` writes."""
+    flags = _flags(list(sys.argv[1:] if argv is None else argv))
+    analysed, label, as_json = flags.pop("analyze", None), str(flags.pop("by", "")), flags.pop("json")
+    bundles = [*flags.pop("bundles", []), *flags.pop("dataset_paths", [])]
+    flags |= {"dataset_paths": bundles} if bundles else {}
+    if analysed:
+        print("\n".join(terminal.analysis_lines(Path(analysed), metrics=split_requests(flags.get("metrics") or ""))))
+        return 0
+    file = flags.pop("config", None)
+    file_settings, notes = read_config_file(file) if file else ({}, [])
+    settings = parse_settings({**file_settings, **flags}, where=str(file or "settings"))
+    if not settings.dataset_paths:
+        raise ToolkitError("\n".join(["no dataset: name one, such as datasets_out/cuad", *notes]))
+    if analysed is not None:
+        datasets, _ = load_datasets(with_fetched(settings).dataset_paths, settings.selection)
+        print("\n".join(terminal.distribution_lines([case.labels for one in datasets for case in one.cases])))
+        return 0
+    run = evaluate(with_fetched(settings), warn=command.print_note, draw=draw)
+    command.print_results(_record(run), "\n".join(_lines(run, settings, label)), as_json=as_json)
+    for note in run.notes:
+        command.print_note(note)
+    return _judge(run, settings)
+
+
+def _lines(run: EvaluatedRun, settings: Settings, label: str) -> Iterator[str]:
+    """Yield what a person is shown of a run: one table, what was asked for beside it, and where the report is."""
+    means = run.by_dataset()
+    means |= {terminal.ALL: run.summary} if len(means) > 1 else {}
+    yield terminal.table_of(means, terminal.shown_metrics(run.summary, settings.metrics))
+    if label:
+        yield from ("", *terminal.comparison_lines(run.tables, label, metrics=settings.metrics))
+    if settings.flag_below is not None:
+        yield from ("", *terminal.flag_lines(run.tables, settings.flag_below))
+    folder = RunFolder(run.folder)
+    for name in folder.datasets:
+        if (sure := folder.confidence(name)).questions:
+            yield in_words(name, sure)
+        if (labels := run.folder / name / LABELS).is_file():
+            yield labels_in_words(name, load_json(labels))
+    yield f"\nresults: {run.folder}" + (f"\nreport:  {run.report}" if run.report.is_file() else "")
+
+
+def _record(run: EvaluatedRun) -> dict[str, Any]:
+    """Return the same for a program: every metric of every dataset with its interval, and what failed."""
+    failures = run.failures
+    return {
+        "results": str(run.folder),
+        "report": str(run.report),
+        "datasets": {name: summary_json(means) for name, means in run.by_dataset().items()},
+        "summary": summary_json(run.summary),
+        "failures": {"asked": failures.asked, "failed": failures.failed, "first": failures.first or None},
+    }
+
+
+def _flags(words: list[str]) -> dict[str, Any]:
+    """Return what a command line says, by the names of the settings; flags of earlier versions are understood."""
+    parser = _parser()
+    ways = ("auto", "never", "fresh")
+    for at, word in enumerate(words):
+        if word == "--ingest" and words[at + 1 : at + 2] not in [[way] for way in ways]:
+            words[at] = "--ingest=auto"  # as earlier versions had it, without a value
+    known = [flag for action in parser._actions for flag in action.option_strings]
+    if any(word.startswith("--") and word.partition("=")[0] not in known for word in words):
+        parser.words = tuple(f"--{name.replace('_', '-')}" for name in catalogue())
+    flags = vars(parser.parse_intermixed_args(modern(words, known, command.print_note)))
+    pairs = flags.pop("set", [])
+    return {**flags, **parse_set(pairs)}
+
+
+def _judge(run: EvaluatedRun, settings: Settings) -> int:
+    """Return 3, after saying why, when so many questions failed that the means say little."""
+    failures = run.failures
+    if not failures.failed:
+        return 0
+    message = f"{failures.failed} of {failures.asked} questions failed and are in no mean. The first: {failures.first}"
+    if failures.share <= settings.max_failures:
+        command.print_note(message)
+        return 0
+    limit = f"that is {100 * failures.share:.1f}%, and --max-failures is {100 * settings.max_failures:g}%"
+    command.print_error(
+        ToolkitError(f"{message}\n{limit}; ask the failed ones again with --resume --run-name {run.folder.name}")
+    )
+    return FAILED
+
+
+def with_fetched(settings: Settings) -> Settings:
+    """Return the settings with a folder of the Hub's cache for each dataset that is given by its address there."""
+    paths, origins = [], {}
+    for path in settings.dataset_paths:
+        if is_repository(path):
+            repo_id, revision = parse_address(path)
+            fetched = fetch(repo_id, revision=revision, say=command.print_note)
+            path = str(fetched.folder)
+            origins[path] = fetched.address
+        paths.append(path)
+    return settings.model_copy(update={"dataset_paths": tuple(paths), "origins": origins})
+
+
+def _parser() -> command.Parser:
+    parser = command.documented(
+        "python evaluate_rag.py",
+        __doc__,
+        usage="%(prog)s BUNDLE … [flags]",
+        argument_default=argparse.SUPPRESS,
+        allow_abbrev=False,
+    )
+    words = {
+        "targets": ", ".join(name.replace("_", "-") for name in target_names() if name != "function"),  # from Python
+        "presets": ", ".join(preset_names()),
+        "preset": DEFAULT,
+        "embedders": _listed(PLUGINS["embedder"]),
+        "llms": _listed(PLUGINS["llm"]),
+    }
+    for title, flags in read_beside(__file__).items():
+        group: Any = parser.add_argument_group(title)
+        command.add_arguments(group, flags, {"positive": positive}, **words)
+    command.add_json(group)
+    return parser
+
+
+def _listed(package: str) -> str:
+    return ", ".join(name.replace("_", "-") for name in plugin_names(package))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

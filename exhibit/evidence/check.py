@@ -1,0 +1,116 @@
+"""Checks gold against the documents themselves: every span must hold the words of its quote.
+
+    exhibit check datasets_out/cuad
+
+`schemas.validate` checks a bundle's files against each other; this reads the corpus again and compares.
+"""
+
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from exhibit.engine import add_limit_arguments, limits_from, limits_in_force
+from exhibit.evidence.document import Document, Span
+from exhibit.evidence.fold import align, fold
+from exhibit.evidence.locate import MIN_SIMILARITY
+from exhibit.evidence.read import read_within
+from exhibit.schemas.bundle import Question
+from exhibit.schemas.command import Parser, add_json, guarded, spelled
+from exhibit.schemas.errors import DocumentError
+from exhibit.schemas.layout import quote_parts
+from exhibit.schemas.models import Gold
+from exhibit.storage.bundle import mirrored, open_bundle
+from exhibit.storage.locations import Location, parse_location
+from exhibit.storage.validate import CheckedBundle, check_each
+
+
+def check_gold(root: Location) -> tuple[int, list[str]]:
+    """Return how many located passages there are, and one line for each that is not where it is said to be."""
+    bundle = open_bundle(mirrored(root))
+    questions = {question.id: question for question in bundle.questions}
+    by_file: dict[str, list[Gold]] = defaultdict(list)
+    for line in bundle.gold:
+        if line.spans and line.filename is not None:
+            by_file[line.filename].append(line)
+    wrong = [f"gold.jsonl: row {line.id} is not in train.json" for line in bundle.gold if line.id not in questions]
+    for name, lines in by_file.items():
+        if name not in bundle.files:
+            wrong.append(f"{name}: not in corpus/")
+            continue
+        try:
+            document = read_within(bundle.files[name])
+        except DocumentError as error:
+            wrong.append(str(error))
+            continue
+        for line in (line for line in lines if line.id in questions):
+            wrong += [f"{name}: row {line.id}: {fault}" for fault in faults_of(line, questions[line.id], document)]
+    return sum(len(lines) for lines in by_file.values()), wrong
+
+
+def faults_of(line: Gold, question: Question, document: Document) -> Iterator[str]:
+    """Yield what is wrong with a line of gold, as its document has it."""
+    if (line.context or 0) >= len(question.contexts):
+        yield f"there is no context {line.context} in train.json"
+        return
+    quote = question.contexts[line.context or 0].text or ""
+    pieces = [fold(piece, loose=True) for piece in quote_parts(quote)]
+    least = 1.0 if line.how in {"exact", "folded"} else MIN_SIMILARITY
+    if line.how == "section":
+        yield from _misplaced(line, document)
+    for place in [line.spans, *line.alternatives]:
+        if place[-1][1] > len(document.text):
+            yield f"span {place[-1]} is past the end of the text ({len(document.text)})"
+            continue
+        words = fold("".join(document.text[start:end] for start, end in place), loose=True)
+        likeness = similarity(pieces, words)
+        if likeness < least:
+            yield f"span {place} holds other words ({likeness:.2f} alike, {line.how})"
+    pages = sorted({number for start, end in line.spans for number in document.pages_of(Span(start, end))})
+    if pages != line.pages:
+        yield f"is on pages {pages}, not {line.pages}"
+
+
+def _misplaced(line: Gold, document: Document) -> Iterator[str]:
+    """Yield what is wrong with a section: it begins with the heading that its labels give."""
+    heading = fold(str(line.labels.get("heading") or ""), loose=True)
+    if not heading:
+        yield "is a section, but its labels name no heading"
+    for place in [line.spans, *line.alternatives]:
+        words = fold(document.text[place[0][0] : place[0][1]], loose=True)
+        if not words.startswith(heading):
+            yield f"span {place[0]} does not begin with the heading {line.labels.get('heading')!r}"
+
+
+def similarity(pieces: Sequence[str], words: str) -> float:
+    """Return how alike a quote's folded pieces, in whatever order they stand, and some folded words are."""
+    if "".join(pieces) == words:
+        return 1.0
+    total = max(len(words), sum(map(len, pieces)), 1)
+    edits = 0
+    for piece in sorted(pieces, key=len, reverse=True):
+        part = align(piece, words, most=len(piece)) if piece else None
+        edits += part.distance if part else len(piece)
+        words = words[: part.start] + words[part.end :] if part else words
+    return 1 - min(edits + len(words), total) / total
+
+
+@guarded()
+def main(argv: list[str] | None = None) -> int:
+    """Check each bundle; exit 1 when any gold is not where it should be."""
+    parser = Parser(prog=spelled("exhibit check"), description=__doc__.partition("\n")[0])
+    parser.add_argument("bundles", nargs="+", type=parse_location, metavar="DIR", help="a bundle's folder or URL")
+    add_limit_arguments(parser)
+    add_json(parser)
+    options = parser.parse_args(argv)
+
+    def checked(root: Location) -> CheckedBundle:
+        count, wrong = check_gold(root)
+        outcome = f"{count} located passages, {len(wrong)} not where they should be"
+        return CheckedBundle(wrong, outcome, {"located": count, "misplaced": wrong})
+
+    with limits_in_force(limits_from(options)):
+        return check_each(options.bundles, checked, as_json=options.json)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,143 @@
+"""Gold drawn on the page: `exhibit show datasets_out/cuad 358 --out page.png`; a page in few bytes."""
+
+import base64
+import io
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from PIL import Image, ImageDraw
+
+from exhibit.engine import add_limit_arguments, limits_from, limits_in_force
+from exhibit.evidence.document import Box, Document, Page, Span
+from exhibit.evidence.read import boxes_within, read_within, render_within
+from exhibit.schemas.command import Parser, add_json, guarded, print_results, spelled
+from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.models import Gold
+from exhibit.storage.bundle import mirrored, open_bundle
+from exhibit.storage.locations import Location, fetched, parse_location
+
+_GREYS = 8
+"""Enough for print: a page of a contract takes a third of what WebP or JPEG need."""
+_COLOURFUL = 40
+"""How far a pixel's channels must be apart to be a colour rather than a grey of the scanner's."""
+
+
+def page_uri(path: Location, page: Page, *, width: int) -> str:
+    """Return a page as a data URI, so many pixels across."""
+    data, kind = in_few_bytes(render_within(path, page.number, scale=width / page.width))
+    return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
+
+
+def in_few_bytes(image: Image.Image) -> tuple[bytes, str]:
+    """Return a picture and what kind it is: eight greys as `png`, or `webp` where there is colour."""
+    image = image.convert("RGB")
+    out = io.BytesIO()
+    kind = "webp" if _has_colour(image) else "png"
+    if kind == "webp":
+        image.save(out, "WEBP", quality=55)
+    else:
+        _in_greys(image).save(out, "PNG", bits=4)
+    return out.getvalue(), kind
+
+
+def _in_greys(image: Image.Image) -> Image.Image:
+    """Return a picture in few greys, evenly spaced: quicker than asking which greys it has."""
+    last = _GREYS - 1
+    small = image.convert("L").point([round(value * last / 255) for value in range(256)])
+    small.putpalette([round(grey * 255 / last) for grey in range(_GREYS) for _ in range(3)])
+    return small
+
+
+def _has_colour(image: Image.Image) -> bool:
+    """Return whether more than one pixel in five hundred is coloured, seen from far enough to be quick."""
+    small = image.resize((96, 128), Image.Resampling.BOX)
+    _, saturation, value = small.convert("HSV").split()
+    pairs = zip(saturation.tobytes(), value.tobytes(), strict=True)
+    return sum(s * v // 255 > _COLOURFUL for s, v in pairs) > small.width * small.height / 500
+
+
+# ---------------------------------------------------------------- gold on the page
+
+GOLD = (255, 196, 0)  # red, green, blue: amber, that black words show through
+_SCALE = 1.5  # pixels a point: a page fills a screen and its words can be read
+
+
+def draw_boxes(
+    path: Location, page: int, marked: Iterable[Box], *, colour: tuple[int, int, int] = GOLD, scale: float = _SCALE
+) -> Image.Image:
+    """Return a page's picture with boxes laid over the words, the words still readable."""
+    picture = render_within(path, page, scale=scale).convert("RGBA")
+    layer = Image.new("RGBA", picture.size, (0, 0, 0, 0))
+    pen = ImageDraw.Draw(layer)
+    for box in marked:
+        if box.page == page:
+            corners = [value * scale for value in (box.left - 1, box.top - 1, box.right + 1, box.bottom + 1)]
+            pen.rectangle(corners, fill=(*colour, 90), outline=(*colour, 230), width=1)
+    return Image.alpha_composite(picture, layer).convert("RGB")
+
+
+def draw_spans(document: Document, spans: Sequence[Span], *, scale: float = _SCALE) -> dict[int, Image.Image]:
+    """Return the pages that the spans touch, by number, with the spans drawn on them."""
+    if document.path is None or not document.pages:
+        raise ToolkitError(f"{document.filename}: has no pages to draw on; only PDFs do")
+    marked = [box for lines in boxes_within(document, list(spans)) for box in lines]
+    numbers = sorted({box.page for box in marked})
+    return {number: draw_boxes(document.path, number, marked, scale=scale) for number in numbers}
+
+
+class DrawnPage(NamedTuple):
+    """A page of a document with gold on it."""
+
+    filename: str
+    page: int
+    picture: Image.Image
+
+
+def draw_row(root: Location, row: int, *, scale: float = _SCALE) -> Iterator[DrawnPage]:
+    """Yield the pages that the gold of a question stands on, drawn, in the order of its passages."""
+    lines, files = gold_of_row(root, row)
+    for name in dict.fromkeys(str(line.filename) for line in lines):
+        spans = [Span(*span) for line in lines if line.filename == name for span in line.spans]
+        with fetched(files[name]):  # once, for all the steps of drawing
+            pages = draw_spans(read_within(files[name]), spans, scale=scale)
+        for page, picture in pages.items():
+            yield DrawnPage(name, page, picture)
+
+
+def gold_of_row(root: Location, row: int) -> tuple[list[Gold], dict[str, Location]]:
+    bundle = open_bundle(mirrored(root))
+    lines = [line for line in bundle.gold if line.id == row]
+    if not lines:
+        raise BundleError(f"{root}: no row with id {row} in gold.jsonl")
+    placed = [line for line in lines if line.spans]
+    if not placed:
+        raise BundleError(f"{root}: row {row} has no located gold: it is impossible, or its quote was not found")
+    return placed, bundle.files
+
+
+@guarded()
+def main(argv: list[str] | None = None) -> int:
+    """Write the pages of a row's gold as pictures."""
+    parser = Parser(prog=spelled("exhibit show"), description=spelled(__doc__))
+    parser.add_argument("bundle", type=parse_location, help="a bundle's folder or URL")
+    parser.add_argument("row", type=int, help="the id of a question in train.json")
+    parser.add_argument("--out", type=Path, default=Path("gold.png"), help="the picture; further pages get a number")
+    parser.add_argument("--scale", type=float, default=_SCALE, help="pixels per point (default 1.5 = 108 dpi)")
+    add_limit_arguments(parser)
+    add_json(parser)
+    options = parser.parse_args(argv)
+    pictures = []
+    with limits_in_force(limits_from(options)):
+        for number, drawn in enumerate(draw_row(options.bundle, options.row, scale=options.scale), 1):
+            out = options.out if number == 1 else options.out.with_stem(f"{options.out.stem}-{number}")
+            drawn.picture.save(out)
+            pictures.append({"picture": str(out), "filename": drawn.filename, "page": drawn.page})
+    lines = [f"{one['picture']}: {one['filename']}, page {one['page']}" for one in pictures]
+    print_results(pictures, "\n".join(lines), as_json=options.json)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

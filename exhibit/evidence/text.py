@@ -1,0 +1,54 @@
+"""Every document's text as it is extracted: `exhibit text datasets_out/cuad --out texts/cuad`.
+
+The files are named after the documents, with .txt at the end, and hold exactly the characters that gold counts in.
+"""
+
+import sys
+from pathlib import Path
+
+from tqdm import tqdm
+
+from exhibit.engine import add_limit_arguments, limits_from, limits_in_force
+from exhibit.evidence.read import read_within
+from exhibit.schemas.command import Parser, add_json, guarded, print_results, spelled
+from exhibit.storage.bundle import corpus_files, mirrored
+from exhibit.storage.locations import Location, parse_location
+from exhibit.storage.place import FolderKind, placed
+
+KIND = FolderKind("texts", lambda folder: all(path.is_file() and path.suffix == ".txt" for path in folder.iterdir()))
+
+
+def write_texts(root: Location, out: Path, *, force: bool = False) -> int:
+    """Write the text of each document of a bundle; return how many there are."""
+    files = corpus_files(mirrored(root))
+    with placed(out, force=force, kind=KIND) as folder:
+        for name in tqdm(sorted(files), desc="documents", unit="doc", delay=2.0, leave=False, disable=None):
+            text = read_within(files[name]).text
+            # a lone half of a surrogate pair, which a broken PDF may give, has no place in UTF-8
+            data = text.encode("utf-8", "replace")
+            (folder / f"{name}.txt").write_bytes(data)
+    return len(files)
+
+
+@guarded("stopped; nothing was written")
+def main(argv: list[str] | None = None) -> int:
+    """Write the texts of a bundle's documents."""
+    parser = Parser(
+        prog=spelled("exhibit text"),
+        description="Every document's text as it is extracted, the text that gold.jsonl's spans count in.",
+        epilog=spelled("example: exhibit text datasets_out/cuad --out texts/cuad"),
+    )
+    parser.add_argument("bundle", type=parse_location, metavar="DIR", help="a bundle's folder or URL")
+    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="where the texts go")
+    parser.add_argument("--force", action="store_true", help="replace an earlier folder of texts")
+    add_limit_arguments(parser)
+    add_json(parser)
+    options = parser.parse_args(argv)
+    with limits_in_force(limits_from(options)):
+        count = write_texts(options.bundle, options.out, force=options.force)
+    print_results({"texts": count, "out": str(options.out)}, f"{count} texts -> {options.out}", as_json=options.json)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

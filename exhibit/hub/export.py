@@ -1,0 +1,81 @@
+"""A bundle in other people's formats.
+
+examples:
+  exhibit export datasets_out/cuad --to parquet --out out/cuad-parquet
+  exhibit export datasets_out/cuad --to legalbenchrag --out out/cuad-lbr
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import cast
+
+from exhibit.hub import exports
+from exhibit.hub.exports import Export, Format
+from exhibit.schemas import __version__
+from exhibit.schemas.command import add_json, documented, guarded, print_results
+from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.plugins import load_plugin, plugin_names
+from exhibit.storage.bundle import open_bundle
+from exhibit.storage.place import FolderKind, placed
+
+RECORD = "export.json"
+"""What an export leaves out and why; and how one is known, so that --force replaces nothing else."""
+
+KIND = FolderKind("an export", lambda folder: (folder / RECORD).is_file())
+
+
+def format_names() -> list[str]:
+    """Return the names that `--to` takes."""
+    return plugin_names(exports.__name__)
+
+
+def export(root: Path, name: str, out: Path, *, texts: Path | None = None, force: bool = False) -> Export:
+    """Write a bundle in the format of that name; `out` appears whole or not at all."""
+    if name not in format_names():
+        raise ToolkitError(f"no format {name!r}; there are {', '.join(format_names())}")
+    form = cast(Format, load_plugin(exports.__name__, name)[0])
+    source = Export(open_bundle(root), texts)
+    with placed(out, force=force, kind=KIND) as folder:
+        try:
+            form.write(source, folder)
+        except UnicodeEncodeError as error:
+            raise BundleError(f"{root}: half a surrogate pair in a text or a name, which no file can hold") from error
+        record = {
+            "format": name,
+            "bundle": source.name,
+            "tool": f"exhibit-rag {__version__}",
+            "left_out": source.left_out,
+            "noted": source.noted,
+        }
+        text = json.dumps(record, ensure_ascii=False, indent=1)
+        (folder / RECORD).write_text(text + "\n", encoding="utf-8", newline="\n")
+    return source
+
+
+def _listing(folder: Path) -> list[str]:
+    """Return what lies in a folder; of a folder in it, how many files."""
+    return [
+        f"{path.name}/ ({sum(p.is_file() for p in path.rglob('*'))})" if path.is_dir() else path.name
+        for path in sorted(folder.iterdir())
+    ]
+
+
+@guarded("stopped; nothing was written")
+def main(argv: list[str] | None = None) -> int:
+    """Export: argv -> bundle -> format -> folder, renamed into place -> one summary."""
+    parser = documented("exhibit export", __doc__, module=__file__)
+    parser.add_argument("--to", choices=format_names(), required=True, help="the format")
+    add_json(parser)
+    options = parser.parse_args(argv)
+    done = export(options.bundle, options.to, options.out, texts=options.texts, force=options.force)
+    lines = [f"{done.name} as {options.to} -> {options.out}: {', '.join(_listing(options.out))}"]
+    for label, reasons in (("left out", done.left_out), ("noted", done.noted)):
+        lines += [f"  {label}: {reason}: {len(cases)}" for reason, cases in reasons.items()]
+    record = {"bundle": done.name, "format": options.to, "out": str(options.out), "left_out": done.left_out}
+    print_results({**record, "noted": done.noted}, "\n".join(lines), as_json=options.json)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,140 @@
+"""One file per format: its name is the format's name on the command line, `write(export, folder)` writes it."""
+
+import csv
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from exhibit.evidence.read import read_within
+from exhibit.schemas.bundle import GOLD, Question, read_text
+from exhibit.schemas.errors import BundleError
+from exhibit.schemas.models import Gold
+from exhibit.storage.bundle import BundleFolder
+from exhibit.storage.locations import fetched
+
+PLAIN = (".txt", ".md", ".text")
+"""Endings of documents that are their own text."""
+
+Words = dict[tuple[str, int, int], str]
+"""A document's own words at each place of gold: by file name, start and end."""
+
+
+class Cut(NamedTuple):
+    """A located piece of gold: where it stands, and the document's own words there."""
+
+    filename: str
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Export:
+    """A bundle on its way out."""
+
+    bundle: BundleFolder
+    texts: Path | None = None
+    """A folder with the extracted text of each document; None = the documents are read here."""
+    left_out: dict[str, list[str]] = field(default_factory=dict)
+    noted: dict[str, list[str]] = field(default_factory=dict)
+
+    def leave_out(self, reason: str, name: object) -> None:
+        """Count something that the format has no place for."""
+        self.left_out.setdefault(reason, []).append(str(name))
+
+    def note(self, remark: str, name: object) -> None:
+        """Remember what a reader of the export should know."""
+        self.noted.setdefault(remark, []).append(str(name))
+
+    @property
+    def name(self) -> str:
+        """The bundle's name, which its folder may have lost."""
+        return self.bundle.info.name if self.bundle.info else self.bundle.root.resolve().name
+
+    def title_of(self, filename: str) -> str:
+        """Return a document's title, or its name without the ending."""
+        entries = self.bundle.info.documents if self.bundle.info else []
+        return next((entry.title for entry in entries if entry.filename == filename), "") or Path(filename).stem
+
+    def documents(self, words: Words) -> Iterator[tuple[str, str]]:
+        """Yield each document's name and text, one text at a time, and put the words of its gold into `words`."""
+        spans: dict[str, set[tuple[int, int]]] = defaultdict(set)
+        for line in self.bundle.gold:
+            spans[line.filename or ""].update(line.spans)
+        for filename in sorted(self.bundle.files):
+            text = self._text_of(filename)
+            for start, end in spans[filename]:
+                if end > len(text):
+                    raise BundleError(f"{filename}: gold at {start}-{end}, past its {len(text)} characters")
+                words[filename, start, end] = text[start:end]
+            yield filename, text
+
+    def gold(self) -> dict[int | str, list[Gold]]:
+        """Return the lines of gold.jsonl by row."""
+        if self.bundle.questions and not self.bundle.gold:
+            raise BundleError(f"{self.bundle.root / GOLD}: missing or empty; this format needs the places of the gold")
+        lines: dict[int | str, list[Gold]] = defaultdict(list)
+        for line in self.bundle.gold:
+            lines[line.id].append(line)
+        return lines
+
+    def cuts(self, question: Question, lines: Iterable[Gold], words: Words) -> list[Cut]:
+        """Return the located pieces of a question's gold, in order; count the passages that have no place."""
+        pieces: list[Cut] = []
+        for line in lines:
+            filename = line.filename or ""
+            if line.context is not None and not line.spans:
+                self.leave_out("passage without a place in the document", f"{question.id}: {filename}")
+            pieces += [Cut(filename, start, end, words[filename, start, end]) for start, end in line.spans]
+        return pieces
+
+    def _text_of(self, filename: str) -> str:
+        """Return the text that the gold of a document counts in."""
+        path = self.bundle.files[filename]
+        if self.texts is not None and path.suffix.lower() not in PLAIN:
+            path = self.texts / f"{filename}.txt"
+            if not path.is_file():
+                raise BundleError(f"{path}: missing; {self._advice()}")
+        if path.suffix.lower() in PLAIN:
+            with fetched(path) as here:
+                text = read_text(here)
+        else:
+            # as evidence.text writes it: a lone half of a surrogate pair has no place in UTF-8
+            text = read_within(path).text.encode("utf-8", "replace").decode("utf-8")
+        entries = self.bundle.info.documents if self.bundle.info else []
+        said = next((entry.characters for entry in entries if entry.filename == filename), len(text))
+        if said != len(text):
+            raise BundleError(f"{path}: {len(text)} characters, but the bundle counted {said}; {self._advice()}")
+        return text
+
+    def _advice(self) -> str:
+        if self.texts is None:
+            return "the documents are not those that the gold was located in: convert the bundle again"
+        return f"run exhibit text {self.bundle.root} --out {self.texts} --force, or leave out --texts"
+
+
+class Format(Protocol):
+    """A module of this folder."""
+
+    def write(self, export: Export, folder: Path) -> None:
+        """Write the bundle into an empty folder."""
+
+
+def write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    """Write records as JSON Lines, one at a time."""
+    with path.open("w", encoding="utf-8", newline="\n") as out:
+        out.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+
+
+def write_qrels(folder: Path, relevant: Mapping[str, Mapping[str, int]]) -> None:
+    """Write which documents or passages are relevant to each query, as BEIR has it."""
+    (folder / "qrels").mkdir()
+    with (folder / "qrels" / "test.tsv").open("w", encoding="utf-8", newline="") as out:
+        # minimal quoting is what BEIR's own reader undoes, for names with a quotation mark
+        table = csv.writer(out, delimiter="\t", lineterminator="\n")
+        table.writerow(["query-id", "corpus-id", "score"])
+        for query, scores in relevant.items():
+            table.writerows([query, name, score] for name, score in scores.items())

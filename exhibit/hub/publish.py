@@ -1,0 +1,358 @@
+"""Publishes a bundle as a dataset on the Hugging Face Hub: checked first, in one commit, so that load_dataset works.
+
+    exhibit publish datasets_out/cuad --repo-id me/cuad-rag --dry-run    # what would be sent; needs no token
+    exhibit publish datasets_out/cuad --repo-id me/cuad-rag --private
+    exhibit publish datasets_out/cuad --repo-id me/cuad-rag --tag v1 --message "First release"
+    exhibit publish datasets_out/cuad --repo-id lab/cuad-rag --create-pr
+    exhibit pull me/cuad-rag --out datasets_out/cuad                     # and back
+
+The token is read from HF_TOKEN or from the Hub's own store (`hf auth login`), and never printed.
+After an error run the same command again: what is uploaded is not sent twice, and no commit is made twice.
+"""
+
+import argparse
+import contextlib
+import re
+import sys
+import unicodedata
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path, PureWindowsPath
+from typing import Any, NamedTuple
+
+from huggingface_hub.errors import EntryNotFoundError
+from huggingface_hub.utils import get_session, hf_raise_for_status  # type: ignore[attr-defined]
+
+from exhibit.hub.commit import (
+    CommitRequest,
+    Plan,
+    SentCommit,
+    check_tag,
+    compare,
+    contents_of,
+    find_pull_request,
+    listing,
+    load_lines,
+    metadata_of,
+    send,
+    set_tag,
+)
+from exhibit.hub.remote import KIND, BranchState, Hub, HubError, is_unreachable
+from exhibit.schemas.bundle import CARD, CORPUS, INFO, TRAIN, read_info, read_questions
+from exhibit.schemas.command import add_json, documented, guarded, print_note, print_results
+from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.models import BundleInfo
+from exhibit.schemas.validate import validate
+
+MAIN = "main"
+_SHOWN = 10  # a screen has no room for more
+_NOT_ON_WINDOWS = re.compile(
+    r'[<>:"\\|?*\x00-\x1f]|[. ](?=/|$)|(?:^|/)(?:con|prn|aux|nul|(?:com|lpt)[1-9])(?=[ ./]|$)', re.IGNORECASE
+)
+_LONGEST_PATH = 200
+"""Windows stops at 260 with the folder in front, which is seldom shorter than 60."""
+_NEVER_OURS = (".git", f"{CORPUS}/")
+"""Files that need no look at the bundle on the Hub: git's own are never ours, and the corpus always is."""
+
+
+class Published(NamedTuple):
+    """Where a bundle is on the Hub; of a dry run, where it would be."""
+
+    repo_id: str
+    url: str
+    commit: str | None = None
+
+
+def publish(
+    bundle: Path | str,
+    repo_id: str,
+    *,
+    private: bool = False,
+    revision: str | None = None,
+    tag: str | None = None,
+    message: str | None = None,
+    create_pr: bool = False,
+    dry_run: bool = False,
+    include_corpus: bool = True,
+    i_have_the_rights: bool = False,
+    as_drafted: bool = False,
+) -> Published:
+    """Publish a bundle on the Hugging Face Hub; print what changes, where it is and how it is loaded."""
+    return run(argparse.Namespace(**{**locals(), "bundle": Path(bundle)}))
+
+
+def run(options: argparse.Namespace) -> Published:
+    """Publish as told; print what changes, where it is and how it is loaded."""
+    root: Path = options.bundle
+    info = check_bundle(root)
+    check_reviewed(info, root, as_drafted=options.as_drafted)
+    check_licence(info, root, rights=options.i_have_the_rights, corpus=options.include_corpus)
+    hub = Hub(options.repo_id, say=print_note)
+    contents = contents_of(root, info, repo_id=hub.repo_id, corpus=options.include_corpus)
+    _check_names(contents)
+    author = None if options.dry_run else hub.check_writer()
+    try:
+        state, branch_is_new = look(hub, options.revision)
+    except HubError as error:
+        if not options.dry_run or not is_unreachable(error):
+            raise
+        state, branch_is_new = None, False
+        print_note(f"{error}")
+        print_note(f"what {hub.repo_id} holds already could not be compared: all files are listed as new")
+    plan = compare(contents, state.files if state else {}, recorded=_recorded(hub, state, set(contents)))
+    check_visibility(hub, state, private=options.private)
+    _show(hub, info, plan, options, state)
+    if options.dry_run:
+        print("dry run: nothing was sent")
+        return Published(hub.repo_id, hub.url)
+    tagged = check_tag(hub, options.tag) if options.tag and state else None
+    held = (state.commit or "") if state and plan.is_empty and not branch_is_new else None
+    if tagged and tagged != held:
+        raise ToolkitError(
+            f"the tag {options.tag} is set already, on {tagged[:12]}; tags are not moved: choose another"
+        )
+    if held is not None:
+        sent = SentCommit(held)
+        print(f"nothing to do: {hub.url} holds exactly this already (commit {held[:12]})")
+    else:
+        check_card(hub, contents[CARD].data())
+        state = prepare(hub, state, options, branch_is_new=branch_is_new)
+        plan = compare(contents, state.files, recorded=_recorded(hub, state, set(contents)))
+        sent = _deliver(hub, plan, state, options, author)
+    if tagged:
+        print(f"the tag {options.tag} is set on it already")
+    elif options.tag:
+        set_tag(hub, options.tag, sent.commit)
+    _report(hub, root, sent, options)
+    return Published(hub.repo_id, sent.pull_request or hub.url, sent.commit)
+
+
+# ---------------------------------------------------------------- before anything is sent
+
+
+def look(hub: Hub, branch: str | None) -> tuple[BranchState | None, bool]:
+    """Return what is on the branch, or on main where the branch is not there yet; None without a repository."""
+    try:
+        return hub.state(branch or MAIN), False
+    except HubError as error:
+        if error.status != 404 or error.missing or not branch or branch.startswith("refs/"):
+            raise
+    return hub.state(MAIN), True
+
+
+def _recorded(hub: Hub, state: BranchState | None, sent: set[str]) -> frozenset[str]:
+    """Return the files that the bundle on the Hub calls its own; asked only where it holds one that is not sent."""
+    others = [name for name in state.files if name not in sent and not name.startswith(_NEVER_OURS)] if state else []
+    if state is None or INFO not in state.files or not others:
+        return frozenset()
+    try:
+        path = hub.ask(
+            lambda: hub.api.hf_hub_download(hub.repo_id, INFO, repo_type=KIND, revision=state.commit),
+            doing=f"reading {INFO} of {hub.repo_id}",
+            most=1,
+        )
+        return frozenset(read_info(Path(path)).files)
+    except (BundleError, EntryNotFoundError):
+        return frozenset()  # not one of our bundles: nothing in it is ours
+
+
+def check_bundle(root: Path) -> BundleInfo:
+    """Return bundle.json of a sound bundle; refuse a broken one and name its first faults."""
+    problems = validate(root)
+    if not problems:
+        return read_info(root / INFO)
+    listed = [f"  {problem}" for problem in problems[:_SHOWN]]
+    if len(problems) > _SHOWN:
+        listed.append(f"  … and {len(problems) - _SHOWN} more: exhibit validate {root}")
+    raise BundleError("\n".join([f"{root}: not published, as it breaks {len(problems)} promises:", *listed]))
+
+
+def check_licence(info: BundleInfo, root: Path, *, rights: bool, corpus: bool) -> None:
+    """Refuse to pass on what the source's terms do not let anybody pass on, unless the user has the right to."""
+    licence = info.licence
+    if licence.redistributable or rights:
+        return
+    reason = licence.note or "its terms do not say that the documents may be passed on"
+    quoted = [len(c.text) for question in read_questions(root / TRAIN) for c in question.contexts if c.text]
+    without = (
+        "" if corpus else
+        f"\n--no-corpus does not help: train.json itself quotes {len(quoted):,} passages ({sum(quoted):,} characters) "
+        "of the documents, under the same terms"
+    )  # fmt: skip
+    raise ToolkitError(
+        f"{root}: not published: {info.source.name} is under {licence.name}. {reason}{without}\n"
+        "if you have the right to publish it all the same, add --i-have-the-rights"
+    )
+
+
+def check_reviewed(info: BundleInfo, root: Path, *, as_drafted: bool) -> None:
+    """Refuse to pass drafted questions off as a benchmark before a person has judged them."""
+    if info.draft is None or as_drafted or info.draft.reviewed:
+        return
+    raise ToolkitError(
+        f"{root}: not published: its questions are {info.draft.words(info.counts.questions)}\n"
+        "have some judged with exhibit review, or add --as-drafted to publish them as what they are"
+    )
+
+
+def check_card(hub: Hub, card: bytes) -> None:
+    """Let the Hub check the card before anything is created or uploaded."""
+
+    def ask() -> dict[str, Any]:
+        # not DatasetCard.validate: its older versions ask huggingface.co whatever HF_ENDPOINT says
+        body = {"content": card.decode("utf-8"), "repoType": KIND}
+        reply = get_session().post(f"{hub.api.endpoint}/api/validate-yaml", json=body)
+        if reply.status_code != 400:
+            hf_raise_for_status(reply)
+        content = reply.json()
+        return content if isinstance(content, dict) else {}
+
+    verdict = hub.ask(ask, doing="checking the card")
+    errors = [str(one.get("message")) for one in verdict.get("errors") or []]
+    if errors:
+        raise BundleError(f"{CARD}: the Hub does not take this card: {'; '.join(errors)}")
+    for one in verdict.get("warnings") or []:
+        hub.say(f"{CARD}: {one.get('message')}")
+
+
+def check_visibility(hub: Hub, state: BranchState | None, *, private: bool) -> None:
+    """Refuse to put what is meant to be private where everybody can see it."""
+    if state is not None and private and state.private is False:
+        raise ToolkitError(
+            f"{hub.repo_id} is public, so nothing was sent: make it private on {hub.url}/settings, choose another "
+            "--repo-id, or leave out --private"
+        )
+
+
+def _check_names(names: Iterable[str]) -> None:
+    names = list(names)
+    refused = refused_by_clients(names)
+    if refused:
+        more = f" and {len(refused) - 1} more" if len(refused) > 1 else ""
+        raise ToolkitError(f"{refused[0]}{more}: reads as a way out of its folder; no client downloads it: rename it")
+    warnings = warnings_for(names)
+    for line in warnings[:_SHOWN]:
+        print_note(line)
+    if len(warnings) > _SHOWN:
+        print_note(f"… and {len(warnings) - _SHOWN} more names that not every system can hold")
+
+
+def warnings_for(paths: Iterable[str]) -> list[str]:
+    """Return which paths Windows cannot hold, and which are one where upper and lower case are."""
+    listed = sorted(paths)
+    odd = [path for path in listed if _NOT_ON_WINDOWS.search(path) or len(path) > _LONGEST_PATH]
+    alike: dict[str, list[str]] = defaultdict(list)
+    for path in listed:
+        alike[unicodedata.normalize("NFC", path).casefold()].append(path)
+    twins = [" and ".join(same) for same in alike.values() if len(same) > 1]
+    one_file = "one file where upper and lower case are not told apart"
+    return [*(f"{path}: no name that Windows holds" for path in odd), *(f"{same}: {one_file}" for same in twins)]
+
+
+def refused_by_clients(paths: Collection[str]) -> list[str]:
+    """Return the paths that the Hub's clients do not download, on any system: they could lead out of a folder."""
+    outside = [path for path in paths if ".." in path.replace("\\", "/").split("/")]
+    rooted = [path for path in paths for part in map(PureWindowsPath, path.split("/")) if part.drive or part.root]
+    return sorted({*outside, *rooted})
+
+
+# ---------------------------------------------------------------- sending
+
+
+def prepare(hub: Hub, state: BranchState | None, options: argparse.Namespace, *, branch_is_new: bool) -> BranchState:
+    """Create the repository and the branch where they are missing; return what the branch holds."""
+    if state is None:
+        if options.create_pr:
+            raise ToolkitError(
+                f"there is no {hub.repo_id} to open a pull request on; publish it without --create-pr first"
+            )
+        # one that appears meanwhile may have another visibility than the one asked for, which is checked below
+        hub.ask(
+            lambda: hub.api.create_repo(hub.repo_id, repo_type=KIND, private=options.private, exist_ok=True),
+            doing=f"creating {hub.repo_id}",
+        )
+        branch_is_new = options.revision not in (None, MAIN)
+    if branch_is_new:
+        hub.ask(
+            lambda: hub.api.create_branch(hub.repo_id, branch=options.revision, repo_type=KIND, exist_ok=True),
+            doing=f"creating the branch {options.revision}",
+        )
+    if state is None or branch_is_new:
+        state = hub.state(options.revision or MAIN)
+    if state is None:
+        raise HubError(f"{hub.repo_id} was created, but cannot be seen; look at {hub.url}")
+    check_visibility(hub, state, private=options.private)
+    return state
+
+
+def _deliver(hub: Hub, plan: Plan, state: BranchState, options: argparse.Namespace, author: str | None) -> SentCommit:
+    request = CommitRequest(
+        plan,
+        branch=options.revision or MAIN,
+        parent=state.commit,
+        message=options.message or f"Publish {options.bundle.resolve().name}",
+        author=author,
+        pull_request=options.create_pr,
+    )
+    if plan.is_empty:  # a branch that was made a moment ago from the same content
+        return SentCommit(state.commit or "")
+    if request.pull_request:
+        before = find_pull_request(hub, request)
+        if before:
+            print(f"nothing to do: a pull request with exactly this is open: {before.pull_request}")
+            return before
+    return send(hub, request)
+
+
+# ---------------------------------------------------------------- telling
+
+
+def _show(hub: Hub, info: BundleInfo, plan: Plan, options: argparse.Namespace, state: BranchState | None) -> None:
+    """Print what is sent where, under which licence, and what it changes."""
+    private = options.private if state is None else state.private
+    there = "new" if state is None else "there already"
+    print(f"{options.bundle} → {hub.repo_id} ({there}, {'private' if private else 'public'})")
+    if state is None and hub.token is None:
+        print("without a token a private repository cannot be seen: it may be there")
+    if state is not None and state.private and not options.private:
+        print_note(f"{hub.repo_id} is private and stays so; it is made public on {hub.url}/settings")
+    rights = "" if info.licence.redistributable else "; published by the rights you say you have"
+    print(f"licence: {info.licence.name} ({info.licence.id}){rights}")
+    if not options.include_corpus:
+        print(
+            "without the documents: train.json and gold.jsonl still quote them, and the config `corpus` will be empty"
+        )
+    for line in listing(plan):
+        print(line)
+
+
+def _report(hub: Hub, root: Path, sent: SentCommit, options: argparse.Namespace) -> None:
+    revision = sent.revision or options.tag or (options.revision if options.revision != MAIN else None)
+    where = sent.pull_request or (f"{hub.url}/tree/{revision}" if revision else hub.url)
+    print(f"\n{where}\ncommit {sent.commit}\n\nfrom datasets import load_dataset\n")
+    for line in load_lines(metadata_of((root / CARD).read_bytes()), hub.repo_id, revision):
+        print(line)
+
+
+# ---------------------------------------------------------------- the command
+
+
+@guarded("stopped; run the same command again: it looks first what has arrived")
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; exit 1 with one line on what to do when it cannot be done."""
+    parser = documented("exhibit publish", __doc__, module=__file__)
+    add_json(parser)
+    options = parser.parse_args(argv)
+    if options.create_pr and options.tag:
+        parser.error("--tag needs a commit, and a pull request is none yet: tag it after it is merged")
+    if options.create_pr and options.revision:
+        parser.error("--create-pr is for main; leave out --revision")
+    with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext():
+        published = run(options)
+    if options.json:
+        print_results(published._asdict(), "", as_json=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,241 @@
+"""Brings a published bundle back from the Hugging Face Hub: byte for byte, checked, whole or not at all.
+
+    exhibit pull me/cuad-rag --out datasets_out/cuad
+    exhibit pull me/cuad-rag --revision v1 --out datasets_out/cuad --force
+    exhibit pull me/cuad-rag@v1                                            # to datasets_out/cuad-rag
+    python evaluate_rag.py --dataset-paths hf://me/cuad-rag@v1                   # without a folder of its own
+
+Downloads go through the Hub's own cache, so that one that was cut off goes on where it stopped.
+"""
+
+import argparse
+import contextlib
+import glob
+import re
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
+
+from exhibit.engine import track
+from exhibit.hub.commit import unaddressed
+from exhibit.hub.remote import KIND, TRANSPORT, Hub, HubError, Say, root_cause
+from exhibit.schemas.bundle import CARD, CORPUS, INFO, read_info
+from exhibit.schemas.command import add_json, documented, guarded, print_note, print_results
+from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.models import BundleInfo
+from exhibit.schemas.validate import validate
+from exhibit.storage.bundle import sha256_of
+from exhibit.storage.place import check_free, placed
+
+__all__ = ["SCHEME", "PulledBundle", "fetch", "is_repository", "main", "parse_address"]
+
+
+def run(options: argparse.Namespace) -> Path:
+    """Bring the bundle into its folder, which is returned; print where it is and what it is."""
+    repo_id, revision = parse_address(options.repo)
+    if revision and options.revision:
+        raise ToolkitError(f"two revisions: {revision} and {options.revision}; give one")
+    out = options.out or Path("datasets_out") / repo_id.rpartition("/")[2]
+    wanted = revision or options.revision
+    if (there := _bundle_in(out)) and there == peek(repo_id, revision=wanted, say=print_note) and not validate(out):
+        print(f"{out}: holds exactly what {repo_id} does, byte for byte; nothing was changed")
+        return out
+    check_free(out, force=options.force)
+    fetched = fetch(repo_id, revision=wanted, say=print_note)
+    with placed(out, force=options.force) as folder:
+        copy(fetched, folder)
+    counts = fetched.info.counts
+    print(f"{out}: {counts.questions:,} questions, {counts.documents:,} documents; every checksum is as recorded")
+    print(f"from {fetched.address}")
+    return out
+
+
+def _bundle_in(folder: Path) -> BundleInfo | None:
+    """Return what bundle.json of a folder says; None where there is none, or none that can be read."""
+    try:
+        return read_info(folder / INFO)
+    except (BundleError, OSError):
+        return None
+
+
+def copy(fetched: "PulledBundle", folder: Path) -> None:
+    """Write a fetched bundle into an empty folder, and check it there as a whole."""
+    files = [*(name for name in fetched.info.files if name != CARD), INFO]
+    for name in track(files, total=len(files), label="copying", unit="file"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(fetched.folder / name, folder / name)
+    (folder / CARD).write_bytes(fetched.card)
+    problems = validate(folder)
+    if problems:
+        listed = "\n".join(f"  {problem}" for problem in problems[:10])
+        raise BundleError(f"{fetched.address}: breaks {len(problems)} promises of a bundle:\n{listed}")
+
+
+@guarded("stopped; run the same command again: what has arrived is kept")
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; exit 1 with one line on what to do when it cannot be done."""
+    parser = documented("exhibit pull", __doc__, module=__file__)
+    add_json(parser)
+    options = parser.parse_args(argv)
+    with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext():
+        out = run(options)
+    if options.json:
+        print_results({"bundle": str(out), "repo": options.repo}, "", as_json=True)
+    return 0
+
+
+SCHEME = "hf://"
+_BELOW = re.compile(r"hf://(datasets|buckets)/[^/@]+/[^/@]+(@(?!refs/)[^/]+)?/[^/]")
+_TURNS = 3
+"""How often a download begins anew: its single requests are tried again by the Hub's client itself."""
+
+
+@dataclass(frozen=True)
+class PulledBundle:
+    """A bundle in the cache; `folder` holds its files, and the card as it was before it was published is `card`."""
+
+    folder: Path
+    repo_id: str
+    commit: str
+    info: BundleInfo
+    card: bytes
+
+    @property
+    def address(self) -> str:
+        """The bundle's address for good: with the commit, not with a branch that moves."""
+        return f"{SCHEME}{self.repo_id}@{self.commit}"
+
+
+def is_repository(text: str) -> bool:
+    """Return whether an address names a whole repository; a folder in one is read where it is, uncached."""
+    return text.startswith(SCHEME) and not _BELOW.match(text)
+
+
+def parse_address(text: str) -> tuple[str, str | None]:
+    """Return repository and revision of OWNER/NAME[@REVISION], with or without hf:// and datasets/ in front."""
+    plain = text.removeprefix(SCHEME).removeprefix("datasets/")
+    repo_id, sign, revision = plain.partition("@")
+    if sign and not revision:
+        raise ToolkitError(f"{text}: no revision after the @; give a branch, a tag or a commit")
+    return repo_id.rstrip("/"), revision or None
+
+
+def fetch(repo_id: str, *, revision: str | None = None, say: Say) -> PulledBundle:
+    """Return a bundle through the Hub's cache; a download that was cut off goes on where it stopped."""
+    hub = Hub(repo_id, say=say)
+    for _ in range(_TURNS):
+        commit = _commit(hub, revision)
+        info = _read_info(hub, commit)
+        folder = _download(hub, revision or "main", commit, info)
+        if folder.name == commit:
+            return PulledBundle(folder, hub.repo_id, commit, info, _verify(hub, folder, info))
+    raise HubError(f"{hub.repo_id}: the branch keeps moving while it is downloaded; give --revision with a commit")
+
+
+def peek(repo_id: str, *, revision: str | None = None, say: Say) -> BundleInfo:
+    """Return what a published bundle says of itself; nothing but bundle.json is downloaded."""
+    hub = Hub(repo_id, say=say)
+    return _read_info(hub, _commit(hub, revision))
+
+
+def _commit(hub: Hub, revision: str | None) -> str:
+    """Return the commit of a revision; the cache's last when the Hub cannot be reached."""
+    try:
+        commit, _ = hub.commit_of(revision)
+    except HubError as error:
+        kept = (
+            _cached(hub, revision)
+            if isinstance(root_cause(error), TRANSPORT | ConnectionError) and not error.status
+            else None
+        )
+        if kept is None:
+            raise
+        hub.say(f"{error}; taking commit {kept[:12]} of {hub.repo_id} from the cache, which may not be the newest")
+        return kept
+    if commit is None:
+        raise HubError(f"{hub.repo_id} is empty: nothing was published there yet")
+    return commit
+
+
+def _cached(hub: Hub, revision: str | None) -> str | None:
+    try:
+        path = hub.api.hf_hub_download(hub.repo_id, INFO, repo_type=KIND, revision=revision, local_files_only=True)
+    except (EntryNotFoundError, OSError, ValueError):
+        return None
+    return Path(path).parent.name
+
+
+def _read_info(hub: Hub, commit: str) -> BundleInfo:
+    """Return bundle.json before anything larger is downloaded."""
+    try:
+        path = hub.ask(
+            lambda: hub.api.hf_hub_download(hub.repo_id, INFO, repo_type=KIND, revision=commit),
+            doing=f"fetching {INFO}",
+        )
+    except LocalEntryNotFoundError as error:
+        raise HubError(f"fetching {INFO}: {error}") from error
+    except HubError as error:
+        if error.status != 404 or error.missing:
+            raise
+        raise BundleError(
+            f"{hub.repo_id} is no bundle: it has no {INFO}; load it with datasets.load_dataset"
+        ) from error
+    try:
+        return read_info(Path(path))
+    except BundleError as error:
+        raise BundleError(f"{hub.repo_id} is no bundle: {str(error).removeprefix(f'{path}: ')} ({INFO})") from error
+
+
+def _download(hub: Hub, revision: str, commit: str, info: BundleInfo) -> Path:
+    """Return the snapshot's folder with every file that bundle.json lists."""
+    # a folder as a whole: for files one by one patterns would take the square of their number
+    tops = {f"{glob.escape(n.partition('/')[0])}/*" if "/" in n else glob.escape(n) for n in info.files}
+
+    def download() -> Path:
+        folder = hub.api.snapshot_download(
+            hub.repo_id, repo_type=KIND, revision=revision, allow_patterns=[INFO, CARD, *tops]
+        )
+        return Path(folder)
+
+    try:
+        return hub.ask(download, doing=f"downloading {hub.repo_id} ({commit[:12]})", most=_TURNS)
+    except HubError as error:
+        raise HubError(f"{error}; run it again: what has arrived is kept", status=error.status) from error
+    except (ValueError, OSError) as error:
+        if getattr(error, "errno", None) is not None:  # a disk's trouble, which others put into words
+            raise
+        reason = " ".join(str(error).split())[:300]
+        raise BundleError(f"{hub.repo_id}: its files cannot be downloaded: {reason}") from error
+
+
+def _verify(hub: Hub, folder: Path, info: BundleInfo) -> bytes:
+    """Check every file against bundle.json; return the card as the bundle records it."""
+    missing = {name for name in info.files if not (folder / name).is_file()}
+    if missing and {name for name in info.files if name.startswith(f"{CORPUS}/")} <= missing:
+        raise BundleError(
+            f"{hub.repo_id} was published without its documents; make the bundle from its source with "
+            f"python -m converters.{info.name}, or load the questions with datasets.load_dataset"
+        )
+    wrong = [f"{name}: listed in {INFO}, but not there" for name in missing]
+    for name, entry in track(info.files.items(), total=len(info.files), label="checksums", unit="file"):
+        if name != CARD and name not in missing and sha256_of(folder / name) != entry.sha256:
+            wrong.append(f"{name}: the content is not what {INFO} records (sha256 differs)")
+    card = (folder / CARD).read_bytes() if (folder / CARD).is_file() else b""
+    recorded = unaddressed(card, info.files[CARD].sha256) if CARD in info.files else card
+    if recorded is None and CARD not in missing:
+        wrong.append(f"{CARD}: not the card that {INFO} records; was it edited on the Hub?")
+    if wrong:
+        listed = "\n".join(f"  {line}" for line in wrong[:10])
+        raise BundleError(
+            f"{hub.repo_id} is not the bundle it says it is, {len(wrong)} files are wrong:\n{listed}\n"
+            "publish it again from its folder, or take an earlier --revision"
+        )
+    return recorded or b""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,36 @@
+"""all-MiniLM-L6-v2 with an adapter of our own for contracts and policies: `legal`, `legal:int8`, `legal:fp16` …
+
+The adapter is 1.3 MB of low-rank weights that come with the package. They are added to the official ones when the
+graph is built, so a text costs what it costs with `minilm`. bench/results/models.md says what they were trained on.
+
+exhibit prepare model    builds the graphs of this embedder and of `minilm`, which it is made from
+"""
+
+import sys
+from collections.abc import Sequence
+
+from exhibit.models.embedders.minilm import open_network, prepare
+from exhibit.models.network import ADAPTER, OFFICIAL, STRENGTH, adapted
+from exhibit.models.network import legal as network
+from exhibit.models.protocols import Embedder
+from exhibit.schemas.command import guarded
+
+__all__ = ["ADAPTER", "STRENGTH", "adapted", "main", "network", "open"]
+
+
+LOCAL = True
+
+
+def open(argument: str | None) -> Embedder:
+    """Return the embedder; its graph is built the first time."""
+    return open_network("legal", argument, network())
+
+
+@guarded()
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Put the models in place and print where this one is."""
+    return prepare("legal", [OFFICIAL, network()], arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,197 @@
+"""all-MiniLM-L6-v2 by onnxruntime, without torch: `minilm` takes the accelerator when onnxruntime has one.
+
+`minilm:int8` is the processor's (8-bit integers), `minilm:fp16` the accelerator's (half precision, large batches; a
+processor can run it too, slowly, to ask an index that was made on an accelerator), `minilm:fp32` the reference.
+
+exhibit prepare model    finds the weights and builds the graphs: later runs need no network
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime
+
+from exhibit.models.embedders import to_unit
+from exhibit.models.minilm_graph import TEXTS, build_graph
+from exhibit.models.network import (
+    MAX_TOKENS,
+    OFFICIAL,
+    VERSION,
+    WIDTH,
+    Network,
+    WordTokenizer,
+    model_folder,
+    processors,
+    ready_tokenizer,
+    sealed,
+)
+from exhibit.models.protocols import Embedder, Role, Vectors
+from exhibit.schemas.command import guarded
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.plugins import load_plugin
+
+VARIANTS = ("int8", "fp16", "fp32")
+_ACCELERATORS = ("CUDAExecutionProvider", "ROCMExecutionProvider")
+_PROCESSOR = "CPUExecutionProvider"
+_DEVICE = Path("/dev/nvidia0")
+_SLAB = 2048
+"""Texts whose tokens are held at a time, for each text that runs at once."""
+_MOST_AT_ONCE = 64
+"""Texts of one length that an accelerator runs together."""
+
+Ids = npt.NDArray[np.int64]
+
+
+LOCAL = True
+
+
+def open(argument: str | None) -> Embedder:
+    """Return the embedder; its graph is built the first time."""
+    return open_network("minilm", argument, OFFICIAL)
+
+
+def open_network(plugin: str, argument: str | None, network: Network) -> Embedder:
+    """Return a network's embedder: by onnxruntime, or by PyTorch where that alone can use the device that is here."""
+    device = _DEVICE.exists() and find_spec("torch") is not None  # neither is started to find out
+    if argument is None and device and not accelerator(onnxruntime.get_available_providers()):
+        module, _ = load_plugin("exhibit.models.embedders", "cuda")
+        embedder: Embedder = module.open(plugin)
+        return embedder
+    return MiniLM(chosen_variant("embedder", plugin, argument), network=network)
+
+
+def chosen_variant(what: str, plugin: str, argument: str | None) -> str:
+    """Return the variant that was asked for, or what runs best here."""
+    variant = argument or usual_variant(onnxruntime.get_available_providers())
+    if variant not in VARIANTS:
+        known = ", ".join(f"{plugin}:{known}" for known in VARIANTS)
+        raise ToolkitError(f"no {what} '{plugin}:{variant}'; there are {plugin}, {known}")
+    return variant
+
+
+def usual_variant(providers: Sequence[str]) -> str:
+    """Return what runs best: half precision where there is an accelerator, else 8-bit integers."""
+    return "fp16" if accelerator(providers) else "int8"
+
+
+def accelerator(providers: Sequence[str]) -> str | None:
+    """Return the accelerator that onnxruntime was built for, if any."""
+    return next((name for name in _ACCELERATORS if name in providers), None)
+
+
+class MiniLM:
+    """Texts run unpadded, so a vector never depends on its neighbours: on the processor each on a thread of its own,
+
+    on an accelerator many of one length together.
+    """
+
+    dimensions = WIDTH
+
+    def __init__(
+        self,
+        variant: str = "int8",
+        *,
+        network: Network = OFFICIAL,
+        threads: int | None = None,
+        at_once: int | None = None,
+    ) -> None:
+        # the 8-bit graph is the processor's own
+        device = None if variant == "int8" else accelerator(onnxruntime.get_available_providers())
+        self.at_once = at_once or (_MOST_AT_ONCE if device else 1)
+        self.name = f"{network.name}-{variant}-{VERSION}"
+        self.threads = threads or processors()
+        self._tokenizer = WordTokenizer(ready_tokenizer(), longest=MAX_TOKENS)
+        self._session = open_session(ready_graph(variant, network), device)
+
+    def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:  # noqa: ARG002 - trained without prompts
+        """Return one normalised row per text, in order; beyond 256 tokens a text is not read."""
+        vectors = np.empty((len(texts), WIDTH), np.float32)
+        with ThreadPoolExecutor(self.threads) as pool:
+            slab = _SLAB * self.at_once
+            for start in range(0, len(texts), slab):
+                ids = self.tokenise(texts[start : start + slab])
+                batches = same_lengths(ids, self.at_once)
+                joined = (np.concatenate([ids[row] for row in rows]) for rows in batches)
+                for rows, batch_vectors in zip(batches, pool.map(self.run, joined), strict=True):
+                    vectors[start + np.array(rows)] = batch_vectors
+        return to_unit(vectors, texts, name=self.name)
+
+    def tokenise(self, texts: Sequence[str]) -> list[Ids]:
+        """Return each text's token ids as a batch of one."""
+        return [np.array([ids], np.int64) for ids in self._tokenizer(texts)]
+
+    def run(self, ids: Ids) -> Vectors:
+        """Return the vectors of texts that have the same number of tokens."""
+        vectors: Vectors = self._session.run(None, {"ids": ids})[0]
+        return vectors
+
+
+def same_lengths(ids: Sequence[Ids], most: int) -> list[list[int]]:
+    """Return rows with the same number of tokens together; the longest first, so that none is left for the end."""
+    order = sorted(range(len(ids)), key=lambda row: -ids[row].shape[1])
+    batches: list[list[int]] = []
+    for row in order:
+        last = batches[-1] if batches else []
+        if last and len(last) < most and ids[last[0]].shape == ids[row].shape:
+            last.append(row)
+        else:
+            batches.append([row])
+    return batches
+
+
+def open_session(graph: bytes, device: str | None) -> onnxruntime.InferenceSession:
+    """Return a graph ready to run, on an accelerator where one is named."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1  # texts run side by side; splitting one of them up is slower
+    options.enable_mem_pattern = False  # a plan for each length would be kept for ever
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(graph, options, [device, _PROCESSOR] if device else [_PROCESSOR])
+    vars(session).pop("_model_bytes", None)  # kept there for other providers: 59 MB that nobody reads again
+    return session
+
+
+# ---------------------------------------------------------------- what is kept between runs
+
+
+def ready_graph(variant: str, network: Network = OFFICIAL) -> bytes:
+    """Return the graph from the cache if it is what was written there, else build it."""
+
+    def build() -> bytes:
+        samples = [encoding.ids for encoding in ready_tokenizer().encode_batch_fast(list(TEXTS))]
+        return bytes(build_graph(network.weights(), precision=variant, samples=samples).SerializeToString())
+
+    return sealed(graph_path(variant, network), build)
+
+
+def graph_path(variant: str, network: Network = OFFICIAL) -> Path:
+    """Return where a graph is kept between runs."""
+    return model_folder() / f"{network.graph}{variant}-{VERSION}.onnx"
+
+
+@guarded()
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Put the model in place and print where it is."""
+    return prepare("minilm", [OFFICIAL], arguments)
+
+
+def prepare(plugin: str, networks: Sequence[Network], arguments: Sequence[str] | None) -> int:
+    """Build the graphs of some networks as the command line says, run the last, and print where it is."""
+    parser = argparse.ArgumentParser(prog=f"python -m exhibit.models.embedders.{plugin}", description=main.__doc__)
+    parser.add_argument("--prepare", action="store_true", required=True, help="find the weights and build the graphs")
+    parser.add_argument("--variant", choices=VARIANTS, default="int8", help="which graphs (default: int8)")
+    variant = parser.parse_args(arguments).variant
+    for network in networks:
+        ready_graph(variant, network)
+    MiniLM(variant, network=networks[-1]).embed(["This Agreement is made between the parties."], role="passage")
+    print(graph_path(variant, networks[-1]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,140 @@
+"""The pipeline from the command line: `exhibit index|search|answer`.
+
+exhibit index samples/cuad/CUAD_v1/full_contract_pdf --out index --preset routed
+exhibit search index "Which law governs the distributor agreement?"
+exhibit ask index "Which law governs the distributor agreement?"
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from exhibit.engine import add_engine_arguments, check_engine, limits_from
+from exhibit.rag.config import ASKED, DEFAULT, Config, Ingest, add_setting_flags, given_settings, preset_names
+from exhibit.rag.ingest import Report
+from exhibit.rag.pipeline import Answered, Pipeline
+from exhibit.rag.retrieval.stages import Retrieved
+from exhibit.rag.unfinished import open_for_questions
+from exhibit.schemas.command import Parser, add_json, guarded, print_note, print_results, spelled
+from exhibit.storage.locations import parse_location
+
+_WIDTH = 100  # of a line on a terminal
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog=spelled("exhibit"),
+        description=spelled(__doc__),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    actions = parser.add_subparsers(dest="action", required=True)
+    index = actions.add_parser("index", help="build an index of a folder or of one file")
+    index.add_argument("source", type=parse_location, help="a folder of documents, or one document; also s3://, gs://")
+    index.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the index goes")
+    index.add_argument("--force", action="store_true", help="replace an existing index")
+    add_engine_arguments(index)
+    add_json(index)
+    index.add_argument(
+        "--preset", default=DEFAULT, help=f"{', '.join(preset_names())}, or a .toml file (default: {DEFAULT})"
+    )
+    add_setting_flags(index.add_argument_group("single settings, which overrule the preset"))
+    searches = {"search": "show the best passages", "answer": "answer with citations", "ask": "the same as answer"}
+    for name, text in searches.items():
+        action = actions.add_parser(name, help=text)
+        action.add_argument("index", type=Path, help="an index's folder")
+        action.add_argument("questions", nargs="+", metavar="QUESTION")
+        add_json(action)
+        if name != "search":
+            action.add_argument(
+                "--stream", action="store_true", help="show the words of --llm on stderr as they come, not checked yet"
+            )
+        group = action.add_argument_group("settings, which overrule those that the index was built with")
+        add_setting_flags(group, but=frozenset(Ingest.model_fields) - frozenset(ASKED))
+    return parser
+
+
+@guarded()
+def main(argv: list[str] | None = None) -> int:
+    """Run one action."""
+    options = _parser().parse_args(argv)
+    if options.action == "index":
+        config = Config.preset(options.preset, **given_settings(vars(options)))
+        engine, limits = check_engine(options.engine), limits_from(options)
+        pipeline = Pipeline(config, engine=engine, jobs=options.jobs, limits=limits)
+        report = pipeline.index(options.source, options.out, force=options.force)
+        print_results(asdict(report), "\n".join(_report_lines(options.out, report)), as_json=options.json)
+        return 0
+    opened = open_for_questions(options.index, own=given_settings(vars(options)))
+    if opened.finished is not None:
+        have, all_of_them = len(opened) - opened.missing, len(opened)
+        print_note(
+            f"{options.index}: still being built, or stopped: {have:,} of {all_of_them:,} chunks have vectors; "
+            "answers come from words and from those"
+        )
+    pipeline = Pipeline(opened.config, heard=_say if vars(options).get("stream") else None)
+    pipeline.open(options.index, unfinished=True)
+    if options.action == "search":
+        _show([_passages(retrieved) for retrieved in pipeline.search(options.questions)], options.json)
+    else:
+        _show([_answer(answered) for answered in pipeline.answer(options.questions)], options.json)
+    return 0
+
+
+def _report_lines(out: Path, report: Report) -> Iterator[str]:
+    """Yield what a person is told of an index that was built."""
+    yield f"{out}: {report.documents} documents, {report.pages} pages, {report.chunks} chunks, {report.seconds:.1f} s"
+    if report.set_aside:
+        given = report.documents + len(report.set_aside)
+        yield f"files given: {given} = {report.documents} indexed + {len(report.set_aside)} set aside"
+    yield from (f"set aside: {reason}" for reason in report.set_aside)
+    yield from (f"note: {note}" for note in report.notes)
+
+
+def _say(words: str) -> None:
+    """Show words of a language model as they come; stdout carries the answer, with its citations checked."""
+    sys.stderr.write(words)
+    sys.stderr.flush()
+
+
+def _passages(retrieved: Retrieved) -> dict[str, Any]:
+    hits = [
+        {
+            "document": hit.chunk.document,
+            "page": hit.chunk.page,
+            "section": hit.chunk.section,
+            "span": list(hit.chunk.span),
+            "score": round(hit.score, 4),
+            "text": hit.text,
+        }
+        for hit in retrieved.selected
+    ]
+    return {"question": retrieved.question, "passages": hits}
+
+
+def _answer(answered: Answered) -> dict[str, Any]:
+    answer = answered.answer
+    record = {"answer": answer.text, "citations": list(answer.citations), "refused": answer.refused}
+    return {**_passages(answered.retrieved), **record, **({"error": answer.error} if answer.error else {})}
+
+
+def _show(records: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(records, ensure_ascii=False, indent=1))
+        return
+    for record in records:
+        print(f"\n{record['question']}")
+        if "answer" in record:
+            print(f"  {record.get('error') or record['answer']}")
+        for number, hit in enumerate(record["passages"], 1):
+            place = ", ".join(
+                filter(None, [hit["document"], f"page {hit['page']}" if hit["page"] else "", hit["section"]])
+            )
+            print(f"  [{number}] {hit['score']:.3f}  {place}\n      {' '.join(hit['text'].split())[:_WIDTH]}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

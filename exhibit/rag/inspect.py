@@ -1,0 +1,227 @@
+"""Looks into an index: `exhibit inspect INDEX list|categories|sections|chunks|search|test|export`."""
+
+import argparse
+import json
+import re
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from exhibit.law.names import plain
+from exhibit.rag.config import ASKED, add_setting_flags, given_settings, setting_help
+from exhibit.rag.index import Entry, open_index
+from exhibit.rag.pipeline import Pipeline
+from exhibit.schemas.command import Parser, add_json, aligned, guarded, spelled
+from exhibit.storage.bundle import open_bundle
+
+TEST_QUESTIONS = (
+    "Which law governs?",
+    "How can it be terminated?",
+    "What is the time limit?",
+    "Who are the parties?",
+)
+"""What almost any legal document has a passage for: an index that finds nothing for these is broken."""
+
+_KIND = re.compile(
+    r"\b(?:(?P<preamble>preamble|recitals|whereas)|(?P<definitions>definitions?|interpretation)"
+    r"|(?P<obligations>obligations?)|(?P<exclusions>exclusions?|exceptions?)"
+    r"|(?P<term>term|termination|duration)|(?P<miscellaneous>miscellaneous|general))\b",
+    re.IGNORECASE,
+)
+
+
+def category_of(entry: Entry) -> str:
+    """Return a document's category: the court of a court guide, else the kind of document."""
+    kind = entry.profile.kind or "unknown"
+    court = re.match(r"(?:The )?(.{1,80}?) Guide\b", entry.profile.title) if kind == "court guide" else None
+    return court[1] if court else kind
+
+
+def kind_of(path: str) -> str:
+    """Return what a section of a confidentiality agreement is by its title; empty where the title does not say."""
+    match = _KIND.search(path.rpartition(" > ")[2])
+    return (match.lastgroup if match else None) or ""
+
+
+def labelled_categories(bundle: Path) -> dict[str, str]:
+    """Return the category of each file that a bundle's questions are labelled with, the most frequent one."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for line in open_bundle(bundle).gold:
+        if line.filename and line.labels.get("category"):
+            counts[line.filename][str(line.labels["category"])] += 1
+    return {name: count.most_common(1)[0][0] for name, count in counts.items()}
+
+
+class Inspector:
+    """Answers the command's questions about one index; what it returns are rows for a table."""
+
+    def __init__(self, folder: Path, own: Mapping[str, Any] | None = None, bundle: Path | None = None) -> None:
+        self.index = open_index(folder, own=own)
+        self.pipeline = Pipeline(self.index.config).open(folder)
+        own_labels = labelled_categories(bundle) if bundle else {}
+        self.category = {e.filename: own_labels.get(e.filename, category_of(e)) for e in self.index.documents}
+
+    def entries(self, category: str | None) -> list[Entry]:
+        """Return the documents, of one category if one is given, in any case and with any apostrophe."""
+        every = self.index.documents
+        return [e for e in every if category is None or plain(self.category[e.filename]) == plain(category)]
+
+    def documents(self, category: str | None) -> list[dict[str, Any]]:
+        """Return what is known of each document."""
+        return [
+            {
+                "document": entry.filename,
+                "title": entry.profile.title,
+                "category": self.category[entry.filename],
+                "parties": list(entry.profile.parties),
+                "date": entry.profile.date,
+                "pages": entry.pages,
+                "characters": entry.characters,
+                "sections": len(entry.sections),
+                "summary": entry.summary,
+            }
+            for entry in self.entries(category)
+        ]
+
+    def sections(self, category: str | None) -> list[dict[str, Any]]:
+        """Return the sections of documents: where each stands, and what it is by its title."""
+        return [
+            {"document": entry.filename, "section": path, "kind": kind_of(path), "span": [start, end]}
+            for entry in self.entries(category)
+            for path, start, end in entry.sections
+        ]
+
+    def chunks(self, category: str | None) -> list[dict[str, Any]]:
+        """Return the chunks of documents with their words, in order."""
+        keys = self.index.chunk_keys(entry.number for entry in self.entries(category))
+        return [
+            {
+                "document": chunk.document,
+                "section": chunk.section,
+                "page": chunk.page,
+                "span": list(chunk.span),
+                "content": self.index.text(chunk),
+            }
+            for chunk in map(self.index.chunk, keys.tolist())
+        ]
+
+    def categories(self, _: str | None = None) -> list[dict[str, Any]]:
+        """Return how many documents there are of each category."""
+        counts = Counter(self.category.values())
+        return [{"category": name, "documents": count} for name, count in sorted(counts.items())]
+
+    def search(self, query: str, top: int, category: str | None) -> list[dict[str, Any]]:
+        """Return the best passages for a query, as `converters.cpr --from-search` reads them; of one category alone."""
+        documents = None if category is None else [entry.filename for entry in self.entries(category)]
+        [retrieved] = self.pipeline.search([query], documents=documents)
+        return [
+            {
+                "sourcefile": hit.chunk.document,
+                "sourcepage": hit.chunk.section or hit.chunk.document,
+                "page": hit.chunk.page,
+                "category": self.category[hit.chunk.document],
+                "score": round(hit.score, 4),
+                "span": list(hit.chunk.span),
+                "content": hit.text,
+            }
+            for hit in retrieved.ranked[:top]
+        ]
+
+    def test(self) -> list[tuple[str, bool, str]]:
+        """Return checks: each with its name, whether it holds, and what was seen."""
+        empty = [entry.filename for entry in self.index.documents if not entry.characters]
+        checks = [
+            ("documents have text", not empty, f"{len(self.index.documents)} documents, {len(empty)} empty"),
+            ("chunks have vectors", len(self.index) == len(self.index.store("chunk")), f"{len(self.index)} chunks"),
+        ]
+        for question in TEST_QUESTIONS:
+            results = self.search(question, 1, None)
+            seen = f"{results[0]['score']:.3f} {results[0]['sourcefile']}" if results else "nothing"
+            checks.append((f"search: {question}", bool(results), seen))
+        return checks
+
+
+_COLUMNS = {
+    "documents": "document category pages sections title summary",
+    "categories": "category documents",
+    "sections": "document section kind span",
+    "chunks": "document section page content",
+    "search": "score sourcefile page sourcepage content",
+}
+"""What a table shows, by the method that gives its rows."""
+
+
+def _table(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
+    cells = [[_cell(row[column]) for column in columns] for row in rows]
+    rule = ["-" * max(map(len, column)) for column in zip(columns, *cells, strict=True)]
+    return "\n".join(aligned([columns, rule, *cells]))
+
+
+def _cell(value: object, most: int = 60) -> str:
+    text = " ".join(
+        str(", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else value).split()
+    )
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog=spelled("exhibit inspect"),
+        description=spelled(__doc__ or ""),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=spelled(
+            "examples:\n"
+            "  exhibit inspect index list --category contract\n"
+            '  exhibit inspect index search --query disclosure --category "Commercial Court"\n'
+            '  exhibit inspect index search --query "Part 36 offers" --top 5\n'
+            '  exhibit inspect index export --query "Part 36 offers" --out part36.json\n'
+            "  python -m converters.cpr --from-search part36.json --ground-truth-out questions.jsonl"
+        ),
+    )
+    parser.add_argument("index", type=Path, help="an index's folder")
+    parser.add_argument("action", choices=["list", "categories", "sections", "chunks", "search", "test", "export"])
+    parser.add_argument("--query", help="what to search for (search, export)")
+    parser.add_argument("--top", type=int, default=5, metavar="N", help="how many passages (default 5)")
+    parser.add_argument("--category", help="only documents of this category, such as 'Commercial Court'")
+    parser.add_argument("--bundle", type=Path, help="take categories from the labels of this bundle's questions")
+    add_json(parser)
+    parser.add_argument("--out", type=Path, help="where export writes (default: stdout)")
+    group = parser.add_argument_group("parts, which overrule those that the index was built with")
+    add_setting_flags(group, but=frozenset(setting_help()) - frozenset(ASKED))
+    return parser
+
+
+@guarded()
+def main(argv: list[str] | None = None) -> int:
+    """Look into an index; `test` exits 1 when a check fails."""
+    parser = _parser()
+    options = parser.parse_args(argv)
+    if options.action in {"search", "export"} and not (options.query or "").strip():
+        parser.error(f"{options.action} needs --query")
+    inspector = Inspector(options.index, given_settings(vars(options)), options.bundle)
+    if options.action == "test":
+        checks = inspector.test()
+        print("\n".join(f"{'ok  ' if holds else 'FAIL'}  {name}: {seen}" for name, holds, seen in checks))
+        return 0 if all(holds for _, holds, _ in checks) else 1
+    print(_show(inspector, options), end="")
+    return 0
+
+
+def _show(inspector: Inspector, options: argparse.Namespace) -> str:
+    action = {"list": "documents", "export": "search"}.get(options.action, options.action)
+    asked = (options.query, options.top) if action == "search" else ()
+    rows: list[dict[str, Any]] = getattr(inspector, action)(*asked, options.category)
+    if options.action == "export":
+        text = json.dumps({"query": options.query, "results": rows}, ensure_ascii=False, indent=1) + "\n"
+        if options.out is None:
+            return text
+        options.out.write_text(text, encoding="utf-8")
+        return f"{options.out}: {len(rows)} passages\n"
+    shown = json.dumps(rows, ensure_ascii=False, indent=1) if options.json else _table(rows, _COLUMNS[action].split())
+    return f"{shown}\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,34 @@
+"""What a bundle is: models, JSON Schema, reading, writing, validation, errors."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from exhibit.schemas.errors import BundleError, DocumentError, ServiceError, SourceError, ToolkitError
+
+if TYPE_CHECKING:
+    from exhibit.schemas.models import IMPOSSIBLE_ANSWER, BundleInfo, Context, Gold, How, Row
+else:
+
+    def __getattr__(name: str) -> object:
+        """Return a model; they are made when one is first asked for, which workers and other rooms' doors never do."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module("exhibit.schemas.models"), name)
+
+
+__version__ = "1.0.0"
+
+__all__ = [
+    "IMPOSSIBLE_ANSWER",
+    "BundleError",
+    "BundleInfo",
+    "Context",
+    "DocumentError",
+    "Gold",
+    "How",
+    "Row",
+    "ServiceError",
+    "SourceError",
+    "ToolkitError",
+    "__version__",
+]

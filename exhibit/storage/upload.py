@@ -1,0 +1,195 @@
+"""A bundle into an object store, which has no rename: what makes it whole is that bundle.json goes there last.
+
+with opened_out(parse_location("s3://bucket/bundles/cuad"), force=False) as out:
+    write(out.folder)        # files may be sent before the end: out.send("corpus/a.pdf")
+"""
+
+import hashlib
+import json
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from exhibit.schemas.bundle import INFO, PARTIAL
+from exhibit.schemas.errors import BundleError
+from exhibit.schemas.models import FileEntry
+from exhibit.storage.bundle import sha256_of
+from exhibit.storage.cache import cache_folder
+from exhibit.storage.locations import FileInfo, Location, Remote, StorageError, explained, list_file, list_files, opened
+from exhibit.storage.place import check_free, locked, placed
+
+_AT_ONCE = 8  # objects sent at a time: more wait for the line, not for us
+
+
+class SentFile(NamedTuple):
+    """A file that a store has, and what the store calls its content."""
+
+    sha256: str
+    bytes: int
+    mark: str
+
+
+Progress = Callable[..., Iterator[Any]]
+"""Shows how far a loop is, as `engine.track` does."""
+
+
+def send(path: Path, to: Remote, known: SentFile | None = None) -> SentFile:
+    """Upload a file, unless the store is known to have it already."""
+    digest, size = sha256_of(path), path.stat().st_size
+    if known is not None and (known.sha256, known.bytes) == (digest, size):
+        return known
+    with explained(str(to)):
+        opened(to).put_file(str(path), to.key)
+    listed = list_file(to)
+    if listed is None or listed.bytes != size:
+        raise StorageError(f"{to}: did not arrive whole; run the same command again")
+    return SentFile(digest, size, listed.mark)
+
+
+class Out:
+    """Where a bundle is written: a folder of this machine, which for a URL is emptied into the store."""
+
+    def __init__(self, folder: Path, remote: Remote | None = None) -> None:
+        self.folder, self.remote = folder, remote
+        self.sent: dict[str, SentFile] = {}
+        """What is in the store and no longer here, by its name in the bundle."""
+        self.known: dict[str, SentFile] = {}
+        """What a run that was stopped has sent, and the store still has."""
+
+    @property
+    def entries(self) -> dict[str, FileEntry]:
+        """What was sent, as bundle.json records it."""
+        return {name: FileEntry(sha256=sent.sha256, bytes=sent.bytes) for name, sent in self.sent.items()}
+
+    def file(self, name: str) -> Location:
+        """Return where a file of the bundle is now."""
+        sent = self.sent.get(name)
+        if sent is None or self.remote is None:
+            return self.folder / name
+        return Remote((self.remote / name).url, sent.sha256, sent.bytes)
+
+    def send(self, path: Path) -> None:
+        """Send a finished file of the folder and remove it here; nothing is done where the bundle stays here."""
+        if self.remote is not None:
+            name = path.relative_to(self.folder).as_posix()
+            self.record(name, send(path, self.remote / name, self.known.get(name)))
+            path.unlink()
+
+    def record(self, name: str, sent: SentFile) -> None:
+        """Remember what a worker has sent, also for a run that goes on with this one."""
+        self.sent[name] = sent
+        with self._journal.open("a", encoding="utf-8") as out:
+            out.write(json.dumps([name, *sent]) + "\n")
+
+    def recall(self, there: dict[str, FileInfo]) -> None:
+        """Learn what a run that was stopped has sent; what was changed in the store since then is sent again."""
+        lines = self._journal.read_text(encoding="utf-8").split("\n") if self._journal.is_file() else []
+        for line in lines:
+            try:
+                name, *values = json.loads(line)
+                sent = SentFile(*values)
+            except (ValueError, TypeError):
+                continue  # cut off by the kill
+            if name in there and (sent.bytes, sent.mark) == there[name] and sent.mark:
+                self.known[name] = sent
+
+    @property
+    def _journal(self) -> Path:
+        return self.folder.with_name("sent.jsonl")
+
+
+# ---------------------------------------------------------------- whole or not at all
+
+
+def check_out(out: Location, *, force: bool) -> None:
+    """Refuse to overwrite, and refuse even with --force what is no bundle."""
+    if isinstance(out, Path):
+        check_free(out, force=force)
+        return
+    if out.scheme == "hf":
+        raise BundleError(f"{out}: a bundle goes to the Hub with exhibit publish")
+    _check_there(out, list_files(out), force=force)
+
+
+def _check_there(out: Remote, there: dict[str, FileInfo], *, force: bool) -> None:
+    if INFO in there and not force:
+        raise BundleError(f"{out}: exists already; add --force to replace it, or choose another --out")
+    if there and INFO not in there and PARTIAL not in there:
+        raise BundleError(f"{out}: holds something else than a bundle and will not be replaced; choose another --out")
+
+
+@contextmanager
+def opened_out(out: Location, *, force: bool, progress: Progress = lambda items, **_: items) -> Iterator[Out]:
+    """Yield where to write a bundle; when the block ends without error it is at `out`, whole."""
+    if isinstance(out, Path):
+        with placed(out, force=force) as folder:
+            yield Out(folder)
+        return
+    digest = hashlib.sha256(out.url.rstrip("/").encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    work = cache_folder() / "outgoing" / digest
+    work.mkdir(parents=True, exist_ok=True)
+    with locked(work, busy=f"{out}: another run is writing it now; wait for it to end"):
+        folder = work / "bundle"
+        shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed
+        folder.mkdir()
+        try:
+            target = Out(folder, out)
+            token = _begin(target, out, force=force)
+            yield target
+            _finish(target, out, token, progress)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _begin(out: Out, remote: Remote, *, force: bool) -> bytes:
+    """Take the place: from here on there is no bundle, only one that is being written."""
+    there = list_files(remote)
+    _check_there(remote, there, force=force)
+    out.recall(there)
+    token = secrets.token_hex(16).encode()
+    client = opened(remote)
+    with explained(str(remote)):
+        client.pipe_file((remote / PARTIAL).key, token)
+        if INFO in there:
+            client.rm_file((remote / INFO).key)
+    return token
+
+
+def _finish(out: Out, remote: Remote, token: bytes, progress: Progress) -> None:
+    """Send what is still here, remove what an earlier bundle left, look whether all is there; bundle.json is last."""
+
+    def sent_now(path: Path) -> tuple[str, SentFile]:
+        name = path.relative_to(out.folder).as_posix()
+        return name, send(path, remote / name, out.known.get(name))
+
+    left = sorted(path for path in out.folder.rglob("*") if path.is_file() and path != out.folder / INFO)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        # one by one out of the pool, so that the journal has a single writer
+        work = pool.map(sent_now, left)
+        for name, sent in progress(work, total=len(left), label="upload", unit="file"):
+            out.record(name, sent)
+    client = opened(remote)
+    stale = [name for name in list_files(remote) if name not in out.sent and name != PARTIAL]
+    with explained(str(remote)):
+        for name in progress(stale, total=len(stale), label="remove", unit="file"):
+            client.rm_file((remote / name).key)
+    _check_arrived(out, remote, token)
+    send(out.folder / INFO, remote / INFO)
+    with explained(str(remote)):
+        client.rm_file((remote / PARTIAL).key)
+
+
+def _check_arrived(out: Out, remote: Remote, token: bytes) -> None:
+    """Raise where somebody else wrote to the same place meanwhile."""
+    there = list_files(remote)
+    with explained(str(remote)):
+        alone = PARTIAL in there and opened(remote).cat_file((remote / PARTIAL).key) == token
+    changed = [name for name, sent in out.sent.items() if there.get(name) != (sent.bytes, sent.mark)]
+    if changed or not alone:
+        what = f": {changed[0]} is not what was sent" if changed else ""
+        raise StorageError(f"{remote}: another run writes to the same place{what}; run again when it has ended")

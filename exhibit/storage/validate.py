@@ -1,0 +1,112 @@
+"""Validates bundles wherever they are: `exhibit validate datasets_out/* s3://bucket/cuad`."""
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from exhibit.schemas.bundle import GOLD, INFO, PARTIAL, TRAIN
+from exhibit.schemas.command import Parser, add_json, guarded, print_error, print_note, print_results, spelled
+from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.models import FileEntry
+from exhibit.schemas.run import CONFIG
+from exhibit.schemas.run_folder import RunFolder
+from exhibit.schemas.validate import Problem, validate
+from exhibit.storage.bundle import mirrored, missing_parts, open_bundle, sha256_of
+from exhibit.storage.locations import Location, Remote, folders_among, list_files, parse_location
+
+
+def validate_at(root: Location) -> list[Problem]:
+    """Return every broken promise of a bundle in a folder or at a URL, empty when sound."""
+    folder = mirrored(root) if isinstance(root, Remote) else root
+    return validate(folder, elsewhere=_elsewhere(root) if isinstance(root, Remote) else None)
+
+
+def _elsewhere(root: Remote) -> dict[str, FileEntry]:
+    """Return what a store has of a bundle, each file fetched, hashed and removed again."""
+    files = list_files(root)
+    return {
+        name: FileEntry(sha256=sha256_of(root / name), bytes=listed.bytes)
+        for name, listed in files.items()
+        if name not in {TRAIN, GOLD, INFO, PARTIAL}  # which the mirror has
+    }
+
+
+def _minimal(root: Location) -> list[Problem]:
+    """Return what keeps the evaluator from reading a folder; what it may lack is said, and no problem."""
+    try:
+        bundle = open_bundle(mirrored(root))
+    except BundleError as error:
+        lines = [line.partition(": ") for line in str(error).splitlines()]
+        return [Problem(file, "", "", message) for file, _, message in lines]
+    for lack in missing_parts(bundle):
+        print_note(f"{root}: {lack}")
+    return []
+
+
+def _problems(root: Location, *, minimal: bool) -> list[Problem]:
+    if isinstance(root, Path) and (root / CONFIG).is_file() and not (root / INFO).is_file():
+        faults = RunFolder(root).faults()
+        return [Problem("", "", "", line.removeprefix(f"{root}/")) for line in faults]
+    return _minimal(root) if minimal else validate_at(root)
+
+
+class CheckedBundle(NamedTuple):
+    """What a check of one bundle gives: what is wrong, a line that sums it up, and both for a program."""
+
+    faults: Sequence[str]
+    summary: str
+    record: dict[str, Any]
+
+
+def check_each(bundles: Sequence[Location], check: Callable[[Location], CheckedBundle], *, as_json: bool) -> int:
+    """Check bundles one by one and print what each gives; return 1 where something is wrong with one."""
+    failed, records = False, []
+    roots, notes = folders_among(bundles)
+    for note in notes:
+        print_note(note)
+    for root in roots:
+        try:
+            faults, summary, record = check(root)
+        except ToolkitError as error:
+            print_error(error)
+            failed = True
+            continue
+        failed |= bool(faults)
+        records.append({"bundle": str(root), **record})
+        if not as_json:
+            print("\n".join(f"{root}: {line}" for line in (*faults, summary)))
+    if as_json:
+        print_results(records, "", as_json=True)
+    return 1 if failed else 0
+
+
+@guarded()
+def main(argv: list[str] | None = None) -> int:
+    """Validate each folder; exit 1 when any promise is broken."""
+    parser = Parser(
+        prog=spelled("exhibit validate"),
+        description="Checks bundles, and runs, against their contract and prints every broken promise.",
+        epilog=spelled("example: exhibit validate datasets_out/*"),
+    )
+    parser.add_argument(
+        "bundles", nargs="+", type=parse_location, metavar="DIR", help="a bundle's folder or URL, or a run's folder"
+    )
+    parser.add_argument(
+        "--minimal",
+        action="store_true",
+        help="only what an evaluation needs: corpus/ and a train.json in any accepted shape",
+    )
+    add_json(parser)
+    options = parser.parse_args(argv)
+
+    def validated(root: Location) -> CheckedBundle:
+        faults = [str(problem) for problem in _problems(root, minimal=options.minimal)]
+        outcome = f"{len(faults)} broken promises" if faults else "sound"
+        return CheckedBundle(faults, outcome, {"sound": not faults, "problems": faults})
+
+    return check_each(options.bundles, validated, as_json=options.json)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

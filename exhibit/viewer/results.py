@@ -1,0 +1,369 @@
+"""Runs compared, and the health of the gold they are scored on.
+
+exhibit results summary results/naive results/sac
+exhibit results diff results/before results/after --fail-on-regression
+exhibit results report results/after
+exhibit results compare results/naive results/sac results/routed
+exhibit results card results/after --model me/my-rag
+exhibit results gold datasets_out/cuad
+exhibit results index results --fail-on regression
+"""
+
+import argparse
+import csv
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from itertools import chain, count, islice
+from pathlib import Path
+from typing import Any
+
+from exhibit.engine import positive
+from exhibit.engine.limits import add_limit_arguments, limits_from
+from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
+from exhibit.evaluation.metrics import about, shortened, split_requests
+from exhibit.evaluation.records import read_tables, summary_json
+from exhibit.evaluation.statistics import Overlap, Table, compare, overlap, summarise, summarise_run
+from exhibit.evaluation.terminal import (
+    ALL,
+    diff_lines,
+    is_regression,
+    not_compared,
+    read_scale,
+    shown_metrics,
+    table_of,
+)
+from exhibit.schemas.command import guarded, parser_of, print_note, print_results
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.models import HOWS
+from exhibit.schemas.parsing import parse_pair, read_beside
+from exhibit.schemas.run_folder import RunFolder
+from exhibit.storage.place import whole
+from exhibit.viewer.drawing import PAGES, Record
+from exhibit.viewer.listing import Matching
+from exhibit.viewer.page import CHANGES, brief, fields_of, labels_of, languages, render
+from exhibit.viewer.plots import shares
+from exhibit.viewer.report import MetricRow, cell, compared, when, write_report
+from exhibit.viewer.trend.index import GATE, index
+from exhibit.viewer.trend.index import NAME as INDEX
+from exhibit.viewer.trend.summary import parse_gate
+from exhibit.viewer.view import View, dataset_roots
+
+_SINGLE_PAGES = 300
+"""Pages drawn for a single file unless told otherwise: about what fits."""
+
+
+@guarded()
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print what is asked for; return 1 on an error, or on a regression where that is asked for."""
+    options = _parser().parse_args(argv)
+    commands: dict[str, Callable[[Any], int]] = {"summary": _summary, "diff": _diff, "gold": _gold, "card": _card}
+    commands |= {"report": _pages, "compare": _pages, "index": index}
+    return commands[options.command](options)
+
+
+def _summary(options: Any) -> int:
+    runs = {run.name: read_tables(run) for run in options.runs}
+    if len(runs) == 1:  # its datasets side by side
+        [tables] = runs.values()
+        columns = {table.name: summarise(table) for table in tables}
+        columns |= {ALL: summarise_run(tables)} if len(tables) > 1 else {}
+    else:
+        columns = {name: summarise_run(tables) for name, tables in runs.items()}
+    names = {name: estimate for means in columns.values() for name, estimate in means.items()}
+    table = table_of(columns, list(names) if options.all else shown_metrics(names, options.metrics))
+    print_results({name: summary_json(means) for name, means in columns.items()}, table, as_json=options.json)
+    return 0
+
+
+def _diff(options: Any) -> int:
+    before, after = (read_tables(run) for run in options.runs)
+    differences = compare(before, after)
+    if not differences:
+        raise ToolkitError(f"{options.runs[0]} and {options.runs[1]} have no dataset and metric in common")
+    names = list(differences) if options.all else shown_metrics(differences, options.metrics)
+    shared = overlap(before, after)
+    lines = diff_lines(differences, names, shared)
+    worse = [name for name in differences if is_regression(name, differences[name], options.metrics)]
+    worse = [name for name in worse if not options.metrics or name in names]
+    if worse:
+        lines += ["", f"worse beyond chance: {', '.join(worse)}"]
+    more = shared.failed_after - shared.failed_before
+    if more > 0:
+        lines += ["", f"worse: {shared.failed_after} of {shared.asked} questions failed, {more} more than before"]
+    metrics = {name: {**asdict(one), "change": one.mean} for name, one in differences.items()}
+    record = {"metrics": metrics, "questions": asdict(shared), "worse": worse}
+    print_results(record, "\n".join(lines), as_json=options.json)
+    return 1 if (worse or more > 0) and options.fail_on_regression else 0
+
+
+def _pages(options: Any) -> int:
+    """Write the page of one run or of several, or the list of its questions as a file."""
+    if options.export:
+        return _export(options)
+    how: dict[str, Any] = {"single_file": options.single_file, "jobs": options.jobs, "say": print_note}
+    usual = _SINGLE_PAGES if options.single_file else PAGES
+    how |= {"pages": {None: usual, "all": None, "none": 0}.get(options.pages, options.pages)}
+    how |= {"limits": limits_from(options)}
+    how |= {"language": options.language}
+    if options.dataset_paths:
+        how["datasets"] = dataset_roots(list(map(RunFolder, options.runs)), given=options.dataset_paths, say=print_note)
+    if options.command == "report":
+        page = write_report(options.runs[0], **how)
+    else:
+        if len(options.runs) < 2:
+            raise ToolkitError(f"compare {options.runs[0]}: with what? give two runs or more")
+        page = write_comparison(options.runs, out=options.out, **how)
+    print_results({"page": page}, str(page), as_json=options.json)
+    return 0
+
+
+def _export(options: Any) -> int:
+    try:
+        wanted = dict(parse_pair(given, example="verdict=failed") for given in options.only)
+    except ValueError as error:
+        raise ToolkitError(f"--only: {error}") from error
+    rows = records([RunFolder(run) for run in options.runs])
+    count = write_table(only(rows, wanted), options.export)
+    if options.json:
+        print_results({"file": options.export, "questions": count}, "", as_json=True)
+    print_note(f"{options.export}: {count:,} questions")
+    return 0
+
+
+def _card(options: Any) -> int:
+    """Print a run's means as the head of a model's or a Space's card, where the Hub looks for results."""
+    from huggingface_hub import EvalResult, ModelCardData  # half a second to load
+
+    run = RunFolder(options.runs[0])
+    results = []
+    for table in read_tables(run):
+        means = summarise(table)
+        for metric in shown_metrics(means, options.metrics):
+            one = means[metric]
+            given = {"n": one.n, "failed": one.errors, **({"ci95": list(one.ci95)} if one.ci95 else {})}
+            result = EvalResult(
+                task_type="question-answering",
+                dataset_type=(run.config.datasets[table.name].origin or table.name).removeprefix("hf://"),
+                dataset_name=table.name,
+                metric_type=metric,
+                metric_name=about(metric).title,
+                metric_value=round(one.mean or 0.0, 4),
+                metric_args=given,
+            )
+            results += [result] if one.mean is not None else []
+    card = ModelCardData(model_name=options.model or run.name, eval_results=results)
+    print(f"---\n{card.to_yaml()}\n---")
+    return 0
+
+
+def _gold(options: Any) -> int:
+    datasets, warnings = load_datasets(options.datasets, Selection())
+    for warning in warnings:
+        print_note(warning)
+    lines = [line for dataset in datasets for line in gold_lines(dataset, listed=options.list)]
+    hows = {one.name: Counter(gold.how or "no words" for case in one.cases for gold in case.gold) for one in datasets}
+    print_results(hows, "\n".join(lines), as_json=options.json)
+    return 0
+
+
+def gold_lines(dataset: Dataset, *, listed: int) -> list[str]:
+    """Return what share of a dataset's gold is located, by method, and the passages that are not."""
+    worded = [(case, gold) for case in dataset.cases for gold in case.gold if gold.text and gold.text.strip()]
+    counts = Counter(gold.how for _, gold in worded)
+    located = len(worded) - counts["absent"]
+    share = f" ({100 * located / len(worded):.2f}%)" if worded else ""
+    lines = [f"{dataset.name}: {located} of {len(worded)} gold passages located{share}"]
+    lines += [f"  {how:<7} {counts[how]}" for how in HOWS if counts[how]]
+    names = sum(len(case.gold) for case in dataset.cases) - len(worded)
+    lines += [f"  {names} name a file and quote no words"] if names else []
+    absent = [(case, gold) for case, gold in worded if gold.how == "absent"]
+    for case, gold in absent[:listed]:
+        words = " ".join((gold.text or "").split())
+        lines.append(f"  not located: {case.id}, {gold.filename}: {words if len(words) <= 100 else words[:99] + '…'}")
+    return lines + ([f"  … and {len(absent) - listed} more (--list)"] if len(absent) > listed else [])
+
+
+# ---------------------------------------------------------------- flags
+
+
+def _parser() -> argparse.ArgumentParser:
+    kinds: dict[str, Any] = {"metrics": split_requests, "positive": positive, "pages": _page_limit, "gate": parse_gate}
+    kinds |= {"languages": languages()}
+    words = {"pages": PAGES, "compare": NAME, "index": INDEX, "gate": GATE}
+    parser, commands = parser_of("exhibit results", __doc__, read_beside(__file__), kinds, **words)
+    for name in ("report", "compare"):
+        add_limit_arguments(commands[name])
+    return parser
+
+
+def _page_limit(text: str) -> int | str:
+    return text if text in ("all", "none") else positive(text)
+
+
+_BATCH = 2000  # rows written at a time: a matter of memory
+_FORMULA = tuple("=+-@\t\r")
+
+
+def records(runs: Sequence[RunFolder]) -> Iterator[Record]:
+    """Yield the questions of a run, or of several side by side, as the page lists them."""
+    matching = Matching(runs)
+    for _ in matching.scan():
+        pass  # the order is known when all are seen
+    facets = [{"error": "kind_of_error"}.get(facet.name, facet.name) for facet in matching.facets()]
+    for number, run in enumerate(runs, 1):
+        facets = [f"verdict: {run.name}" if name == f"verdict-{number}" else name for name in facets]
+    names = [*facets, *fields_of([run.name for run in runs])]
+    for sides in matching:
+        fields = dict(zip(names, [*matching.values(sides), *brief(sides)], strict=True))
+        yield {**fields, "labels": labels_of(next(filter(None, sides)))}
+
+
+def only(rows: Iterable[Record], wanted: Mapping[str, str]) -> Iterator[Record]:
+    """Yield the records whose fields, or labels, have the values asked for."""
+    for row in rows:
+        if all(str(row.get(name, row["labels"].get(name))) == value for name, value in wanted.items()):
+            yield row
+
+
+def write_table(rows: Iterable[Record], path: Path) -> int:
+    """Write records in the format that the file's ending names, and return how many there are."""
+    writers: dict[str, Callable[[Iterable[Record], Path], None]] = {".csv": _csv, ".jsonl": _jsonl}
+    writers |= {".parquet": _parquet}
+    writer = writers.get(path.suffix.lower())
+    if writer is None:
+        raise ToolkitError(f"{path}: no such format; end its name in {', '.join(writers)}")
+    number = count()
+    with whole(path) as partial:
+        writer((row for row, _ in zip(rows, number, strict=False)), partial)
+    return next(number)
+
+
+def _jsonl(rows: Iterable[Record], path: Path) -> None:
+    with path.open("w", encoding="utf-8", errors="replace") as file:
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def _csv(rows: Iterable[Record], path: Path) -> None:
+    # with a mark at its beginning, as spreadsheets take other files for their own encoding
+    with path.open("w", encoding="utf-8-sig", errors="replace", newline="") as file:
+        writer = csv.writer(file)
+        for number, row in enumerate(rows):
+            if not number:
+                writer.writerow(row)
+            writer.writerow(_plain(value) for value in row.values())
+
+
+def _plain(value: Any) -> Any:
+    """Return a cell: what a spreadsheet would take for a formula has an apostrophe in front."""
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def _parquet(rows: Iterable[Record], path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    given = iter(rows)
+    first = list(islice(given, 1))
+    kinds = [(name, pa.float64() if name.startswith("found") else pa.string()) for row in first for name in row]
+    given = chain(first, given)
+    with pq.ParquetWriter(path, pa.schema(kinds)) as writer:
+        while batch := list(islice(given, _BATCH)):
+            columns = {name: [_cell(name, row[name]) for row in batch] for name, _ in kinds}
+            writer.write_table(pa.table(columns, schema=pa.schema(kinds)))
+
+
+def _cell(name: str, value: Any) -> Any:
+    if name.startswith("found"):
+        return value
+    text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+NAME = "compare.html"
+_NOT_SETTINGS = ("run_name", "datasets", "version", "format", "output_dir", "resume")
+
+
+def write_comparison(folders: Sequence[Path], *, out: Path | None = None, **how: Any) -> Path:
+    """Write the comparison of results folders with the first of them, and return its path.
+
+    It is `compare.html` in the last one's folder unless `out` says otherwise; `how` are the fields of `View`.
+    """
+    runs = [RunFolder(folder) for folder in folders]
+    tables = [read_tables(run) for run in runs]
+    grids, overlaps = _grids(tables, folders), [overlap(tables[0], other) for other in tables[1:]]
+    names = [run.name for run in runs]
+    title = f"{', '.join(names[:-1])} and {names[-1]} – Exhibit comparison"
+    body = partial(_body, grids=grids, overlaps=overlaps)
+    return View(**how).write(runs, out or Path(folders[-1]) / NAME, title, body)
+
+
+def _grids(tables: Sequence[Sequence[Table]], folders: Sequence[Path]) -> list[tuple[str, list[MetricRow]]]:
+    """Return the metrics of all runs over all datasets, then of each dataset."""
+    for folder, other in zip(folders[1:], tables[1:], strict=True):
+        if not compare(tables[0], other):
+            raise ToolkitError(f"{folders[0]} and {folder} have no dataset and metric in common")
+    names = [table.name for table in tables[0]]
+    grids = [("All benchmarks, each counting alike" if len(names) > 1 else names[0], _grid(tables))]
+    if len(names) > 1:
+        grids += [(name, _grid([[one for one in mine if one.name == name] for mine in tables])) for name in names]
+    return [(title, rows) for title, rows in grids if rows]
+
+
+def _grid(tables: Sequence[Sequence[Table]]) -> list[MetricRow]:
+    scale, columns = read_scale(), [summarise_run(mine) for mine in tables]
+    differences = [{}, *(compare(tables[0], other) for other in tables[1:])]
+    names = dict.fromkeys(name for means in columns for name, one in means.items() if one.mean is not None)
+    rows = []
+    for metric in shortened(names, all_families=True):
+        own = [cell(metric, means.get(metric), scale) for means in columns]
+        cells = [compared(metric, one, paired.get(metric)) for one, paired in zip(own, differences, strict=True)]
+        rows.append(MetricRow(metric, about(metric), cells))
+    return rows
+
+
+def _body(
+    matching: Matching,
+    meta: Record,
+    notes: list[str],
+    *,
+    grids: list[tuple[str, list[MetricRow]]],
+    overlaps: Sequence[Overlap],
+) -> str:
+    counts = dict(zip(meta["facets"][0]["values"], meta["facets"][0]["counts"], strict=True))
+    names = [run.name for run in matching.runs]
+    left_out = [f"{name}: {line}" for name, one in zip(names[1:], overlaps, strict=True) for line in not_compared(one)]
+    return render(
+        "compare.html.j2",
+        language=meta["language"],
+        runs=[
+            (run.name, when(run, meta["language"]), tally)
+            for run, tally in zip(matching.runs, matching.tallies, strict=True)
+        ],
+        meta=meta,
+        notes=notes,
+        grids=grids,
+        asked=min(one.asked for one in overlaps),
+        answered=min(one.answered for one in overlaps),
+        left_out=left_out,
+        changes=[(name, change.meaning, counts[name]) for name, change in CHANGES.items() if counts.get(name)],
+        shares=shares({name: tally.total() for name, tally in zip(names, matching.tallies, strict=True)}),
+        differing=_differing(matching.runs),
+    )
+
+
+def _differing(runs: Sequence[RunFolder]) -> list[tuple[str, list[str]]]:
+    """Return the settings that are not the same in all runs."""
+    settings = [run.settings for run in runs]
+    names = dict.fromkeys(name for one in settings for name in one if name.partition(".")[0] not in _NOT_SETTINGS)
+    values = {name: [one.get(name, "–") for one in settings] for name in names}
+    return [(name, each) for name, each in values.items() if len(set(each)) > 1]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,199 @@
+"""Review by an expert: a sample on one page, what reviewers agree on, and better gold as a patch.
+
+    exhibit review make results/demo --sample 40
+    exhibit review read review-demo-ada.json review-demo-ben.json --run results/demo
+    exhibit review apply results/demo/review/patch-cuad.json --bundle datasets_out/cuad --out reviewed/cuad
+
+The page needs no server and no network. A converter applies a patch on its next run: --patch FILE.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from exhibit.converters.steps.patches import apply_patch
+from exhibit.engine import positive
+from exhibit.evaluation.metrics import split_requests
+from exhibit.evaluation.records import write_json
+from exhibit.evaluation.statistics import Estimate, Interval, summarise_run
+from exhibit.evaluation.terminal import shown_metrics, table_of
+from exhibit.schemas.bundle import TRAIN
+from exhibit.schemas.command import guarded, parser_of, print_note, print_results
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.parsing import read_beside
+from exhibit.schemas.review import Review, is_review, read_patch, read_review
+from exhibit.viewer.page import languages
+from exhibit.viewer.review.corrections import Corrections, correct, rescored
+from exhibit.viewer.review.drafts import DraftedBundle, Reviewed, apply_reviews
+from exhibit.viewer.review.make import NAME, make_review
+from exhibit.viewer.review.source import BY, Agreement, JudgedShare, ReviewedRun, agreements, shares
+
+FOLDER = "review"
+_COMMANDS = ("make", "read", "apply")
+
+
+@guarded()
+def main(argv: Sequence[str] | None = None) -> int:
+    """Do what is asked for."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words and words[0] not in (*_COMMANDS, "-h", "--help"):
+        words = ["make", *words]  # a run or a drafted bundle alone: the page of it
+    options = _parser().parse_args(words)
+    commands = {"make": _make, "read": _read, "apply": _apply}
+    return commands[options.command](options)
+
+
+def _make(options: Any) -> int:
+    run = _opened(options)
+    # never into a bundle, whose files are sealed
+    beside = (
+        options.run.with_name(f"{options.run.name}-{NAME}") if isinstance(run, DraftedBundle) else options.run / NAME
+    )
+    made = make_review(
+        run, options.out or beside, by=options.by, size=options.sample, seed=options.seed, language=options.language
+    )
+    if made.left_out:
+        print_note(f"{made.left_out} pages could not be drawn or did not fit; the questions have their words")
+    lines = f"{made.cases} of {made.of} questions, {made.sheets} pages\npage: {made.path}"
+    print_results(made._asdict(), lines, as_json=options.json)
+    return 0
+
+
+def _opened(options: Any) -> Reviewed:
+    """Return the drafted bundle or the run that a folder holds."""
+    if (options.run / TRAIN).is_file():
+        return DraftedBundle(options.run)
+    return ReviewedRun(options.run, paths=options.dataset_paths)
+
+
+def _read(options: Any) -> int:
+    reviews = [read_review(path) for path in options.files]
+    _check(reviews, options.files)
+    folder = options.run or Path("results") / reviews[0].run
+    if not folder.is_dir():
+        raise ToolkitError(f"{folder}: no such run; give the one that was reviewed with --run")
+    run = ReviewedRun(folder, paths=options.dataset_paths)
+    agreed, shared = agreements(reviews, run.questions), shares(reviews, run.questions)
+    outcome = correct(reviews, run, set_aside_wrong=options.set_aside_wrong)
+    before, after = rescored(run, outcome.corrected)
+    columns = {"gold as it is": summarise_run(before), "reviewed gold": summarise_run(after)}
+    out = options.out or folder / FOLDER
+    for dataset, patch in outcome.patches.items():
+        write_json(out / f"patch-{dataset}.json", patch.model_dump(mode="json"))
+    summary = _summary(reviews, agreed, shared, outcome, columns)
+    write_json(out / "review.json", summary)
+    lines = _lines(agreed, shared, outcome)
+    if outcome.corrected:
+        lines.append(table_of(columns, shown_metrics(columns["gold as it is"], options.metrics)))
+    patches = [out / f"patch-{dataset}.json" for dataset in outcome.patches]
+    lines += [f"review: {out / 'review.json'}", *(f"patch:  {patch}" for patch in patches)]
+    print_results({**summary, "patches": patches}, "\n".join(lines), as_json=options.json)
+    return 0
+
+
+def _apply(options: Any) -> int:
+    if is_review(options.patch[0]):
+        return _apply_reviews(options)
+    [patch] = options.patch
+    entry = apply_patch(read_patch(patch), patch, options.bundle, options.out, force=options.force)
+    counts = {"corrected": entry.corrections, "questions": entry.questions, "documents": entry.documents}
+    lines = "{corrected} questions corrected, {questions} questions and {documents} documents set aside"
+    print_results({"bundle": options.out, **counts}, f"{options.out}: {lines.format(**counts)}", as_json=options.json)
+    return 0
+
+
+def _apply_reviews(options: Any) -> int:
+    reviews = [read_review(path) for path in options.patch]
+    _check(reviews, options.patch, several_pages=True)
+    drafted = DraftedBundle(options.bundle)
+    agreed = agreements(reviews, drafted.questions)
+    info, reopened = apply_reviews(reviews, drafted, options.out, force=options.force)
+    if reopened:
+        print_note(f"{reopened} questions wait again: the words that were judged are no longer what is proposed")
+    lines = list(map(_agreement, agreed))
+    lines.append(f"{options.out}: {info.sure:,} questions, {info.words(info.sure)}; {info.unsure:,} wait for a person")
+    record = {"bundle": options.out, "sure": info.sure, "unsure": info.unsure, "reopened": reopened}
+    record |= {"agreement": [{"of": [one.first, one.second], "kappa": one.kappa, "n": one.n} for one in agreed]}
+    print_results(record, "\n".join(lines), as_json=options.json)
+    return 0
+
+
+def _check(reviews: Sequence[Review], files: Sequence[Path], *, several_pages: bool = False) -> None:
+    """Raise where reviews are not of one page, or two of a page are by the same person.
+
+    A folder of drafts grows, and so it is judged on several pages, one after the other.
+    """
+    seen: dict[tuple[str, str], Path] = {}
+    for review, path in zip(reviews, files, strict=True):
+        key = review.review, review.reviewer
+        if review.review != reviews[0].review and not several_pages:
+            raise ToolkitError(f"{path}: is of another page than {files[0]}; read them one by one")
+        if key in seen:
+            raise ToolkitError(f"{path}: by {review.reviewer}, as is {seen[key]}; give the later one alone")
+        seen[key] = path
+
+
+def _summary(
+    reviews: Sequence[Review],
+    agreed: Sequence[Agreement],
+    shared: Sequence[JudgedShare],
+    outcome: Corrections,
+    columns: dict[str, dict[str, Estimate]],
+) -> dict[str, Any]:
+    return {
+        "format": "exhibit-reviewed/1",
+        "run": reviews[0].run,
+        "reviewers": {review.reviewer: len(review.cases) for review in reviews},
+        "agreement": [asdict(one) for one in agreed],
+        "right": [asdict(one) for one in shared],
+        "corrected": [list(key) for key in outcome.corrected],
+        "left": {reason: [list(key) for key in keys] for reason, keys in outcome.left.items()},
+        "metrics": {
+            name: {title: means[name].as_json() for title, means in columns.items()}
+            for name in columns["gold as it is"]
+        },
+    }
+
+
+def _lines(agreed: Sequence[Agreement], shared: Sequence[JudgedShare], outcome: Corrections) -> list[str]:
+    lines = []
+    for share in shared:
+        unclear = f", {share.unclear} unclear" if share.unclear else ""
+        over = (
+            f"; in the whole run about {share.estimate:.0%}{_ends(share.ci95, '.0%')}"
+            if share.estimate is not None
+            else ""
+        )
+        what = "gold" if share.aspect == "gold" else "answers"
+        lines.append(f"{share.reviewer}: {what} right in {share.right} of {share.judged}{unclear}{over}")
+    lines += map(_agreement, agreed)
+    lines.append(f"corrected: {len(outcome.corrected)} questions")
+    lines += [f"left as it is: {reason}: {len(keys)}" for reason, keys in outcome.left.items()]
+    return lines
+
+
+def _agreement(one: Agreement) -> str:
+    what = "on the gold" if one.aspect == "gold" else "on the answers"
+    kappa = "kappa cannot be told" if one.kappa is None else f"kappa {one.kappa:.2f}{_ends(one.ci95, '.2f')}"
+    return f"{one.first} and {one.second} {what}: {kappa}, the same in {one.same} of {one.n}"
+
+
+def _ends(ci95: Interval | None, form: str) -> str:
+    return f" [{ci95[0]:{form}}, {ci95[1]:{form}}]" if ci95 else ""
+
+
+def _parser() -> argparse.ArgumentParser:
+    kinds = {"positive": positive, "metrics": split_requests, "kinds": _parts, "languages": languages()}
+    words = {"by": ", ".join(BY), "page": NAME, "folder": FOLDER}
+    return parser_of("exhibit review", __doc__, read_beside(__file__), kinds, **words)[0]
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
