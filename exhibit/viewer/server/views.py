@@ -1,4 +1,4 @@
-"""What each address of `exhibit view` does: pages over bundles and runs, reviews that are saved, work that is started."""
+"""What each address of `exhibit view` does: pages over bundles and runs, reviews saved at once, work started."""
 
 import hashlib
 import json
