@@ -98,6 +98,8 @@ def run_parts(checkout: Path, source: Path, preset: str, *, every: int) -> dict[
 
 
 def _told_by(code: str, checkout: Path, source: Path, preset: str, *, every: int) -> Any:
+    if not (checkout / "exhibit").is_dir():  # else the code that is installed would be measured
+        raise ToolkitError(f"{checkout}: {preset} failed: there is no folder exhibit/ in it; name a checkout")
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "child.py"  # workers import it again, which a string could not be
         script.write_text(code, encoding="utf-8")

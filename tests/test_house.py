@@ -226,7 +226,8 @@ def test_no_block_stands_in_two_rooms():
 
 
 @pytest.mark.parametrize(
-    ("mark", "home"), [(r"<\\s\*omitted", "exhibit/schemas/layout.py"), (r"\(pages\?\\s", "exhibit/converters/raw/maud_release.py")]
+    ("mark", "home"),
+    [(r"<\\s\*omitted", "exhibit/schemas/layout.py"), (r"\(pages\?\\s", "exhibit/converters/raw/maud_release.py")],
 )
 def test_the_marks_of_quotes_are_read_in_one_place(mark, home):
     patterns = {told(path) for path in files(PRODUCT) for text in constants(path) if re.search(mark, text)}

@@ -97,11 +97,12 @@ def test_an_id_twice_and_no_array(tmp_path):
 
 
 def test_commands_are_named_as_they_were_called_the_longest_name_first():
-    with called(Manner({"exhibit": "exhibit index", "python -m rag show": "exhibit show"})):
-        assert spelled("python -m rag show, python -m rag, exhibit inspect") == (
-            "exhibit show, exhibit index, exhibit inspect"
+    names = {"python -m converters": "exhibit convert", "python -m converters.web": "exhibit convert web"}
+    with called(Manner(names)):
+        assert spelled("python -m converters.web, python -m converters, python -m converters.mine") == (
+            "exhibit convert web, exhibit convert, python -m converters.mine"
         )
-    assert spelled("exhibit") == "exhibit"
+    assert spelled("python -m converters.web") == "python -m converters.web"
 
 
 def test_quiet_leaves_out_notes_and_never_errors_and_verbose_says_where(capsys):
