@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from bench._table import ROOT, corpus_folder, print_table
 from exhibit.rag.config import DEFAULT
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import ToolkitError
 
 _CHILD = """
