@@ -136,11 +136,11 @@ def _policy(css: str, code: str, pieces: bool, served: bool) -> str:
     # `file:` is what 'self' means where a page was opened by double click
     beside = " 'self' file:" if pieces else ""
     script = f"'{_hash(code)}'{beside}" if code else "'none'"
-    asked = "connect-src 'self'; " if served else ""
+    asked, form = ("connect-src 'self'; ", "'self'") if served else ("", "'none'")
     beside = beside or (" 'self'" if served else "")
     return (
         f"default-src 'none'; {asked}img-src data:{beside}; style-src '{_hash(css)}'; script-src {script}; "
-        "base-uri 'none'; form-action 'none'"
+        f"base-uri 'none'; form-action {form}"
     )
 
 

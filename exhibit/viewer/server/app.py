@@ -20,7 +20,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
-from exhibit.schemas.command import documented, guarded, print_note
+from exhibit.runtime.command import documented, guarded, print_note
 from exhibit.schemas.errors import ToolkitError
 from exhibit.viewer.page import languages
 from exhibit.viewer.server.guard import Guard, new_token

@@ -21,7 +21,7 @@ from typing import Literal
 
 from filelock import FileLock, Timeout
 
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.place import write_whole
 

@@ -7,6 +7,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from exhibit.evaluation.documents import Documents
+from exhibit.evidence import Document
 from exhibit.schemas.bundle import CORPUS, INFO, TRAIN, read_info
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import BundleInfo
@@ -73,9 +75,13 @@ class Library:
         folder = self.folder(key, _is_bundle)
         return _opened(folder, _stamp(folder))
 
-    def run(self, key: str) -> RunFolder:
-        """Return the run with this key."""
-        return RunFolder(self.folder(key, _is_run))
+    def document(self, key: str, name: str) -> Document:
+        """Return a document of a bundle; raise where the bundle has none of this name, or it cannot be read."""
+        folder = self.folder(key, _is_bundle)
+        document = _documents(folder, _stamp(folder)).get(name)
+        if document is None:
+            raise ToolkitError(f"{name}: no such document in this bundle, or none that can be read")
+        return document
 
     def folder(self, key: str, kind: Any = None) -> Path:
         """Return the folder of a bundle or a run by its key; raise where there is none."""
@@ -136,6 +142,11 @@ def _stamp(folder: Path) -> tuple[float, ...]:
 @lru_cache(maxsize=4)  # bundles: one of 500 contracts takes some 40 MB
 def _opened(folder: Path, stamp: tuple[float, ...]) -> BundleFolder:  # noqa: ARG001 - the stamp makes it new
     return open_bundle(folder)
+
+
+@lru_cache(maxsize=2)
+def _documents(folder: Path, stamp: tuple[float, ...]) -> Documents:
+    return Documents(_opened(folder, stamp).files)
 
 
 def _bundle_line(folder: Path) -> BundleLine:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from exhibit.evaluation.metrics import about
 from exhibit.rag.config import preset_names
-from exhibit.schemas.bundle import Question
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import BundleInfo
 from exhibit.schemas.review import AddedQuestion
@@ -94,12 +93,6 @@ class QuestionLine(NamedTuple):
     is_impossible: bool
 
 
-def document_of(question: Question, bundle: BundleFolder) -> str:
-    """Return the file that a question is about, empty where nothing says so."""
-    names = (context.filename for context in question.contexts)
-    return next((name for name in names if name), "") or _named_in_gold(bundle).get(question.id, "")
-
-
 def _named_in_gold(bundle: BundleFolder) -> dict[int | str, str]:
     return {line.id: line.filename for line in bundle.gold if line.filename}
 
@@ -120,7 +113,7 @@ def bundle_view(
     words = find.lower().split()
     shown = [
         line for line in lines
-        if (not chosen or line.id in wanted) and all(w in f"{line.question} {line.document}".lower() for w in words)
+        if (not chosen or line.id in wanted) and all(word in _searched(line, bundle.labels) for word in words)
     ]  # fmt: skip
     counts = Counter(line.document for line in lines)
     named = {line.document for line in shown}
@@ -152,6 +145,12 @@ def bundle_view(
         more_questions=max(0, len(shown) - _LISTED),
     )
     return frame(bundle.root.name, body, {"key": key}, language=language)
+
+
+def _searched(line: QuestionLine, labels: Mapping[int, Mapping[str, Any]]) -> str:
+    """Return the words of a question that a search looks through: its own, its document's name and its labels."""
+    own = labels.get(line.id, {}) if isinstance(line.id, int) else {}
+    return " ".join([line.question, line.document, *(str(value) for value in own.values())]).lower()
 
 
 def _question_lines(bundle: BundleFolder) -> list[QuestionLine]:
@@ -222,11 +221,6 @@ def latest_replies(folder: Path) -> list[dict[str, str]]:
         answer = reply.get("error") or reply.get("answer") or ""
         replies.append({"question": str(record.get("question", "")), "answer": str(answer)[:_ANSWER]})
     return replies[::-1]
-
-
-def question_total(bundles: Iterable[BundleFolder]) -> int:
-    """Return how many questions bundles have."""
-    return sum(len(bundle.questions) for bundle in bundles)
 
 
 def require(value: Any, name: str, *, most: int = 20_000) -> str:

@@ -14,7 +14,6 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from exhibit.evaluation.documents import Documents
 from exhibit.evidence.read import render_within
 from exhibit.evidence.show import in_few_bytes
 from exhibit.schemas.errors import ToolkitError
@@ -95,9 +94,7 @@ class Views:
         """Return the page of one document."""
         key, name = request.path_params["key"], request.query_params.get("name", "")
         bundle = self.library.bundle(key)
-        document = await run_in_threadpool(Documents(bundle.files).get, name)
-        if document is None:
-            raise ToolkitError(f"{name}: no such document in this bundle")
+        document = await run_in_threadpool(self.library.document, key, name)
         question = request.query_params.get("question", "")
         first = next((line.pages[0] for line in bundle.gold if str(line.id) == question and line.pages), 1)
         text = pages.document_view(
@@ -109,9 +106,7 @@ class Views:
         """Return one page of a document with its words and the gold on it, as the marking script reads it."""
         name, number = request.query_params.get("name", ""), int(request.query_params.get("page", "0"))
         bundle = self.library.bundle(request.path_params["key"])
-        document = await run_in_threadpool(Documents(bundle.files).get, name)
-        if document is None:
-            raise ToolkitError(f"{name}: no such document in this bundle")
+        document = await run_in_threadpool(self.library.document, request.path_params["key"], name)
         gold = [span for line in bundle.gold if line.filename == name for span in line.spans]
         address = f"page/{number}?name={quote(name)}"
         told = await run_in_threadpool(sheet_of, document, number, gold, address)
@@ -120,9 +115,8 @@ class Views:
     async def picture(self, request: Request) -> Response:
         """Return the picture of a page."""
         name, number = request.query_params.get("name", ""), request.path_params["number"]
-        bundle = self.library.bundle(request.path_params["key"])
-        document = await run_in_threadpool(Documents(bundle.files).get, name)
-        if document is None or document.path is None or not 0 < number <= len(document.pages):
+        document = await run_in_threadpool(self.library.document, request.path_params["key"], name)
+        if document.path is None or not 0 < number <= len(document.pages):
             raise ToolkitError(f"{name}: no page {number}")
         scale = _WIDTH / document.pages[number - 1].width
         data, kind = in_few_bytes(await run_in_threadpool(render_within, document.path, number, scale=scale))
@@ -272,7 +266,7 @@ class Views:
         source = self._documents(name)
         if given.get("folder"):
             source = self.library.folders[0] / pages.require(given["folder"], "the folder", most=1000)
-        if not source.is_dir() or not self.library.inside(source):
+        if not source.is_dir() or not source.resolve().is_relative_to(self.library.folders[0]):
             raise ToolkitError(f"{source.name}: no folder of documents below {self.library.folders[0].name}")
         out = _free(self.library.folders[0] / name)
         return self._start(f"Draft questions: {name}", ["draft", "--source", str(source), "--out", str(out)], out)
