@@ -1,6 +1,7 @@
 """The bundles and runs below the folders that the server was given; nothing outside them can be named."""
 
 import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -9,12 +10,13 @@ from typing import Any, Literal, NamedTuple
 
 from exhibit.evaluation.documents import Documents
 from exhibit.evidence import Document
-from exhibit.schemas.bundle import CORPUS, INFO, TRAIN, read_info
-from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, read_info, read_text
+from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import BundleInfo
 from exhibit.schemas.run import CONFIG, SUMMARY, Estimate
 from exhibit.schemas.run_folder import RunFolder
-from exhibit.storage.bundle import BundleFolder, open_bundle
+from exhibit.storage.bundle import corpus_files
+from exhibit.storage.locations import Location
 from exhibit.viewer.report import headline_of, when
 
 _DEEPEST = 3  # folders below a given one in which bundles and runs are looked for
@@ -53,6 +55,37 @@ class RunLine:
     fault: str = ""
 
 
+class QuestionLine(NamedTuple):
+    """A question in a bundle's list."""
+
+    id: int | str
+    question: str
+    answer: str
+    document: str
+    is_impossible: bool
+    labels: dict[str, Any]
+
+
+class GoldLine(NamedTuple):
+    """A place of gold in a document."""
+
+    id: int | str
+    pages: list[int]
+    spans: list[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class BundleIndex:
+    """What the pages show of a bundle; its files are read as they are, as checking 20,000 rows takes seconds."""
+
+    root: Path
+    info: BundleInfo | None
+    files: dict[str, Location]
+    questions: list[QuestionLine]
+    gold: dict[str, list[GoldLine]]
+    """By document."""
+
+
 class Library:
     """Finds what is below the given folders, and opens it by its key."""
 
@@ -70,7 +103,7 @@ class Library:
         lines = [_run_line(folder, _stamp(folder)) for folder in self._holding(_is_run)]
         return sorted(lines, key=lambda line: line.started, reverse=True)
 
-    def bundle(self, key: str) -> BundleFolder:
+    def bundle(self, key: str) -> BundleIndex:
         """Return the bundle with this key; it is read again only when its files changed."""
         folder = self.folder(key, _is_bundle)
         return _opened(folder, _stamp(folder))
@@ -139,9 +172,33 @@ def _stamp(folder: Path) -> tuple[float, ...]:
     return tuple((folder / name).stat().st_mtime if (folder / name).exists() else 0.0 for name in names)
 
 
-@lru_cache(maxsize=4)  # bundles: one of 500 contracts takes some 40 MB
-def _opened(folder: Path, stamp: tuple[float, ...]) -> BundleFolder:  # noqa: ARG001 - the stamp makes it new
-    return open_bundle(folder)
+@lru_cache(maxsize=4)  # bundles: one of 500 contracts takes some 30 MB
+def _opened(folder: Path, stamp: tuple[float, ...]) -> BundleIndex:
+    gold: dict[str, list[GoldLine]] = {}
+    named: dict[Any, tuple[str, dict[str, Any]]] = {}
+    try:
+        if (folder / GOLD).is_file():
+            with (folder / GOLD).open(encoding="utf-8") as file:  # a line at a time: all of them as objects take 60 MB
+                for line in map(json.loads, filter(str.strip, file)):
+                    name = line["filename"] or ""
+                    spans = [(start, end) for start, end in line["spans"]]
+                    gold.setdefault(name, []).append(GoldLine(line["id"], line["pages"], spans))
+                    named.setdefault(line["id"], (name, line["labels"]))
+        rows = json.loads(read_text(folder / TRAIN))
+        questions = [_question_line(number, row, named) for number, row in enumerate(rows)]
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise BundleError(
+            f"{folder}: is damaged ({type(error).__name__}); exhibit validate {folder} says where"
+        ) from error
+    return BundleIndex(folder, _info(folder, stamp), corpus_files(folder), questions, gold)
+
+
+def _question_line(number: int, row: dict[str, Any], named: dict[Any, tuple[str, dict[str, Any]]]) -> QuestionLine:
+    id = row.get("id", row.get("query_id", number))
+    name, labels = named.get(id, ("", {}))
+    contexts = [one for one in row.get("contexts") or () if isinstance(one, dict)]
+    document = next((one["filename"] for one in contexts if one.get("filename")), name)
+    return QuestionLine(id, row["question"], row.get("answer") or "", document, bool(row.get("is_impossible")), labels)
 
 
 @lru_cache(maxsize=2)

@@ -11,10 +11,9 @@ from exhibit.rag.config import preset_names
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import BundleInfo
 from exhibit.schemas.review import AddedQuestion
-from exhibit.storage.bundle import BundleFolder
 from exhibit.viewer.page import as_json, page, render
 from exhibit.viewer.server.jobs import Job, JobState
-from exhibit.viewer.server.library import JOURNAL, BundleLine, RunLine
+from exhibit.viewer.server.library import JOURNAL, BundleIndex, BundleLine, QuestionLine, RunLine
 
 LARGEST_UPLOAD = 200_000_000
 """Bytes of a document that is dropped into the page."""
@@ -84,21 +83,8 @@ class DocumentLine(NamedTuple):
     questions: int
 
 
-class QuestionLine(NamedTuple):
-    """A question in a bundle's list."""
-
-    id: int | str
-    question: str
-    document: str
-    is_impossible: bool
-
-
-def _named_in_gold(bundle: BundleFolder) -> dict[int | str, str]:
-    return {line.id: line.filename for line in bundle.gold if line.filename}
-
-
 def bundle_view(
-    bundle: BundleFolder,
+    bundle: BundleIndex,
     key: str,
     *,
     find: str,
@@ -108,12 +94,11 @@ def bundle_view(
     language: str,
 ) -> str:
     """Return the page of one bundle: what it is, its documents and questions, narrowed by words and labels."""
-    lines = _question_lines(bundle)
-    wanted = {id for id, labels in bundle.labels.items() if all(str(labels.get(k)) == v for k, v in chosen.items())}
-    words = find.lower().split()
+    lines, words = bundle.questions, find.lower().split()
     shown = [
         line for line in lines
-        if (not chosen or line.id in wanted) and all(word in _searched(line, bundle.labels) for word in words)
+        if all(str(line.labels.get(name)) == value for name, value in chosen.items())
+        and (not words or all(word in _searched(line) for word in words))
     ]  # fmt: skip
     counts = Counter(line.document for line in lines)
     named = {line.document for line in shown}
@@ -137,7 +122,7 @@ def bundle_view(
         reviews=reviews,
         added=added,
         find=find,
-        labels=_menus(bundle.labels.values()),
+        labels=_menus(line.labels for line in lines),
         chosen=chosen,
         shown_documents=documents[:_LISTED],
         more_documents=max(0, len(documents) - _LISTED),
@@ -147,21 +132,9 @@ def bundle_view(
     return frame(bundle.root.name, body, {"key": key}, language=language)
 
 
-def _searched(line: QuestionLine, labels: Mapping[int, Mapping[str, Any]]) -> str:
+def _searched(line: QuestionLine) -> str:
     """Return the words of a question that a search looks through: its own, its document's name and its labels."""
-    own = labels.get(line.id, {}) if isinstance(line.id, int) else {}
-    return " ".join([line.question, line.document, *(str(value) for value in own.values())]).lower()
-
-
-def _question_lines(bundle: BundleFolder) -> list[QuestionLine]:
-    names = _named_in_gold(bundle)
-    return [
-        QuestionLine(
-            one.id, one.question, next((str(c.filename) for c in one.contexts if c.filename), names.get(one.id, "")),
-            one.is_impossible,
-        )
-        for one in bundle.questions
-    ]  # fmt: skip
+    return " ".join([line.question, line.document, *map(str, line.labels.values())]).lower()
 
 
 def _menus(labels: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
@@ -176,10 +149,10 @@ def _menus(labels: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
 
 
 def document_view(
-    bundle: BundleFolder, key: str, name: str, question: str, *, pages: int, first: int, language: str
+    bundle: BundleIndex, key: str, name: str, question: str, *, pages: int, first: int, language: str
 ) -> str:
     """Return the page of one document: its pages, its questions, and the form of a new question."""
-    mine = [line for line in _question_lines(bundle) if line.document == name]
+    mine = [line for line in bundle.questions if line.document == name]
     asked = next((one for one in bundle.questions if str(one.id) == question), None)
     body = render(
         "view_document.html.j2", language=language, key=key, bundle=bundle.root.name, name=name, questions=mine,

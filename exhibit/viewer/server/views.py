@@ -96,7 +96,8 @@ class Views:
         bundle = self.library.bundle(key)
         document = await run_in_threadpool(self.library.document, key, name)
         question = request.query_params.get("question", "")
-        first = next((line.pages[0] for line in bundle.gold if str(line.id) == question and line.pages), 1)
+        places = bundle.gold.get(name, [])
+        first = next((line.pages[0] for line in places if str(line.id) == question and line.pages), 1)
         text = pages.document_view(
             bundle, key, name, question, pages=len(document.pages), first=first, language=self.language
         )
@@ -107,7 +108,7 @@ class Views:
         name, number = request.query_params.get("name", ""), int(request.query_params.get("page", "0"))
         bundle = self.library.bundle(request.path_params["key"])
         document = await run_in_threadpool(self.library.document, request.path_params["key"], name)
-        gold = [span for line in bundle.gold if line.filename == name for span in line.spans]
+        gold = [span for line in bundle.gold.get(name, []) for span in line.spans]
         address = f"page/{number}?name={quote(name)}"
         told = await run_in_threadpool(sheet_of, document, number, gold, address)
         return JSONResponse({**told, "gold": gold})
