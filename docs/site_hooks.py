@@ -47,8 +47,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
-    """Let links that leave docs/ lead to the same file in the site."""
+    """Let links that leave docs/ lead to the same file in the site; those to the project's forge are its own."""
     path = ROOT / "docs" / page.file.src_uri
+    if page.file.src_uri.startswith("files/"):
+        return re.sub(r"\[([^\]\n]+)\]\(\.\./\.\./[^)\n]*\)", r"\1", markdown)
     return _moved(markdown, path, page.file.src_uri) if path.is_file() else markdown
 
 

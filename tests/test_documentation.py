@@ -42,6 +42,7 @@ class Rule(NamedTuple):
 
 
 NOT_RUN = (
+    Rule(r"^make |exhibit demo$", "", "what this and other tests do themselves"),
     Rule(r"python -m venv|pip install|llm_server", "", "installs a language model: there is no network"),
     Rule(
         r"MILVUS_URI=|milvus:https://HOST|exhibit search index \"Who may",
@@ -53,8 +54,8 @@ NOT_RUN = (
     Rule(r"bench\.scale\s*$", "", "twenty minutes; its parts are run by tests/bench/test_scale.py"),
 )
 REPLACED = (
-    Rule(r"converters\.cuad(?= )", r"\g<0> --source samples/cuad", "the official archive is a download"),
-    Rule(r"converters\.cuad (?=.*--out datasets_out/cuad)", r"\g<0>--force ", "the demo's bundle is there already"),
+    Rule(r"exhibit convert cuad(?= )", r"\g<0> --source samples/cuad", "the official archive is a download"),
+    Rule(r"exhibit convert cuad (?=.*--out datasets_out/cuad)", r"\g<0>--force ", "the demo's bundle is there already"),
     Rule(r"http://localhost:8000/ask", "$RAG_SERVER", "a free port"),
     Rule(
         r"(?<=bench\.sensitivity --source )DIR", "samples/legalbenchrag --embedder hashing", "the reader's own folder"
@@ -103,7 +104,7 @@ MOST = 26_000
 """Words of all guides together, code apart: what a person can read in a day."""
 EXTRA = r"--engine ray|s3://|--ocr"
 """Needs an extra of the project."""
-LONG = r"converters\.|exhibit (?:index|ask|search)|evaluate_rag\.py|exhibit review|bench\.|docs\."
+LONG = r"exhibit (?:convert|index|ask|search|evaluate|demo)|evaluate_rag\.py|exhibit review|bench\.|docs\."
 """Embeds, prints or measures: over a second or two."""
 
 
