@@ -21,12 +21,13 @@ from pydantic import TypeAdapter
 from exhibit.engine import track
 from exhibit.evaluation import records
 from exhibit.evaluation.cases import LABELS, Case, Chosen, Passage, Reply, choices_made, describe_choices
+from exhibit.evaluation.confidence import confidence_of, describe, weighted_means
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.metrics import Options, measure, needing
+from exhibit.evaluation.missing import Evidence
 from exhibit.evaluation.ranking import Mismatch, pooled, totals
 from exhibit.evaluation.statistics import Column, Table, Values, summarise
 from exhibit.evaluation.targets import Target
-from exhibit.evaluation.verdicts import Evidence, confidence_of, describe, weighted_means
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.run import BREAKDOWN, CONFIDENCE, EVIDENCE, SUMMARY
 
@@ -324,7 +325,7 @@ class Scored:
         with self._rows as file:
             file.seek(0)
             records.write_rows(self._place, file, table, failed=failed)
-        records.write_json(self._place / BREAKDOWN, records.breakdown(table))
+        records.write_json(self._place / BREAKDOWN, records.breakdown_json(table))
         counts = {name: Mismatch(self._wrong[name], total) for name, total in self._counted.items()}
         means = records.with_drm_means(summarise(table), pooled(counts), table)
         records.write_json(self._place / EVIDENCE, self.evidence.as_json(self._dataset.name))

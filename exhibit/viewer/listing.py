@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.evaluation.metrics import about
-from exhibit.schemas.run import Id, RunQuestion
-from exhibit.schemas.run_folder import RunFolder
+from exhibit.evaluation.runs import RunResults
+from exhibit.schemas.run import RunQuestion
 from exhibit.viewer.drawing import Record, Wanted
 from exhibit.viewer.page import CHANGES, GOOD_VERDICTS, OUTCOMES, Cases, as_json, error_kind, is_right, nearest, outcome
 
@@ -293,7 +293,7 @@ def dataset_of(sides: Sequence[Side]) -> str:
 class Matching:
     """The questions of runs in the order of the list: faults, or changes for the worse, first."""
 
-    def __init__(self, runs: Sequence[RunFolder]) -> None:
+    def __init__(self, runs: Sequence[RunResults]) -> None:
         self.runs = list(runs)
         self.several = len(self.runs) > 1
         self.tallies = [Outcomes() for _ in self.runs]
@@ -304,10 +304,14 @@ class Matching:
     def _matched(self) -> list[tuple[int | None, ...]]:
         if not self.several:
             return [(number,) for number in range(len(self.runs[0].rows))]
-        places: dict[tuple[str, Id], list[int | None]] = {}
+        # the same question in all runs, by its content; the second of two alike is the second of another run's
+        places: dict[tuple[str, str, int], list[int | None]] = {}
         for at, run in enumerate(self.runs):
+            seen: Counter[tuple[str, str]] = Counter()
             for number, row in enumerate(run.rows):
-                places.setdefault(row.key, [None] * len(self.runs))[at] = number
+                content = row.dataset, run.content_of(row)
+                seen[content] += 1
+                places.setdefault((*content, seen[content]), [None] * len(self.runs))[at] = number
         return [tuple(numbers) for numbers in places.values()]
 
     def __len__(self) -> int:

@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from exhibit.evaluation.bands import Scale, read_scale
 from exhibit.evaluation.command import main as evaluate
 from exhibit.evaluation.metrics import GROUPS, About, about, shortened
+from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.statistics import Difference
-from exhibit.evaluation.terminal import Scale, read_scale
 from exhibit.schemas.command import guarded
 from exhibit.schemas.run import REPORT, Estimate, Means
-from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer.drawing import Record
 from exhibit.viewer.listing import Matching, Outcomes
 from exhibit.viewer.page import OUTCOMES, reasons, render, say
@@ -73,11 +73,11 @@ def by_group(rows: Sequence[MetricRow]) -> list[tuple[str, list[MetricRow]]]:
     return [(group, mine) for group, mine in groups if mine]
 
 
-def run_columns(run: RunFolder) -> dict[str, Means]:
+def run_columns(run: RunResults) -> dict[str, Means]:
     """Return a run's means by column: all datasets where there are several, then each."""
     each = {name: run.means_of(name) for name in run.datasets}
     if len(each) == 1:
-        return {name: means or run.means for name, means in each.items()}
+        return each
     return {"": run.means, **each}
 
 
@@ -93,10 +93,12 @@ def metric_rows(columns: Mapping[str, Means], metrics: Iterable[str] | None, sca
     return rows
 
 
-def breakdowns(run: RunFolder, scale: Scale) -> list[Breakdown]:
+def breakdowns(run: RunResults, scale: Scale) -> list[Breakdown]:
     """Return a table for each label whose values tell questions apart."""
     tables = [
-        _breakdown(name, label, values, scale) for name in run.datasets for label, values in run.breakdown(name).items()
+        _breakdown(name, label, values, scale)
+        for name in run.datasets
+        for label, values in run.means_by_label(name).items()
     ]
     return [table for table in tables if table is not None]
 
@@ -152,7 +154,7 @@ def compared(metric: str, own: Cell, difference: Difference | None) -> Cell:
 
 def write_report(folder: Path, **how: Any) -> Path:
     """Write the report of a results folder and return its path; `how` are the fields of `View`."""
-    run = RunFolder(folder)
+    run = RunResults(folder)
     return View(**how).write([run], folder / REPORT, f"{run.name} – Exhibit report", _body)
 
 
@@ -193,7 +195,7 @@ def _body(matching: Matching, meta: Record, notes: list[str]) -> str:
     )
 
 
-def _warnings(run: RunFolder) -> list[str]:
+def _warnings(run: RunResults) -> list[str]:
     """Return what a reader must know before any figure: what was drafted, and what is missing to judge by."""
     drafted = [f"{name}: {entry.draft}." for name, entry in run.config.datasets.items() if entry.draft]
     return [*drafted, *(f"{line}." for name in run.datasets for line in run.missing(name).lines)]
@@ -229,7 +231,7 @@ class Look(NamedTuple):
     why: str
 
 
-def tested(run: RunFolder, tally: Outcomes, language: str = "en") -> str:
+def tested(run: RunResults, tally: Outcomes, language: str = "en") -> str:
     """Return what was tested, on how much, and when."""
     settings, t = run.settings, partial(say, language)
     if (run.config.target or "builtin") != "builtin":
@@ -249,7 +251,7 @@ def tested(run: RunFolder, tally: Outcomes, language: str = "en") -> str:
     )  # fmt: skip
 
 
-def when(run: RunFolder, language: str = "en") -> str:
+def when(run: RunResults, language: str = "en") -> str:
     """Return the day and the time that a run began."""
     try:
         began = datetime.fromisoformat(run.provenance.started)
@@ -258,7 +260,7 @@ def when(run: RunFolder, language: str = "en") -> str:
     return say(language, "on {began.day} {began:%B %Y} at {began:%H:%M} UTC", began=began)
 
 
-def headline_of(run: RunFolder, dataset: str, means: Means) -> str | None:
+def headline_of(run: RunResults, dataset: str, means: Means) -> str | None:
     """Return the metric that sums a dataset up: the one its converter names, or the first usual one that applies."""
     known = [name for name, one in means.items() if one.mean is not None]
     named = run.config.datasets[dataset].headline
@@ -273,11 +275,11 @@ def _far(metric: str) -> int:
     return abs(int(depth) - _DEPTH) if depth.isdecimal() else 0
 
 
-def headlines(run: RunFolder, language: str = "en") -> list[str]:
+def headlines(run: RunResults, language: str = "en") -> list[str]:
     """Return a sentence for each headline metric: its value for each benchmark that it sums up, with the interval."""
     by_metric: dict[str, dict[str, Estimate]] = defaultdict(dict)
     for name in run.datasets:
-        means = run.means_of(name) or (run.means if len(run.datasets) == 1 else {})
+        means = run.means_of(name)
         metric = headline_of(run, name, means)
         if metric:
             by_metric[metric][name] = means[metric]

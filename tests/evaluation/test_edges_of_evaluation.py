@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from exhibit.evaluation.analysis import analysis_lines, comparison_lines, distribution_lines, flag_lines, question_kinds
 from exhibit.evaluation.answer_words import (
     cited_files,
     cited_names,
@@ -27,16 +28,7 @@ from exhibit.evaluation.metrics import Options
 from exhibit.evaluation.ranking import Mismatch, matches_seed, mismatches, pooled, seed_matches, totals, trec_lines
 from exhibit.evaluation.records import breakdown
 from exhibit.evaluation.statistics import Difference, Estimate, Overlap, Table
-from exhibit.evaluation.terminal import (
-    analysis_lines,
-    comparison_lines,
-    diff_lines,
-    distribution_lines,
-    flag_lines,
-    mean_notes,
-    question_kinds,
-    shown_metrics,
-)
+from exhibit.evaluation.text_tables import diff_lines, mean_notes, shown_metrics
 from exhibit.evaluation.verdicts import examine
 from exhibit.evidence import Span
 from exhibit.schemas.errors import ToolkitError

@@ -24,7 +24,7 @@ from exhibit.evaluation.records import read_tables
 from exhibit.evaluation.scoring import Journal
 from exhibit.evaluation.settings import parse_settings, read_config_file
 from exhibit.evaluation.statistics import summarise_run
-from exhibit.evaluation.terminal import cell
+from exhibit.evaluation.text_tables import cell
 from exhibit.evaluation.verdicts import VERDICTS, examine, judge
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.llms import Completion

@@ -17,9 +17,10 @@ from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.documents import Documents
 from exhibit.evaluation.metrics import about, measure
+from exhibit.evaluation.missing import notes_on
 from exhibit.evaluation.servers.shapes import read_passages
 from exhibit.evaluation.targets import TargetOptions, open_target
-from exhibit.evaluation.verdicts import judge, notes_on
+from exhibit.evaluation.verdicts import judge
 from exhibit.evidence import Span
 from exhibit.schemas.errors import ToolkitError
 from tests.rag.bundles import row, rows_of

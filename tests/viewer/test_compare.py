@@ -12,9 +12,9 @@ import pytest
 from playwright.sync_api import Page
 
 from exhibit.evaluation.records import read_tables
+from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.statistics import compare, summarise_run
 from exhibit.schemas.run import RunQuestion
-from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer.listing import how_changed
 from exhibit.viewer.page import CHANGES
 from exhibit.viewer.results import main
@@ -47,7 +47,7 @@ def runs(report_bundles, tmp_path_factory) -> tuple[Path, Path]:
 @pytest.fixture(scope="module")
 def expected(runs) -> dict[str, str]:
     """How every question changed, told anew from the rows."""
-    ones, others = ({f"{row.dataset}/{row.id}": row for row in RunFolder(run).rows} for run in runs)
+    ones, others = ({f"{row.dataset}/{row.id}": row for row in RunResults(run).rows} for run in runs)
     return {key: how_changed([ones.get(key), others.get(key)]) for key in {**ones, **others}}
 
 

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pyarrow.parquet as pq
 import pytest
 
+from exhibit.evaluation.bands import Bands, Bound, Scale
 from exhibit.evaluation.statistics import Difference, Estimate, Table
-from exhibit.evaluation.terminal import Bands, Bound, Scale
 from exhibit.evidence import Span
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import RunQuestion
@@ -175,9 +175,8 @@ class FakeRun(SimpleNamespace):
     def data_version(self, dataset):
         return self.data
 
-    @property
-    def means_by_dataset(self):
-        return {"d": self.own}
+    def means_of(self, dataset):
+        return self.own
 
 
 def series_of(*means: Estimate | None, data: str = ""):
@@ -433,7 +432,7 @@ def test_all_families_are_in_the_table_and_the_short_ones_where_questions_are_to
 )
 def test_a_label_with_a_value_for_every_other_question_is_a_name(values, rows, shown):
     means = {f"v{n}": {"answer_f1": Estimate(0.5, rows), "answer_length": Estimate(9.0, rows)} for n in range(values)}
-    run = SimpleNamespace(datasets=["d"], breakdown=lambda name: {"kind": means})
+    run = SimpleNamespace(datasets=["d"], means_by_label=lambda name: {"kind": means})
     found = breakdowns(run, SCALE)
     assert [(one.label, [row.metric for row in one.metrics]) for one in found] == [("kind", ["answer_f1"])] * shown
 

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Page
 
+from exhibit.evaluation.runs import RunResults
 from exhibit.schemas.run import RunQuestion
-from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer import write_report
 from exhibit.viewer.page import OUTCOMES, as_json, outcome, reasons
 from tests.rag.bundles import rows_of
@@ -78,7 +78,7 @@ def test_the_first_screen_says_what_was_tested_when_and_what_came_of_it(page, re
     assert page.locator("h1").inner_text() == "first"
     lead = page.locator(".lead").inner_text()
     assert "The built-in pipeline, preset sac, was asked 32 questions of cuad and leases on " in lead and "UTC" in lead
-    means = RunFolder(results).means_of("cuad")["char_recall@8"]
+    means = RunResults(results).means_of("cuad")["char_recall@8"]
     headline = page.locator(".headline").inner_text()
     assert headline.startswith("Gold text retrieved in the first 8 passages: ")
     assert (
