@@ -11,7 +11,7 @@ from exhibit.evaluation import statistics
 from exhibit.evaluation.metrics import about
 from exhibit.evaluation.records import kinds_of, read_tables
 from exhibit.evaluation.statistics import mean
-from exhibit.evaluation.text_tables import ALL, shown_metrics, table_of
+from exhibit.evaluation.text_tables import ALL, NARROW, shown_metrics, table_of
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run_folder import RunFolder
 
@@ -23,7 +23,7 @@ _WEAKEST = 10  # a screen has no room for more
 _ANSWERED = ("Answers", "Citations")
 
 
-def analysis_lines(folder: Path, *, metrics: Sequence[str] = ()) -> list[str]:
+def analysis_lines(folder: Path, *, metrics: Sequence[str] = (), width: int = NARROW) -> list[str]:
     """Return what a finished run was asked, how it did in all and by each kind of question, and where it did worst."""
     run = RunFolder(folder)
     tables = read_tables(run)
@@ -34,9 +34,9 @@ def analysis_lines(folder: Path, *, metrics: Sequence[str] = ()) -> list[str]:
     failed = sum(table.errors for table in tables)
     lines = [f"{folder.name}: {asked} questions of {_count(len(tables), 'dataset')}, {failed} failed"]
     lines += ["", "WHAT WAS ASKED", *distribution_lines([labels for table in tables for labels in table.labels])]
-    lines += ["", "IN ALL", *table_of(columns, names).splitlines()]
+    lines += ["", "IN ALL", *table_of(columns, names, width=width).splitlines()]
     for label in question_kinds([labels for table in tables for labels in table.labels]):
-        lines += ["", f"BY {label.upper()}", *comparison_lines(tables, label, metrics=metrics)]
+        lines += ["", f"BY {label.upper()}", *comparison_lines(tables, label, metrics=metrics, width=width)]
     verdicts = Counter(row.verdict for row in run.rows).most_common()
     lines += ["", "WHAT BECAME OF THE QUESTIONS", *(f"  {verdict:<28} {count:>6}" for verdict, count in verdicts)]
     lines += _flagged(tables)
@@ -57,7 +57,9 @@ def distribution_lines(labels: Sequence[Mapping[str, Any]]) -> list[str]:
     return lines
 
 
-def comparison_lines(tables: Sequence[statistics.Table], label: str, *, metrics: Sequence[str] = ()) -> list[str]:
+def comparison_lines(
+    tables: Sequence[statistics.Table], label: str, *, metrics: Sequence[str] = (), width: int = NARROW
+) -> list[str]:
     """Return one table with a column for each value of a label; raise where no question has it."""
     having = [table for table in tables if any(labels.get(label) is not None for labels in table.labels)]
     if not having:
@@ -74,7 +76,7 @@ def comparison_lines(tables: Sequence[statistics.Table], label: str, *, metrics:
             columns[f"{ALL} ({_count(len(table.ids), 'question')})"] = statistics.summarise(table)
     names = shown_metrics({name: one for means in columns.values() for name, one in means.items()}, metrics)
     measured = [name for name in names if any(m.get(name) and m[name].mean is not None for m in columns.values())]
-    return table_of(columns, measured).splitlines()
+    return table_of(columns, measured, width=width).splitlines()
 
 
 _WITHOUT = "none"

@@ -49,7 +49,13 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
     bundles = [*flags.pop("bundles", []), *flags.pop("dataset_paths", [])]
     flags |= {"dataset_paths": bundles} if bundles else {}
     if analysed:
-        print("\n".join(analysis_lines(Path(analysed), metrics=split_requests(flags.get("metrics") or ""))))
+        print(
+            "\n".join(
+                analysis_lines(
+                    Path(analysed), metrics=split_requests(flags.get("metrics") or ""), width=command.text_width()
+                )
+            )
+        )
         return 0
     file = flags.pop("config", None)
     file_settings, notes = read_config_file(file) if file else ({}, [])
@@ -71,9 +77,9 @@ def _lines(run: EvaluatedRun, settings: Settings, label: str) -> Iterator[str]:
     """Yield what a person is shown of a run: one table, what was asked for beside it, and where the report is."""
     means = run.by_dataset()
     means |= {ALL: run.summary} if len(means) > 1 else {}
-    yield table_of(means, shown_metrics(run.summary, settings.metrics))
+    yield table_of(means, shown_metrics(run.summary, settings.metrics), width=command.text_width())
     if label:
-        yield from ("", *comparison_lines(run.tables, label, metrics=settings.metrics))
+        yield from ("", *comparison_lines(run.tables, label, metrics=settings.metrics, width=command.text_width()))
     if settings.flag_below is not None:
         yield from ("", *flag_lines(run.tables, settings.flag_below))
     folder = RunFolder(run.folder)

@@ -8,6 +8,7 @@ from exhibit.evaluation.metrics import about, named, shortened
 from exhibit.schemas.command import aligned
 
 ALL = "ALL"
+NARROW = 80  # columns: what every terminal has
 
 
 def shown_metrics(
@@ -20,9 +21,50 @@ def shown_metrics(
     return shortened(summary) or list(summary)
 
 
-def table_of(columns: Mapping[str, Mapping[str, statistics.Estimate]], metrics: Sequence[str]) -> str:
-    """Return means with their intervals, a row a metric and a column a dataset or run."""
-    return "\n".join([*aligned(mean_rows(columns, metrics)), *mean_notes(columns)])
+def table_of(
+    columns: Mapping[str, Mapping[str, statistics.Estimate]], metrics: Sequence[str], *, width: int = NARROW
+) -> str:
+    """Return means with their intervals: a column a dataset or run where that fits, else one below another."""
+    beside = aligned(mean_rows(columns, metrics))
+    lines = beside if max(map(len, beside)) <= width else _below_each_other(columns, metrics, width)
+    return "\n".join([*lines, *mean_notes(columns)])
+
+
+def _below_each_other(
+    columns: Mapping[str, Mapping[str, statistics.Estimate]], metrics: Sequence[str], width: int
+) -> list[str]:
+    """Return a block for each dataset or run, its figures aligned; deviations are left out where there is no room."""
+    scale = read_scale()
+    rows = {
+        column: [
+            [f"  {_title(name)}", *_parts(name, means.get(name), scale.of(column, name))]
+            for name in metrics
+            if name in means
+        ]
+        for column, means in columns.items()
+    }
+    every = [row for block in rows.values() for row in block]
+    kept = [at for at in range(_PARTS + 1) if any(row[at] for row in every)]
+    while (
+        kept
+        and sum(max((len(row[at]) for row in every), default=0) + 2 for at in kept) - 2 > width
+        and _SPREAD & set(kept)
+    ):
+        kept.remove(max(_SPREAD & set(kept)))
+    lines = iter(aligned([[_right(row, at, every) for at in kept] for row in every]))
+    blocks = []
+    for column, block in rows.items():
+        blocks += [_head(column, columns[column]), *(next(lines) for _ in block)]
+    return blocks
+
+
+_PARTS = 6  # of a mean, as `_parts` gives them
+_SPREAD = {3, 4}  # the deviations among the cells of a row, which summary.json has as well
+_FIGURE = 1  # the cell of the mean, which is set to the right
+
+
+def _right(row: Sequence[str], at: int, every: Sequence[Sequence[str]]) -> str:
+    return row[at].rjust(max(len(one[at]) for one in every)) if at == _FIGURE else row[at]
 
 
 def mean_rows(columns: Mapping[str, Mapping[str, statistics.Estimate]], metrics: Sequence[str]) -> list[list[str]]:
@@ -49,17 +91,28 @@ def mean_notes(columns: Mapping[str, Mapping[str, statistics.Estimate]]) -> list
 
 def cell(name: str, estimate: statistics.Estimate | None, bands: "Bands | None" = None) -> str:
     """Return a mean, its interval in brackets, its standard deviation, what it is taken over, what failed, its band."""
+    mean, ends, std, spread, over, band = _parts(name, estimate, bands)
+    if estimate is None or estimate.mean is None:
+        return mean + (f", {estimate.errors} failed" if estimate and estimate.errors else "")
+    return " ".join(filter(None, (mean, ends, std, spread, f"({over})", band)))
+
+
+def _parts(
+    name: str, estimate: statistics.Estimate | None, bands: "Bands | None"
+) -> tuple[str, str, str, str, str, str]:
+    """Return a mean, its interval, its deviations over questions and over runs, its n and failures, its band."""
     failed = f", {estimate.errors} failed" if estimate and estimate.errors else ""
     if estimate is None or estimate.mean is None:
-        return f"–{failed}"
+        return ("–", "", "", "", failed.removeprefix(", "), "")
     metric = about(name)
-    mean = metric.figure(estimate.mean)
-    ends = f" [{', '.join(map(metric.figure, estimate.ci95))}]" if estimate.ci95 else ""
-    over = f"{estimate.datasets} datasets" if estimate.datasets > 1 else f"n {estimate.n}"
-    spread = f" ±{metric.figure(estimate.spread)} over {estimate.repeats} runs" if estimate.spread is not None else ""
-    std = f" SD {metric.figure(estimate.std)}" if estimate.std is not None and estimate.datasets == 1 else ""
-    band = f" {bands.band(estimate.mean).lower()}" if bands else ""
-    return f"{mean}{ends}{std}{spread} ({over}{failed}){band}"
+    return (
+        metric.figure(estimate.mean),
+        f"[{', '.join(map(metric.figure, estimate.ci95))}]" if estimate.ci95 else "",
+        f"SD {metric.figure(estimate.std)}" if estimate.std is not None and estimate.datasets == 1 else "",
+        f"±{metric.figure(estimate.spread)} over {estimate.repeats} runs" if estimate.spread is not None else "",
+        (f"{estimate.datasets} datasets" if estimate.datasets > 1 else f"n {estimate.n}") + failed,
+        bands.band(estimate.mean).lower() if bands else "",
+    )
 
 
 def _head(name: str, means: Mapping[str, statistics.Estimate]) -> str:
@@ -85,7 +138,10 @@ def diff_lines(
     differences: Mapping[str, statistics.Difference], metrics: Sequence[str], overlap: statistics.Overlap
 ) -> list[str]:
     """Return two runs' table in lines, and what is not compared."""
-    return [*aligned(diff_rows(differences, metrics, overlap)), *not_compared(overlap)]
+    lines = [*aligned(diff_rows(differences, metrics, overlap)), *not_compared(overlap)]
+    if any(differences[name].mean and not differences[name].ci95 for name in metrics):
+        lines.append("no interval: the questions are about too few documents to know what chance does")
+    return lines
 
 
 def diff_rows(
@@ -138,7 +194,7 @@ def _direction(name: str, difference: statistics.Difference) -> str:
         return "="
     arrow = "▲" if change > 0 else "▼"
     if difference.ci95 is None:
-        return f"{arrow} no interval: too few documents"
+        return f"{arrow} no interval"
     if not difference.beyond_chance:
         return f"{arrow} within chance"
     good = about(name).improves(change)

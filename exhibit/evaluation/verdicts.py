@@ -12,9 +12,10 @@ from typing import Literal, get_args
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage
 from exhibit.evaluation.documents import touches
+from exhibit.evaluation.judgement import answer_judgement
 from exhibit.evaluation.metrics import K, Options, gold_files, is_wrong_file, scoped
 from exhibit.evaluation.metrics.version_accuracy import right_version
-from exhibit.evaluation.ranking import holding_answer, matches, says_expected
+from exhibit.evaluation.ranking import first_found, holding_answer, matches
 from exhibit.law.citations import claims_of, find_citations, is_refusal
 from exhibit.law.figures import Figures, figures, missing_figures
 
@@ -28,6 +29,7 @@ Verdict = Literal[
     "answered though impossible",
     "refused though answerable",
     "expected answer given",
+    "right answer, another passage",
     "right document, passage unknown",
     "gold not located",
     "cannot be judged",
@@ -74,6 +76,7 @@ def examine(case: Case, *, k: int = K) -> Judgment:
 
     The passages that count are those an answer was made from, where that is known, else the first k. Gold that is
     among the first k, but not among those, or that the answer does not cite though it cites others, was not used.
+    An answer that is right is no fault, whatever it was made from.
     """
     reply = case.reply
     if reply.error:
@@ -83,12 +86,16 @@ def examine(case: Case, *, k: int = K) -> Judgment:
         return _impossible(case, refused)
     by_passage = any(gold.worded for gold in case.gold) and (reply.passages or reply.answer is None)
     judgment = _retrieval(case, refused, k) if by_passage else _by_answer(case, refused, k)
-    if judgment.stage == "reading" or refused or reply.answer is None:
+    if refused or reply.answer is None:
         return judgment
-    invented = _invented(case)
-    listed = ", ".join(invented[:3]) + (" …" if len(invented) > 3 else "")
-    evidence = f"{listed}: in none of the passages. {judgment.evidence}"
-    return Judgment("figures that no passage has", evidence) if invented else judgment
+    if judgment.stage != "reading":
+        invented = _invented(case)
+        listed = ", ".join(invented[:3]) + (" …" if len(invented) > 3 else "")
+        if invented:
+            return Judgment("figures that no passage has", f"{listed}: in none of the passages. {judgment.evidence}")
+    if judgment.stage and answer_judgement(case) == "right":
+        return Judgment("right answer, another passage", f"The reply gives the expected answer. {judgment.evidence}")
+    return judgment
 
 
 def _impossible(case: Case, refused: bool) -> Judgment:
@@ -137,12 +144,12 @@ def _by_answer(case: Case, refused: bool, k: int) -> Judgment:
     known = bool(gold_files(case)) and bool(case.reply.passages)
     if known and by_file.verdict == "wrong document":
         return by_file
-    answered = scoped(case, ("answer", "truth"), Options()) is not None
-    said = says_expected(case, case.reply.answer or "") if answered and not refused else False
-    if answered and said:
+    said = None if refused else answer_judgement(case)
+    if said == "right":
         return Judgment("expected answer given", "The reply says what is expected; which passage answers is not known.")
+    answered = scoped(case, ("answer", "truth"), Options()) is not None
     number = holding_answer(case) if answered else None
-    if number is not None and said is False:
+    if number is not None and (refused or said == "wrong"):
         return Judgment("retrieved but not used", f"Passage {number} says what is expected, and the reply does not.")
     if case.gold and all(gold.absent for gold in case.gold):
         return Judgment("gold not located", "None of the passages that the benchmark quotes stands in its document.")
@@ -167,23 +174,26 @@ def _retrieval(case: Case, refused: bool, k: int) -> Judgment:
     passages = case.reply.passages
     read = case.reply.numbers_read(k)
     golds = [gold for gold in case.gold if gold.worded]
-    looked_at = dict.fromkeys([*read, *range(1, min(k, len(passages)) + 1)])
-    hits = [number for number in looked_at if any(_holds(passages[number - 1], gold) for gold in golds)]
-    if not hits:
+    looked_at = list(dict.fromkeys([*read, *range(1, min(k, len(passages)) + 1)]))
+    touching = [number for number in looked_at if any(_holds(passages[number - 1], gold) for gold in golds)]
+    used = first_found(case, read)
+    found = used or first_found(case, looked_at)
+    if found is None:
         version = next((n for n in read if right_version(passages[n - 1], case) is False), None)
         if version is not None:
             return Judgment("right text, wrong version", f"Passage {version} is that paragraph as of another day.")
         files = {gold.filename for gold in golds if gold.filename}
         why = f"none of {len(passages)} touches the gold"
+        if touching:
+            why = f"passage {min(touching)} touches the gold, and less than half of it is in the passages"
         return _by_file(files, case.reply.read(k), "right document, wrong passage", why)
-    used = [number for number in hits if number in read]
-    where = f"Passage {min(used or hits)} is the first to touch the gold"
-    if not used:
+    where = f"With passage {found} at least half of the gold is found"
+    if used is None:
         return Judgment("retrieved but not used", f"{where}, but only {len(read)} were read.")
     if refused:
         return Judgment("refused though answerable", f"{where}.")
     named = cited(case)
-    if not named or any(number in hits for number in named):
+    if not named or any(number in touching for number in named):
         return Judgment("answered", f"{where}.")
     return Judgment("retrieved but not used", f"{where}. The answer cites {', '.join(map(str, named))}.")
 

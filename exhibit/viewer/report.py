@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from exhibit.evaluation.bands import Scale, read_scale
 from exhibit.evaluation.command import main as evaluate
+from exhibit.evaluation.judgement import ANSWERED_RIGHTLY
 from exhibit.evaluation.metrics import GROUPS, About, about, shortened
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.statistics import Difference
@@ -179,6 +180,7 @@ def _body(matching: Matching, meta: Record, notes: list[str]) -> str:
         notes=notes,
         language=language,
         tested=tested(run, tally, language),
+        opening=opening(tally, language),
         headlines=headlines(run, language),
         tiles=tiles(tally),
         looks=worth_looking_at(tally, language),
@@ -201,7 +203,7 @@ def _warnings(run: RunResults) -> list[str]:
     return [*drafted, *(f"{line}." for name in run.datasets for line in run.missing(name).lines)]
 
 
-_HEADLINES = ("char_recall", "ndcg", "document_hit", "answer_f1")
+_HEADLINES = ("char_recall", "ndcg", "document_hit")
 """Families of metrics that sum a benchmark up, the first that was measured; a converter may name another."""
 _DEPTH = 8  # passages, about what an answer is made from
 _WORTH = 3  # questions that are named: more would not be looked at
@@ -213,8 +215,9 @@ class Tile(NamedTuple):
     words: str
     number: int
     of: int
+    among: str = ""
+    """What it is counted among, in words."""
     note: str = ""
-    tone: str = ""
 
     @property
     def share(self) -> str:
@@ -305,16 +308,54 @@ def _figure(metric: str, one: Estimate, language: str, *, first: bool) -> str:
 
 
 def tiles(tally: Outcomes) -> list[Tile]:
-    """Return how many questions were found, answered rightly, refused wrongly; what cannot be told is left out."""
-    counts, total = tally.counts, tally.total()
+    """Return the first figures of a report, each with what it is counted among; the first is the right answers.
+
+    Refusals are those that `false_refusal_rate` and `abstention_accuracy` count, and found is the rule of `recall@10`.
+    """
+    counts = tally.counts
+    not_judged = counts["answerable"] - counts["judged_right"]
+    among = "judged answers"
     every = [
-        Tile("right passage found", counts["found"], counts["judged_found"], "some of the gold is among the first 8"),
-        Tile("answered rightly", counts["right"], counts["judged_right"], "the reply gives the expected answer", "ok"),
-        Tile("wrongly refused", total["wrongly refused"], counts["answerable"], OUTCOMES["wrongly refused"].meaning),
-        Tile("rightly refused", total["rightly refused"], counts["impossible"], OUTCOMES["rightly refused"].meaning),
-        Tile("failed", counts["failed"], tally.questions, OUTCOMES["failed"].meaning),
-    ]
-    return [tile for tile in every if tile.of and (tile.number or tile.words != "failed")]
+        Tile("answered rightly", counts["right"], counts["judged_right"], among, "the reply gives the expected answer"),
+        Tile(
+            "gold passage found", counts["found"], counts["judged_found"], "questions with located gold",
+            "the first 10 passages hold at least half of a gold passage",
+        ),
+        Tile("wrongly refused", counts["refused"], counts["judged_refused"], "questions that the documents answer",
+             OUTCOMES["wrongly refused"].meaning),
+        Tile("rightly refused", counts["abstained"], counts["judged_abstained"],
+             "questions that the documents do not answer", OUTCOMES["rightly refused"].meaning),
+        Tile("answers not judged", not_judged, counts["answerable"], "questions that the documents answer",
+             "nothing tells whether the reply is right: the expected answer has no figure, date or name to look for"),
+        Tile("failed", counts["failed"], tally.questions, "questions", OUTCOMES["failed"].meaning),
+    ]  # fmt: skip
+    return [tile for tile in every if tile.of and (tile.number or tile.words not in ("failed", "answers not judged"))]
+
+
+def opening(tally: Outcomes, language: str = "en") -> list[str]:
+    """Return the first sentences of a report: how many answers are right, and what the questions are."""
+    counts, t = tally.counts, partial(say, language)
+    judged, sentences = counts["judged_right"], []
+    if judged:
+        share = about(ANSWERED_RIGHTLY)
+        ends = tally.right_interval()
+        interval = (
+            t(" (95% interval {low} to {high})", low=share.in_words(ends[0]), high=share.in_words(ends[1]))
+            if ends
+            else ""
+        )
+        sentences.append(
+            t(
+                "Answered rightly: {right:,} of {judged:,} judged answers, {share}%{interval}.",
+                right=counts["right"], judged=judged, share=share.in_words(counts["right"] / judged), interval=interval,
+            )
+        )  # fmt: skip
+    else:
+        sentences.append(t("No answer could be judged."))
+    parts = [t("{count:,} that the documents answer", count=counts["answerable"])]
+    parts += [t("{count:,} that they do not answer", count=counts["impossible"])] if counts["impossible"] else []
+    parts += [t("{count:,} that failed", count=counts["failed"])] if counts["failed"] else []
+    return [*sentences, t("Of {questions:,} questions: {parts}.", questions=tally.questions, parts=", ".join(parts))]
 
 
 def worth_looking_at(tally: Outcomes, language: str = "en") -> list[Look]:

@@ -26,6 +26,7 @@ from tests.viewer.report_data import (
     served,
     shown,
 )
+from tests.viewer.trend_data import write_sums_again
 
 COMPLAINTS: list[str] = []
 
@@ -38,6 +39,7 @@ def runs(report_bundles, tmp_path_factory) -> tuple[Path, Path]:
     after = make_results(root / "after", report_bundles, limit=24, turn=1)
     path = after / "leases" / "eval_results.jsonl"
     path.write_text("\n".join(path.read_text(encoding="utf-8").split("\n")[:-2]) + "\n", encoding="utf-8")
+    write_sums_again(after)
     config = json.loads((after / "config.json").read_text(encoding="utf-8"))
     (after / "config.json").write_text(json.dumps({**config, "embedder": "other"}), encoding="utf-8")
     assert main(["compare", str(before), str(after)]) == 0
