@@ -102,6 +102,7 @@ class Comparison:
 
     differences: dict[str, Difference]
     overlap: Overlap
+    names: tuple[str, str] = ("the first run", "the second run")
     max_fall: float = regression.MAX_FALL
     """The largest fall that is no regression where documents are too few for an interval."""
 
@@ -110,13 +111,21 @@ class Comparison:
         """The metrics that are worse beyond chance or, where documents are too few to tell, by more than `max_fall`."""
         return regression.regressions(self.differences, max_fall=self.max_fall)
 
+    @property
+    def better(self) -> str:
+        """Which of the two is better, in a sentence."""
+        return regression.better_in_words(self.names, self.differences)
+
     def __repr__(self) -> str:
-        return "\n".join(diff_lines(self.differences, shown_metrics(self.differences), self.overlap))
+        lines = diff_lines(self.differences, shown_metrics(self.differences), self.overlap)
+        return "\n".join([self.better, "", *lines])
 
     def _repr_html_(self) -> str:
         rows = diff_rows(self.differences, shown_metrics(self.differences), self.overlap)
         worse = regression.in_words(self.differences, self.regressions, max_fall=self.max_fall)
-        return html_table(rows) + html_paragraphs([*not_compared(self.overlap), *worse])
+        return (
+            html_paragraphs([self.better]) + html_table(rows) + html_paragraphs([*not_compared(self.overlap), *worse])
+        )
 
 
 def compare(first: Run | Path | str, second: Run | Path | str, *, max_fall: float = regression.MAX_FALL) -> Comparison:
@@ -128,7 +137,7 @@ def compare(first: Run | Path | str, second: Run | Path | str, *, max_fall: floa
     before, after = (list(run.tables.values()) for run in runs)
     differences, shared = compare_tables(before, after), overlap(before, after)
     regression.check_comparable([run.folder for run in runs], differences, shared)
-    return Comparison(differences, shared, max_fall)
+    return Comparison(differences, shared, (runs[0].name, runs[1].name), max_fall)
 
 
 Place = Bundle | Path | str

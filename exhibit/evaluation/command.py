@@ -49,13 +49,8 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
     bundles = [*flags.pop("bundles", []), *flags.pop("dataset_paths", [])]
     flags |= {"dataset_paths": bundles} if bundles else {}
     if analysed:
-        print(
-            "\n".join(
-                analysis_lines(
-                    Path(analysed), metrics=split_requests(flags.get("metrics") or ""), width=command.text_width()
-                )
-            )
-        )
+        metrics = split_requests(flags.get("metrics") or "")
+        print("\n".join(analysis_lines(Path(analysed), metrics=metrics, width=command.text_width())))
         return 0
     file = flags.pop("config", None)
     file_settings, notes = read_config_file(file) if file else ({}, [])

@@ -1,12 +1,13 @@
 """Whether an answer is right: one rule for verdicts, tiles, tables and comparisons."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.metrics import Options, scoped
 from exhibit.evaluation.ranking import says_expected
 from exhibit.law.citations import is_refusal
+from exhibit.law.language import word_runs
 
 Judgement = Literal["right", "wrong"]
 """What is known of an answer; None where it cannot be told: it is not judged."""
@@ -18,6 +19,23 @@ _MARKS = {"answer_correctness": 4.0, "label_accuracy": 1.0}
 A judge's mark of 4 is "it says what matters"; 3 lacks something of substance.
 """
 _INVENTED = "figures that no passage has"
+
+
+EXPECTED = "expected_answer"
+"""The label under which tables have the kind of a question's expected answer."""
+_SHORT = 12  # words: a name, an amount, a date or a period is shorter, a sentence is not
+
+
+def expected_kind(truth: str, golds: Iterable[str], *, impossible: bool) -> str:
+    """Return what an answer is compared with: a yes or no, a quote of the gold, a short answer or a longer text."""
+    if impossible:
+        return "none in the documents"
+    words = word_runs(truth.lower())
+    if words and words[0] in ("yes", "no") and len(words) <= _SHORT:
+        return "yes or no"
+    if any(words and words == word_runs(gold.lower()) for gold in golds):
+        return "quote"
+    return "short answer" if len(words) <= _SHORT else "text"
 
 
 def answer_judgement(case: Case) -> Judgement | None:

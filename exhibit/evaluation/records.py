@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from exhibit.evaluation.cases import Case, Passage
+from exhibit.evaluation.judgement import EXPECTED, expected_kind
 from exhibit.evaluation.missing import notes_on
 from exhibit.evaluation.ranking import QRELS, RUN, trec_lines
 from exhibit.evaluation.statistics import Column, Table, macro, summarise_by
@@ -244,7 +245,9 @@ class _Reading:
         self.ids.append(row.id)
         self.contents.append(content)
         self.documents.append(row.document)
-        self.labels.append(row.labels)
+        golds = [gold.text for gold in row.gold if gold.text]
+        kind = expected_kind(row.truth, ["\n".join(golds), *golds], impossible=row.is_impossible)
+        self.labels.append({EXPECTED: kind, **row.labels})
         self.failed.append(sum(bool(one.error) for one in times) if times else int(bad))
 
     def table(self, name: str, groups: str | None) -> Table:

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from exhibit.evaluation.metrics import about
+from exhibit.evaluation.judgement import ANSWERED_RIGHTLY
+from exhibit.evaluation.metrics import K, about, shortened
 from exhibit.evaluation.statistics import Difference, Overlap
 from exhibit.schemas.errors import ToolkitError
 
@@ -38,6 +39,29 @@ def in_words(differences: Mapping[str, Difference], worse: Sequence[str], *, max
     lines = [f"worse beyond chance: {', '.join(beyond)}"] if beyond else []
     few = f"worse by more than {max_fall:g}, with too few documents for an interval"
     return [*lines, f"{few}: {', '.join(fallen)}"] if fallen else lines
+
+
+def better_in_words(names: Sequence[str], differences: Mapping[str, Difference]) -> str:
+    """Return in one sentence which of two runs is better, by the right answers or else by the gold that was found."""
+    first, second = names
+    known = [name for name, one in differences.items() if one.mean is not None]
+    name = next((name for name in (ANSWERED_RIGHTLY, f"recall@{K}", *shortened(known)) if name in known), None)
+    if name is None or about(name).better == "neither":
+        return f"Nothing tells whether {second} or {first} is better."
+    one, metric = differences[name], about(name)
+    change = one.mean or 0.0
+    values = [f"{metric.in_words(value)}{metric.unit_behind}" for value in (one.first, one.second)]
+    ends = f", 95% interval {' to '.join(map(metric.change_in_words, one.ci95))}" if one.ci95 else ""
+    figures = f"{metric.title} {values[0]} in {first}, {values[1]} in {second}"
+    rest = f"{figures} ({metric.change_in_words(change)}{ends}; {one.n:,} questions)."
+    if not change:
+        return f"{second} and {first} are equally good: {rest}"
+    if one.ci95 is None:
+        return f"Whether {second} is better than {first} is not known, as the documents are too few: {rest}"
+    if not one.beyond_chance:
+        return f"Neither {second} nor {first} is better by more than chance: {rest}"
+    better, worse = (second, first) if metric.improves(change) else (first, second)
+    return f"{better} is better than {worse}: {rest}"
 
 
 def check_comparable(names: Sequence[object], differences: Mapping[str, Difference], shared: Overlap) -> None:

@@ -45,12 +45,10 @@ def _below_each_other(
     }
     every = [row for block in rows.values() for row in block]
     kept = [at for at in range(_PARTS + 1) if any(row[at] for row in every)]
-    while (
-        kept
-        and sum(max((len(row[at]) for row in every), default=0) + 2 for at in kept) - 2 > width
-        and _SPREAD & set(kept)
-    ):
-        kept.remove(max(_SPREAD & set(kept)))
+    widths = [max((len(row[at]) for row in every), default=0) for at in range(_PARTS + 1)]
+    for at in sorted(_SPREAD & set(kept), reverse=True):
+        if sum(widths[one] + 2 for one in kept) - 2 > width:
+            kept.remove(at)
     lines = iter(aligned([[_right(row, at, every) for at in kept] for row in every]))
     blocks = []
     for column, block in rows.items():
@@ -97,9 +95,7 @@ def cell(name: str, estimate: statistics.Estimate | None, bands: "Bands | None" 
     return " ".join(filter(None, (mean, ends, std, spread, f"({over})", band)))
 
 
-def _parts(
-    name: str, estimate: statistics.Estimate | None, bands: "Bands | None"
-) -> tuple[str, str, str, str, str, str]:
+def _parts(name: str, estimate: statistics.Estimate | None, bands: "Bands | None") -> tuple[str, ...]:
     """Return a mean, its interval, its deviations over questions and over runs, its n and failures, its band."""
     failed = f", {estimate.errors} failed" if estimate and estimate.errors else ""
     if estimate is None or estimate.mean is None:

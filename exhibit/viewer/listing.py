@@ -275,7 +275,7 @@ class Outcomes:
                 self.worst[name] = row
 
     def right_interval(self) -> tuple[float, float] | None:
-        """Return the 95% interval of the share that is answered rightly, over documents; None where they are too few."""
+        """Return the 95% interval of the share answered rightly, over documents; None where they are too few."""
         values, documents = [value for value, _ in self.right], [document for _, document in self.right]
         table = Table("", list(range(len(values))), documents, {ANSWERED_RIGHTLY: values})
         return summarise(table)[ANSWERED_RIGHTLY].ci95

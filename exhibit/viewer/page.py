@@ -185,8 +185,14 @@ def is_right(row: RunQuestion) -> bool | None:
 
 
 def outcome(row: RunQuestion) -> str:
-    """Return what became of a question: one of `OUTCOMES`; a right answer is no fault, whatever it was made from."""
+    """Return what became of a question: one of `OUTCOMES`.
+
+    A right answer is no fault, whatever it was made from; a refusal of what the documents answer is one of its own,
+    whatever was retrieved.
+    """
     right = is_right(row)
+    if row.scores.get("false_refusal_rate") and not row.reply.error:
+        return "wrongly refused"
     if row.verdict not in GOOD_VERDICTS:
         name = _WORDS["verdicts"].get(row.verdict, row.verdict)
         name = name if name in OUTCOMES else "cannot be judged"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from exhibit.evaluation.bands import Scale, read_scale
 from exhibit.evaluation.command import main as evaluate
-from exhibit.evaluation.judgement import ANSWERED_RIGHTLY
+from exhibit.evaluation.judgement import ANSWERED_RIGHTLY, EXPECTED
 from exhibit.evaluation.metrics import GROUPS, About, about, shortened
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.statistics import Difference
@@ -107,6 +107,8 @@ def breakdowns(run: RunResults, scale: Scale) -> list[Breakdown]:
 def _breakdown(dataset: str, label: str, values: Mapping[str, Means], scale: Scale) -> Breakdown | None:
     names = dict.fromkeys(name for means in values.values() for name in means)
     chosen = [name for name in shortened(names) if about(name).group in _LABELLED]
+    if label == EXPECTED:  # within a kind like is compared with like
+        chosen = [name for name in names if about(name).group == "Answers" and about(name).unit == "share"]
     metrics = metric_rows(values, chosen, scale)
     # a label with a value of its own for every other question is a name, not a kind
     if not metrics or not 1 < len(values) <= max(2, sum(map(_rows, values.values())) / 2):

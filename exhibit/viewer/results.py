@@ -79,7 +79,8 @@ def _diff(options: Any) -> int:
     differences, shared = compare(before, after), overlap(before, after)
     regression.check_comparable(options.runs, differences, shared)
     names = list(differences) if options.all else shown_metrics(differences, options.metrics)
-    lines = diff_lines(differences, names, shared)
+    better = regression.better_in_words([run.name for run in options.runs], differences)
+    lines = [better, "", *diff_lines(differences, names, shared)]
     worse = regression.regressions(differences, options.metrics, max_fall=options.max_fall)
     worse = [name for name in worse if not options.metrics or name in names]
     if worse:
@@ -88,7 +89,7 @@ def _diff(options: Any) -> int:
     if more > 0:
         lines += ["", f"worse: {shared.failed_after} of {shared.asked} questions failed, {more} more than before"]
     metrics = {name: {**asdict(one), "change": one.mean} for name, one in differences.items()}
-    record = {"metrics": metrics, "questions": asdict(shared), "worse": worse}
+    record = {"metrics": metrics, "questions": asdict(shared), "worse": worse, "better": better}
     print_results(record, "\n".join(lines), as_json=options.json)
     return 1 if (worse or more > 0) and options.fail_on_regression else 0
 
@@ -294,7 +295,11 @@ def write_comparison(folders: Sequence[Path], *, out: Path | None = None, **how:
     grids, overlaps = _grids(tables, folders), [overlap(tables[0], other) for other in tables[1:]]
     names = [run.name for run in runs]
     title = f"{', '.join(names[:-1])} and {names[-1]} – Exhibit comparison"
-    body = partial(_body, grids=grids, overlaps=overlaps)
+    better = [
+        regression.better_in_words([names[0], name], compare(tables[0], other))
+        for name, other in zip(names[1:], tables[1:], strict=True)
+    ]
+    body = partial(_body, grids=grids, overlaps=overlaps, better=better)
     return View(**how).write(runs, out or Path(folders[-1]) / NAME, title, body)
 
 
@@ -328,6 +333,7 @@ def _body(
     *,
     grids: list[tuple[str, list[MetricRow]]],
     overlaps: Sequence[Overlap],
+    better: Sequence[str],
 ) -> str:
     counts = dict(zip(meta["facets"][0]["values"], meta["facets"][0]["counts"], strict=True))
     names = [run.name for run in matching.runs]
@@ -345,6 +351,7 @@ def _body(
         asked=min(one.asked for one in overlaps),
         answered=min(one.answered for one in overlaps),
         left_out=left_out,
+        better=better,
         changes=[(name, change.meaning, counts[name]) for name, change in CHANGES.items() if counts.get(name)],
         shares=shares({name: tally.total() for name, tally in zip(names, matching.tallies, strict=True)}),
         differing=_differing(matching.runs),

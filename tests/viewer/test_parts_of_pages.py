@@ -459,12 +459,14 @@ def test_a_change_is_better_worse_or_within_chance(difference, words, kind):
 def test_a_count_is_told_in_per_cent_and_what_cannot_be_told_is_left_out():
     assert Tile("x", 1, 3).share == "33%" and Tile("x", 0, 0).share == "–"
     tally = Outcomes()
-    tally.add(row(dataset="d", scores={"char_recall@8": 1.0, "answer_contained": 1.0}))
+    tally.add(row(dataset="d", scores={"recall@10": 1.0, "answer_contained": 1.0, "false_refusal_rate": 0.0}))
+    tally.add(row(dataset="d", scores={"recall@10": 0.0}))
     assert [(tile.words, tile.number, tile.of) for tile in tiles(tally)] == [
-        ("right passage found", 1, 1), ("answered rightly", 1, 1), ("wrongly refused", 0, 1),
+        ("answered rightly", 1, 1), ("gold passage found", 1, 2), ("wrongly refused", 0, 1),
+        ("answers not judged", 1, 2),
     ]  # fmt: skip
     tally.add(row("failed", dataset="d", reply={"error": "x"}))
-    assert tiles(tally)[-1][:3] == ("failed", 1, 2)
+    assert tiles(tally)[-1][:3] == ("failed", 1, 3)
 
 
 def test_three_mistakes_are_worth_looking_at():

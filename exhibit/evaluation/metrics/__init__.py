@@ -317,7 +317,7 @@ def shortened(names: Iterable[str], *, all_families: bool = False) -> list[str]:
     for name in names:
         families.setdefault(_family(name), []).append(name)
     chosen = [family for family in families if all_families or about(family).short]
-    chosen.sort(key=lambda family: GROUPS.index(about(family).group))
+    chosen.sort(key=lambda family: (GROUPS.index(about(family).group), not about(family).short))
     return [name for family in chosen for name in _nearest(families[family])]
 
 
