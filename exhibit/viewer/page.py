@@ -178,8 +178,8 @@ def is_right(row: RunQuestion) -> bool | None:
     if ANSWERED_RIGHTLY in row.scores:
         value = row.scores[ANSWERED_RIGHTLY]
         return None if value is None else bool(value)
-    if row.reply.refused:
-        return False
+    if row.reply.refused or row.verdict == "expected answer given":
+        return not row.reply.refused
     known = ((row.scores.get(name), least) for name, least in _WORDS["right"].items())
     return next((value >= least for value, least in known if value is not None), None)
 
@@ -200,7 +200,7 @@ def outcome(row: RunQuestion) -> str:
     if row.is_impossible:
         return "rightly refused"
     if right is None:
-        return "answered rightly" if row.verdict == "expected answer given" else "right passage used"
+        return "right passage used"
     return "answered rightly" if right else "right passage, another answer"
 
 

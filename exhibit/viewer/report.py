@@ -342,7 +342,7 @@ def opening(tally: Outcomes, language: str = "en") -> list[str]:
         share = about(ANSWERED_RIGHTLY)
         ends = tally.right_interval()
         interval = (
-            t(" (95% interval {low} to {high})", low=share.in_words(ends[0]), high=share.in_words(ends[1]))
+            t("; 95% interval {low} to {high}", low=share.in_words(ends[0]), high=share.in_words(ends[1]))
             if ends
             else ""
         )

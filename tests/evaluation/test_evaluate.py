@@ -540,14 +540,14 @@ def test_verdicts(expected, told):
 @pytest.mark.parametrize(
     ("stage", "evidence", "told"),
     [
-        (None, "Passage 2 is the first to touch the gold.", {"passages": [OFF, HIT], "answer": "Yes."}),
+        (None, "With passage 2 at least half of the gold is found.", {"passages": [OFF, HIT], "answer": "Yes."}),
         ("retrieval", "None of the 1 passages read is from a document with gold.", {"passages": [OFF]}),
         ("retrieval", "Passage 2 is the first from the right document; none of 2 touches the gold.",
          {"passages": [OFF, NEAR]}),
-        ("reading", "Passage 2 is the first to touch the gold. The answer cites 1.", {"passages": [NEAR, HIT]}),
-        ("reading", "Passage 2 is the first to touch the gold, but only 1 were read.",
+        ("reading", "With passage 2 at least half of the gold is found. The answer cites 1.", {"passages": [NEAR, HIT]}),
+        ("reading", "With passage 2 at least half of the gold is found, but only 1 were read.",
          {"passages": [NEAR, HIT], "selected": 1}),
-        ("invented", "900: in none of the passages. Passage 1 is the first to touch the gold.",
+        ("invented", "900: in none of the passages. With passage 1 at least half of the gold is found.",
          {"passages": [HIT], "answer": "It is 900 [1]."}),
         ("invented", "The documents do not answer it.", {"passages": [HIT], "is_impossible": True}),
         (None, "Passage 1 is the first from the right document; the benchmark quotes no words of it.",

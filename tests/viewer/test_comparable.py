@@ -178,4 +178,5 @@ def test_a_table_fits_the_terminal(tmp_path, capsys, monkeypatch, columns):
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= columns
     figures = [line for line in lines if line.strip().startswith("recall@10")]
-    assert len(figures) == 5 and len({line.index("0.") if "0." in line else 0 for line in figures[:4]}) == 1
+    assert len(figures) == (1 if columns == 240 else 5), "beside each other where there is room"
+    assert len({line.index("0.") for line in figures[:4]}) == 1

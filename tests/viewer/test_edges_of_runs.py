@@ -305,7 +305,7 @@ def test_questions_of_two_runs_are_put_side_by_side():
 
 def test_a_reply_of_no_seconds_is_a_reply():
     tally = Outcomes()
-    tally.add(row(reply={"seconds": 0.0}, scores={"char_recall@8": 0.0}))
+    tally.add(row(reply={"seconds": 0.0}, scores={"recall@10": 0.0}))
     tally.add(row(reply={"seconds": None}))
     assert list(tally.seconds) == [0.0] and tally.counts["judged_found"] == 1 and tally.counts["found"] == 0
 

@@ -84,7 +84,7 @@ def test_the_first_screen_says_what_was_tested_when_and_what_came_of_it(page, re
     assert headline.startswith(
         f"Answered rightly: {right} of {len(rows)} judged answers, {100 * right / len(rows):.1f}%"
     )
-    assert "(95% interval " in headline
+    assert "%; 95% interval " in headline
     tiles = page.locator(".tiles li").all_inner_texts()
     assert [tile.split("\n")[1].strip() for tile in tiles] == [
         "answered rightly", "gold passage found", "wrongly refused", "rightly refused", "failed",
