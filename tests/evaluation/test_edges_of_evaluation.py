@@ -59,12 +59,12 @@ def table(name: str = "a", **fields) -> Table:
 
 
 def test_a_table_by_a_label_has_a_column_for_each_value_and_one_for_all():
-    head, row, *_ = comparison_lines([table()], "clause")
+    head, row, *_ = comparison_lines([table()], "clause", width=200)
     assert [part.strip() for part in head.split("  ") if part.strip()] == [
         "none (1 question)", "keys (1 question)", "rent (1 question)", "ALL (3 questions)"
     ]  # fmt: skip
     assert row.startswith("answer_f1") and "0.500" in row
-    both = comparison_lines([table(), table("b")], "clause")[0]
+    both = comparison_lines([table(), table("b")], "clause", width=300)[0]
     assert "a: keys (1 question)" in both and "b: rent (1 question)" in both and "ALL" not in both
     with pytest.raises(ToolkitError, match="no question has a label 'court'; there are clause"):
         comparison_lines([table()], "court")

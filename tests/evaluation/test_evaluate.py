@@ -508,7 +508,13 @@ REFUSED = "Not found in provided documents."
         ("answered", {"passages": [HIT], "golds": [NOWHERE, *RENT]}),
         ("expected answer given", {"passages": [NEAR], "golds": [gold()], "answer": "In 30 days.", "truth": "30 days"}),
         ("expected answer given", {"passages": [], "golds": [], "answer": "In 30 days.", "truth": "30 days"}),
-        ("wrong document", {"passages": [OFF], "golds": [gold()], "answer": "In 30 days.", "truth": "30 days"}),
+        (
+            "right answer, another passage",
+            {"passages": [OFF], "golds": [gold()], "answer": "In 30 days.", "truth": "30 days"},
+        ),
+        ("right answer, another passage", {"passages": [OFF, NEAR], "answer": "In 30 days [1].", "truth": "30 days"}),
+        ("right answer, another passage", {"passages": [NEAR, HIT], "answer": "30 days [1].", "truth": "30 days"}),
+        ("right document, wrong passage", {"passages": [OFF, NEAR], "answer": "At once.", "truth": "30 days"}),
         (
             "retrieved but not used",
             {
@@ -544,7 +550,8 @@ def test_verdicts(expected, told):
         ("retrieval", "None of the 1 passages read is from a document with gold.", {"passages": [OFF]}),
         ("retrieval", "Passage 2 is the first from the right document; none of 2 touches the gold.",
          {"passages": [OFF, NEAR]}),
-        ("reading", "With passage 2 at least half of the gold is found. The answer cites 1.", {"passages": [NEAR, HIT]}),
+        ("reading", "With passage 2 at least half of the gold is found. The answer cites 1.",
+         {"passages": [NEAR, HIT]}),
         ("reading", "With passage 2 at least half of the gold is found, but only 1 were read.",
          {"passages": [NEAR, HIT], "selected": 1}),
         ("invented", "900: in none of the passages. With passage 1 at least half of the gold is found.",

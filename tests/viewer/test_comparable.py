@@ -8,9 +8,13 @@ import shutil
 import pytest
 
 import exhibit
+from exhibit.evaluation.judgement import expected_kind
 from exhibit.evaluation.runs import RunResults
 from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.run import RunQuestion
 from exhibit.storage.validate import main as validate
+from exhibit.viewer.listing import Outcomes
+from exhibit.viewer.report import opening, tiles, worth_looking_at
 from exhibit.viewer.results import main
 from tests.viewer.trend_data import write, write_sums_again
 
@@ -180,3 +184,65 @@ def test_a_table_fits_the_terminal(tmp_path, capsys, monkeypatch, columns):
     figures = [line for line in lines if line.strip().startswith("recall@10")]
     assert len(figures) == (1 if columns == 240 else 5), "beside each other where there is room"
     assert len({line.index("0.") for line in figures[:4]}) == 1
+
+
+# ---------------------------------------------------------------- what a page features
+
+
+def asked(id, verdict, **told):
+    fields = {"dataset": "quarry", "id": id, "question": "Who?", "truth": "The holder of permit 7."}
+    fields |= {"verdict": verdict, "reply": {"error": "", "answer": told.pop("answer", "Somebody.")}, **told}
+    return RunQuestion.model_validate(fields)
+
+
+def test_an_answer_that_equals_the_expected_one_is_never_featured_as_a_fault():
+    tally = Outcomes()
+    tally.add(asked(1, "wrong document", answer="the holder of permit 7"))
+    tally.add(asked(2, "right document, wrong passage", scores={"answered_rightly": 1.0}))
+    assert worth_looking_at(tally) == [] and tally.total()["right answer, another passage"] == 1
+    tally.add(asked(3, "wrong document"))
+    assert [look.key for look in worth_looking_at(tally)] == ["quarry/3"]
+
+
+def test_refusals_on_the_first_screen_are_those_of_the_metric():
+    tally = Outcomes()
+    for id, verdict in enumerate(("wrong document", "refused though answerable", "retrieved but not used", "answered")):
+        scores = {"false_refusal_rate": float(id < 3), "answered_rightly": float(id == 3)}
+        tally.add(asked(id, verdict, scores=scores))
+    [right, refused] = tiles(tally)
+    assert (right.words, right.number, right.of, right.among) == ("answered rightly", 1, 4, "judged answers")
+    assert (refused.words, refused.number, refused.of) == ("wrongly refused", 3, 4)
+    assert tally.total() == {"wrongly refused": 3, "answered rightly": 1}
+    assert opening(tally)[0].startswith("Answered rightly: 1 of 4 judged answers, 25.0%")
+    assert opening(Outcomes())[0] == "No answer could be judged."
+
+
+@pytest.mark.parametrize(
+    ("truth", "golds", "impossible", "kind"),
+    [
+        ("Yes.", ["The holder may enter."], False, "yes or no"),
+        ("No, the holder may not.", [], False, "yes or no"),
+        ("The holder may enter.", ["The holder may enter."], False, "quote"),
+        ("30 days", ["The permit ends after 30 days."], False, "short answer"),
+        ("word " * 30, [], False, "text"),
+        ("Not found in provided documents", [], True, "none in the documents"),
+    ],
+)
+def test_expected_answers_are_of_kinds_that_can_be_compared(truth, golds, impossible, kind):
+    assert expected_kind(truth, golds, impossible=impossible) == kind
+
+
+def test_the_report_shows_answers_by_the_kind_of_what_is_expected(tmp_path):
+    run = permits(tmp_path / "one", [1.0, 0.0] * 12)
+    path = run / "quarry" / "eval_results.jsonl"
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    for row in rows[:8]:
+        row["truth"] = "Yes."
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    by_kind = RunResults(run).means_by_label("quarry")["expected_answer"]
+    assert {kind: means["answer_contained"].n for kind, means in by_kind.items()} == {
+        "yes or no": 8,
+        "short answer": 16,
+    }
+    assert main(["report", str(run), "--pages", "none"]) == 0
+    assert "quarry by expected answer" in (run / "report.html").read_text(encoding="utf-8")
