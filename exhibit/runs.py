@@ -26,7 +26,7 @@ from exhibit.evaluation.text_tables import (
     shown_metrics,
     table_of,
 )
-from exhibit.schemas.command import print_note
+from exhibit.runtime.command import print_note
 from exhibit.schemas.run import REPORT, Means, RunQuestion
 from exhibit.viewer.report import write_report
 

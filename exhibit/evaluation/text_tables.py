@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from exhibit.evaluation import statistics
 from exhibit.evaluation.bands import Bands, read_scale
 from exhibit.evaluation.metrics import about, named, shortened
-from exhibit.schemas.command import aligned
+from exhibit.runtime.command import aligned
 
 ALL = "ALL"
 NARROW = 80  # columns: what every terminal has

@@ -9,6 +9,7 @@ for question in run.rows:
 import hashlib
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
@@ -21,11 +22,11 @@ from exhibit.schemas import run as files
 from exhibit.schemas.bundle import CORPUS, load_json, read_text
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.parsing import LazyLines, faults_in
-from exhibit.schemas.secrets import is_secret_setting
 
 Content = TypeVar("Content")
 _ROUNDING = 1e-9  # what sums of the same numbers in another order differ by is less
 _DIGEST = 32  # hexadecimal digits, 128 bits: no two questions of any benchmark share them by chance
+_SECRET = re.compile(r"(?:^|[_.-])(?:api_?key|token|secret|password|authorization)$", re.IGNORECASE)
 
 
 def _read(path: Path, expected: TypeAdapter[Any]) -> Any:
@@ -266,6 +267,11 @@ def _mean_of_means(datasets: Sequence[files.Means]) -> files.Means:
 def _mean(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known else None
+
+
+def is_secret_setting(name: str) -> bool:
+    """Return whether a setting is a secret itself: `judge.api_key` is, `max_tokens` and `key_field` are not."""
+    return _SECRET.search(name) is not None
 
 
 def _settings(config: dict[str, Any], under: str = "") -> Iterator[tuple[str, str]]:

@@ -16,7 +16,7 @@ from exhibit.evaluation.judgement import ANSWERED_RIGHTLY, EXPECTED
 from exhibit.evaluation.metrics import GROUPS, About, about, shortened
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.statistics import Difference
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from exhibit.schemas.run import REPORT, Estimate, Means
 from exhibit.viewer.drawing import Record
 from exhibit.viewer.listing import Matching, Outcomes

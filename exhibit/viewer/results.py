@@ -31,7 +31,7 @@ from exhibit.evaluation.records import summary_json
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.statistics import Overlap, Table, compare, overlap, summarise, summarise_run
 from exhibit.evaluation.text_tables import ALL, diff_lines, not_compared, shown_metrics, table_of
-from exhibit.schemas.command import guarded, parser_of, print_note, print_results, text_width
+from exhibit.runtime.command import guarded, parser_of, print_note, print_results, text_width
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import HOWS
 from exhibit.schemas.parsing import parse_pair, read_beside
