@@ -119,6 +119,16 @@ def gold_ranks(case: Case) -> list[int | None]:
     return [_rank_of(gold, case.reply.passages) for gold in golds_of(case)]
 
 
+def first_found(case: Case, numbers: Sequence[int]) -> int | None:
+    """Return the first of some passages, by number, with which a gold is found; None where none is.
+
+    It is the rule of recall: the passages so far hold at least half of the gold's characters.
+    """
+    passages = [case.reply.passages[number - 1] for number in numbers]
+    ranks = (_rank_of(gold, passages) for gold in golds_of(case) if gold.worded)
+    return min((numbers[rank - 1] for rank in ranks if rank is not None), default=None)
+
+
 def _rank_of(gold: GoldPassage, passages: Sequence[Passage]) -> int | None:
     """Return the earliest rank by place, for passages whose place is known, or by words, for the others."""
     placed: list[Held] = []

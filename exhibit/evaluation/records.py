@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from exhibit.evaluation.cases import Case, Passage
+from exhibit.evaluation.judgement import EXPECTED, expected_kind
+from exhibit.evaluation.missing import notes_on
 from exhibit.evaluation.ranking import QRELS, RUN, trec_lines
 from exhibit.evaluation.statistics import Column, Table, macro, summarise_by
-from exhibit.evaluation.verdicts import cited, examine, notes_on
+from exhibit.evaluation.verdicts import cited, examine
 from exhibit.law.citations import is_refusal
 from exhibit.schemas.run import QUESTION, RESULTS, Means, RunGold, RunPassage, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
@@ -193,11 +195,16 @@ def kinds_of(labels: Sequence[Mapping[str, Any]], *, most: int = 60) -> list[str
     return [name for name, seen in values.items() if 1 < len(seen) <= min(most, max(2, len(labels) // 2))]
 
 
-def breakdown(table: Table) -> dict[str, dict[str, Any]]:
+def breakdown(table: Table) -> dict[str, dict[str, Means]]:
     """Return the means for each value of every label that sorts questions into kinds."""
     grouped = [table.groups] if table.groups and any(table.groups in labels for labels in table.labels) else []
     names = dict.fromkeys([*kinds_of(table.labels), *grouped])
-    by_label = {name: summarise_by(table, name) for name in names}
+    return {name: dict(summarise_by(table, name)) for name in names}
+
+
+def breakdown_json(table: Table) -> dict[str, dict[str, Any]]:
+    """Return the same as `breakdown.json` has it."""
+    by_label = breakdown(table)
     return {name: {value: summary_json(m) for value, m in means.items()} for name, means in by_label.items()}
 
 
@@ -209,7 +216,7 @@ def read_tables(run: RunFolder | Path) -> list[Table]:
     folder = run if isinstance(run, RunFolder) else RunFolder(run)
     tables = {name: _Reading() for name in folder.rows.names}
     for row in folder.rows:
-        tables[row.dataset].add(row)
+        tables[row.dataset].add(row, folder.content_of(row))
     return [reading.table(name, folder.config.datasets[name].groups) for name, reading in tables.items()]
 
 
@@ -221,10 +228,11 @@ class _Reading:
         self.documents: list[str] = []
         self.labels: list[dict[str, Any]] = []
         self.failed: list[int] = []
+        self.contents: list[str] = []
         self.values: dict[str, Column] = {}
         self.repeats: list[dict[str, Column]] | None = None
 
-    def add(self, row: RunQuestion) -> None:
+    def add(self, row: RunQuestion, content: str) -> None:
         before = len(self.ids)
         bad, times = bool(row.reply.error), row.repeats
         if self.repeats is None:
@@ -235,13 +243,18 @@ class _Reading:
         for own, one in zip(self.repeats, times, strict=False):
             _append(own, one.scores, before)
         self.ids.append(row.id)
+        self.contents.append(content)
         self.documents.append(row.document)
-        self.labels.append(row.labels)
+        golds = [gold.text for gold in row.gold if gold.text]
+        kind = expected_kind(row.truth, ["\n".join(golds), *golds], impossible=row.is_impossible)
+        self.labels.append({EXPECTED: kind, **row.labels})
         self.failed.append(sum(bool(one.error) for one in times) if times else int(bad))
 
     def table(self, name: str, groups: str | None) -> Table:
         repeats = self.repeats or ()
-        return Table(name, self.ids, self.documents, self.values, self.failed, self.labels, groups, repeats)
+        return Table(
+            name, self.ids, self.documents, self.values, self.failed, self.labels, groups, repeats, self.contents
+        )
 
 
 def _append(columns: dict[str, Column], scores: Mapping[str, float | None], before: int) -> None:

@@ -10,6 +10,7 @@ import functools
 import json
 import os
 import re
+import shutil
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -235,6 +236,14 @@ def print_results(record: Any, lines: str, *, as_json: bool) -> None:
     """Print results: as JSON for a program, else as lines for a person."""
     text = json.dumps(record, ensure_ascii=False, indent=1, default=str) if as_json else lines
     sys.stdout.write(f"{text}\n")
+
+
+def text_width() -> int:
+    """Return how many columns the terminal has, and at least what every terminal has."""
+    return max(_NARROWEST, shutil.get_terminal_size((_NARROWEST, 24)).columns)
+
+
+_NARROWEST = 80  # columns: what every terminal has
 
 
 def aligned(rows: Sequence[Sequence[str]], most: int = sys.maxsize) -> list[str]:

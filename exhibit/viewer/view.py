@@ -8,6 +8,7 @@ from pathlib import Path
 
 from exhibit.engine import Limits, track
 from exhibit.evaluation.datasets import find_datasets
+from exhibit.evaluation.runs import RunResults
 from exhibit.schemas.bundle import CORPUS, TRAIN
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run_folder import RunFolder
@@ -44,7 +45,7 @@ class View:
     say: Callable[[str], None] | None = None
     """Is told what is not drawn, and why."""
 
-    def write(self, runs: Sequence[RunFolder], path: Path, title: str, body: Body) -> Path:
+    def write(self, runs: Sequence[RunResults], path: Path, title: str, body: Body) -> Path:
         """Write the page from what is on disk, a row at a time, and return its path."""
         notes: list[str] = []
         matching = Matching(runs)

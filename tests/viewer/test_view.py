@@ -112,6 +112,7 @@ def test_a_folder_that_is_not_there_is_an_error(tmp_path, capsys):
 
 
 def test_the_first_page_lists_bundles_and_runs_with_their_headlines(client):
+    wait(lambda: "being checked" not in client.get("").text)
     text = client.get("").text
     assert "policies" in text and "22 of 22" in text, "passages located"
     assert text.index("second") < text.index("first<"), "the newest run first"
@@ -160,6 +161,20 @@ def test_a_report_is_drawn_anew_and_one_from_elsewhere_is_never_shown(client, se
     folder = re.search(r'"folder":"([^"]+)"', response.text)
     assert folder and client.get(str(response.url).replace("report.html", f"{folder[1]}/c0.js")).status_code == 200
     assert client.get(str(response.url).replace("report.html", "%2e%2e/%2e%2e/jobs")).status_code in (400, 404)
+
+
+def test_a_run_whose_sums_were_changed_by_hand_is_not_shown_with_them(client, served):
+    path = served / "results" / "second" / "summary.json"
+    kept = path.read_text(encoding="utf-8")
+    means = json.loads(kept)
+    name = next(name for name, one in means.items() if one["mean"] is not None)
+    means[name]["mean"] = 0.999
+    path.write_text(json.dumps(means), encoding="utf-8")
+    try:
+        wait(lambda: "being checked" not in client.get("").text)
+        assert "not what the rows of the run give" in client.get("").text
+    finally:
+        path.write_text(kept, encoding="utf-8")
 
 
 def test_runs_are_compared_and_followed_over_time(client, served):

@@ -281,9 +281,20 @@ def about(name: str) -> About:
     return _described().get(family) or About(family.replace("_", " "), name, unit="number", better="neither")
 
 
+_DERIVED = {
+    "answered_rightly": About(
+        "Answered rightly",
+        "answerable questions whose answer is right, of those that can be judged; a refusal is wrong",
+        group="Answers",
+    )
+}
+"""Figures that the evaluation takes from other metrics and the verdict."""
+
+
 @cache
 def _described() -> dict[str, About]:
-    return {family: entry for module in metric_modules().values() for family, entry in abouts_of(module).items()}
+    metrics = {family: entry for module in metric_modules().values() for family, entry in abouts_of(module).items()}
+    return _DERIVED | metrics
 
 
 def abouts_of(module: MetricModule) -> Mapping[str, About]:
@@ -306,7 +317,7 @@ def shortened(names: Iterable[str], *, all_families: bool = False) -> list[str]:
     for name in names:
         families.setdefault(_family(name), []).append(name)
     chosen = [family for family in families if all_families or about(family).short]
-    chosen.sort(key=lambda family: GROUPS.index(about(family).group))
+    chosen.sort(key=lambda family: (GROUPS.index(about(family).group), not about(family).short))
     return [name for family in chosen for name in _nearest(families[family])]
 
 

@@ -130,7 +130,7 @@ class Views:
         line = next((line for line in self.library.runs() if line.key == key), None)
         if line is None:
             raise ToolkitError("there is no such run here")
-        if line.state != "finished":
+        if line.state in ("unfinished", "damaged"):
             job = next((job for job in self.jobs.all() if job.out == str(folder)), None)
             return HTMLResponse(pages.run_view(line, journal_lines(folder), job, language=self.language))
         # a report that came with a run from elsewhere is never shown: its script could ask this server
@@ -169,7 +169,7 @@ class Views:
 
     def _place(self, kind: str, lines: Sequence[RunLine]) -> Path:
         """Return the folder of a drawn page; a run that changed gets a new one."""
-        ended = [one.folder for one in lines if one.state == "finished"]
+        ended = [one.folder for one in lines if (one.folder / SUMMARY).is_file()]
         stamps = [(str(folder), (folder / SUMMARY).stat().st_mtime_ns) for folder in ended]
         digest = hashlib.sha256(repr((kind, self.language, stamps)).encode()).hexdigest()[:16]
         place = self.state / "drawn" / digest
