@@ -127,12 +127,13 @@ def _passage(passage: Passage, rank: int) -> dict[str, Any]:
 def write_evaltools(folder: Path) -> None:
     """Write the two files that evaltools' `summary` and `diff` want beside summary.json: flat rows, and parameters."""
     run, count = RunFolder(folder), 0
-    partial = folder / f"{RESULTS}.partial"
     # a row at a time: the words of all passages need not fit into memory
-    with partial.open("w", encoding="utf-8", errors="replace", newline="\n") as out:
+    with (
+        whole(folder / RESULTS) as partial,
+        partial.open("w", encoding="utf-8", errors="replace", newline="\n") as out,
+    ):
         for count, row in enumerate(run.rows, 1):  # noqa: B007  (the last number is the number of rows)
             out.write(json.dumps(_flat(row), ensure_ascii=False) + "\n")
-    partial.replace(folder / RESULTS)
     asked = run.config.model_dump(exclude_unset=True)
     options = {key.removeprefix("target_"): value for key, value in asked.items() if key not in _OURS}
     parameters = {

@@ -41,6 +41,7 @@ from exhibit.schemas.models import (
 )
 from exhibit.schemas.validate import validate
 from exhibit.storage.bundle import sha256_of
+from exhibit.storage.removal import remove_below
 from exhibit.storage.upload import Out
 
 _MACHINE_OPTIONS = frozenset(
@@ -88,7 +89,7 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     # a table's own name is nobody's dataset
     text = card_text(replace(info, derived="") if benchmark.info else info, converter)
     bundle = write_card(bundle, folder, rows=questions, gold=gold, engine=engine, text=text, out=out, texts=texts)
-    shutil.rmtree(texts)
+    remove_below(folder, _TEXTS)
     printers = press.printers | {raw.printer for raw in benchmark.documents if raw.filename in done}
     return finish(bundle.model_copy(update={"printing": printing(printers)}), out)
 
@@ -122,13 +123,13 @@ def _materialise_all(
             raise outcome.error  # a store that is away is not the fault of its documents
         if outcome.error is not None:
             _leave_out(raw, outcome.error, tally)
-            (corpus / name).unlink(missing_ok=True)
+            remove_below(corpus, name)
             continue
         done[name] = outcome.unwrap()
         sent = done[name].sent
         if sent is not None:
             out.record(f"{CORPUS}/{name}", sent)
-            (corpus / name).unlink(missing_ok=True)  # a print; here, not in the worker, which may die and be replaced
+            remove_below(corpus, name)  # a print; here, not in the worker, which may die and be replaced
         for remark in done[name].notes:
             tally.note("remarks on documents", f"{name}: {remark}")
     if not done:
