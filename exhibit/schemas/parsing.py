@@ -1,8 +1,11 @@
-"""JSON, lines of it, and TOML from outside: what cannot be read is one error that says where, never a traceback."""
+"""Files, JSON, lines of it, and TOML from outside: what cannot be read is one error that says where, no traceback."""
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import stat
 import tomllib
 from array import array
 from collections.abc import Callable, Iterator
@@ -14,6 +17,34 @@ from exhibit.schemas.errors import BundleError, ToolkitError
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
+
+
+LARGEST_FILE = 64 << 20
+"""Bytes of a file that is read at once where nothing else is said: settings, patches and reviews have far fewer."""
+
+
+def read_regular(path: Path, *, most: int = LARGEST_FILE) -> bytes:
+    """Return a file's bytes; raise OSError for a pipe, a socket or a device, which may never end, and above `most`."""
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # a pipe is opened without waiting
+    with os.fdopen(os.open(path, flags), "rb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if not stat.S_ISREG(mode):
+            words = os.strerror(errno.EISDIR) if stat.S_ISDIR(mode) else "a pipe, a socket or a device, not a file"
+            raise OSError(errno.EISDIR, words, str(path))
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"more than {most:,} bytes", str(path))
+    return data
+
+
+def read_outside(path: Path, *, error: type[ToolkitError] = ToolkitError, most: int = LARGEST_FILE) -> str:
+    """Return the text of a file from outside; raise `error` where it is no file, too large or not UTF-8."""
+    try:
+        return read_regular(path, most=most).decode("utf-8-sig")
+    except OSError as fault:
+        raise error(f"{path}: cannot be read: {fault.strerror or fault}") from fault
+    except UnicodeDecodeError as fault:
+        raise error(f"{path}: not UTF-8 (byte {fault.start})") from fault
 
 
 def parse_json(text: str | bytes, *, where: object, error: type[ToolkitError] = BundleError) -> Any:

@@ -100,9 +100,7 @@ def refuse_links(folder: Path) -> None:
     """Raise where a folder holds a link: what is written into the folder would be written where the link leads."""
     for path in sorted(folder.rglob("*")):
         if path.is_symlink():
-            raise BundleError(
-                f"{path}: is a link, and nothing is written through one; remove it, or write elsewhere"
-            )
+            raise BundleError(f"{path}: is a link, and nothing is written through one; remove it, or write elsewhere")
 
 
 @contextmanager
