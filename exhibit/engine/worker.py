@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from io import BytesIO
-from multiprocessing import get_context, parent_process
+from multiprocessing import parent_process
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.reduction import ForkingPickler
@@ -84,7 +84,14 @@ def outcome_in(data: bytes) -> Outcome[Any]:
 class _Process(SpawnProcess):
     @staticmethod
     def _Popen(process_obj: Any) -> Any:  # noqa: N802 - multiprocessing's own name
-        with _hiding, _script_hidden():
+        with _hiding, _working_folder_hidden(), _script_hidden():
+            return SpawnProcess._Popen(process_obj)
+
+
+class _ScriptProcess(SpawnProcess):
+    @staticmethod
+    def _Popen(process_obj: Any) -> Any:  # noqa: N802 - multiprocessing's own name
+        with _hiding, _working_folder_hidden():
             return SpawnProcess._Popen(process_obj)
 
 
@@ -94,7 +101,29 @@ class WorkerContext(SpawnContext):
     Process = _Process
 
 
+class _ScriptContext(SpawnContext):
+    Process = _ScriptProcess
+
+
 _hiding = threading.Lock()  # threads start workers at the same time
+
+
+@contextmanager
+def _working_folder_hidden() -> Iterator[None]:
+    """Let a new process import nothing from the working folder.
+
+    multiprocessing starts `python -c`, which looks there before the standard library: a `struct.py` in a folder from
+    elsewhere would be run.
+    """
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+        else:
+            os.environ["PYTHONSAFEPATH"] = before
 
 
 @contextmanager
@@ -135,7 +164,7 @@ class Worker:
 
     def __init__(self, *, script: bool) -> None:
         """Start it; `script`: it runs the user's script first, for functions that are defined there."""
-        context = get_context("spawn") if script else WorkerContext()
+        context = _ScriptContext() if script else WorkerContext()
         self.pipe, theirs = context.Pipe()
         # spawn: the same on every system, and no lock or browser is inherited half-way
         self._process = context.Process(target=_serve, args=(theirs,), daemon=True)

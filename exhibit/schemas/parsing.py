@@ -23,7 +23,7 @@ LARGEST_FILE = 64 << 20
 """Bytes of a file that is read at once where nothing else is said: settings, patches and reviews have far fewer."""
 
 
-def read_regular(path: Path, *, most: int = LARGEST_FILE) -> bytes:
+def read_regular(path: Path, *, most: int | None = LARGEST_FILE) -> bytes:
     """Return a file's bytes; raise OSError for a pipe, a socket or a device, which may never end, and above `most`."""
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # a pipe is opened without waiting
     with os.fdopen(os.open(path, flags), "rb") as file:
@@ -31,8 +31,8 @@ def read_regular(path: Path, *, most: int = LARGEST_FILE) -> bytes:
         if not stat.S_ISREG(mode):
             words = os.strerror(errno.EISDIR) if stat.S_ISDIR(mode) else "a pipe, a socket or a device, not a file"
             raise OSError(errno.EISDIR, words, str(path))
-        data = file.read(most + 1)
-    if len(data) > most:
+        data = file.read() if most is None else file.read(most + 1)
+    if most is not None and len(data) > most:
         raise OSError(errno.EFBIG, f"more than {most:,} bytes", str(path))
     return data
 

@@ -27,9 +27,11 @@ def find_program(name: str) -> str | None:
     A search path may name `.`, and Windows looks into the working folder first: a folder from elsewhere may hold a
     program of the same name.
     """
-    folders = [folder for folder in os.get_exec_path() if Path(folder).is_absolute()]
-    found = shutil.which(name, path=os.pathsep.join(folders))
-    return found if found and Path(found).is_absolute() and Path(found).parent != Path.cwd() else None
+    found = shutil.which(name)
+    if found and (not Path(found).is_absolute() or Path(found).parent == Path.cwd()):
+        folders = [folder for folder in os.get_exec_path() if Path(folder).is_absolute() and Path(folder) != Path.cwd()]
+        found = shutil.which(name, path=os.pathsep.join(folders))
+    return found if found and Path(found).is_absolute() else None
 
 
 class GitRepository:
