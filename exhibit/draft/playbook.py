@@ -73,7 +73,7 @@ class Playbook(_Model):
 def read_playbook(path: Path) -> Playbook:
     """Return a playbook from its file, or say what is wrong with it."""
     try:
-        content = parse_toml(read_outside(path, error=SourceError), where=path)
+        content = parse_toml(read_outside(path, error=SourceError), where=path, error=SourceError)
         return Playbook.model_validate({**content, "name": path.stem.replace("_", "-")})
     except ValidationError as error:
         first = error.errors()[0]

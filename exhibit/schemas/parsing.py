@@ -67,18 +67,18 @@ _DEEPEST_KEY = 100
 """Parts of a dotted key: each is looked up from the top, so that time grows with their square."""
 
 
-def parse_toml(text: str, *, where: object) -> dict[str, Any]:
-    """Return parsed TOML; raise ToolkitError where it is none, too large, nested too deep, or has too long a number."""
+def parse_toml(text: str, *, where: object, error: type[ToolkitError] = ToolkitError) -> dict[str, Any]:
+    """Return parsed TOML; raise `error` where it is none, too large, nested too deep, or has too long a number."""
     if len(text) > _LARGEST_TOML:
-        raise ToolkitError(f"{where}: {len(text)} characters, more than any settings file has ({_LARGEST_TOML})")
+        raise error(f"{where}: {len(text)} characters, more than any settings file has ({_LARGEST_TOML})")
     if any(line.partition("=")[0].count(".") > _DEEPEST_KEY for line in text.split("\n")):
-        raise ToolkitError(f"{where}: TOML that is nested too deep")
+        raise error(f"{where}: TOML that is nested too deep")
     try:
         return tomllib.loads(text)
     except RecursionError:
-        raise ToolkitError(f"{where}: TOML that is nested too deep") from None
+        raise error(f"{where}: TOML that is nested too deep") from None
     except ValueError as fault:
-        raise ToolkitError(f"{where}: not TOML: {fault}") from fault
+        raise error(f"{where}: not TOML: {fault}") from fault
 
 
 def read_beside(module: str, name: str = "") -> dict[str, Any]:

@@ -28,6 +28,7 @@ from exhibit.hub.card import CardText, write_card
 from exhibit.schemas import IMPOSSIBLE_ANSWER, Context, Gold, Row, __version__
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, write_gold, write_info, write_train
 from exhibit.schemas.errors import BundleError, LimitError, ServiceError, SourceError, ToolkitError, printable
+from exhibit.schemas.layout import DRAFTS
 from exhibit.schemas.models import (
     FORMAT,
     HOWS,
@@ -53,8 +54,6 @@ _MACHINE_OPTIONS = frozenset(
 
 ORIGINALS = "originals"
 """The folder of a bundle for the files that its documents were printed from."""
-DRAFTS = "drafts.jsonl"
-"""The file of a drafted bundle with the questions that wait for a person."""
 _TEXTS = "texts.partial"
 """The folder, gone before the bundle is finished, in which the documents' texts wait for the tables."""
 ABOUT_UNREADABLE = "question about a document that cannot be read"
