@@ -296,6 +296,21 @@ def _disk_or_bug(error: OSError) -> int:
     return FAILED
 
 
+_LEAST_ROOM = 680 << 20  # bytes of addresses: with 500,000 KiB FAISS crashes when it is loaded, 700,000 are enough
+
+
+def check_room() -> None:
+    """Raise where the shell allows a process too few addresses: libraries would crash without a word."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if 0 <= allowed < _LEAST_ROOM:
+        words = f"this shell allows {allowed >> 20} MiB of memory (ulimit -v)"
+        raise ToolkitError(f"{words}; at least {_LEAST_ROOM >> 20} MiB are needed: ulimit -v unlimited")
+
+
 _NO_MEMORY = "no memory is left (ulimit -v, or other programs); close some, or use fewer --jobs and smaller documents"
 
 

@@ -79,6 +79,7 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     gold = list(_gold(rows, done))
     write_gold(gold, folder / GOLD)
     _note_absent(gold, questions, tally)
+    _note_hidden(gold, tally)
     kept = [raw for raw in benchmark.documents if raw.filename in done]
     if options.keep_originals:
         _keep_originals(kept, folder)
@@ -234,8 +235,16 @@ def _gold(rows: Sequence[RawRow], done: dict[str, Done]) -> Iterator[Gold]:
 
 def gold_of(id: int, context: int | None, filename: str | None, place: QuotePlace, labels: dict[str, Label]) -> Gold:
     """Return a line of gold.jsonl."""
-    fields = {"id": id, "context": context, "filename": filename, "labels": labels, **vars(place)}
-    return Gold.model_validate(fields)
+    fields = {"id": id, "context": context, "filename": filename, **vars(place)}
+    hidden = fields.pop("hidden")
+    return Gold.model_validate({**fields, "labels": {**labels, "hidden": hidden} if hidden else labels})
+
+
+def _note_hidden(gold: Sequence[Gold], tally: Tally) -> None:
+    for line in gold:
+        if "hidden" in line.labels:
+            name = f"{line.filename}: row {line.id}: {line.labels['hidden']}"
+            tally.note("gold with words that nobody sees on the page", name)
 
 
 def _note_absent(gold: Sequence[Gold], rows: Sequence[Row], tally: Tally) -> None:
