@@ -18,6 +18,7 @@ from exhibit.converters.raw.source import find_one
 from exhibit.converters.steps.cli import main
 from exhibit.law.names import file_key
 from exhibit.schemas.errors import SourceError
+from exhibit.schemas.layout import fit_name
 from exhibit.schemas.parsing import parse_json
 from exhibit.storage.place import files_below
 
@@ -104,7 +105,9 @@ def _names(contexts: list[_Context]) -> list[str]:
     stems = [_ODD.sub("_", context.title.removesuffix(".pdf")).strip("_.")[:_LONGEST] for context in contexts]
     keys = [stem.casefold() for stem in stems]
     return [
-        f"{stem}.pdf" if stem and keys.count(key) == 1 else f"{stem or 'context'}_{context.number:04}.pdf"
+        fit_name(stem, ".pdf")
+        if stem and keys.count(key) == 1
+        else fit_name(stem or "context", f"_{context.number:04}.pdf")
         for stem, key, context in zip(stems, keys, contexts, strict=True)
     ]
 

@@ -22,6 +22,7 @@ from exhibit.law.editions import LawName, law_name
 from exhibit.law.figures import write_day
 from exhibit.law.language import system_for, systems
 from exhibit.schemas.errors import SourceError
+from exhibit.schemas.layout import fit_name
 
 INFO = read_info(__file__)
 
@@ -107,7 +108,7 @@ def _edition(version: Version, law: Law) -> tuple[PrintedEdition, RawDocument]:
     labels = {"law": version.law, "effective_from": day.isoformat() if day else None,
               "effective_to": version.end.isoformat() if version.end else None}  # fmt: skip
     document = RawDocument(
-        filename=f"{stem}.pdf",
+        filename=fit_name(stem, ".pdf"),
         title=f"{title} ({dated})" if dated else title,
         text=above + law.text,
         source=law.fields.get("source", ""),

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exhibit.schemas.errors import BundleError
+from exhibit.schemas.layout import fit_name
 from exhibit.storage.cache import cache_folder
 
 _BY_DESCRIPTOR = {os.open, os.stat, os.unlink, os.rmdir} <= os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 """Windows has no descriptors of folders: there every part of a path is looked at before it is used."""
-_LONGEST = 255  # bytes of a name, on every file system that is in use
 
 
 class FolderIdentity(NamedTuple):
@@ -42,12 +42,7 @@ def identity_of(folder: Path) -> FolderIdentity | None:
 
 def name_beside(path: Path, ending: str) -> Path:
     """Return `.NAME` with an ending, beside a path; a name that is too long is cut, and told apart by a digest."""
-    name = os.fsencode(path.name)
-    most = _LONGEST - 1 - len(os.fsencode(ending))
-    if len(name) > most:
-        digest = sha256(name).hexdigest()[:16]
-        name = os.fsencode(name[: most - len(digest)].decode("utf-8", "ignore") + digest)
-    return path.with_name(f".{os.fsdecode(name)}{ending}")
+    return path.with_name(fit_name(f".{path.name}", ending))
 
 
 def make_folder_beside(path: Path, ending: str) -> Path:

@@ -28,7 +28,7 @@ from exhibit.hub.card import CardText, write_card
 from exhibit.schemas import IMPOSSIBLE_ANSWER, Context, Gold, Row, __version__
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, write_gold, write_info, write_train
 from exhibit.schemas.errors import BundleError, LimitError, ServiceError, SourceError, ToolkitError, printable
-from exhibit.schemas.layout import DRAFTS
+from exhibit.schemas.layout import DRAFTS, LONGEST_NAME
 from exhibit.schemas.models import (
     FORMAT,
     HOWS,
@@ -166,7 +166,10 @@ def _answerable_from(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
 
 
 def _writable(raw: RawDocument, tally: Tally) -> bool:
-    """Return whether a document's name can stand in train.json; count it where it cannot."""
+    """Return whether a document's name can stand in train.json and in a folder; count it where it cannot."""
+    if len(raw.filename.encode("utf-8", "surrogatepass")) > LONGEST_NAME:
+        tally.fault(f"document's name has more than {LONGEST_NAME} bytes; rename it", raw.filename, item=_file_of(raw))
+        return False
     if printable(raw.filename) == raw.filename:
         return True
     tally.fault("document's name is not UTF-8; rename it", printable(raw.filename), item=_file_of(raw))
