@@ -26,7 +26,7 @@ LONGEST_NAME = 255
 
 
 def fit_name(name: str, ending: str = "") -> str:
-    """Return a file's name with an ending; one that would be too long is cut, and told apart by a digest of the whole."""
+    """Return a file's name with an ending; one that is too long is cut, and told apart by a digest."""
     data, most = os.fsencode(name), LONGEST_NAME - len(os.fsencode(ending))
     if len(data) > most:
         digest = sha256(data).hexdigest()[:16]
