@@ -52,9 +52,11 @@ def test_a_report_and_a_comparison_delete_nothing_that_a_link_leads_to(finished,
     for run in runs:
         shutil.copytree(finished, run)
         prepare(run, "report_files", home)
-    assert results(["report", str(runs[0]), "--pages", "0"]) == 0
+    assert results(["report", str(runs[0]), "--pages", "none"]) == 0
     prepare(tmp_path / "page", "compare_files", home)
-    assert results(["compare", *map(str, runs), "--out", str(tmp_path / "page" / "compare.html"), "--pages", "0"]) == 0
+    assert (
+        results(["compare", *map(str, runs), "--out", str(tmp_path / "page" / "compare.html"), "--pages", "none"]) == 0
+    )
     assert content(home) == before and (tmp_path / "page" / "compare.html").is_file()
 
 
@@ -63,9 +65,9 @@ def test_a_folder_of_pieces_that_is_a_link_is_neither_replaced_nor_removed(finis
     shutil.copytree(finished, run)
     shutil.rmtree(run / "report_files", ignore_errors=True)
     (run / "report_files").symlink_to(home)
-    assert results(["report", str(run), "--pages", "0"]) == 1
+    assert results(["report", str(run), "--pages", "none"]) == 1
     assert "is not a folder" in capsys.readouterr().err
-    assert results(["report", str(run), "--pages", "0", "--single-file"]) == 0
+    assert results(["report", str(run), "--pages", "none", "--single-file"]) == 0
     assert content(home) == before
 
 

@@ -21,7 +21,7 @@ from tests.evaluation.metrics.build import at, case, gold
 
 @guarded()
 def main():
-    values = measure([case(gold((0, 9)), passages=[at(0, 9)])], names=sys.argv[1:])
+    values = measure([case([gold((0, 9))], [at(0, 9)])], names=sys.argv[1:])
     print(values)
     return 0
 
