@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import runpy
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -222,8 +221,3 @@ def sha256_of(path: Path) -> str:
     """Return the sha256 of a file of this machine, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-if __name__ == "__main__":
-    # the command also takes URLs, so it is made one floor up, where files are opened wherever they are
-    runpy.run_module("exhibit.storage.validate", run_name="__main__", alter_sys=True)

@@ -75,6 +75,8 @@ def test_a_new_call_is_seen(source, kind):
     assert calls_in(source) == Counter([kind])
 
 
-@pytest.mark.parametrize("source", ["text.replace('a', 'b')", "replace(case, gold=())", "rows.remove(one)", "engine.run(x)"])
+@pytest.mark.parametrize(
+    "source", ["text.replace('a', 'b')", "replace(case, gold=())", "rows.remove(one)", "engine.run(x)"]
+)
 def test_other_calls_are_not(source):
     assert calls_in(source) == Counter()

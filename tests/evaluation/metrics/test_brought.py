@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from exhibit.runtime.plugins import points_of
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.plugins import points_of
 
 ROOT = Path(__file__).parents[3]
 SCORE = """
 import sys
 from exhibit.evaluation.metrics import measure
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from tests.evaluation.metrics.build import at, case, gold
 
 @guarded()
