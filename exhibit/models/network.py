@@ -23,7 +23,7 @@ import numpy.typing as npt
 from tokenizers import Tokenizer
 from tqdm import tqdm
 
-from exhibit.engine.worker import WorkerContext
+from exhibit.engine.processes import WorkerContext
 from exhibit.schemas.errors import ServiceError, SourceError
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
