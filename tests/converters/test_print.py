@@ -40,9 +40,7 @@ def test_the_environment_names_the_browser(monkeypatch, tmp_path):
 
 def test_the_systems_browser_comes_first_and_playwrights_last(monkeypatch, tmp_path):
     monkeypatch.delenv("EXHIBIT_BROWSER", raising=False)
-    monkeypatch.setattr(
-        shutil, "which", lambda name: "/usr/bin/google-chrome" if name == "google-chrome" else None
-    )
+    monkeypatch.setattr(shutil, "which", lambda name: "/usr/bin/google-chrome" if name == "google-chrome" else None)
     assert find_browser() == Path("/usr/bin/google-chrome")
     monkeypatch.setattr(shutil, "which", lambda name: None)
     (tmp_path / "chrome").touch()
