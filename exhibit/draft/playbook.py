@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -11,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from exhibit.law.profile import Profile
 from exhibit.schemas.errors import SourceError
+from exhibit.schemas.parsing import parse_toml, read_outside
 
 SHIPPED = Path(__file__).parent / "playbooks"
-_LARGEST = 1 << 20  # bytes: a thousand questions in ten wordings
 
 SURE, ABSENT = 0.85, 0.1
 """Levels for what no playbook knows better; chosen with contracts of CUAD (bench/results/draft.md)."""
@@ -74,14 +73,8 @@ class Playbook(_Model):
 def read_playbook(path: Path) -> Playbook:
     """Return a playbook from its file, or say what is wrong with it."""
     try:
-        if path.stat().st_size > _LARGEST:
-            raise SourceError(f"{path}: a playbook of over {_LARGEST >> 20} MiB; split it")
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = parse_toml(read_outside(path, error=SourceError), where=path, error=SourceError)
         return Playbook.model_validate({**content, "name": path.stem.replace("_", "-")})
-    except OSError as error:
-        raise SourceError(f"{path}: cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise SourceError(f"{path}: not TOML: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "playbook"

@@ -3,7 +3,6 @@
 import json
 import os
 import platform
-import subprocess
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,9 +17,11 @@ from exhibit.evaluation.ranking import QRELS, RUN, trec_lines
 from exhibit.evaluation.statistics import Column, Table, macro, summarise_by
 from exhibit.evaluation.verdicts import cited, examine
 from exhibit.law.citations import is_refusal
+from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import QUESTION, RESULTS, Means, RunGold, RunPassage, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.place import whole, write_whole
+from exhibit.storage.programs import count_changes, is_git_repository, opened_repository
 
 PREDICTIONS = "predictions.json"
 """The first ten passages of each question, as score.py reads them."""
@@ -129,12 +130,13 @@ def _passage(passage: Passage, rank: int) -> dict[str, Any]:
 def write_evaltools(folder: Path) -> None:
     """Write the two files that evaltools' `summary` and `diff` want beside summary.json: flat rows, and parameters."""
     run, count = RunFolder(folder), 0
-    partial = folder / f"{RESULTS}.partial"
     # a row at a time: the words of all passages need not fit into memory
-    with partial.open("w", encoding="utf-8", errors="replace", newline="\n") as out:
+    with (
+        whole(folder / RESULTS) as partial,
+        partial.open("w", encoding="utf-8", errors="replace", newline="\n") as out,
+    ):
         for count, row in enumerate(run.rows, 1):  # noqa: B007  (the last number is the number of rows)
             out.write(json.dumps(_flat(row), ensure_ascii=False) + "\n")
-    partial.replace(folder / RESULTS)
     asked = run.config.model_dump(exclude_unset=True)
     options = {key.removeprefix("target_"): value for key, value in asked.items() if key not in _OURS}
     parameters = {
@@ -276,11 +278,19 @@ def commit_of(folder: Path, environment: Mapping[str, str]) -> dict[str, Any]:
     named = next((environment[name] for name in _COMMITS if environment.get(name)), None)
     if named:
         return {"commit": named, "changed_files": None}
-    commit = _git(folder, "rev-parse", "HEAD")
-    if commit is None:
+    clone = next((place for place in (folder, *folder.parents) if is_git_repository(place)), None)
+    if clone is None:
         return {"commit": None, "changed_files": None}
-    changed = _git(folder, "status", "--porcelain", "--untracked-files=no")
-    return {"commit": commit, "changed_files": None if changed is None else len(changed.splitlines())}
+    try:
+        # a second working tree keeps its commits outside its folder: no more of them is shown than a number
+        with opened_repository(clone, confined=False) as repository:
+            try:
+                changed = count_changes(repository, clone, seconds=_PATIENCE)
+            except ToolkitError:
+                changed = None
+            return {"commit": repository.head, "changed_files": changed}
+    except (ToolkitError, OSError):
+        return {"commit": None, "changed_files": None}
 
 
 def machine() -> dict[str, Any]:
@@ -291,14 +301,3 @@ def machine() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "python": platform.python_version(),
     }
-
-
-def _git(folder: Path, *words: str) -> str | None:
-    """Return what git says; None where there is no git, or no repository."""
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *words], capture_output=True, encoding="utf-8", timeout=_PATIENCE, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None

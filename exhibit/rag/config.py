@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from exhibit.runtime.command import HIDDEN, Renamed
 from exhibit.runtime.plugins import load_plugin, plugin_names
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.parsing import parse_toml
+from exhibit.schemas.parsing import parse_toml, read_outside
 
 PRESETS = Path(__file__).parent / "presets"
 DEFAULT = "routed"
@@ -256,13 +256,9 @@ class Config(Search, Ingest):
     def preset(cls, name: str, **overrides: Any) -> "Config":
         """Return a preset by name or by the path of a TOML file, with settings overruled."""
         path = Path(name) if name.endswith(".toml") else PRESETS / f"{name}.toml"
-        if not path.is_file():
+        if not path.exists():
             raise ToolkitError(f"no preset {name!r}; there are {', '.join(preset_names())}, or pass a .toml file")
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ToolkitError(f"{path}: cannot be read as UTF-8: {error}") from error
-        settings = parse_toml(text, where=path)
+        settings = parse_toml(read_outside(path), where=path)
         for key, value in settings.items():
             # a file may come from elsewhere: it does not decide where questions and keys are sent
             if "://" in str(value) and overrides.get(key) != value:

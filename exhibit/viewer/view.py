@@ -1,6 +1,5 @@
 """One page over runs: its pieces and pictures beside it, or all of it in a single file."""
 
-import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
@@ -14,6 +13,7 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.locations import is_url, keeping
 from exhibit.storage.place import FolderKind, placed, scratch_folder, write_whole
+from exhibit.storage.removal import identity_of, remove_folder
 from exhibit.viewer.drawing import PAGES, Drawings, Record, Wanted, draw
 from exhibit.viewer.listing import IMAGES, Catalogue, Inlined, Matching, PieceWriter, write_piece
 from exhibit.viewer.page import as_json, brief, fields_of, labels_of, page, words
@@ -71,7 +71,7 @@ class View:
             )
             write_whole(path, frame)
         if self.single_file and PIECES.is_one(out):
-            shutil.rmtree(out)
+            remove_folder(out, identity_of(out))
         for note in notes:
             (self.say or (lambda _: None))(note)
         return path

@@ -348,3 +348,26 @@ def test_several_datasets_are_chosen_from(tmp_path, browser):
         assert page.locator(".series:visible").count() == 2
         page.select_option("#dataset", "wills")
         assert page.locator(".series:visible h3").all_inner_texts() == ["wills"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("config.json", b"{"), ("config.json", b"[]"), ("config.json", b'{"datasets": {}}'),
+        ("provenance.json", b"\xff"), ("provenance.json", b'{"data": 5}'), ("provenance.json", None),
+        ("summary.json", b"7"), ("leases/summary.json", b"null"), ("leases/eval_results.jsonl", b"nothing\n"),
+        ("leases/eval_results.jsonl", None),
+    ],
+)  # fmt: skip
+def test_a_damaged_run_is_passed_over_and_the_others_are_shown(tmp_path, capsys, name, content):
+    made = make_runs(tmp_path / "results", runs=3, bad=None)
+    damaged = made / "run-02" / name
+    damaged.unlink()
+    if content is not None:
+        damaged.write_bytes(content)
+    assert main(["index", str(made)]) == 0
+    told = capsys.readouterr()
+    assert "Traceback" not in told.err and (made / "index.html").is_file()
+    runs, notes = read_runs(made)
+    assert {run.name for run in runs} >= {"run-01", "run-03"}
+    assert len(runs) == 3 or any("run-02" in note for note in notes)

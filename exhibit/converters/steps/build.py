@@ -28,6 +28,7 @@ from exhibit.hub.card import CardText, write_card
 from exhibit.schemas import IMPOSSIBLE_ANSWER, Context, Gold, Row, __version__
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, write_gold, write_info, write_train
 from exhibit.schemas.errors import BundleError, LimitError, ServiceError, SourceError, ToolkitError, printable
+from exhibit.schemas.layout import DRAFTS, LONGEST_NAME
 from exhibit.schemas.models import (
     FORMAT,
     HOWS,
@@ -41,6 +42,7 @@ from exhibit.schemas.models import (
 )
 from exhibit.schemas.validate import validate
 from exhibit.storage.bundle import sha256_of
+from exhibit.storage.removal import remove_below
 from exhibit.storage.upload import Out
 
 _MACHINE_OPTIONS = frozenset(
@@ -52,8 +54,6 @@ _MACHINE_OPTIONS = frozenset(
 
 ORIGINALS = "originals"
 """The folder of a bundle for the files that its documents were printed from."""
-DRAFTS = "drafts.jsonl"
-"""The file of a drafted bundle with the questions that wait for a person."""
 _TEXTS = "texts.partial"
 """The folder, gone before the bundle is finished, in which the documents' texts wait for the tables."""
 ABOUT_UNREADABLE = "question about a document that cannot be read"
@@ -79,6 +79,7 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     gold = list(_gold(rows, done))
     write_gold(gold, folder / GOLD)
     _note_absent(gold, questions, tally)
+    _note_hidden(gold, tally)
     kept = [raw for raw in benchmark.documents if raw.filename in done]
     if options.keep_originals:
         _keep_originals(kept, folder)
@@ -88,7 +89,7 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     # a table's own name is nobody's dataset
     text = card_text(replace(info, derived="") if benchmark.info else info, converter)
     bundle = write_card(bundle, folder, rows=questions, gold=gold, engine=engine, text=text, out=out, texts=texts)
-    shutil.rmtree(texts)
+    remove_below(folder, _TEXTS)
     printers = press.printers | {raw.printer for raw in benchmark.documents if raw.filename in done}
     return finish(bundle.model_copy(update={"printing": printing(printers)}), out)
 
@@ -122,13 +123,13 @@ def _materialise_all(
             raise outcome.error  # a store that is away is not the fault of its documents
         if outcome.error is not None:
             _leave_out(raw, outcome.error, tally)
-            (corpus / name).unlink(missing_ok=True)
+            remove_below(corpus, name)
             continue
         done[name] = outcome.unwrap()
         sent = done[name].sent
         if sent is not None:
             out.record(f"{CORPUS}/{name}", sent)
-            (corpus / name).unlink(missing_ok=True)  # a print; here, not in the worker, which may die and be replaced
+            remove_below(corpus, name)  # a print; here, not in the worker, which may die and be replaced
         for remark in done[name].notes:
             tally.note("remarks on documents", f"{name}: {remark}")
     if not done:
@@ -165,7 +166,10 @@ def _answerable_from(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
 
 
 def _writable(raw: RawDocument, tally: Tally) -> bool:
-    """Return whether a document's name can stand in train.json; count it where it cannot."""
+    """Return whether a document's name can stand in train.json and in a folder; count it where it cannot."""
+    if len(raw.filename.encode("utf-8", "surrogatepass")) > LONGEST_NAME:
+        tally.fault(f"document's name has more than {LONGEST_NAME} bytes; rename it", raw.filename, item=_file_of(raw))
+        return False
     if printable(raw.filename) == raw.filename:
         return True
     tally.fault("document's name is not UTF-8; rename it", printable(raw.filename), item=_file_of(raw))
@@ -234,8 +238,16 @@ def _gold(rows: Sequence[RawRow], done: dict[str, Done]) -> Iterator[Gold]:
 
 def gold_of(id: int, context: int | None, filename: str | None, place: QuotePlace, labels: dict[str, Label]) -> Gold:
     """Return a line of gold.jsonl."""
-    fields = {"id": id, "context": context, "filename": filename, "labels": labels, **vars(place)}
-    return Gold.model_validate(fields)
+    fields = {"id": id, "context": context, "filename": filename, **vars(place)}
+    hidden = fields.pop("hidden")
+    return Gold.model_validate({**fields, "labels": {**labels, "hidden": hidden} if hidden else labels})
+
+
+def _note_hidden(gold: Sequence[Gold], tally: Tally) -> None:
+    for line in gold:
+        if "hidden" in line.labels:
+            name = f"{line.filename}: row {line.id}: {line.labels['hidden']}"
+            tally.note("gold with words that nobody sees on the page", name)
 
 
 def _note_absent(gold: Sequence[Gold], rows: Sequence[Row], tally: Tally) -> None:

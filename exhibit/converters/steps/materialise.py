@@ -12,6 +12,7 @@ from exhibit.converters.benchmark import Quote, RawDocument, source_text
 from exhibit.converters.printing.press import Press
 from exhibit.evidence import Document, Match, Span, fold, locate, read_document
 from exhibit.evidence.fold import Fold
+from exhibit.evidence.hidden import find_hidden_spans
 from exhibit.evidence.locate import worthy
 from exhibit.evidence.readers import picture
 from exhibit.evidence.scan import Ocr, Scanned, read_scan
@@ -58,6 +59,8 @@ class QuotePlace:
     alternatives: list[list[tuple[int, int]]]
     how: How
     score: float | None
+    hidden: str = ""
+    """Why nobody sees words of it on the page; empty where they are seen."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,7 @@ def materialise(task: Task) -> Done:
         shutil.copyfile(path, task.target)
     finder = _Finder(document.text if raw.text_path == task.path else source_text(raw), document)
     places = {quote: finder.place(quote) for quote in dict.fromkeys(task.quotes)}
+    places = _with_hidden(places, document)
     entry = DocumentEntry(
         filename=raw.filename,
         title=raw.title,
@@ -142,6 +146,26 @@ def materialise(task: Task) -> Done:
     # last, so that nothing is sent of a document that cannot be used
     sent = send(path, task.remote, task.known) if task.remote else None
     return Done(entry, places, (*task.notes, *document.notes), sent)
+
+
+_LETTERS = 3
+"""Hidden letters that a place must have to be told of: a comma in white does not matter."""
+
+
+def _with_hidden(places: dict[Quote, QuotePlace], document: Document) -> dict[Quote, QuotePlace]:
+    """Return the places, each with the reasons why words of it are not seen on the page."""
+    spans = [Span(*span) for place in places.values() for span in place.spans]
+    hidden = find_hidden_spans(document, spans) if spans else []
+
+    def reasons(place: QuotePlace) -> str:
+        letters: Counter[str] = Counter()
+        for start, end in place.spans:
+            for span, why in hidden:
+                words = document.text[max(start, span.start) : min(end, span.end)]
+                letters[why] += sum(character.isalnum() for character in words)
+        return "; ".join(sorted(why for why, count in letters.items() if count >= _LETTERS))
+
+    return {quote: replace(place, hidden=reasons(place)) for quote, place in places.items()} if hidden else places
 
 
 def _wordless(task: Task) -> str:

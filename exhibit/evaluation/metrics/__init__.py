@@ -22,13 +22,14 @@ from exhibit.evaluation.cases import Case as Case
 from exhibit.evaluation.cases import GoldPassage
 from exhibit.evaluation.cases import Passage as Passage
 from exhibit.evaluation.cases import Values as Values
+from exhibit.evaluation.metrics._brought import check_names_are_own, values_of
 from exhibit.evaluation.metrics._requests import Request, checked, parse_request
 from exhibit.evaluation.metrics._requests import named as named
 from exhibit.evaluation.metrics._requests import parameters_of as parameters_of
 from exhibit.evaluation.metrics._requests import split_requests as split_requests
 from exhibit.law.references import Reference
 from exhibit.models.llms import LLM
-from exhibit.runtime.plugins import plugin_modules
+from exhibit.runtime.plugins import own_names, plugin_modules
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import read_beside
 
@@ -111,6 +112,7 @@ class About:
         return ".2f"
 
 
+_FOLDER = Path(__file__).parent
 _ABOUTS = TypeAdapter(dict[str, About])
 
 
@@ -266,8 +268,10 @@ class MetricModule(Protocol):
 
 @cache
 def metric_modules() -> dict[str, MetricModule]:
-    """Return every metric by the name of its file, in order."""
-    return {name: cast(MetricModule, module) for name, module in plugin_modules(__name__).items()}
+    """Return every metric by the name of its file, in order; raise where two of them yield one name."""
+    modules = {name: cast(MetricModule, module) for name, module in plugin_modules(__name__).items()}
+    check_names_are_own(modules, own=own_names(__name__))
+    return modules
 
 
 def metric_names() -> list[str]:
@@ -361,7 +365,7 @@ def _measured(module: MetricModule, cases: Sequence[Case], options: Options, **p
     columns: dict[str, Values] = {}
     for needs in dict.fromkeys(about(name).needs for name in module.NAMES):
         rows = [(row, kept) for row, case in enumerate(cases) if (kept := scoped(case, needs, options)) is not None]
-        for name, values in module.measure([case for _, case in rows], options, **parameters).items():
+        for name, values in values_of(module, [case for _, case in rows], options, parameters, own=_FOLDER).items():
             if about(name).needs == needs:
                 columns[name] = [None] * len(cases)
                 for (row, _), value in zip(rows, values, strict=True):

@@ -56,11 +56,14 @@ def read_runs(folder: Path, *, where: Mapping[str, Sequence[str]] | None = None)
             notes.append(f"{place}: has not ended; go on with --resume --run-name {place.name}")
             continue
         try:
+            # all of it is read now: what is wrong with a run is told, and the others are read
             run = RunResults(place)
-            run.means  # noqa: B018  (read now: what is wrong with a run is told, and the others are read)
+            _ = run.settings, run.provenance, run.means, [run.kind(name) for name in run.tables]
             runs.append(run)
         except ToolkitError as error:
             notes.append(f"{error}; passed over")
+        except (OSError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            notes.append(f"{place}: damaged ({type(error).__name__}: {error}); passed over")
     runs = [run for run in runs if _wanted(run, where or {})]
     if not runs:
         raise ToolkitError(
