@@ -58,7 +58,7 @@ def read_runs(folder: Path, *, where: Mapping[str, Sequence[str]] | None = None)
         try:
             # all of it is read now: what is wrong with a run is told, and the others are read
             run = RunResults(place)
-            _ = run.settings, run.provenance, run.means, [run.kind(name) for name in run.tables]
+            _ = run.settings, run.provenance, run.means, run.system_settings
             runs.append(run)
         except ToolkitError as error:
             notes.append(f"{error}; passed over")
