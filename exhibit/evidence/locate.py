@@ -8,11 +8,13 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 from exhibit.evidence.document import Document, Span
 from exhibit.evidence.fold import Fold, align, fold
+from exhibit.evidence.parser_markup import cells_of, leaves_out, letters_of
+from exhibit.evidence.pieces import nearest_places, occurrences, place_pieces, without_furniture
 from exhibit.schemas.layout import HOWS, How, quote_parts
 
 MIN_SIMILARITY = 0.95  # as the definition of a located quote has it
@@ -31,6 +33,13 @@ MOST_PLACES = 5000
 
 _MOST_CELLS = 1_000_000_000
 """Characters of a quote times characters of a document that may be compared: about ten seconds."""
+
+_MIN_LETTERS = 12
+"""Letters and digits of a quote that is found without its punctuation, unless it is a table's row."""
+_SPREAD = 3
+"""Pieces of one quote stand within so many times its length, ..."""
+_APART = 600
+"""... and this many characters, the size of a paragraph, whatever the page puts between them."""
 
 _COMMON = 256
 """A piece of a quote that stands in more places than this (a run of blanks in a form) does not tell where to look."""
@@ -57,7 +66,7 @@ def locate(quote: str, document: Document) -> list[Match]:
     if not quote.strip():
         return []
     effort = _Effort(_MOST_CELLS)
-    for attempt in (_as_it_stands, _in_parts, _alike, _by_paragraphs):
+    for attempt in (_as_it_stands, _in_parts, _alike, _by_paragraphs, _through_markup):
         matches = attempt(quote, document, effort)
         if matches:
             break
@@ -117,14 +126,7 @@ def _folded(start: int, end: int, span: Span, document: Document) -> Iterator[Ma
 
 
 def _find(needle: str, text: str) -> Iterator[int]:
-    return islice(_occurrences(needle, text), MOST_PLACES)
-
-
-def _occurrences(needle: str, text: str) -> Iterator[int]:
-    start = text.find(needle) if needle else -1
-    while start >= 0:
-        yield start
-        start = text.find(needle, start + 1)
+    return islice(occurrences(needle, text), MOST_PLACES)
 
 
 def _loosely(quote: str, document: Document) -> list[Match]:
@@ -134,7 +136,7 @@ def _loosely(quote: str, document: Document) -> list[Match]:
         for start in _find(needle, haystack.text):
             if haystack.cuts(start, start + len(needle)):
                 continue
-            spans = _without_furniture(Span(*haystack.span(start, start + len(needle))), document)
+            spans = without_furniture(Span(*haystack.span(start, start + len(needle))), document)
             whole = _is_whole(spans[0], document.text) and _is_whole(spans[-1], document.text)
             matches.append(Match(spans, "parts" if len(spans) > 1 else "folded", whole=whole))
         if matches:
@@ -152,27 +154,6 @@ def _inside(text: str, at: int) -> bool:
         return False
     before, after = text[at - 1], text[at]
     return (before.isalpha() and after.isalpha()) or (before.isdigit() and after.isdigit())
-
-
-def _without_furniture(span: Span, document: Document) -> tuple[Span, ...]:
-    """Cut the furniture lines, and the white space around them, out of a span, unless it is nothing else."""
-    pieces = []
-    start = span.start
-    for line in document.furniture:
-        if line.end <= start or line.start >= span.end:
-            continue
-        pieces.append(Span(start, max(line.start, start)))
-        start = line.end
-    pieces.append(Span(start, span.end))
-    trimmed = (_trim(piece, document.text) for piece in pieces)
-    return tuple(piece for piece in trimmed if piece.start < piece.end) or (span,)
-
-
-def _trim(span: Span, text: str) -> Span:
-    words = text[slice(*span)]
-    inner = words.strip()
-    start = span.start + words.find(inner)
-    return Span(start, start + len(inner))
 
 
 # ---------------------------------------------------------------- in parts
@@ -263,6 +244,50 @@ def joined(chain: Sequence[Match]) -> Match:
     return Match(tuple(spans), "fuzzy" if fuzzy else "parts", score, all(match.whole for match in chain))
 
 
+# ---------------------------------------------------------------- through markup
+
+
+def _through_markup(quote: str, document: Document, _: _Effort) -> list[Match]:
+    """Return where the words of a quote stand when a parser's markup and punctuation are left out of it.
+
+    The cells of a table may stand in any order, but close together; so must the pieces of a quote that does not say
+    that it leaves words out.
+    """
+    placement = place_pieces(quote, document)
+    places = nearest_places(placement.pieces)
+    cells = cells_of(quote)
+    # a word that stands between two pieces, and is not in the quote, is an error like one that is misspelt
+    skipped = 0 if cells else sum(_few_letters(Span(*gap), document) for gap in _gaps(places))
+    score = round(placement.share - skipped / max(placement.letters, 1), 4)
+    if score < (MIN_SIMILARITY if placement.letters >= MIN_FUZZY else 1.0):
+        return []
+    if any(len(letters_of(quote[slice(*span)]).text) >= _MIN_PARAGRAPH for span in placement.added):
+        return []
+    if placement.letters < _MIN_LETTERS and not cells:
+        return []
+    if len(places) == 1:
+        return [_match(place, score) for place in placement.pieces[0].places]
+    spans = joined([Match(place, "parts") for place in places]).spans
+    if not leaves_out(quote) and spans[-1].end - spans[0].start > _SPREAD * len(quote) + _APART:
+        return []
+    return [_match(spans, score)]
+
+
+def _match(spans: tuple[Span, ...], score: float) -> Match:
+    return Match(spans, "fuzzy" if score < 1.0 else "parts" if len(spans) > 1 else "folded", score)
+
+
+def _gaps(places: Sequence[tuple[Span, ...]]) -> Iterator[tuple[int, int]]:
+    """Yield the ranges between places that follow one another."""
+    return ((one[-1].end, two[0].start) for one, two in pairwise(places) if one[-1].end < two[0].start)
+
+
+def _few_letters(gap: Span, document: Document) -> int:
+    """Return how many letters lie in a gap between two pieces; 0 in one that is long enough to be an omission."""
+    start, end = document.letters.folded_range(*gap)
+    return end - start if end - start < MIN_FUZZY else 0
+
+
 # ---------------------------------------------------------------- alike
 
 
@@ -299,7 +324,7 @@ def _aligned(needle: str, haystack: Fold, document: Document, effort: _Effort) -
             best[window.start + part.start, window.start + part.end] = score
     matches = []
     for (start, end), score in _apart(best):
-        spans = _without_furniture(Span(*haystack.span(start, end)), document)
+        spans = without_furniture(Span(*haystack.span(start, end)), document)
         matches.append(Match(spans, "fuzzy", score))
     return matches
 
@@ -316,7 +341,7 @@ def windows(needle: str, text: str, allowed: int) -> list[Window]:
     merged: list[Window] = []
     votes: Counter[int] = Counter()
     for index in range(count):
-        hits = list(islice(_occurrences(needle[bounds[index] : bounds[index + 1]], text), _COMMON + 1))
+        hits = list(islice(occurrences(needle[bounds[index] : bounds[index + 1]], text), _COMMON + 1))
         if len(hits) <= _COMMON:
             votes.update(hit - bounds[index] for hit in hits)
     for start in sorted(votes):
