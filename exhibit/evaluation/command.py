@@ -19,13 +19,13 @@ from exhibit.engine import positive
 from exhibit.evaluation import terminal
 from exhibit.evaluation.cases import LABELS, labels_in_words
 from exhibit.evaluation.catalogue import catalogue, modern, parse_set
+from exhibit.evaluation.confidence import in_words
 from exhibit.evaluation.datasets import load_datasets
 from exhibit.evaluation.evaluate import Draw, EvaluatedRun, evaluate
 from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.records import summary_json
 from exhibit.evaluation.settings import Settings, parse_settings, read_config_file
 from exhibit.evaluation.targets import target_names
-from exhibit.evaluation.verdicts import in_words
 from exhibit.hub.pull import fetch, is_repository, parse_address
 from exhibit.rag.config import DEFAULT, PLUGINS, preset_names
 from exhibit.schemas import command

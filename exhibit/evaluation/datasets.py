@@ -12,15 +12,8 @@ from typing import Any
 
 from exhibit.engine import Limits, track
 from exhibit.evaluation.cases import Case, GoldPassage, Turn, offers_of, with_choices
-from exhibit.evaluation.documents import (
-    GRADE,
-    GRADES,
-    Documents,
-    changed_tables,
-    check_files,
-    check_questions,
-    read_grades,
-)
+from exhibit.evaluation.corpus_files import changed_tables, check_files, check_questions
+from exhibit.evaluation.documents import GRADE, GRADES, Documents, read_grades
 from exhibit.evidence import Span, readable
 from exhibit.schemas.bundle import GOLD, INFO, Question
 from exhibit.schemas.errors import BundleError, ToolkitError

@@ -21,12 +21,13 @@ from pydantic import TypeAdapter
 from exhibit.engine import track
 from exhibit.evaluation import records
 from exhibit.evaluation.cases import LABELS, Case, Chosen, Passage, Reply, choices_made, describe_choices
+from exhibit.evaluation.confidence import confidence_of, describe, weighted_means
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.metrics import Options, measure, needing
 from exhibit.evaluation.ranking import Mismatch, pooled, totals
 from exhibit.evaluation.statistics import Column, Table, Values, summarise
 from exhibit.evaluation.targets import Target
-from exhibit.evaluation.verdicts import Evidence, confidence_of, describe, weighted_means
+from exhibit.evaluation.verdicts import Evidence
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.run import BREAKDOWN, CONFIDENCE, EVIDENCE, SUMMARY
 

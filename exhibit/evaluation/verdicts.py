@@ -7,24 +7,22 @@ Retrieval: the passage that answers was not among those read. Reading: it was, a
 others. Invented: the answer says what none of its passages does, or answers what the documents do not.
 """
 
-import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-import numpy as np
-
 from exhibit.evaluation.cases import Case, GoldPassage, Passage
 from exhibit.evaluation.documents import touches
-from exhibit.evaluation.metrics import K, Options, about, gold_files, is_wrong_file, scoped
+from exhibit.evaluation.metrics import K, Options, gold_files, is_wrong_file, scoped
 from exhibit.evaluation.metrics.version_accuracy import right_version
-from exhibit.evaluation.ranking import holding_answer, matches, says_expected
+from exhibit.evaluation.ranking import holding_answer, rank_found, says_expected
+from exhibit.evidence.parser_markup import letters_of
+from exhibit.evidence.pieces import TELLING
 from exhibit.law.citations import claims_of, find_citations, is_refusal
 from exhibit.law.figures import Figures, figures, missing_figures
 from exhibit.law.names import FileNames
 from exhibit.schemas.parsing import read_beside
-from exhibit.schemas.run import Confidence
 
 _EXAMPLES = 3  # names: enough to see what they look like
 _MUCH = 0.1
@@ -41,7 +39,9 @@ def passage_lacks(passage: Passage) -> Iterator[str]:
     """Yield which of `PASSAGES` a passage lacks."""
     name = passage.told_filename
     files = [passage.filename] if passage.filename else passage.also_in
-    if name and not FileNames(files).find_all(name):
+    if passage.misnamed:
+        yield "misnamed"
+    elif name and not FileNames(files).find_all(name):
         yield "foreign"
     if name == "" or (name is None and passage.filename is None):
         yield "nameless"
@@ -50,7 +50,10 @@ def passage_lacks(passage: Passage) -> Iterator[str]:
     elif not passage.text.strip():
         yield "wordless"
     elif passage.span is None:
-        yield "nowhere"
+        few = passage.unplaced and len(letters_of(passage.text).text) < TELLING
+        yield "few" if few else "nowhere"
+    if passage.added:
+        yield "added"
 
 
 def question_lacks(case: Case) -> Iterator[str]:
@@ -110,7 +113,7 @@ class Evidence:
     def lines(self, name: str) -> list[str]:
         """Return what is missing of a dataset in words: of its passages, then of more than a tenth of its questions."""
         notes = []
-        for kind in ("foreign", "nameless", "ambiguous"):
+        for kind in ("foreign", "misnamed", "nameless", "ambiguous", "nowhere", "few"):
             if self.kinds[kind]:
                 listed = f": {', '.join(self.examples)}" if kind == "foreign" else ""
                 notes.append(f"{name}: {self.kinds[kind]:,} of {self.passages:,} passages {PASSAGES[kind]}{listed}")
@@ -131,89 +134,6 @@ class Evidence:
             "examples": self.examples,
             "lines": self.lines(name),
         }
-
-
-_BINS = 10  # of the calibration curve, as usual
-_WEIGHTED = ("answer_contained", "answer_gold_f1", "recall@10")
-"""Means that a line has as weighted by confidence; confidence.json has all."""
-_COVERAGES = tuple(share / 10 for share in range(1, 11))
-
-Told = tuple[float, bool]
-"""A confidence, and whether an answer exists."""
-
-
-def confidence_of(case: Case) -> float | None:
-    """Return the confidence beside a reply, None where there is none or the reply is an error."""
-    return None if case.reply.error else case.reply.confidence
-
-
-def describe(pairs: Sequence[Told], weighted: Mapping[str, float] | None = None) -> dict[str, Any] | None:
-    """Return AUROC, calibration, risk against coverage and weighted means; None where no reply has a confidence."""
-    if not pairs:
-        return None
-    return {
-        "questions": len(pairs),
-        "answerable": sum(exists for _, exists in pairs),
-        "auroc": auroc(pairs),
-        "calibration": calibration(pairs),
-        "risk_at_coverage": risk_at_coverage(pairs),
-        "weighted": dict(weighted or {}),
-    }
-
-
-def weighted_means(values: Mapping[str, Sequence[float | None]], sure: Sequence[float | None]) -> dict[str, float]:
-    """Return each metric's mean with every question counted by the confidence beside its reply."""
-    means = {}
-    for name, column in values.items():
-        pairs = [(value, weight) for value, weight in zip(column, sure, strict=True) if None not in (value, weight)]
-        total = math.fsum(weight for _, weight in pairs if weight)
-        if total:
-            means[name] = math.fsum((value or 0.0) * (weight or 0.0) for value, weight in pairs) / total
-    return means
-
-
-def in_words(name: str, sure: Confidence) -> str:
-    """Return what the confidence of a dataset's replies is worth, in a line."""
-    worth = "every question has an answer, or none has" if sure.auroc is None else f"AUROC {sure.auroc:.2f}"
-    shown = [
-        f"{metric} {about(metric).figure(sure.weighted[metric])}" for metric in _WEIGHTED if metric in sure.weighted
-    ]
-    means = f"; means weighted by it: {', '.join(shown)}" if shown else ""
-    return f"{name}: confidence beside {sure.questions} answers, {sure.answerable} of them answerable: {worth}{means}"
-
-
-def auroc(pairs: Sequence[Told]) -> float | None:
-    """Return how likely a question with an answer has more confidence than one without; equals count half."""
-    yes, no = (np.sort([confidence for confidence, exists in pairs if exists is wanted]) for wanted in (True, False))
-    if not len(yes) or not len(no):
-        return None
-    below, up_to = (int(np.searchsorted(no, yes, side).sum()) for side in ("left", "right"))
-    return (below + up_to) / 2 / (len(yes) * len(no))
-
-
-def calibration(pairs: Sequence[Told]) -> list[dict[str, float]]:
-    """Return, for each tenth of the scale that has questions, the mean confidence and the share that is answerable."""
-    bins: dict[int, list[Told]] = {}
-    for confidence, exists in pairs:
-        bins.setdefault(min(int(confidence * _BINS), _BINS - 1), []).append((confidence, exists))
-    return [
-        {
-            "questions": len(rows),
-            "confidence": sum(confidence for confidence, _ in rows) / len(rows),
-            "answerable": sum(exists for _, exists in rows) / len(rows),
-        }
-        for _, rows in sorted(bins.items())
-    ]
-
-
-def risk_at_coverage(pairs: Sequence[Told]) -> list[dict[str, float]]:
-    """Return the share without an answer among the surest tenth of the questions, the surest two tenths, and so on."""
-    ranked = sorted(pairs, key=lambda row: -row[0])
-    curve = []
-    for coverage in _COVERAGES:
-        kept = ranked[: max(1, round(coverage * len(ranked)))]
-        curve.append({"coverage": coverage, "risk": sum(not exists for _, exists in kept) / len(kept)})
-    return curve
 
 
 Verdict = Literal[
@@ -365,29 +285,48 @@ def _retrieval(case: Case, refused: bool, k: int) -> Judgment:
     passages = case.reply.passages
     read = case.reply.numbers_read(k)
     golds = [gold for gold in case.gold if gold.worded]
-    looked_at = dict.fromkeys([*read, *range(1, min(k, len(passages)) + 1)])
-    hits = [number for number in looked_at if any(_holds(passages[number - 1], gold) for gold in golds)]
-    if not hits:
-        version = next((n for n in read if right_version(passages[n - 1], case) is False), None)
-        if version is not None:
-            return Judgment("right text, wrong version", f"Passage {version} is that paragraph as of another day.")
-        files = {gold.filename for gold in golds if gold.filename}
-        why = f"none of {len(passages)} touches the gold"
-        return _by_file(files, case.reply.read(k), "right document, wrong passage", why)
-    used = [number for number in hits if number in read]
-    where = f"Passage {min(used or hits)} is the first to touch the gold"
-    if not used:
+    looked_at = list(dict.fromkeys([*read, *range(1, min(k, len(passages)) + 1)]))
+    used = _first_with_gold(golds, passages, read)
+    seen = used or _first_with_gold(golds, passages, looked_at)
+    if seen is None:
+        return _not_found(case, golds, read, k)
+    where = f"Passage {seen} is the first with which half of a gold passage is there"
+    if used is None:
         return Judgment("retrieved but not used", f"{where}, but only {len(read)} were read.")
     if refused:
         return Judgment("refused though answerable", f"{where}.")
     named = cited(case)
-    if not named or any(number in hits for number in named):
+    if not named or any(_touches(passages[number - 1], gold) for number in named for gold in golds):
         return Judgment("answered", f"{where}.")
     return Judgment("retrieved but not used", f"{where}. The answer cites {', '.join(map(str, named))}.")
 
 
-def _holds(passage: Passage, gold: GoldPassage) -> bool:
-    """Return whether a passage has a character of located gold, or the words of other gold."""
+def _not_found(case: Case, golds: Sequence[GoldPassage], read: Sequence[int], k: int) -> Judgment:
+    """Return what can be told where no gold passage is found: another version, another passage, or another file."""
+    passages = case.reply.passages
+    version = next((n for n in read if right_version(passages[n - 1], case) is False), None)
+    if version is not None:
+        return Judgment("right text, wrong version", f"Passage {version} is that paragraph as of another day.")
+    touching = next((n for n in read if any(_touches(passages[n - 1], gold) for gold in golds)), None)
+    why = f"none of {len(passages)} holds half of the gold"
+    why += f", which passage {touching} touches" if touching else ""
+    unknown = bool(read) and not any(passages[number - 1].tells for number in read)
+    files = {gold.filename for gold in golds if gold.filename}
+    judgment = _by_file(files, case.reply.read(k), "right document, wrong passage", why)
+    if unknown and judgment.verdict == "right document, wrong passage" and any(p.text.strip() for p in passages):
+        return Judgment("cannot be judged", f"No place can be told for the words of the {len(read)} passages read.")
+    return judgment
+
+
+def _first_with_gold(golds: Iterable[GoldPassage], passages: Sequence[Passage], numbers: Sequence[int]) -> int | None:
+    """Return the number of the passage with which the first gold is found among those of some numbers, in order."""
+    chosen = [passages[number - 1] for number in numbers]
+    ranks = [rank for gold in golds if (rank := rank_found(gold, chosen)) is not None]
+    return numbers[min(ranks) - 1] if ranks else None
+
+
+def _touches(passage: Passage, gold: GoldPassage) -> bool:
+    """Return whether a passage has a character of located gold, or holds half of the words of other gold."""
     if gold.places and passage.span is not None:
-        return passage.source == gold.filename and touches(passage.span, gold)
-    return passage.filename in (None, gold.filename) and matches(passage.text, gold.text or "")
+        return passage.source == gold.filename and any(touches(span, gold) for span in passage.spans)
+    return rank_found(gold, [passage]) is not None

@@ -66,7 +66,7 @@ def locate(quote: str, document: Document) -> list[Match]:
     if not quote.strip():
         return []
     effort = _Effort(_MOST_CELLS)
-    for attempt in (_as_it_stands, _in_parts, _alike, _by_paragraphs, _through_markup):
+    for attempt in (find_as_it_stands, _in_parts, _alike, _by_paragraphs, _through_markup):
         matches = attempt(quote, document, effort)
         if matches:
             break
@@ -93,7 +93,7 @@ class _Effort:
 # ---------------------------------------------------------------- as it stands
 
 
-def _as_it_stands(quote: str, document: Document, _: _Effort) -> list[Match]:
+def find_as_it_stands(quote: str, document: Document, _: _Effort | None = None) -> list[Match]:
     """Return the places that hold the quote's characters, folded with care and then loosely, on and over pages."""
     words = quote.strip()
     matches = {at: _verbatim(at, quote, words, document) for at in _find(words, document.text)}
@@ -180,7 +180,7 @@ def _from_pieces(pieces: Sequence[str], shortest: int, document: Document, effor
     places: dict[str, list[Match]] = {}
     for piece in pieces:
         if piece not in places:
-            matches = _as_it_stands(piece, document, effort) or _alike(piece, document, effort)
+            matches = find_as_it_stands(piece, document) or _alike(piece, document, effort)
             places[piece] = sorted(worthy(matches), key=lambda match: match.span)
         if not places[piece]:
             return []

@@ -9,8 +9,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from exhibit.evidence.fold import Fold
+from exhibit.schemas.layout import quote_parts
 
-_MARKUP = re.compile(
+_COMMON_MARKUP = (
     r"<!--[^<>]{0,400}-->"  # <!-- image -->, <!-- PageBreak -->: Docling and others
     r"|</?[a-zA-Z][^<>]{0,400}>"
     r"|!\[[^\[\]]{0,200}\]\([^()\s]{0,400}\)"  # a picture: Marker, MinerU, LlamaParse
@@ -18,11 +19,17 @@ _MARKUP = re.compile(
     r"|\[\^[^\[\]\s]{1,20}\]"  # a footnote's mark
     r"|\\(?:begin|end)\{[a-z*]{1,16}\}(?:\{[lcrpmX|@.\d ]{0,40}\})?"
     r"|\\multi(?:column|row)\{\d{1,2}\}\{[lcr|*]{1,8}\}"
+    r"|\\[nrt](?=[A-Z0-9\\(\"'\s])"  # a line's end as Python and JSON write it; no command goes on so
     r"|\\[a-zA-Z]{1,24}\*?"  # any command of LaTeX; what it is given is kept
     r"|&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,8});"
     r"|~~|\^\{?\d{1,3}\}?(?=\s|$)"  # a raised number at the end of a word is a note's
 )
+_MARKUP = re.compile(_COMMON_MARKUP)
 """What is no word of the text."""
+_FRAMED = re.compile(r"\"\s{0,3}:\s{0,3}[\"\[{\d]|\\u00[0-9a-f]{2}|\\\"")
+"""What a text in a JSON frame has."""
+_MARKUP_IN_JSON = re.compile(r"\\(?:u[0-9a-fA-F]{4}|[nrtbf\"/])|" + _COMMON_MARKUP)
+"""The same in a JSON frame, where a line's end may stand before any letter."""
 _CUT = re.compile(
     r"\\\\|(?<!\\)&(?!#|[a-zA-Z]{2,8};)|(?<!\\)\||\n|\t|</?(?:td|th|tr|br|li|p|table)\b[^<>]{0,400}>", re.I
 )
@@ -31,7 +38,6 @@ _TABLE = re.compile(r"(?<!\\)[&|]|\\\\|</t[dhr]>", re.I)
 """What a text with a table has."""
 _LINE = 60
 """Characters of a line of an address or a form, which a page may set beside another one as a table's cells are."""
-_OMISSION = re.compile(r"\.\.\.|…|<\s*omitted\s*>", re.I)
 
 
 class Cell(NamedTuple):
@@ -43,7 +49,16 @@ class Cell(NamedTuple):
 
 def letters_of(text: str) -> Fold:
     """Return the letters and digits of a text without its markup, in small letters, with their offsets."""
-    return Fold.of(text, loose=True, without=[match.span() for match in _MARKUP.finditer(text)]).letters
+    return Fold.of(text, loose=True, without=[match.span() for match in _markup(text).finditer(text)]).letters
+
+
+def without_markup(text: str) -> str:
+    """Return a text with its markup taken out."""
+    return _markup(text).sub("", text)
+
+
+def _markup(text: str) -> re.Pattern[str]:
+    return _MARKUP_IN_JSON if _FRAMED.search(text) else _MARKUP
 
 
 def cells_of(text: str) -> list[Cell]:
@@ -57,4 +72,4 @@ def cells_of(text: str) -> list[Cell]:
 
 def leaves_out(text: str) -> bool:
     """Return whether a quote says that words are left out of it."""
-    return bool(_OMISSION.search(text))
+    return "..." in text or "…" in text or len(quote_parts(text)) > 1

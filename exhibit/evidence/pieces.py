@@ -14,10 +14,10 @@ from itertools import islice, pairwise
 from typing import NamedTuple
 
 from exhibit.evidence.document import Document, Span
-from exhibit.evidence.fold import Fold
-from exhibit.evidence.parser_markup import Cell, cells_of, letters_of
+from exhibit.evidence.fold import Fold, fold
+from exhibit.evidence.parser_markup import Cell, cells_of, letters_of, without_markup
 
-_SEED = 24
+TELLING = 24
 """Letters and digits that a stretch must share with a document: some five words, which rarely meet by accident."""
 _STEP = 8
 """Letters between two seeds that are tried; a stretch of 32 letters is never missed."""
@@ -27,7 +27,9 @@ _SLIP = 6
 """Letters that may differ inside a stretch, on either side: a misread word, an escaped sign, a note's number."""
 _ANEW = 12
 """Letters that must agree behind such a difference before the stretch goes on."""
-_FEW = 3
+_EDGE = 4
+"""Letters that must agree where the text ends before that."""
+FEW = 3
 """Places that a short stretch may have and still tell where the text is from."""
 _LONG = 60
 """Letters of a stretch, a line's worth, that tell wherever they stand."""
@@ -82,7 +84,7 @@ def place_pieces(text: str, document: Document) -> Placement:
     if not needle.text:
         return Placement((), (), 0)
     stretches = _stretches(needle.text, document.letters, [(0, len(needle.text))])
-    if len(needle.text) < _SEED and (spots := _standing_alone(needle.text, document)):
+    if len(needle.text) < TELLING and (spots := _standing_alone(needle.text, document)):
         stretches = [_Stretch(0, len(needle.text), tuple(spots), len(needle.text))]
     if document.furniture:
         # a parser may keep running heads and page numbers, which the body lacks
@@ -110,8 +112,8 @@ def _stretches(needle: str, haystack: Fold, ranges: Sequence[tuple[int, int]]) -
     found = []
     for first, last in ranges:
         at, floor = first, first
-        while at + _SEED <= last:
-            hits = list(islice(occurrences(needle[at : at + _SEED], haystack.text), _COMMON + 1))
+        while at + TELLING <= last:
+            hits = list(islice(occurrences(needle[at : at + TELLING], haystack.text), _COMMON + 1))
             if not hits or len(hits) > _COMMON:
                 at += _STEP
                 continue
@@ -132,10 +134,10 @@ def _longest(needle: str, haystack: Fold, at: int, hits: Sequence[int], bounds: 
     """Return the longest stretch around a seed, with all its places that are as long."""
     grown: dict[tuple[int, int, int], list[Span]] = {}
     for hit in hits:
-        ahead = _grow(needle, at + _SEED, bounds[1], haystack.text, hit + _SEED, 1)
+        ahead = _grow(needle, at + TELLING, bounds[1], haystack.text, hit + TELLING, 1)
         back = _grow(needle, at, bounds[0], haystack.text, hit, -1)
-        key = (_SEED + ahead.letters + back.letters, at - back.own, at + _SEED + ahead.own)
-        span = Span(*haystack.span(hit - back.other, hit + _SEED + ahead.other))
+        key = (TELLING + ahead.letters + back.letters, at - back.own, at + TELLING + ahead.own)
+        span = Span(*haystack.span(hit - back.other, hit + TELLING + ahead.other))
         grown.setdefault(key, []).append(span)
     letters, start, end = max(grown, key=lambda key: (key[0], -key[1]))
     return _Stretch(start, end, tuple(dict.fromkeys(grown[letters, start, end])), letters)
@@ -187,17 +189,19 @@ _SLIPS = sorted(((a, b) for a in range(_SLIP + 1) for b in range(_SLIP + 1) if a
 def _after_slip(own: str, at: int, other: str, place: int, room: tuple[int, int], step: int) -> tuple[int, int] | None:
     """Return how many letters of each text to pass over so that both go on alike; None where they do not."""
     for skip, pass_over in _SLIPS:
-        if room[0] < skip + _ANEW or room[1] < pass_over + _ANEW:
+        # at the edge of the text fewer letters are left to agree
+        need = min(_ANEW, room[0] - skip)
+        if need < _EDGE or room[1] < pass_over + need:
             continue
-        mine = _slice(own, at + step * skip, _ANEW, step)
-        if mine == _slice(other, place + step * pass_over, _ANEW, step):
+        mine = _slice(own, at + step * skip, need, step)
+        if mine == _slice(other, place + step * pass_over, need, step):
             return skip, pass_over
     return None
 
 
 def _telling(stretches: Sequence[_Stretch]) -> list[_Stretch]:
     """Return the stretches that tell where the text is from: few places, many letters, or beside one that does."""
-    sure = [stretch for stretch in stretches if len(stretch.hits) <= _FEW or stretch.letters >= _LONG]
+    sure = [stretch for stretch in stretches if len(stretch.hits) <= FEW or stretch.letters >= _LONG]
     near = [hit for stretch in sure for hit in stretch.hits[:1]]
     kept = []
     for stretch in stretches:
@@ -304,17 +308,16 @@ def _piece(stretch: _Stretch, needle: Fold, text: str, document: Document) -> Pi
 
 
 def _with_signs(span: Span, signs: tuple[str, str], text: str) -> Span:
-    """Widen a span by the brackets and full stops around it that the text has, too."""
+    """Widen a span by the brackets, quotes and full stops that stand close to its words in both texts."""
     start, end = span
-    before, after = ("".join(side.split()) for side in signs)
-    while start and not text[start - 1].isalnum() and (text[start - 1].isspace() or text[start - 1] in before):
-        start -= 1
-        before = before[: before.rfind(text[start])] if not text[start].isspace() else before
-    while end < len(text) and not text[end].isalnum() and (text[end].isspace() or text[end] in after):
-        after = after[after.find(text[end]) + 1 :] if not text[end].isspace() else after
-        end += 1
-    inner = text[start:end]
-    return Span(start + len(inner) - len(inner.lstrip()), start + len(inner.rstrip()))
+    before, after = (without_markup(side) for side in signs)
+    before, after = "".join(before.split()[-1:]) if before[-1:].strip() else "", "".join(after.split()[:1])
+    before, after = fold(before), fold(after)
+    while start and not text[start - 1].isalnum() and (sign := fold(text[start - 1])) and sign in before:
+        start, before = start - 1, before[: before.rfind(sign)]
+    while end < len(text) and not text[end].isalnum() and (sign := fold(text[end])) and sign in after:
+        end, after = end + 1, after[after.find(sign) + 1 :]
+    return Span(start, end)
 
 
 def without_furniture(span: Span, document: Document) -> Place:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from exhibit.evaluation.cases import Case, Reply
-from exhibit.evaluation.verdicts import (
+from exhibit.evaluation.confidence import (
     auroc,
     calibration,
     confidence_of,

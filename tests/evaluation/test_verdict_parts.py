@@ -22,17 +22,16 @@ from exhibit.evaluation.cases import (
     with_choices,
     without_choices,
 )
+from exhibit.evaluation.confidence import calibration, risk_at_coverage
 from exhibit.evaluation.statistics import Difference, Estimate
 from exhibit.evaluation.terminal import Bands, Bound, Scale, cell, is_regression, read_scale
 from exhibit.evaluation.verdicts import (
     Evidence,
-    calibration,
     cited,
     examine,
     notes_on,
     passage_lacks,
     question_lacks,
-    risk_at_coverage,
 )
 from exhibit.evidence import Span
 from exhibit.schemas import IMPOSSIBLE_ANSWER

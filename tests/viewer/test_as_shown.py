@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from exhibit.evaluation.confidence import describe
 from exhibit.evaluation.statistics import Table, summarise, summarise_run
 from exhibit.evaluation.terminal import read_scale
-from exhibit.evaluation.verdicts import STAGES, describe
+from exhibit.evaluation.verdicts import STAGES
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer.plots import make_plots
 from exhibit.viewer.report import headlines, metric_rows, run_columns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from exhibit.evaluation.verdicts import describe
+from exhibit.evaluation.confidence import describe
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer.plots import confidence_plots, latency
 
