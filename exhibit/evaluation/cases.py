@@ -29,16 +29,22 @@ class GoldPassage:
     """Whether its words were looked for in its document and are not there: no passage can be held against it."""
     how: How | None = None
     """How it was located; None where the source quotes no words."""
+    ambiguous: bool = False
+    """Whether it has few words that stand on many places, and nothing tells which is meant."""
 
     @property
     def located(self) -> bool:
         """Whether its place is known."""
-        return self.filename is not None and any(span.start < span.end for place in self.places for span in place)
+        return (
+            not self.ambiguous
+            and self.filename is not None
+            and any(span.start < span.end for place in self.places for span in place)
+        )
 
     @property
     def worded(self) -> bool:
         """Whether passages can be held against it: its place is known, or its words are and nothing says they err."""
-        return self.located or (not self.absent and bool(self.text and self.text.strip()))
+        return self.located or (not self.absent and not self.ambiguous and bool(self.text and self.text.strip()))
 
 
 @dataclass(frozen=True)

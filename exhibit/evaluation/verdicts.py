@@ -61,7 +61,9 @@ def question_lacks(case: Case) -> Iterator[str]:
     passages = case.reply.passages
     if not case.is_impossible and case.gold:
         worded = [gold for gold in case.gold if gold.worded]
-        if not worded:
+        if any(gold.ambiguous for gold in case.gold):
+            yield "ambiguous gold"
+        if not worded and not any(gold.ambiguous for gold in case.gold):
             yield "gold" if any(gold.absent for gold in case.gold) else "quote"
         elif any(gold.absent for gold in case.gold):
             yield "some gold"

@@ -61,8 +61,11 @@ class Match:
         return Span(self.spans[0].start, self.spans[-1].end)
 
 
-def locate(quote: str, document: Document) -> list[Match]:
-    """Return every place where the quote stands, best first and then in reading order; [] when absent."""
+def locate(quote: str, document: Document, *, page: int | None = None) -> list[Match]:
+    """Return every place where the quote stands, best first and then in reading order; [] when absent.
+
+    A page that the source states decides between places that are equally good; it never overrules the words.
+    """
     if not quote.strip():
         return []
     effort = _Effort(_MOST_CELLS)
@@ -70,7 +73,10 @@ def locate(quote: str, document: Document) -> list[Match]:
         matches = attempt(quote, document, effort)
         if matches:
             break
-    return sorted(matches, key=lambda match: (not match.whole, HOWS.index(match.how), -match.score, match.span))
+    matches.sort(key=lambda match: (not match.whole, HOWS.index(match.how), -match.score, match.span))
+    if page is not None:
+        matches.sort(key=lambda match: (not match.whole, -match.score, page not in document.pages_of(match.span)))
+    return matches
 
 
 def worthy(matches: Sequence[Match]) -> list[Match]:
@@ -302,7 +308,8 @@ class Window(NamedTuple):
 
 def _alike(quote: str, document: Document, effort: _Effort) -> list[Match]:
     """Return where words stand that differ from the quote in at most one character of twenty."""
-    needle = fold(" ".join(quote_parts(quote)), loose=True)
+    # signs of a heading, a quotation or a table would be taken for misprints of the words before them
+    needle = fold(" ".join(quote_parts(quote)).strip("#>| \n"), loose=True)
     if len(needle) < MIN_FUZZY:
         return []
     matches = _aligned(needle, document.body, document, effort)
@@ -325,8 +332,38 @@ def _aligned(needle: str, haystack: Fold, document: Document, effort: _Effort) -
     matches = []
     for (start, end), score in _apart(best):
         spans = without_furniture(Span(*haystack.span(start, end)), document)
-        matches.append(Match(spans, "fuzzy", score))
+        matches.append(Match(without_crumbs(spans, document), "fuzzy", score))
     return matches
+
+
+def without_crumbs(spans: tuple[Span, ...], document: Document) -> tuple[Span, ...]:
+    """Return spans that are only alike without the few characters at an edge that lie on another page.
+
+    An alignment takes such characters for the quote's own first or last ones, which the page does not have.
+    """
+    starts = [page.span.start for page in document.pages]
+    first, last = spans[0], spans[-1]
+    cut = next((at for at in starts if first.start < at), None)
+    if cut is not None and cut < last.end and _crumbs(Span(first.start, min(cut, first.end)), document):
+        rest = Span(max(cut, first.start), first.end)
+        spans = (*((_inner(rest, document.text),) if cut < first.end else ()), *spans[1:])
+    first, last = spans[0], spans[-1]
+    cut = next((at for at in reversed(starts) if at < last.end), None)
+    if cut is not None and cut > first.start and _crumbs(Span(max(cut, last.start), last.end), document):
+        rest = Span(last.start, min(cut, last.end))
+        spans = (*spans[:-1], *((_inner(rest, document.text),) if cut > last.start else ()))
+    return spans
+
+
+def _crumbs(edge: Span, document: Document) -> bool:
+    start, end = document.letters.folded_range(*edge)
+    return end - start < _MIN_LETTERS
+
+
+def _inner(span: Span, text: str) -> Span:
+    """Return a span without the white space at its edges."""
+    words = text[slice(*span)]
+    return Span(span.start + len(words) - len(words.lstrip()), span.start + len(words.rstrip()))
 
 
 def windows(needle: str, text: str, allowed: int) -> list[Window]:

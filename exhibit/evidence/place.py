@@ -38,3 +38,8 @@ def spans_of(placement: Placement, document: Document, *, wanted: Callable[[Plac
         else:
             spans.append(span)
     return tuple(sorted(spans, key=lambda span: (span.start - span.end, span.start)))
+
+
+def is_ambiguous(text: str, places: int) -> bool:
+    """Return whether a quote has so few words and so many places that they do not tell which place is meant."""
+    return places > FEW and 0 < len(letters_of(text).text) < TELLING
