@@ -20,7 +20,7 @@ from bench._table import print_table
 from exhibit.evidence import Document, locate, read_document
 from exhibit.evidence.parser_markup import cells_of, letters_of
 from exhibit.evidence.place import place_text
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import SourceError
 
 _SIZE = 1000  # characters of a chunk, as splitters usually have it

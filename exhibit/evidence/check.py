@@ -17,8 +17,8 @@ from exhibit.evidence.locate import MIN_SIMILARITY, without_crumbs
 from exhibit.evidence.parser_markup import cells_of, letters_of
 from exhibit.evidence.pieces import place_pieces
 from exhibit.evidence.read import read_within
+from exhibit.runtime.command import Parser, add_json, guarded, spelled
 from exhibit.schemas.bundle import Question
-from exhibit.schemas.command import Parser, add_json, guarded, spelled
 from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.layout import quote_parts
 from exhibit.schemas.models import Gold
