@@ -10,7 +10,7 @@ from exhibit.evaluation.cases import GoldPassage, Passage
 from exhibit.evidence import Document, Match, Span, fold, locate
 from exhibit.evidence.locate import worthy
 from exhibit.evidence.parser_markup import letters_of
-from exhibit.evidence.pieces import Piece, Placement
+from exhibit.evidence.pieces import PlacedPiece, Placement
 from exhibit.evidence.place import place_text, spans_of
 from exhibit.evidence.read import boxes_within, read_within
 from exhibit.law.names import FileNames
@@ -189,7 +189,7 @@ class Documents:
         return whole, part
 
 
-def _on_page(piece: Piece, page: int, document: Document) -> Piece:
+def _on_page(piece: PlacedPiece, page: int, document: Document) -> PlacedPiece:
     """Return a piece with those of its places that are on a page, all where none is."""
     there = [place for place in piece.places if any(page in document.pages_of(span) for span in place)]
     return piece._replace(places=tuple(there)) if there else piece

@@ -40,7 +40,7 @@ _LINE = 60
 """Characters of a line of an address or a form, which a page may set beside another one as a table's cells are."""
 
 
-class Cell(NamedTuple):
+class TextCell(NamedTuple):
     """The range of a table's cell, or of a line, in a text."""
 
     start: int
@@ -61,13 +61,13 @@ def _markup(text: str) -> re.Pattern[str]:
     return _MARKUP_IN_JSON if _FRAMED.search(text) else _MARKUP
 
 
-def cells_of(text: str) -> list[Cell]:
+def cells_of(text: str) -> list[TextCell]:
     """Return the cells of a table, row by row, or the lines of a form; [] where a text is neither."""
     lines = text.strip().splitlines()
     if not _TABLE.search(text) and (len(lines) < 2 or max(map(len, lines)) > _LINE):
         return []
     edges = [(0, 0), *(match.span() for match in _CUT.finditer(text)), (len(text), len(text))]
-    return [Cell(before[1], after[0]) for before, after in pairwise(edges) if before[1] < after[0]]
+    return [TextCell(before[1], after[0]) for before, after in pairwise(edges) if before[1] < after[0]]
 
 
 def leaves_out(text: str) -> bool:

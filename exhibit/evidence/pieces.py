@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from exhibit.evidence.document import Document, Span
 from exhibit.evidence.fold import Fold, fold
-from exhibit.evidence.parser_markup import Cell, cells_of, letters_of, without_markup
+from exhibit.evidence.parser_markup import TextCell, cells_of, letters_of, without_markup
 
 TELLING = 24
 """Letters and digits that a stretch must share with a document: some five words, which rarely meet by accident."""
@@ -43,7 +43,7 @@ _MARGIN = 300
 Place = tuple[Span, ...]
 
 
-class Piece(NamedTuple):
+class PlacedPiece(NamedTuple):
     """A stretch of a text, and every place where a document has it."""
 
     start: int
@@ -57,7 +57,7 @@ class Piece(NamedTuple):
 class Placement:
     """What a document has of a text."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[PlacedPiece, ...]
     added: tuple[Span, ...]
     """The ranges of the text whose words the document does not have; markup is in none of them."""
     letters: int
@@ -225,7 +225,7 @@ def _gap(one: tuple[int, int], other: tuple[int, int]) -> int:
 # ---------------------------------------------------------------- tables
 
 
-def _cell_ranges(cells: Sequence[Cell], needle: Fold) -> list[tuple[int, int]]:
+def _cell_ranges(cells: Sequence[TextCell], needle: Fold) -> list[tuple[int, int]]:
     """Return the ranges of the cells in the letters of the text; those without letters are left out."""
     ranges = (needle.folded_range(cell.start, cell.end) for cell in cells)
     return [(start, end) for start, end in ranges if start < end]
@@ -298,13 +298,13 @@ def _densest(wanted: Counter[str], places: dict[str, list[Span]]) -> Span:
 # ---------------------------------------------------------------- back to the texts
 
 
-def _piece(stretch: _Stretch, needle: Fold, text: str, document: Document) -> Piece:
+def _piece(stretch: _Stretch, needle: Fold, text: str, document: Document) -> PlacedPiece:
     start, end = needle.span(stretch.start, stretch.end)
     before = int(needle.offsets[stretch.start - 1]) + 1 if stretch.start else 0
     after = int(needle.offsets[stretch.end]) if stretch.end < len(needle.offsets) else len(text)
     signs = text[before:start], text[end:after]
     places = (without_furniture(_with_signs(span, signs, document.text), document) for span in stretch.hits)
-    return Piece(start, end, tuple(places), stretch.letters)
+    return PlacedPiece(start, end, tuple(places), stretch.letters)
 
 
 def _with_signs(span: Span, signs: tuple[str, str], text: str) -> Span:
@@ -341,7 +341,7 @@ def _trim(span: Span, text: str) -> Span:
     return Span(start, start + len(inner))
 
 
-def nearest_places(pieces: Sequence[Piece]) -> list[Place]:
+def nearest_places(pieces: Sequence[PlacedPiece]) -> list[Place]:
     """Return one place of each piece: of those with several, the one nearest to the piece before it."""
     at = next((piece.places[0][0].start for piece in pieces if len(piece.places) == 1), 0)
     chosen: list[Place] = []

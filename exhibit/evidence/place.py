@@ -5,7 +5,7 @@ from collections.abc import Callable
 from exhibit.evidence.document import Document, Span
 from exhibit.evidence.locate import find_as_it_stands, worthy
 from exhibit.evidence.parser_markup import letters_of
-from exhibit.evidence.pieces import FEW, TELLING, Piece, Place, Placement, nearest_places, place_pieces
+from exhibit.evidence.pieces import FEW, TELLING, Place, PlacedPiece, Placement, nearest_places, place_pieces
 
 _PLACES = 64
 """Places of one text in one document that are kept: more are compared with nothing."""
@@ -19,7 +19,7 @@ def place_text(text: str, document: Document) -> Placement:
         return place_pieces(text, document)
     if letters < TELLING and len(matches) > FEW:
         return Placement((), (Span(0, len(text)),), letters)
-    whole = Piece(0, len(text), tuple(match.spans for match in matches), letters)
+    whole = PlacedPiece(0, len(text), tuple(match.spans for match in matches), letters)
     return Placement((whole,), (), letters)
 
 

@@ -37,7 +37,7 @@ def test_the_depths_that_are_measured():
     for name in metric_names():
         depths[name.partition("@")[0]].append(name.partition("@")[2])
     assert {family: "".join(found) for family, found in depths.items() if any(found)} == {
-        **dict.fromkeys(("char_precision", "char_recall", "document_hit", "drm"), "1248163264"),
+        **dict.fromkeys(("char_precision", "char_recall", "document_hit", "drm", "page_hit"), "1248163264"),
         **dict.fromkeys(("chunk_essential", "chunk_complementary", "chunk_neither", "mrr", "recall"), "10"),
         "ndcg": "510",
         **dict.fromkeys(("precision_3star", "precision_4star", "precision_5star"), "5"),
