@@ -1,4 +1,4 @@
-"""What the confidence beside the answers is worth: AUROC, calibration, and risk against coverage."""
+"""What the confidence beside a system's replies is worth: AUROC, calibration, risk against coverage, weighted means."""
 
 import math
 from collections.abc import Mapping, Sequence

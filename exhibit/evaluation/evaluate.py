@@ -183,6 +183,7 @@ def _options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any]) ->
     return Options(
         ks=ks,
         parity=settings.parity,
+        count_added=settings.count_added,
         judge=judge,
         votes=settings.judge_votes,
         prices=prices,
@@ -279,6 +280,7 @@ def _config(settings: Settings, plan: _Plan) -> dict[str, Any]:
     prompts = {file: version for file, version in versions.items() if version} if judge else {}
     measured = {"metrics": list(plan.names), "ks": list(plan.options.ks), "k": plan.options.k} | judge
     measured |= {"parity": settings.parity, "prompts": prompts}
+    measured |= {"count_added": True} if settings.count_added else {}
     return {"format": FORMAT, "version": __version__, **settings.asked(), "datasets": datasets, "measured": measured}
 
 

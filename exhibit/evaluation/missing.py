@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from exhibit.evaluation.cases import Case, Passage
+from exhibit.evidence.parser_markup import letters_of
+from exhibit.evidence.pieces import TELLING
 from exhibit.law.names import FileNames
 from exhibit.schemas.parsing import read_beside
 
@@ -27,7 +29,9 @@ def passage_lacks(passage: Passage) -> Iterator[str]:
     """Yield which of `PASSAGES` a passage lacks."""
     name = passage.told_filename
     files = [passage.filename] if passage.filename else passage.also_in
-    if name and not FileNames(files).find_all(name):
+    if passage.misnamed:
+        yield "misnamed"
+    elif name and not FileNames(files).find_all(name):
         yield "foreign"
     if name == "" or (name is None and passage.filename is None):
         yield "nameless"
@@ -36,7 +40,10 @@ def passage_lacks(passage: Passage) -> Iterator[str]:
     elif not passage.text.strip():
         yield "wordless"
     elif passage.span is None:
-        yield "nowhere"
+        few = passage.unplaced and len(letters_of(passage.text).text) < TELLING
+        yield "few" if few else "nowhere"
+    if passage.added:
+        yield "added"
 
 
 def question_lacks(case: Case) -> Iterator[str]:
@@ -44,7 +51,9 @@ def question_lacks(case: Case) -> Iterator[str]:
     passages = case.reply.passages
     if not case.is_impossible and case.gold:
         worded = [gold for gold in case.gold if gold.worded]
-        if not worded:
+        if any(gold.ambiguous for gold in case.gold):
+            yield "ambiguous gold"
+        if not worded and not any(gold.ambiguous for gold in case.gold):
             yield "gold" if any(gold.absent for gold in case.gold) else "quote"
         elif any(gold.absent for gold in case.gold):
             yield "some gold"
@@ -96,7 +105,7 @@ class Evidence:
     def lines(self, name: str) -> list[str]:
         """Return what is missing of a dataset in words: of its passages, then of more than a tenth of its questions."""
         notes = []
-        for kind in ("foreign", "nameless", "ambiguous"):
+        for kind in ("foreign", "misnamed", "nameless", "ambiguous", "nowhere", "few"):
             if self.kinds[kind]:
                 listed = f": {', '.join(self.examples)}" if kind == "foreign" else ""
                 notes.append(f"{name}: {self.kinds[kind]:,} of {self.passages:,} passages {PASSAGES[kind]}{listed}")

@@ -119,7 +119,8 @@ def _passage(passage: Passage, rank: int) -> dict[str, Any]:
     # where the system itself says that it stands
     fields = {name: getattr(passage, name) for name in ("told_page", "told_box", "told_size")}
     fields["told_filename"] = passage.told_filename if passage.told_filename != passage.filename else None
-    row |= {"also_in": passage.also_in} if passage.also_in else {}
+    told = ("also_in", "more", "added", "misnamed", "unplaced")
+    row |= {name: own for name in told if (own := getattr(passage, name))}
     row |= {name: value for name, value in fields.items() if value is not None}
     return {**row, "text": passage.text} if rank < _QUOTED else row
 

@@ -88,6 +88,8 @@ class Settings(BaseModel):
     """the metrics, as NAME, NAME@K or NAME(parameter=value); none = all that apply"""
     parity: Literal["", "legalbenchrag", "seed", "squad"] = ""
     """count as published elsewhere"""
+    count_added: bool = False
+    """count words that passages add to the documents' own against precision"""
     judge: str | None = None
     """the model that marks groundedness, relevance and correctness, as NAME:MODEL"""
     judge_votes: Positive = 1

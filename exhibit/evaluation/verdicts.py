@@ -15,7 +15,7 @@ from exhibit.evaluation.documents import touches
 from exhibit.evaluation.judgement import answer_judgement
 from exhibit.evaluation.metrics import K, Options, gold_files, is_wrong_file, scoped
 from exhibit.evaluation.metrics.version_accuracy import right_version
-from exhibit.evaluation.ranking import first_found, holding_answer, matches
+from exhibit.evaluation.ranking import first_found, holding_answer, rank_found
 from exhibit.law.citations import claims_of, find_citations, is_refusal
 from exhibit.law.figures import Figures, figures, missing_figures
 
@@ -175,31 +175,40 @@ def _retrieval(case: Case, refused: bool, k: int) -> Judgment:
     read = case.reply.numbers_read(k)
     golds = [gold for gold in case.gold if gold.worded]
     looked_at = list(dict.fromkeys([*read, *range(1, min(k, len(passages)) + 1)]))
-    touching = [number for number in looked_at if any(_holds(passages[number - 1], gold) for gold in golds)]
     used = first_found(case, read)
-    found = used or first_found(case, looked_at)
-    if found is None:
-        version = next((n for n in read if right_version(passages[n - 1], case) is False), None)
-        if version is not None:
-            return Judgment("right text, wrong version", f"Passage {version} is that paragraph as of another day.")
-        files = {gold.filename for gold in golds if gold.filename}
-        why = f"none of {len(passages)} touches the gold"
-        if touching:
-            why = f"passage {min(touching)} touches the gold, and less than half of it is in the passages"
-        return _by_file(files, case.reply.read(k), "right document, wrong passage", why)
-    where = f"With passage {found} at least half of the gold is found"
+    seen = used or first_found(case, looked_at)
+    if seen is None:
+        return _not_found(case, golds, read, k)
+    where = f"With passage {seen} at least half of the gold is found"
     if used is None:
         return Judgment("retrieved but not used", f"{where}, but only {len(read)} were read.")
     if refused:
         return Judgment("refused though answerable", f"{where}.")
     named = cited(case)
-    if not named or any(number in touching for number in named):
+    if not named or any(_touches(passages[number - 1], gold) for number in named for gold in golds):
         return Judgment("answered", f"{where}.")
     return Judgment("retrieved but not used", f"{where}. The answer cites {', '.join(map(str, named))}.")
 
 
-def _holds(passage: Passage, gold: GoldPassage) -> bool:
-    """Return whether a passage has a character of located gold, or the words of other gold."""
+def _not_found(case: Case, golds: Sequence[GoldPassage], read: Sequence[int], k: int) -> Judgment:
+    """Return what can be told where no gold passage is found: another version, another passage, or another file."""
+    passages = case.reply.passages
+    version = next((n for n in read if right_version(passages[n - 1], case) is False), None)
+    if version is not None:
+        return Judgment("right text, wrong version", f"Passage {version} is that paragraph as of another day.")
+    touching = next((n for n in read if any(_touches(passages[n - 1], gold) for gold in golds)), None)
+    why = f"none of {len(passages)} holds half of the gold"
+    why += f", which passage {touching} touches" if touching else ""
+    unknown = bool(read) and not any(passages[number - 1].tells for number in read)
+    files = {gold.filename for gold in golds if gold.filename}
+    judgment = _by_file(files, case.reply.read(k), "right document, wrong passage", why)
+    if unknown and judgment.verdict == "right document, wrong passage" and any(p.text.strip() for p in passages):
+        return Judgment("cannot be judged", f"No place can be told for the words of the {len(read)} passages read.")
+    return judgment
+
+
+def _touches(passage: Passage, gold: GoldPassage) -> bool:
+    """Return whether a passage has a character of located gold, or holds half of the words of other gold."""
     if gold.places and passage.span is not None:
-        return passage.source == gold.filename and touches(passage.span, gold)
-    return passage.filename in (None, gold.filename) and matches(passage.text, gold.text or "")
+        return passage.source == gold.filename and any(touches(span, gold) for span in passage.spans)
+    return rank_found(gold, [passage]) is not None

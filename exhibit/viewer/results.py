@@ -176,6 +176,8 @@ def gold_lines(dataset: Dataset, *, listed: int) -> list[str]:
     lines += [f"  {how:<7} {counts[how]}" for how in HOWS if counts[how]]
     names = sum(len(case.gold) for case in dataset.cases) - len(worded)
     lines += [f"  {names} name a file and quote no words"] if names else []
+    ambiguous = sum(gold.ambiguous for _, gold in worded)
+    lines += [f"  {ambiguous} have few words that stand on many places: in no passage metric"] if ambiguous else []
     absent = [(case, gold) for case, gold in worded if gold.how == "absent"]
     for case, gold in absent[:listed]:
         words = " ".join((gold.text or "").split())

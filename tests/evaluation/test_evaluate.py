@@ -563,7 +563,7 @@ def test_verdicts(expected, told):
     [
         (None, "With passage 2 at least half of the gold is found.", {"passages": [OFF, HIT], "answer": "Yes."}),
         ("retrieval", "None of the 1 passages read is from a document with gold.", {"passages": [OFF]}),
-        ("retrieval", "Passage 2 is the first from the right document; none of 2 touches the gold.",
+        ("retrieval", "Passage 2 is the first from the right document; none of 2 holds half of the gold.",
          {"passages": [OFF, NEAR]}),
         ("reading", "With passage 2 at least half of the gold is found. The answer cites 1.",
          {"passages": [NEAR, HIT]}),

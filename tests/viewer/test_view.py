@@ -27,7 +27,7 @@ from exhibit.viewer.review.__main__ import main as review
 from exhibit.viewer.server.app import application
 from exhibit.viewer.server.app import main as view
 from exhibit.viewer.server.jobs import Jobs
-from exhibit.viewer.server.library import Library, key_of
+from exhibit.viewer.server.library import ServedFolders, key_of
 
 TOKEN = "a-token-of-the-test"
 HOST = "127.0.0.1:8000"
@@ -150,7 +150,7 @@ def test_only_documents_of_the_bundle_are_read(client, bundle_key, name):
 def test_links_out_of_the_folders_are_not_followed(served, tmp_path):
     (tmp_path / "inside").mkdir()
     (tmp_path / "inside" / "link").symlink_to(served / "datasets_out", target_is_directory=True)
-    assert Library([tmp_path / "inside"]).bundles() == []
+    assert ServedFolders([tmp_path / "inside"]).bundles() == []
 
 
 def test_a_report_is_drawn_anew_and_one_from_elsewhere_is_never_shown(client, served):

@@ -159,6 +159,8 @@ class Quote:
     """Its offsets in the document as extracted, as a reviewer marked it; they hold while the words are the same."""
     section: bool = False
     """Whether the source cites a heading or a number, and these are the words under it."""
+    page: int | None = None
+    """The page that the source states for it: it decides between equal places, or is the gold where no words are."""
     answer: bool = False
     """Whether these are the words of the answer: gold where they stand once in the document, and nothing elsewhere."""
 

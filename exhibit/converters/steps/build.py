@@ -23,6 +23,7 @@ from exhibit.converters.benchmark import (
 from exhibit.converters.printing.press import Press, printing
 from exhibit.converters.steps.materialise import NOWHERE, Done, QuotePlace, materialise, tasks
 from exhibit.engine import Engine, limits_from, open_engine, track
+from exhibit.evidence.place import is_ambiguous
 from exhibit.evidence.scan import Ocr, ocr_from
 from exhibit.hub.card import CardText, write_card
 from exhibit.schemas import IMPOSSIBLE_ANSWER, Context, Gold, Row, __version__
@@ -261,6 +262,11 @@ def _note_absent(gold: Sequence[Gold], rows: Sequence[Row], tally: Tally) -> Non
             if tally.strict:
                 raise SourceError(f"{name}: quote not found in the document (--strict)")
             tally.note("quote not found in the document (kept in train.json, marked absent in gold.jsonl)", name)
+        elif line.context is not None and is_ambiguous(
+            quote := words[line.id][line.context].text or "", 1 + len(line.alternatives)
+        ):
+            name = f"{line.filename}: row {line.id}: {quote!r} on {1 + len(line.alternatives)} places"
+            tally.note("ambiguous gold: few words on many places", name)
 
 
 def _describe(

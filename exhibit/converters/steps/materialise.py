@@ -131,6 +131,11 @@ def materialise(task: Task) -> Done:
     finder = _Finder(document.text if raw.text_path == task.path else source_text(raw), document)
     places = {quote: finder.place(quote) for quote in dict.fromkeys(task.quotes)}
     places = _with_hidden(places, document)
+    contradicted = [
+        f"page {quote.page} is stated for words that stand on page {place.pages[0]}: {(quote.text or '')[:60]!r}"
+        for quote, place in places.items()
+        if quote.page and place.pages and place.spans and quote.page not in place.pages
+    ]
     entry = DocumentEntry(
         filename=raw.filename,
         title=raw.title,
@@ -145,7 +150,7 @@ def materialise(task: Task) -> Done:
             write_whole(task.text, document.text)
     # last, so that nothing is sent of a document that cannot be used
     sent = send(path, task.remote, task.known) if task.remote else None
-    return Done(entry, places, (*task.notes, *document.notes), sent)
+    return Done(entry, places, (*task.notes, *document.notes, *contradicted), sent)
 
 
 _LETTERS = 3
@@ -217,13 +222,20 @@ class _Finder:
                 how: How = "parts" if len(known) > 1 else "exact" if self.source == self.document.text else "folded"
                 return _place(known, self.document, how if quote.score == 1.0 else "fuzzy", quote.score, others)
         if not quote.text:
-            return NOWHERE
-        matches = worthy(locate(quote.text, self.document))
+            there = quote.page is not None and quote.page <= len(self.document.pages)
+            return replace(NOWHERE, pages=[quote.page]) if there and quote.page else NOWHERE
+        matches = worthy(locate(quote.text, self.document, page=quote.page))
+        matches = self._on_stated_page(matches, quote.page)
         if quote.spans and self.source:
             # of the same words in several places, the one that is as far into the text as the source says
             share = quote.spans[0][0] / len(self.source)
             matches.sort(key=lambda match: abs(match.span.start / len(self.document.text) - share))
         return place_of(matches, self.document)
+
+    def _on_stated_page(self, matches: list[Match], page: int | None) -> list[Match]:
+        """Return the matches on the page that the source states, all where none is there."""
+        there = [match for match in matches if page in self.document.pages_of(match.span)]
+        return there or matches
 
     def _carried(self, spans: Sequence[tuple[int, int]]) -> list[Span]:
         """Return a place from offsets in the source's text; nothing where the texts differ."""

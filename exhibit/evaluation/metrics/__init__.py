@@ -146,6 +146,8 @@ class Options:
     ks: tuple[int, ...] = KS
     k: int = K
     parity: Parity = ""
+    count_added: bool = False
+    """Whether words of a passage that no document has count against precision."""
     corpus: Citable | None = None
     """Where `references_exist` looks references up."""
     officials: Registers | None = None
@@ -214,7 +216,7 @@ _KNOWN: dict[Need, Callable[[Case], bool]] = {
     "expected": lambda case: bool(case.truth.strip()) and not case.is_impossible,
     "label": lambda case: bool(case.choices) and case.label is not None,
     "answer": lambda case: case.reply.answer is not None,
-    "passages": lambda case: not case.reply.passages or any(p.span or p.text.strip() for p in case.reply.passages),
+    "passages": lambda case: not case.reply.passages or any(passage.tells for passage in case.reply.passages),
     "impossible": lambda case: case.is_impossible,
     # not where all the gold that is quoted stands in none of the documents
     "answerable": lambda case: not case.is_impossible and not (case.gold and all(gold.absent for gold in case.gold)),

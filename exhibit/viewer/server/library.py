@@ -89,7 +89,7 @@ class BundleIndex:
     """By document."""
 
 
-class Library:
+class ServedFolders:
     """Finds what is below the given folders, and opens it by its key."""
 
     def __init__(self, folders: Sequence[Path]) -> None:

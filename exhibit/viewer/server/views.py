@@ -29,7 +29,7 @@ from exhibit.viewer.review.make import make_review, sheet_of
 from exhibit.viewer.review.source import BY, ReviewedRun
 from exhibit.viewer.server import pages, saving
 from exhibit.viewer.server.jobs import Job, Jobs
-from exhibit.viewer.server.library import Library, RunLine, journal_lines, key_of
+from exhibit.viewer.server.library import ServedFolders, RunLine, journal_lines, key_of
 from exhibit.viewer.trend.index import write_trend
 
 _SAMPLE = 40  # questions of a review page
@@ -47,7 +47,7 @@ class Views:
 
     def __init__(self, folders: Sequence[Path], *, token: str, language: str = "en") -> None:
         """Take the folders: new documents and bundles go to the first, runs to the last; and the server's token."""
-        self.library, self.language, self._token = Library(folders), language, token
+        self.library, self.language, self._token = ServedFolders(folders), language, token
         digest = hashlib.sha256("\0".join(map(str, self.library.folders)).encode()).hexdigest()[:16]
         self.state = cache_folder() / "view" / digest
         self.jobs = Jobs(self.state / "jobs")
