@@ -73,7 +73,7 @@ Row = TypeVar("Row")
 
 
 class LazyLines(Generic[Row]):
-    """The rows of a file, one a line: where each begins is held, and its number, and it is read when it is asked for."""
+    """The rows of a file, one a line: where each begins is held, with its number; it is read when asked for."""
 
     def __init__(self, path: Path, parse: Callable[[bytes, str], Row]) -> None:
         """Take what makes a row of a line's bytes, and of the words that say which line it is."""

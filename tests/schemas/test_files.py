@@ -22,7 +22,7 @@ from exhibit.schemas.bundle import (
 )
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import BundleInfo, Context, Gold, Row
-from exhibit.schemas.parsing import parse_json
+from exhibit.schemas.parsing import LazyLines, parse_json
 from exhibit.schemas.plugins import load_plugin, plugin_names
 from exhibit.schemas.validate import sha256_of, validate
 
