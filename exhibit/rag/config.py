@@ -1,6 +1,7 @@
 """What a pipeline is made of: settings that decide an index, settings that decide a search; a preset names both."""
 
 import argparse
+import difflib
 import hashlib
 import json
 from collections.abc import Mapping
@@ -257,7 +258,11 @@ class Config(Search, Ingest):
         """Return a preset by name or by the path of a TOML file, with settings overruled."""
         path = Path(name) if name.endswith(".toml") else PRESETS / f"{name}.toml"
         if not path.exists():
-            raise ToolkitError(f"no preset {name!r}; there are {', '.join(preset_names())}, or pass a .toml file")
+            near = difflib.get_close_matches(name, preset_names(), n=1)
+            meant = f"did you mean {near[0]}? " if near else ""
+            raise ToolkitError(
+                f"no preset {name!r}; {meant}there are {', '.join(preset_names())}, or pass a .toml file"
+            )
         settings = parse_toml(read_outside(path), where=path)
         for key, value in settings.items():
             # a file may come from elsewhere: it does not decide where questions and keys are sent

@@ -104,7 +104,7 @@ Row = TypeVar("Row")
 
 
 class LazyLines(Generic[Row]):
-    """The rows of a file, one a line: where each begins is held, eight bytes, and it is read when it is asked for."""
+    """The rows of a file, one a line: where each begins is held, with its number; it is read when asked for."""
 
     def __init__(self, path: Path, parse: Callable[[bytes, str], Row]) -> None:
         """Take what makes a row of a line's bytes, and of the words that say which line it is."""
@@ -112,14 +112,20 @@ class LazyLines(Generic[Row]):
 
     @cached_property
     def _starts(self) -> array[int]:
-        starts, at = array("Q"), 0
+        return self._lines[0]
+
+    @cached_property
+    def _lines(self) -> tuple[array[int], array[int]]:
+        """Where each row begins, and the number of its line: blank lines are no rows, but they count."""
+        starts, numbers, at = array("Q"), array("Q"), 0
         with self.path.open("rb") as file:
             # by bytes: a line ends at a line feed, and not at U+2028 and other marks that JSON keeps inside strings
-            for line in file:
+            for number, line in enumerate(file, 1):
                 if line.strip():
                     starts.append(at)
+                    numbers.append(number)
                 at += len(line)
-        return starts
+        return starts, numbers
 
     def __len__(self) -> int:
         return len(self._starts)
@@ -127,10 +133,11 @@ class LazyLines(Generic[Row]):
     def __getitem__(self, place: int) -> Row:
         with self.path.open("rb") as file:
             file.seek(self._starts[place])
-            return self._parse(file.readline(), f"{self.path}: line {place + 1}")
+            return self._parse(file.readline(), f"{self.path}: line {self._lines[1][place]}")
 
     def __iter__(self) -> Iterator[Row]:
         """Yield the rows in order; one at a time is in memory."""
         with self.path.open("rb") as file:
-            for number, line in enumerate(filter(bytes.strip, file), 1):
-                yield self._parse(line, f"{self.path}: line {number}")
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    yield self._parse(line, f"{self.path}: line {number}")

@@ -357,7 +357,7 @@ def test_a_case_opens_to_its_pages_with_gold_and_retrieved_drawn_on_them(page):
         "Scores",
     ):
         assert words in titles
-    assert "marked by the benchmark's experts" in detail.locator(".legend").inner_text()
+    assert "proposed by a program" in detail.locator(".legend").inner_text()
 
 
 def test_both_is_drawn_where_gold_and_a_passage_meet(page):

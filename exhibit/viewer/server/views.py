@@ -29,7 +29,7 @@ from exhibit.viewer.review.make import make_review, sheet_of
 from exhibit.viewer.review.source import BY, ReviewedRun
 from exhibit.viewer.server import pages, saving
 from exhibit.viewer.server.jobs import Job, Jobs
-from exhibit.viewer.server.library import ServedFolders, RunLine, journal_lines, key_of
+from exhibit.viewer.server.library import RunLine, ServedFolders, journal_lines, key_of
 from exhibit.viewer.trend.index import write_trend
 
 _SAMPLE = 40  # questions of a review page
