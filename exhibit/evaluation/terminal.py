@@ -164,7 +164,7 @@ Band = Literal["Good", "Acceptable", "Poor"]
 DEFAULT = Path(__file__).with_name("bands.toml")
 _DATASETS = "datasets"
 OTHER_NAMES: dict[str, dict[str, str]] = read_beside(__file__, "other_tools.toml")
-"""Names that other tools, and earlier versions, have for our metrics and settings."""
+"""Names that other tools have for our metrics and settings."""
 _BOUND = re.compile(r"\s*(>=|<=|>|<)\s*(-?[0-9]+(?:\.[0-9]+)?)\s*")
 _SIGNS: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
