@@ -83,6 +83,15 @@ _NARROWEST = 0.2
 """Of a share's axis: a change of one point must not look like a landslide."""
 
 
+def write_trend(folder: Path, out: Path) -> Path:
+    """Write the page over all runs of a folder, with the metrics and bands that are usual."""
+    runs, _ = changes.read_runs(folder, where={})
+    series = changes.make_series(runs)
+    metrics = {one.title: changes.watched_metrics(one, [], every=False) for one in series}
+    regressions = [regression for one in series for regression in changes.find_regressions(one, metrics[one.title])]
+    return write_index(out, runs, series, metrics, [summary.explain(one) for one in regressions], read_scale())
+
+
 def write_index(
     path: Path,
     runs: Sequence[changes.TrendRun],
