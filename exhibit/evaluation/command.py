@@ -99,12 +99,8 @@ def _record(run: EvaluatedRun) -> dict[str, Any]:
 
 
 def _flags(words: list[str]) -> dict[str, Any]:
-    """Return what a command line says, by the names of the settings; flags of earlier versions are understood."""
+    """Return what a command line says, by the names of the settings; other tools' flags are understood."""
     parser = _parser()
-    ways = ("auto", "never", "fresh")
-    for at, word in enumerate(words):
-        if word == "--ingest" and words[at + 1 : at + 2] not in [[way] for way in ways]:
-            words[at] = "--ingest=auto"  # as earlier versions had it, without a value
     known = [flag for action in parser._actions for flag in action.option_strings]
     if any(word.startswith("--") and word.partition("=")[0] not in known for word in words):
         parser.words = tuple(f"--{name.replace('_', '-')}" for name in catalogue())

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from exhibit.runtime.command import HIDDEN, Renamed
 from exhibit.runtime.plugins import load_plugin, plugin_names
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import parse_toml, read_outside
@@ -20,8 +19,6 @@ DEFAULT = "routed"
 """The preset that the settings' own defaults are: the one that finds most, see bench/results/legalbenchrag.md."""
 WEIGHT = "weight_"
 """How a weight is called where settings stand in one row: on the command line, `--weight-lexical`."""
-RENAMED = {"documents": "document_limit", "limit": "passage_size"}
-"""Settings that earlier indexes and presets call by a name that means something else on a command line."""
 PLUGINS = {
     "ocr_engine": "exhibit.evidence.ocr",
     "splitter": "exhibit.rag.splitters",
@@ -193,7 +190,6 @@ class Config(Search, Ingest):
         """Accept `weight_lexical` for `weights.lexical`, as flags have it."""
         if not isinstance(given, Mapping):
             return given
-        given = {RENAMED.get(name, name): value for name, value in given.items()}
         single = {name.removeprefix(WEIGHT): given[name] for name in given if name.startswith(WEIGHT)}
         rest = {name: value for name, value in given.items() if not name.startswith(WEIGHT)}
         if not single:
@@ -316,9 +312,6 @@ def add_setting_flags(group: Any, settings: type[FlagModel] = Config, *, but: fr
                 names = ", ".join(file.replace("_", "-") for file in plugin_names(PLUGINS[name]))
                 text = f"{text}; there are {names}"
             group.add_argument(flag, metavar="X", default=argparse.SUPPRESS, help=text.replace("%", "%%"))
-    for name in RENAMED:
-        now = f"--{RENAMED[name].replace('_', '-')}"
-        group.add_argument(f"--{name}", dest=RENAMED[name], action=Renamed, const=now, default=HIDDEN, help=HIDDEN)
 
 
 def given_settings(flags: Mapping[str, Any]) -> dict[str, Any]:

@@ -158,15 +158,6 @@ def print_usage_error(wrong: str, nearest: str, program: str) -> int:
     return USAGE
 
 
-class Renamed(argparse.Action):
-    """A flag of earlier versions: it works, and says how it is called now, which is its `const`."""
-
-    def __call__(self, _parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-        """Keep the value as the new flag does."""
-        print_note(f"{option_string} is now {self.const}")
-        setattr(namespace, self.dest, values)
-
-
 def parser_of(
     program: str, doc: str | None, commands: Mapping[str, Any], kinds: Mapping[str, Any], **words: object
 ) -> tuple[Parser, dict[str, Parser]]:

@@ -365,7 +365,7 @@ def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 @pytest.mark.data
 @pytest.mark.slow
 def test_gold_that_is_in_the_text_is_in_the_printed_pdf(data, convert):
-    bundle = open_bundle(convert("maud", "--source", data / "maud", "--limit", "6"))
+    bundle = open_bundle(convert("maud", "--source", data / "maud", "--max-documents", "6"))
     located = [line for line in bundle.gold if line.how != "absent"]
     assert len(located) >= 0.999 * len(bundle.gold) > 60
     rows = {(row.id, n): context.text for row in bundle.questions for n, context in enumerate(row.contexts)}

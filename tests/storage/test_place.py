@@ -249,7 +249,7 @@ def test_an_unwritable_place_is_a_clear_error(tmp_path, convert, samples, capsys
 
 
 def test_a_full_disk_is_a_clear_error_and_leaves_nothing(tmp_path, convert, samples, capsys, monkeypatch):
-    first = convert("cuad", "--source", samples / "cuad", "--limit", "1", out="out")
+    first = convert("cuad", "--source", samples / "cuad", "--max-documents", "1", out="out")
     before = sorted((p, p.stat().st_size) for p in first.rglob("*"))
 
     def full(*_: object) -> None:
@@ -275,7 +275,7 @@ def test_a_full_disk_is_a_clear_error_and_leaves_nothing(tmp_path, convert, samp
     ],
 )
 def test_a_stopped_run_leaves_the_old_bundle_or_the_new(tmp_path, samples, convert, how, moments):
-    out = convert("cuad", "--source", samples / "cuad", "--limit", "1", out="out")
+    out = convert("cuad", "--source", samples / "cuad", "--max-documents", "1", out="out")
     command = [
         sys.executable,
         "-m",
