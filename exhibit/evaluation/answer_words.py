@@ -8,9 +8,10 @@ from pathlib import PurePath
 
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.metrics import gold_texts
-from exhibit.law.citations import BRACKETED, find_citations, is_refusal, without_places
+from exhibit.law.citations import BRACKETED, find_citations, without_places
 from exhibit.law.language import word_runs
 from exhibit.law.names import plain, without_ending
+from exhibit.law.refusals import is_refusal
 
 _APART = re.compile(
     r"[;@#$%&?!()\[\]{}<>\"“”‘’«»„`*]|--+|\.{3}|[:,](?!\d)|'(?:s|m|d|ll|re|ve)?(?=\s|$)|n't\b|\.(?=\s|$)"

@@ -15,7 +15,7 @@ from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.ranking import QRELS, RUN, trec_lines
 from exhibit.evaluation.statistics import Column, Table, macro, summarise_by
 from exhibit.evaluation.verdicts import cited, examine, notes_on
-from exhibit.law.citations import is_refusal
+from exhibit.law.refusals import is_refusal
 from exhibit.schemas.run import QUESTION, RESULTS, Means, RunGold, RunPassage, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.place import whole, write_whole

@@ -20,9 +20,10 @@ from exhibit.evaluation.documents import touches
 from exhibit.evaluation.metrics import K, Options, about, gold_files, is_wrong_file, scoped
 from exhibit.evaluation.metrics.version_accuracy import right_version
 from exhibit.evaluation.ranking import holding_answer, matches, says_expected
-from exhibit.law.citations import claims_of, find_citations, is_refusal
+from exhibit.law.citations import claims_of, find_citations
 from exhibit.law.figures import Figures, figures, missing_figures
 from exhibit.law.names import FileNames
+from exhibit.law.refusals import is_refusal
 from exhibit.schemas.parsing import read_beside
 from exhibit.schemas.run import Confidence
 

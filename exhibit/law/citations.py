@@ -1,16 +1,15 @@
-"""Citations in an answer: found, put right, tied to their claims, checked against the sources; and refusals."""
+"""Citations in an answer: found, put right, tied to their claims, checked against the sources."""
 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from exhibit.evidence import Span
 from exhibit.law.editions import without_version
 from exhibit.law.figures import figures, missing_figures
-from exhibit.law.language import content_words, systems
+from exhibit.law.language import content_words
 from exhibit.law.patterns import Patterns
 from exhibit.law.sentences import CITATION, sentences
 
@@ -215,23 +214,3 @@ def _evidence(source: NumberedSource) -> _Evidence:
     text = "\n\n".join(part for part in (source.text, source.section, source.document, page) if part)
     words = content_words(f"{source.text}\n\n{source.section}")
     return _Evidence(frozenset(words), frozenset(content_words(Path(source.document).stem)), text)
-
-
-# ---------------------------------------------------------------- refusals
-
-
-def is_refusal(text: str) -> bool:
-    """Return whether a reply opens with the refusal phrase, or has it and cites nothing; small variations count.
-
-    A phrase after a cited statement only says what part of the question stays open.
-    """
-    parts = [rewritten(text[span.start : span.end], lambda *_: "") for span in sentences(text)]
-    said = [bool(_P.refusal.fullmatch(part) or _foreign().fullmatch(part)) for part in parts]
-    return bool(said) and (said[0] or (any(said) and not find_citations(text)))
-
-
-@cache
-def _foreign() -> re.Pattern[str]:
-    """The refusal in the languages of the legal systems: a short sentence that says nothing else."""
-    phrases = "|".join(phrase for system in systems() for phrase in system.data.get("refusals", ()))
-    return re.compile(rf"\W*(?:.{{0,60}}\b)?(?:{phrases}).{{0,30}}", re.IGNORECASE | re.DOTALL)

@@ -1,7 +1,7 @@
 """Abstention: whether impossible questions are refused, and whether answerable ones are not."""
 
 from exhibit.evaluation.metrics import Case, per_case
-from exhibit.law.citations import is_refusal
+from exhibit.law.refusals import is_refusal
 
 
 def _refused(case: Case) -> float:
