@@ -21,7 +21,8 @@ SHORT_MONTHS = (*(month[:3].lower() for month in MONTHS if len(month) > 3), "sep
 _MONTHS = [month.lower() for month in MONTHS]
 _P = Patterns(__file__, months="|".join(f"{month}|{month[:3]}" for month in _MONTHS))
 _DATES = (_P.iso_date, _P.day_month, _P.month_day, _P.month_year, _P.numeric_date, _P.spaced_date)
-_SCALES = {"thousand": 10**3, "k": 10**3, "million": 10**6, "m": 10**6, "billion": 10**9, "bn": 10**9}
+_SCALES = {"thousand": 10**3, "k": 10**3, "million": 10**6, "mn": 10**6, "m": 10**6, "billion": 10**9, "bn": 10**9}
+_SCALES |= {"trillion": 10**12, "tn": 10**12}
 _VALUES = {word: value for value, word in enumerate(_P.row("units"))}
 _VALUES |= {word: 10 * value for value, word in enumerate(_P.row("tens"), 2)}
 
@@ -58,12 +59,16 @@ def figures(text: str) -> Figures:
     plain = _P.european.sub(lambda match: re.sub(r"[.\s]", "", match[0]).replace(",", "."), normal)
     rest = plain
     dates = []
+
+    def blank(match: re.Match[str]) -> str:
+        readings = frozenset(_readings(match))
+        if not readings:
+            return match.group()
+        dates.append(readings)
+        return "\0" * len(match.group())
+
     for pattern in (*_DATES, _foreign_dates()):
-        for match in pattern.finditer(rest):
-            readings = frozenset(_readings(match))
-            if readings:
-                dates.append(readings)
-                rest = rest[: match.start()] + "\0" * len(match.group()) + rest[match.end() :]
+        rest = pattern.sub(blank, rest)
     plain, rest = plain.lower(), rest.lower()
     loose = {*map(_digit, _P.number.finditer(rest)), *(_value(m) for m in _P.spelt.finditer(rest) if m[0] != "one")}
     numbers = {*map(_digit, _P.number.finditer(plain)), *map(_value, _P.spelt.finditer(plain))}
