@@ -41,18 +41,29 @@ _SAME = 0.6
 """Share of the expected words that two texts must share to be about the same thing."""
 _LEFT_OUT = 0.34
 """Share of the expected words that a right reply may say in words that are not known to mean the same."""
+_FEW = 2  # words: so short an answer has no words beside the one that matters
 _WORDS = 3
 """Words that may stand in the place of others for two texts to be the same but for them."""
 _PAIRED = 120
 """Words of which every two are looked at for having changed places."""
+_LONGER, _FRAME = 3, 15
+"""A reply of this many times the expected words, and some more around them, is read for small differences; a longer one
+has sentences of its own, in which another party or another word says nothing against it."""
 _PLACE = re.compile(
     r"\(?\b(?:(?:see|in|under|per|according to|pursuant to|cf\.?)\s+)?(?:sections?|clauses?|articles?|pages?|paragraphs?|§+|footnotes?|pp?\.)"
     r"\s*\d[\w.]*(?:\([\w]{1,4}\))*(?:\s?(?:,|and|;)\s?(?:sections?|clauses?|pages?|paragraphs?|footnotes?|pp?\.)\s*\d[\w.]*)*\)?[,:]?",
     re.IGNORECASE,
 )
+_ARTICLES = frozenset({"the", "a", "an", "each", "any", "every", "all"})
+_ROLE = re.compile(r"(?:ed|ing|or|ee)\b")
+"""Endings that tell who does something from whom it is done to: threatened and threatening."""
 _UNTRUE = re.compile(r"\b(?:not true|untrue|false|incorrect|wrong|not correct|not the case)\b|\bcontrary to\b", re.IGNORECASE)
 _SCALE = re.compile(r"\bin (?:\w+ )?(thousand|million|billion)s?\b|\((?:\w+ )?(?:in )?(?:\w+ )?(thousand|million|billion)s?\)", re.IGNORECASE)
 _SCALES = {"thousand": Decimal(10**3), "million": Decimal(10**6), "billion": Decimal(10**9)}
+
+
+Change = tuple[tuple[str, ...], tuple[str, ...]]
+"""Words of the expected answer, and those of the reply in their place; either may be none."""
 
 
 class Decision(NamedTuple):
@@ -96,6 +107,8 @@ class _Comparison:
     def __init__(self, wanted: Meaning, given: Meaning, asked: Meaning, gold: Meaning, scale: Decimal) -> None:
         self.wanted, self.given, self.asked, self.gold, self.scale = wanted, given, asked, gold, scale
         self.missing = wanted.terms - given.terms
+        self.close = len(given.tokens) <= _LONGER * len(wanted.tokens) + _FRAME
+        self.changes = list(self._changes())
         self.extra = given.terms - wanted.terms - asked.terms - gold.terms
 
     def faults(self, text: str) -> Iterator[str]:
@@ -106,10 +119,11 @@ class _Comparison:
         yield from self._dates()
         yield from self._polarity(text)
         yield from self._limits()
-        yield from self._rivals()
-        yield from self._roles()
-        yield from self._swaps()
-        yield from self._edits()
+        if self.close:
+            yield from self._rivals()
+            yield from self._roles()
+            yield from self._swaps()
+            yield from self._edits()
 
     # ------------------------------------------------------------ what is wrong
 
@@ -141,7 +155,7 @@ class _Comparison:
 
     def _figures(self) -> Iterator[str]:
         for one in self.wanted.quantities:
-            if one.kind == "label" and one.unit in PLACES and len(self.wanted.terms) > 3 and not self._labels(one):
+            if _is_place(one) and len(self.wanted.terms) > _WORDS and not self._labels(one):
                 continue
             same = [other for other in self.given.quantities if one.equals(other, self.scale)]
             if same:
@@ -166,7 +180,7 @@ class _Comparison:
 
     def _polarity(self, text: str) -> Iterator[str]:
         agree, differ = self._signed(self.given)
-        if len(differ) > len(agree):
+        if len(differ) > len(agree) and set(differ) & (self.wanted.heads | self.given.heads):
             yield f"The reply denies what the expected answer says, or the other way round: {_listed(differ)}."
         spans = sentences(text)
         if len(spans) > 1:
@@ -209,10 +223,12 @@ class _Comparison:
 
     def _rivals(self) -> Iterator[str]:
         known = self.wanted.terms | self.asked.terms
-        for term in sorted(self.missing):
+        only = self.asked.terms - self.given.terms if not self.wanted.terms - self.asked.terms else frozenset[str]()
+        for term in sorted(self.missing | only):
+            told = self.asked.terms if term in self.asked.terms and term not in only else frozenset[str]()
             for group in contrasts().get(term, ()):
-                others = sorted(group & self.given.terms - self.wanted.terms - (self.asked.terms if term in self.asked.terms else frozenset()))
-                if others and not group & self.given.terms & self.wanted.terms:
+                others = sorted(group & self.given.terms - self.wanted.terms - told)
+                if others and not group & self.given.terms & self.wanted.terms and self._instead(term, others[0]):
                     yield f"The reply says “{others[0]}” where “{term}” is expected."
         parties = [term for term in self.given.parties if term not in known and term not in self.gold.terms]
         absent = [term for term in self.wanted.parties if term in self.missing]
@@ -222,6 +238,11 @@ class _Comparison:
         lost = self.wanted.names & self.missing
         if names and lost and not any(is_party(name) for name in names | lost):
             yield f"The reply names {_listed(sorted(names))} where {_listed(sorted(lost))} is expected."
+
+    def _instead(self, term: str, other: str) -> bool:
+        """Return whether a word of the reply stands beside the same words as another one of the expected answer."""
+        few = len(self.wanted.terms) <= _FEW
+        return few or bool(_near(self.wanted, term) & _near(self.given, other))
 
     def _roles(self) -> Iterator[str]:
         mine, other = self.wanted.agent, self.given.agent
@@ -242,23 +263,30 @@ class _Comparison:
             if crossed > straight:
                 yield f"“{one}” and “{two}” have changed places."
 
-    def _edits(self) -> Iterator[str]:
-        """The reply has the expected words in order, but for a word in another's place or one that is left out."""
+    def _changes(self) -> Iterator[Change]:
+        """Yield what stands in whose place, where the reply has most of the expected words in order, and little else."""
         mine, other = self.wanted.tokens, self.given.tokens
-        if not 3 <= len(mine) <= _ALIGNED or len(other) > _ALIGNED:
+        if not 3 <= len(mine) <= _ALIGNED or len(other) > min(_ALIGNED, len(mine) + 2 * _WORDS):
             return
         steps = SequenceMatcher(None, mine, other, autojunk=False).get_opcodes()
-        kept = sum(end - start for tag, start, end, _, _ in steps if tag == "equal")
-        changes = [(mine[start:end], other[begin:stop]) for tag, start, end, begin, stop in steps if tag != "equal"]
-        if kept < _SAME * len(mine) or len(changes) > 2:
+        if sum(end - start for tag, start, end, _, _ in steps if tag == "equal") >= _SAME * len(mine):
+            yield from ((mine[start:end], other[begin:stop]) for tag, start, end, begin, stop in steps if tag != "equal")
+
+    def _edits(self) -> Iterator[str]:
+        """Yield a word in another's place, one that is left out, and a denial, where all else is the same."""
+        changes = self.changes
+        if not changes or len(changes) > 2:
             return
-        denials = sum(token in DENIALS for token in (*mine, *other))
-        if denials % 2 and not self.given.lead and len(other) <= len(mine) + _WORDS:
+        counts = [[sum(token in DENIALS for token in side) for side in change] for change in changes]
+        short = [count for count, change in zip(counts, changes, strict=True) if max(map(len, change)) <= _WORDS]
+        differ = sum(one for one, _ in short) != sum(other for _, other in short)
+        odd = sum(map(sum, counts)) % 2 or len(short) == len(counts)
+        if differ and odd and not self.given.lead:
             yield "The reply denies what the expected answer says, or the other way round."
-        if len(changes) == 2 and changes[0] == changes[1][::-1] and all(map(len, changes[0])) and not all(map(self._is_item, changes[0])):
+        if len(changes) == 2 and changes[0] == changes[1][::-1] and all(changes[0]) and not all(map(self._is_item, changes[0])):
             yield f"“{' '.join(changes[0][0])}” and “{' '.join(changes[0][1])}” have changed places."
         for lost, new in changes:
-            if len(changes) == 1 and max(len(lost), len(new)) <= _WORDS and not _mean_the_same(lost, new):
+            if len(set(changes)) == 1 and max(len(lost), len(new)) <= _WORDS and _same(lost, new) is False:
                 yield f"The reply says “{' '.join(new)}” where “{' '.join(lost)}” is expected."
             if lost and not new and self._is_item(lost):
                 yield f"The reply leaves out “{' '.join(lost)}”."
@@ -275,6 +303,8 @@ class _Comparison:
 
     def verdict(self) -> Decision:
         """Return the decision where nothing speaks against the reply."""
+        if self._signed(self.given)[1]:
+            return Decision(None, "The reply denies some of the words of the expected answer, or the other way round.")
         unsaid = self._unsaid()
         if unsaid:
             return Decision(None, unsaid)
@@ -284,6 +314,10 @@ class _Comparison:
             return Decision(None, "The reply says neither yes nor no.")
         if self._reordered():
             return Decision(None, "The reply has the same words in another order.")
+        if self._subjects_differ():
+            return Decision(None, "Another word of the expected answer is the subject of the reply.")
+        if any(len(new) <= _WORDS and _same(lost, new) is not True for lost, new in self.changes) and self.extra and self.missing:
+            return Decision(None, "The reply is the expected answer but for some words, which may say the same or not.")
         needed = self.wanted.terms - self.asked.terms or self.wanted.terms
         lost = (self.missing & needed) - soft_words()
         if not lost:
@@ -307,6 +341,14 @@ class _Comparison:
         listed = len({word.segment for word in self.wanted.words}) > 1
         return len([step for step in steps if step[0] != "equal"]) > 2 and not listed
 
+    def _subjects_differ(self) -> bool:
+        """Return whether both texts begin with a noun and the reply with another of the expected ones, in the active."""
+        texts = self.wanted, self.given
+        if "by" in self.given.tokens or any(not one.words or one.tokens[0] not in _ARTICLES for one in texts):
+            return False
+        mine, other = (one.words[0].term for one in texts)
+        return mine != other and mine in self.given.terms and other in self.wanted.terms
+
     def _silent(self) -> bool:
         """Return whether nothing but words of the question is shared, and no polarity that could be compared."""
         agree, _ = self._signed(self.given)
@@ -316,7 +358,7 @@ class _Comparison:
     def _unsaid(self) -> str:
         """Return what the expected answer says and the reply does not say at all, empty where there is nothing."""
         for one in self.wanted.quantities:
-            if one.kind == "label" and one.unit in PLACES and len(self.wanted.terms) > 3:
+            if _is_place(one) and len(self.wanted.terms) > _WORDS:
                 continue
             same = [other for other in self.given.quantities if one.equals(other, self.scale)]
             if not same and not _among(one, self.asked.quantities):
@@ -328,6 +370,12 @@ class _Comparison:
             return "The reply does not give the date."
         if "except" in self.wanted.marks - self.given.marks and self.missing:
             return "The reply leaves out the exception, or words it otherwise."
+        known = (*self.wanted.quantities, *self.asked.quantities, *self.gold.quantities)
+        more = [one for one in self.given.quantities if not _among(one, known) and not _is_place(one)]
+        if more and self.missing and not any(one.equals(other, self.scale) for one in more for other in self.wanted.quantities):
+            return f"The reply gives {_shown(more[0])}, which neither the expected answer nor the gold has."
+        if "only" in self.given.marks - self.wanted.marks - self.asked.marks - self.gold.marks and not self.wanted.marks:
+            return "The reply has a limit that the expected answer does not have."
         if self.given.marks & {"except", "notonly"} - self.wanted.marks - self.gold.marks and "only" not in self.wanted.marks:
             return "The reply has an exception that the expected answer does not have."
         return ""
@@ -350,9 +398,13 @@ def _among(one: Quantity, others: Sequence[Quantity]) -> bool:
 
 def _rival(one: Quantity, other: Quantity) -> bool:
     """Return whether a figure stands where another is expected: of the same kind, and no place in a document."""
-    if other.kind == "label" and other.unit in PLACES and one.kind != "label":
+    if _is_place(other) and one.kind != "label":
         return False
     return one.dimension == other.dimension or {one.kind, other.kind} == {"count", "money"}
+
+
+def _is_place(one: Quantity) -> bool:
+    return one.kind == "label" and one.unit in PLACES
 
 
 def _shown(one: Quantity) -> str:
@@ -364,12 +416,24 @@ def _listed(words: Sequence[str]) -> str:
     return ", ".join(words[:3]) + (" …" if len(words) > 3 else "")
 
 
-def _mean_the_same(gone: Sequence[str], come: Sequence[str]) -> bool:
-    """Return whether words that stand in the place of others may say the same; small words may, but for those that exclude."""
+def _same(gone: Sequence[str], come: Sequence[str]) -> bool | None:
+    """Return whether words that stand in the place of others say the same; None where small words stand for others."""
     if any({one, other} in small_contrasts() for one in gone for other in come):
         return False
-    mine, other = (sorted(canonical(token) for token in side if carries_meaning(token) or token[0].isdigit()) for side in (gone, come))
-    return mine == other or not mine or not other
+    mine, other = ([token for token in side if carries_meaning(token) or token[0].isdigit()] for side in (gone, come))
+    if not mine or not other:
+        return None if mine or other else True
+    if sorted(map(canonical, mine)) != sorted(map(canonical, other)):
+        rest = [[token for token in side if token not in kept] for side, kept in ((gone, mine), (come, other))]
+        return False if rest[0] == rest[1] else None
+    endings = {frozenset(_ROLE.findall(" ".join(side))) for side in (mine, other)}
+    return len(endings) == 1 or not all(endings)
+
+
+def _near(meaning: Meaning, term: str) -> frozenset[str]:
+    """Return the words and figures beside a word."""
+    segments = {word.segment for word in meaning.words if word.term == term}
+    return frozenset(word.term for word in meaning.words if word.segment in segments and word.term != term)
 
 
 def _pairs(wanted: Meaning, given: Meaning) -> Iterator[tuple[str, str, list[frozenset[str]], list[frozenset[str]]]]:

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from exhibit.law.figures import Day
 from exhibit.law.language import is_content, stem
 from exhibit.law.patterns import Patterns
-from exhibit.law.quantities import UNITS, Quantity, quantities
+from exhibit.law.quantities import SIGNS, UNITS, Quantity, quantities
 
 _P = Patterns(__file__)
 
@@ -21,6 +21,9 @@ _PHRASES = [
     (re.compile(pattern), f" {token} ")
     for pattern, token in (
         (r"n't\b", " not"),
+        (r"(\d (?:(?:usd|eur|gbp|czk|chf) )?)(?:for each|for every|per|a|each)\b(?! (?:year|annum|month|quarter|week|day)\b)", r"\1 apiece"),
+        (r"(\d (?:(?:usd|eur|gbp|czk|chf) )?)for all\b", r"\1 aggregate"),
+        (r"\bnot limited to\b", "notonly"),
         (r"\bcannot\b", "can not"),
         (r"\b(?:no|not) (?=(?:more|less|fewer|later|earlier|greater) than\b)|\bnot (?=exceed)|\bno later\b", ""),
         (r"\bwithout (?:undue |unreasonable )?(?:delay|limitation|prejudice)\b|\bwhether or not\b|\bno longer\b", "promptly"),
@@ -65,6 +68,7 @@ _MODALS = frozenset({"must", "maybe", "neednot"})
 _MARKS = frozenset({"except", "even", "only", "notonly"})
 _SMALL = frozenset({"before", "after", "below", "all", "both"})
 """Small words that say something by themselves."""
+_BOUNDING = frozenset("above below over under exceed exceeds exceeding more less least most fewer later".split())
 _PREPOSITIONS = frozenset("to with in on during for from by at after before against under within towards while".split())
 FIGURE = "#"
 """In front of a figure among the words, so that it is seen what stands beside it."""
@@ -85,6 +89,8 @@ class Word(NamedTuple):
     """1, -1 where the text denies it, 0 where that is open."""
     segment: int
     """The number of the piece between commas and conjunctions that it stands in."""
+    head: bool = False
+    """Whether it is what a denial is about: the first word after it, or a word that denies by itself."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +116,11 @@ class Meaning:
     def terms(self) -> frozenset[str]:
         """The words without their signs, figures left out."""
         return frozenset(word.term for word in self.words if not word.term.startswith(FIGURE))
+
+    @property
+    def heads(self) -> frozenset[str]:
+        """The words that denials are about."""
+        return frozenset(word.term for word in self.words if word.head)
 
     def signs(self) -> dict[str, int]:
         """Return the sign of each word that has one sign only."""
@@ -201,7 +212,7 @@ def read_meaning(text: str) -> Meaning:
         frozenset(found) & _MARKS,
         stated.quantities,
         stated.dates,
-        frozenset(canonical(name.lower())[0] for name in _NAME.findall(typed)),
+        frozenset(canonical(name)[0] for name in map(str.lower, _NAME.findall(typed)) if carries_meaning(name)),
         tuple(word.term for word in words_read if is_party(word.term)),
         _agent(found, plain),
     )
@@ -222,11 +233,14 @@ def _words(tokens: list[str]) -> list[Word]:
         elif token[0].isdigit():
             words.append(Word(f"{FIGURE}{token}", 0, scope.segment))
         elif token[0].isalpha() and token not in _MODALS | _MARKS and carries_meaning(token):
-            if token.removesuffix("s") in UNITS and any(one[0].isdigit() for one in tokens[max(0, number - 2) : number]):
-                continue  # the unit of a figure
+            figure_before = any(one[0].isdigit() for one in tokens[max(0, number - 2) : number])
+            figure_after = any(one[0].isdigit() for one in tokens[number + 1 : number + 4])
+            if (token.removesuffix("s") in UNITS and figure_before) or (token in _BOUNDING and figure_after) or token in SIGNS:
+                continue  # the unit of a figure, its sign or its bound
             term, own = _signed(token, known)
-            words.append(Word(term, own * scope.sign if not scope.open else 0, scope.segment))
-            scope.seen += 1
+            head = own < 0 or (scope.sign < 0 and not scope.seen)
+            words.append(Word(term, own * scope.sign if not scope.open else 0, scope.segment, head))
+            scope.pass_word()
     return words
 
 
@@ -235,7 +249,7 @@ class _Scope:
 
     def __init__(self) -> None:
         self.sign, self.seen, self.segment = 1, 0, 0
-        self.open = self._exception = self._wide = self._short = self._joined = False
+        self.open = self._exception = self._wide = self._short = self._joined = self._once = False
 
     def enter(self, token: str, following: str) -> None:
         """Go on to a token: a clause that begins ends a denial, and so does a verb after what is denied."""
@@ -251,12 +265,18 @@ class _Scope:
             self.segment += 1
             self._joined = True
 
+    def pass_word(self) -> None:
+        """Go on behind a word; "non-" denies the next word alone."""
+        self.seen += 1
+        if self._once:
+            self.sign, self._once = -self.sign, False
+
     def deny(self, token: str) -> None:
         """Turn the sign; "neither … nor" is one denial."""
         again = token == "nor" or (self._joined and self.seen)  # "does not know and could not know"
         if not (again and self.sign < 0):
             self.sign, self.seen, self.open, self._joined = -self.sign, 0, self._exception, False
-            self._wide, self._short = token in _WIDE, token == "without"
+            self._wide, self._short, self._once = token in _WIDE, token == "without", token == "non"
 
 
 def carries_meaning(token: str) -> bool:
@@ -272,7 +292,7 @@ def _signed(token: str, known: set[str]) -> tuple[str, int]:
         return term, sign
     for prefix in _PREFIXES:
         rest = token.removeprefix(prefix)
-        if rest != token and len(rest) >= _SHORTEST and (prefix in ("un", "non") or rest in _lexicon() or stem(rest) in known):
+        if rest != token and len(rest) >= _SHORTEST and (rest in _lexicon() or stem(rest) in known):
             term, own = canonical(rest)
             return term, -own
     return term, sign
@@ -287,12 +307,15 @@ def _agent(tokens: list[str], plain: str) -> str:
         lies = match[0].startswith(("with", "on", "for")) and re.search(r"\b(?:lies|falls|is|are|matter|rests) $", plain[: match.start()])
         if (passive or lies) and is_party(term):
             return term
-    inside = False
+    inside = seen = False
     for number, term in enumerate(named):
+        if seen and tokens[number] in (".", ";"):
+            break  # the first clause names someone, who does not act
         ends = tokens[number] in (".", ";") or (tokens[number] == "," and tokens[number + 1 : number + 2] not in (["or"], ["and"]))
         inside = (inside or tokens[number] in _CLAUSE | _RELATIVE) and not ends
         before = [token for token in tokens[max(0, number - 2) : number] if token not in _ARTICLES]
         owned = tokens[number].endswith("'s") or (before and before[-1] in _PREPOSITIONS | {"of"})
         if is_party(term) and not owned and not inside:
             return term
+        seen = seen or is_party(term)
     return ""

@@ -22,6 +22,8 @@ _TIMES = {
 }  # fmt: skip
 """Units of time: those of one family can be held against each other, so that 24 months are two years."""
 UNITS = frozenset(_TIMES)
+SIGNS = frozenset(_CURRENCIES) | {"percent"}
+"""Units that are written as one word, however the text writes them."""
 _FRACTIONS = {"half": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "tenth": 10}
 _LABELS = frozenset(
     "section sections s sec clause clauses article articles art paragraph paragraphs para § page pages p pp part chapter rule "
@@ -47,6 +49,7 @@ _A_UNIT = re.compile(r"\b(within|for|in|of|after|than|giving|with|on|from|to|abo
 _ONCE = [(re.compile(r"\bonce\b"), "1 times"), (re.compile(r"\btwice\b"), "2 times"), (re.compile(r"\b(?:one )?dozen\b"), "12")]
 _FRACTION = re.compile(r"\b(\d+)[\s-](third|quarter|fourth|fifth|sixth|tenth)s\b(?!\s\d)")
 _AND_HALF = re.compile(r"\b(\d+) and (?:a|1) half\b")
+_CLOCK = re.compile(r"\b(\d{1,2})(?:[:.](\d\d))?\s?([ap])\.?\s?m\b\.?")
 _SPELT_ON = re.compile(r"(?<![\w.])(\d{1,12}0{6}) (\d{4,6})(?![\w.])")
 """Three million five hundred thousand."""
 _APOSTROPHE = re.compile(r"(?<=\d)['’](?=\d{3})")
@@ -123,7 +126,7 @@ def quantities(text: str) -> Stated:
 
 
 def _plain_digits(rest: str) -> str:
-    plain = _A_UNIT.sub(r"\1 1 ", rest.replace("\xa0", " "))
+    plain = _A_UNIT.sub(r"\1 1 ", _CLOCK.sub(_hours, rest.replace("\xa0", " ")))
     plain = _ORDINAL.sub(lambda match: str(_ORDINALS.get(match[0], match[0])), plain)
     for pattern, words in _ONCE:
         plain = pattern.sub(words, plain)
@@ -135,6 +138,11 @@ def _plain_digits(rest: str) -> str:
     for pattern, words in _WRITTEN:
         plain = pattern.sub(words, plain)
     return " ".join(plain.split())
+
+
+def _hours(match: re.Match[str]) -> str:
+    """Return a time of the day as 24 hours count it."""
+    return f"{int(match[1]) % 12 + (12 if match[3] == 'p' else 0)}:{match[2] or '00'}"
 
 
 def _quantity(token: re.Match[str], before: list[str], after: list[str], plain: str) -> Quantity:
