@@ -55,6 +55,10 @@ _PLACE = re.compile(
     re.IGNORECASE,
 )
 _ARTICLES = frozenset({"the", "a", "an", "each", "any", "every", "all"})
+_YES_NO = re.compile(
+    r"\W*(?:is|are|was|were|do|does|did|can|could|may|must|shall|should|will|would|has|have|had|need)\b", re.IGNORECASE
+)
+"""How a question begins that can be answered by yes or no."""
 _ROLE = re.compile(r"(?:ed|ing|or|ee)\b")
 """Endings that tell who does something from whom it is done to: threatened and threatening."""
 _UNTRUE = re.compile(r"\b(?:not true|untrue|false|incorrect|wrong|not correct|not the case)\b|\bcontrary to\b", re.IGNORECASE)
@@ -90,7 +94,7 @@ def decide(question: str, expected: str, reply: str, gold: Sequence[str] = ()) -
         return Decision(None, "The expected answer has no words.")
     if not (given.tokens or given.dates or given.lead):
         return Decision(False, "The reply has no words.")
-    comparison = _Comparison(wanted, given, asked, read_meaning("\n".join(gold)[:_READ]), _scale(question))
+    comparison = _Comparison(question, wanted, given, asked, read_meaning("\n".join(gold)[:_READ]), _scale(question))
     for fault in comparison.faults(given_text):
         return Decision(False, fault)
     return comparison.verdict()
@@ -104,7 +108,10 @@ def _scale(question: str) -> Decimal:
 class _Comparison:
     """Two texts held against each other, with what the question and the gold say already."""
 
-    def __init__(self, wanted: Meaning, given: Meaning, asked: Meaning, gold: Meaning, scale: Decimal) -> None:
+    def __init__(
+        self, question: str, wanted: Meaning, given: Meaning, asked: Meaning, gold: Meaning, scale: Decimal
+    ) -> None:
+        self.question = question
         self.wanted, self.given, self.asked, self.gold, self.scale = wanted, given, asked, gold, scale
         self.missing = wanted.terms - given.terms
         self.close = len(given.tokens) <= _LONGER * len(wanted.tokens) + _FRAME
@@ -132,14 +139,15 @@ class _Comparison:
         figures = [one for one in self.given.quantities if not _among(one, self.asked.quantities)]
         told = self.wanted.terms - self.asked.terms or self.wanted.quantities or self.wanted.dates
         plain = not new and not figures and not self.given.dates and not self.given.lead
-        if told and plain and (text.rstrip().endswith("?") or not self.wanted.terms & self.given.terms - self.asked.terms):
+        # a statement in the words of a question that can be answered by yes or no is an answer
+        if told and plain and (text.rstrip().endswith("?") or not _YES_NO.match(self.question)):
             yield "The reply repeats the question."
 
     def _yes_or_no(self) -> Iterator[str]:
-        wanted, given = self._stance(self.wanted), self._stance(self.given)
-        if wanted and given and wanted != given and (self.wanted.lead or self.given.lead):
-            if not (self.wanted.lead and self.given.lead) and self._agrees():
-                return
+        wanted, given = self.wanted.lead, self.given.lead
+        if not self.wanted.terms:  # yes or no alone
+            given = self._stance(self.given)
+        if wanted and given and wanted != given:
             yield f"The reply says {given}, the expected answer {wanted}."
 
     def _stance(self, meaning: Meaning) -> str:
@@ -202,10 +210,6 @@ class _Comparison:
         denied = any(mine[term] < 0 or other[term] < 0 for term in shared)
         agree = [term for term in shared if mine[term] == other[term] and (mine[term] < 0 or not denied)]
         return agree, [term for term in shared if mine[term] != other[term]]
-
-    def _agrees(self) -> bool:
-        agree, differ = self._signed(self.given)
-        return bool(agree) and not differ and not self.missing
 
     def _limits(self) -> Iterator[str]:
         mine, other = self.wanted.marks, self.given.marks

@@ -75,6 +75,7 @@ FIGURE = "#"
 _PREFIXES = ("non", "un", "in", "im", "ir", "il", "dis")
 _SHORTEST = 4  # letters that a word must keep without its prefix: "until" is no denial of "til"
 _NAME = re.compile(r"(?<![.!?:] )(?<!^)(?<![\"“(])\b[A-Z][a-z]{2,}\b")
+_SUBJECT = 3  # words into a text: who is named later may be anything but its subject
 _RELATIVE = frozenset("who which that why whose".split())
 _ARTICLES = frozenset("the a an its their his her our your each every any all".split())
 _INVERSE = frozenset({"receive"})
@@ -315,6 +316,8 @@ def _agent(tokens: list[str], plain: str) -> str:
         inside = (inside or tokens[number] in _CLAUSE | _RELATIVE) and not ends
         before = [token for token in tokens[max(0, number - 2) : number] if token not in _ARTICLES]
         owned = tokens[number].endswith("'s") or (before and before[-1] in _PREPOSITIONS | {"of"})
+        if number > _SUBJECT or tokens[number][0].isdigit():
+            break
         if is_party(term) and not owned and not inside:
             return term
         seen = seen or is_party(term)

@@ -27,9 +27,9 @@ SIGNS = frozenset(_CURRENCIES) | {"percent"}
 _FRACTIONS = {"half": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "tenth": 10}
 _LABELS = frozenset(
     "section sections s sec clause clauses article articles art paragraph paragraphs para § page pages p pp part chapter rule "
-    "footnote note fn schedule exhibit annex appendix class series tier phase level item figure table".split()
+    "footnote note fn schedule exhibit annex appendix class series tier phase level item figure table nth".split()
 )
-PLACES = _LABELS - frozenset("class series tier phase level schedule exhibit annex appendix".split())
+PLACES = _LABELS - frozenset("nth class series tier phase level schedule exhibit annex appendix".split())
 """Labels that say where something stands: an answer may add them."""
 _BOUNDS = [
     ("at least", r"at least|no[t]? (?:less|fewer|earlier) than|(?:a )?minimum(?: of)?|from"),
@@ -49,6 +49,8 @@ _A_UNIT = re.compile(r"\b(within|for|in|of|after|than|giving|with|on|from|to|abo
 _ONCE = [(re.compile(r"\bonce\b"), "1 times"), (re.compile(r"\btwice\b"), "2 times"), (re.compile(r"\b(?:one )?dozen\b"), "12")]
 _FRACTION = re.compile(r"\b(\d+)[\s-](third|quarter|fourth|fifth|sixth|tenth)s\b(?!\s\d)")
 _AND_HALF = re.compile(r"\b(\d+) and (?:a|1) half\b")
+_NTH = re.compile(r"\b(\d{1,3})(?:st|nd|rd|th)\b(?=\s(?:day|week|month|year))")
+_CENTS = re.compile(r"\b(\d{1,12}) (usd|eur) and (\d\d?) cents?\b")
 _CLOCK = re.compile(r"\b(\d{1,2})(?:[:.](\d\d))?\s?([ap])\.?\s?m\b\.?")
 _SPELT_ON = re.compile(r"(?<![\w.])(\d{1,12}0{6}) (\d{4,6})(?![\w.])")
 """Three million five hundred thousand."""
@@ -127,7 +129,8 @@ def quantities(text: str) -> Stated:
 
 def _plain_digits(rest: str) -> str:
     plain = _A_UNIT.sub(r"\1 1 ", _CLOCK.sub(_hours, rest.replace("\xa0", " ")))
-    plain = _ORDINAL.sub(lambda match: str(_ORDINALS.get(match[0], match[0])), plain)
+    plain = _ORDINAL.sub(lambda match: f"nth {_ORDINALS.get(match[0], match[0])}", plain)
+    plain = _NTH.sub(r"nth \1", plain)
     for pattern, words in _ONCE:
         plain = pattern.sub(words, plain)
     plain = in_digits(plain)
@@ -137,7 +140,7 @@ def _plain_digits(rest: str) -> str:
     plain = re.sub(r"\bhalf (?:a|1) year\b|\bhalf-year\b(?= from| after)", "6 months", plain)
     for pattern, words in _WRITTEN:
         plain = pattern.sub(words, plain)
-    return " ".join(plain.split())
+    return _CENTS.sub(lambda match: f"{match[2]} {match[1]}.{int(match[3]):02}", " ".join(plain.split()))
 
 
 def _hours(match: re.Match[str]) -> str:
