@@ -7,67 +7,51 @@ of the expected answer, or others that mean the same, is right; what is neither 
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from difflib import SequenceMatcher
+from functools import lru_cache
 from typing import NamedTuple
 
 from exhibit.evaluation.answer_words import without_citations, without_named
-from exhibit.law.figures import Day
-from exhibit.law.meaning import (
-    DENIALS,
-    FIGURE,
-    Meaning,
-    canonical,
-    carries_meaning,
-    contrasts,
-    is_party,
-    read_meaning,
-    small_contrasts,
-    soft_words,
+from exhibit.evaluation.cases import Case, without_choices
+from exhibit.evaluation.comparison import (
+    ALIGNED,
+    WORDS,
+    Comparison,
+    is_among,
+    listed,
+    say_the_same,
+    shown,
 )
-from exhibit.law.quantities import PLACES, Quantity
+from exhibit.evaluation.metrics import gold_texts
+from exhibit.law.citations import claims_of
+from exhibit.law.figures import Figures, figures, missing_figures
+from exhibit.law.meaning import contrasts, is_party, read_meaning, soft_words
+from exhibit.law.quantities import Quantity, quantities
 from exhibit.law.refusals import is_refusal
-from exhibit.law.sentences import sentences
 
 _READ = 20_000
 """Characters of a reply that are read: ten pages, more than any answer has."""
 _DOCUMENT = 6000
-"""Characters from which a reply is a document and no answer, where it is also many times as long as what is expected."""
+"""Characters from which a reply is a document and no answer, where it is also `_TIMES` as long as what is expected."""
 _TIMES = 12
-_ALIGNED = 400
-"""Words of texts that are aligned word by word: the time is quadratic in them."""
-_SAME = 0.6
-"""Share of the expected words that two texts must share to be about the same thing."""
+_LISTED = 12
+"""A dozen things are counted in words of one's own; a sum or a period is rarely so small and in no passage."""
 _LEFT_OUT = 0.34
 """Share of the expected words that a right reply may say in words that are not known to mean the same."""
-_FEW = 2  # words: so short an answer has no words beside the one that matters
-_WORDS = 3
-"""Words that may stand in the place of others for two texts to be the same but for them."""
-_PAIRED = 120
-"""Words of which every two are looked at for having changed places."""
-_LONGER, _FRAME = 3, 15
-"""A reply of this many times the expected words, and some more around them, is read for small differences; a longer one
-has sentences of its own, in which another party or another word says nothing against it."""
 _PLACE = re.compile(
-    r"\(?\b(?:(?:see|in|under|per|according to|pursuant to|cf\.?)\s+)?(?:sections?|clauses?|articles?|pages?|paragraphs?|§+|footnotes?|pp?\.)"
+    r"\(?\b(?:(?:see|in|under|per|according to|pursuant to|cf\.?)\s+)?"
+    r"(?:sections?|clauses?|articles?|pages?|paragraphs?|§+|footnotes?|pp?\.)"
     r"\s*\d[\w.]*(?:\([\w]{1,4}\))*(?:\s?(?:,|and|;)\s?(?:sections?|clauses?|pages?|paragraphs?|footnotes?|pp?\.)\s*\d[\w.]*)*\)?[,:]?",
     re.IGNORECASE,
 )
 _ARTICLES = frozenset({"the", "a", "an", "each", "any", "every", "all"})
-_YES_NO = re.compile(
-    r"\W*(?:is|are|was|were|do|does|did|can|could|may|must|shall|should|will|would|has|have|had|need)\b", re.IGNORECASE
+_SCALE = re.compile(
+    r"\bin (?:\w+ )?(thousand|million|billion)s?\b|\((?:\w+ )?(?:in )?(?:\w+ )?(thousand|million|billion)s?\)",
+    re.IGNORECASE,
 )
-"""How a question begins that can be answered by yes or no."""
-_ROLE = re.compile(r"(?:ed|ing|or|ee)\b")
-"""Endings that tell who does something from whom it is done to: threatened and threatening."""
-_UNTRUE = re.compile(r"\b(?:not true|untrue|false|incorrect|wrong|not correct|not the case)\b|\bcontrary to\b", re.IGNORECASE)
-_SCALE = re.compile(r"\bin (?:\w+ )?(thousand|million|billion)s?\b|\((?:\w+ )?(?:in )?(?:\w+ )?(thousand|million|billion)s?\)", re.IGNORECASE)
 _SCALES = {"thousand": Decimal(10**3), "million": Decimal(10**6), "billion": Decimal(10**9)}
-
-
-Change = tuple[tuple[str, ...], tuple[str, ...]]
-"""Words of the expected answer, and those of the reply in their place; either may be none."""
 
 
 class Decision(NamedTuple):
@@ -85,19 +69,33 @@ def decide(question: str, expected: str, reply: str, gold: Sequence[str] = ()) -
     wanted_text = without_named(without_citations(expected))
     given_text = without_citations(reply[:_READ])
     if is_refusal(reply):
-        told = is_refusal(expected)
-        return Decision(told, "The documents do not say it, and the reply says so." if told else "The reply refuses.")
+        if is_refusal(expected):
+            return Decision(True, "The documents do not say it, and the reply says so.")
+        return Decision(False, "The reply refuses.")
     if not _PLACE.search(wanted_text):
         given_text = _PLACE.sub(" ", given_text)
-    wanted, given, asked = read_meaning(wanted_text), read_meaning(given_text), read_meaning(question)
+    wanted, given = read_meaning(wanted_text), read_meaning(given_text)
     if not (wanted.tokens or wanted.dates or wanted.lead):
         return Decision(None, "The expected answer has no words.")
     if not (given.tokens or given.dates or given.lead):
         return Decision(False, "The reply has no words.")
-    comparison = _Comparison(question, wanted, given, asked, read_meaning("\n".join(gold)[:_READ]), _scale(question))
-    for fault in comparison.faults(given_text):
-        return Decision(False, fault)
-    return comparison.verdict()
+    told = read_meaning("\n".join(gold)[:_READ])
+    found = Comparison(question, wanted, given, gold=told, scale=_scale(question))
+    fault = next(found.faults(given_text), None)
+    return _accept(found) if fault is None else Decision(False, fault)
+
+
+def decide_case(case: Case) -> Decision:
+    """Return whether a case's reply is right; not judged where it has no reply, or no answer is expected."""
+    answer = case.reply.answer
+    if case.reply.error or answer is None or case.is_impossible or not case.truth.strip():
+        return Decision(None, "There is no answer to compare, or none to compare it with.")
+    return _decided(without_choices(case), case.truth, answer, tuple(gold_texts(case)))
+
+
+@lru_cache(maxsize=512)  # a case is asked for by its metric, its verdict and its row
+def _decided(question: str, expected: str, answer: str, gold: tuple[str, ...]) -> Decision:
+    return decide(question, expected, answer, gold)
 
 
 def _scale(question: str) -> Decimal:
@@ -105,354 +103,145 @@ def _scale(question: str) -> Decimal:
     return _SCALES[(match[1] or match[2]).lower()] if match else Decimal(1)
 
 
-class _Comparison:
-    """Two texts held against each other, with what the question and the gold say already."""
-
-    def __init__(
-        self, question: str, wanted: Meaning, given: Meaning, asked: Meaning, gold: Meaning, scale: Decimal
-    ) -> None:
-        self.question = question
-        self.wanted, self.given, self.asked, self.gold, self.scale = wanted, given, asked, gold, scale
-        self.missing = wanted.terms - given.terms
-        self.close = len(given.tokens) <= _LONGER * len(wanted.tokens) + _FRAME
-        self.changes = list(self._changes())
-        self.extra = given.terms - wanted.terms - asked.terms - gold.terms
-
-    def faults(self, text: str) -> Iterator[str]:
-        """Yield what makes the reply wrong, in words."""
-        yield from self._echo(text)
-        yield from self._yes_or_no()
-        yield from self._figures()
-        yield from self._dates()
-        yield from self._polarity(text)
-        yield from self._limits()
-        if self.close:
-            yield from self._rivals()
-            yield from self._roles()
-            yield from self._swaps()
-            yield from self._edits()
-
-    # ------------------------------------------------------------ what is wrong
-
-    def _echo(self, text: str) -> Iterator[str]:
-        new = self.given.terms - self.asked.terms
-        figures = [one for one in self.given.quantities if not _among(one, self.asked.quantities)]
-        told = self.wanted.terms - self.asked.terms or self.wanted.quantities or self.wanted.dates
-        plain = not new and not figures and not self.given.dates and not self.given.lead
-        # a statement in the words of a question that can be answered by yes or no is an answer
-        if told and plain and (text.rstrip().endswith("?") or not _YES_NO.match(self.question)):
-            yield "The reply repeats the question."
-
-    def _yes_or_no(self) -> Iterator[str]:
-        wanted, given = self.wanted.lead, self.given.lead
-        if not self.wanted.terms:  # yes or no alone
-            given = self._stance(self.given)
-        if wanted and given and wanted != given:
-            yield f"The reply says {given}, the expected answer {wanted}."
-
-    def _stance(self, meaning: Meaning) -> str:
-        """Return yes or no: as a text begins, or by what it says of the words of the question."""
-        if meaning.lead:
-            return meaning.lead
-        signs, asked = meaning.signs(), self.asked.signs()
-        shared = [signs[term] * asked[term] for term in signs.keys() & asked.keys() if signs[term] and asked[term] and not is_party(term)]
-        about = [term for term in self.asked.terms if not is_party(term)]
-        if not shared or 2 * len([t for t in about if t in meaning.terms]) < len(about) or len(set(shared)) > 1:
-            return ""
-        return "yes" if shared[0] > 0 else "no"
-
-    def _figures(self) -> Iterator[str]:
-        for one in self.wanted.quantities:
-            if _is_place(one) and len(self.wanted.terms) > _WORDS and not self._labels(one):
-                continue
-            same = [other for other in self.given.quantities if one.equals(other, self.scale)]
-            if same:
-                alike = [other.bound for other in self.wanted.quantities if one.equals(other)]
-                if all(one.contradicts_bound(other) for other in same) and len(set(alike)) == 1:
-                    yield f"The expected figure is {one.bound or 'exact'}, that of the reply {same[0].bound}."
-                continue
-            known = (*self.wanted.quantities, *self.asked.quantities, *self.gold.quantities)
-            rivals = [other for other in self.given.quantities if _rival(one, other) and not _among(other, known)]
-            crossed = [other for other in self.given.quantities if _rival(one, other)]
-            if rivals or (crossed and not _among(one, self.asked.quantities) and len(self.wanted.quantities) == 1):
-                yield f"The reply has another figure than {_shown(one)}."
-
-    def _labels(self, one: Quantity) -> bool:
-        return any(other.dimension == one.dimension for other in self.given.quantities)
-
-    def _dates(self) -> Iterator[str]:
-        known = [day for readings in self.given.dates for day in readings]
-        for readings in self.wanted.dates:
-            if known and not any(_same_day(day, other) for day in readings for other in known):
-                yield "The reply has another date."
-
-    def _polarity(self, text: str) -> Iterator[str]:
-        agree, differ = self._signed(self.given)
-        if len(differ) > len(agree) and set(differ) & (self.wanted.heads | self.given.heads):
-            yield f"The reply denies what the expected answer says, or the other way round: {_listed(differ)}."
-        spans = sentences(text)
-        if len(spans) > 1:
-            stances = set()
-            for span in spans:
-                one = read_meaning(text[span.start : span.end])
-                if len(one.terms & self.wanted.terms) >= _SAME * len(self.wanted.terms) > 0:
-                    same, other = self._signed(one)
-                    stances |= {1} if same and not other else {-1} if other and not same else set()
-            if len(stances) > 1:
-                yield "The reply says it and its opposite."
-        if _UNTRUE.search(text) and not _UNTRUE.search(" ".join(self.wanted.tokens)) and not self.missing:
-            yield "The reply calls the expected answer untrue."
-
-    def _signed(self, given: Meaning) -> tuple[list[str], list[str]]:
-        """Return the words that both texts deny, or neither denies where nothing is denied; and those that one denies."""
-        mine, other = self.wanted.signs(), given.signs()
-        shared = sorted(term for term in mine.keys() & other.keys() if mine[term] and other[term])
-        denied = any(mine[term] < 0 or other[term] < 0 for term in shared)
-        agree = [term for term in shared if mine[term] == other[term] and (mine[term] < 0 or not denied)]
-        return agree, [term for term in shared if mine[term] != other[term]]
-
-    def _limits(self) -> Iterator[str]:
-        mine, other = self.wanted.marks, self.given.marks
-        if "except" in mine and "even" in other - mine and "except" not in other:
-            yield "The expected answer has an exception, which the reply denies."
-        if "even" in mine and "except" in other - mine and "even" not in other:
-            yield "The reply has an exception, which the expected answer denies."
-        if "only" in mine and "notonly" in other:
-            yield "The expected answer limits what the reply does not."
-        wanted, given = self.wanted.modals, self.given.modals
-        denied = any(word.sign < 0 for word in (*self.wanted.words, *self.given.words))
-        if wanted and given and not denied and not wanted & given and len(self.missing) < _SAME * len(self.wanted.terms):
-            words = {"must": "required", "maybe": "allowed", "neednot": "not required"}
-            yield f"What is {words[min(wanted)]} is {words[min(given)]} in the reply."
-
-    def _rivals(self) -> Iterator[str]:
-        known = self.wanted.terms | self.asked.terms
-        only = self.asked.terms - self.given.terms if not self.wanted.terms - self.asked.terms else frozenset[str]()
-        for term in sorted(self.missing | only):
-            told = self.asked.terms if term in self.asked.terms and term not in only else frozenset[str]()
-            for group in contrasts().get(term, ()):
-                others = sorted(group & self.given.terms - self.wanted.terms - told)
-                if others and not group & self.given.terms & self.wanted.terms and self._instead(term, others[0]):
-                    yield f"The reply says “{others[0]}” where “{term}” is expected."
-        parties = [term for term in self.given.parties if term not in known and term not in self.gold.terms]
-        absent = [term for term in self.wanted.parties if term in self.missing]
-        if parties and absent:
-            yield f"The reply names the {parties[0]} where the {absent[0]} is expected."
-        names = self.given.names - known - self.gold.terms - self.wanted.names
-        lost = self.wanted.names & self.missing
-        if names and lost and not any(is_party(name) for name in names | lost):
-            yield f"The reply names {_listed(sorted(names))} where {_listed(sorted(lost))} is expected."
-
-    def _instead(self, term: str, other: str) -> bool:
-        """Return whether a word of the reply stands beside the same words as another one of the expected answer."""
-        few = len(self.wanted.terms) <= _FEW
-        return few or bool(_near(self.wanted, term) & _near(self.given, other))
-
-    def _roles(self) -> Iterator[str]:
-        mine, other = self.wanted.agent, self.given.agent
-        said = mine in self.given.parties or mine not in self.asked.parties  # else the question says who acts
-        if mine and other and mine != other and said and other in self.wanted.parties and not self._side_by_side(mine, other):
-            yield f"The {other} acts in the reply, the {mine} in the expected answer."
-
-    def _side_by_side(self, one: str, other: str) -> bool:
-        """Return whether the expected answer lists two parties together: "employees and advisers"."""
-        tokens = [canonical(token)[0] for token in self.wanted.tokens]
-        return any({tokens[at], tokens[at + 2]} == {one, other} and tokens[at + 1] in ("and", "or") for at in range(len(tokens) - 2))
-
-    def _swaps(self) -> Iterator[str]:
-        """Two figures, or two words that exclude each other, stand in each other's place."""
-        for one, two, mine, other in _pairs(self.wanted, self.given):
-            straight = len(mine[0] & other[0]) + len(mine[1] & other[1])
-            crossed = len(mine[0] & other[1]) + len(mine[1] & other[0])
-            if crossed > straight:
-                yield f"“{one}” and “{two}” have changed places."
-
-    def _changes(self) -> Iterator[Change]:
-        """Yield what stands in whose place, where the reply has most of the expected words in order, and little else."""
-        mine, other = self.wanted.tokens, self.given.tokens
-        if not 3 <= len(mine) <= _ALIGNED or len(other) > min(_ALIGNED, len(mine) + 2 * _WORDS):
-            return
-        steps = SequenceMatcher(None, mine, other, autojunk=False).get_opcodes()
-        if sum(end - start for tag, start, end, _, _ in steps if tag == "equal") >= _SAME * len(mine):
-            yield from ((mine[start:end], other[begin:stop]) for tag, start, end, begin, stop in steps if tag != "equal")
-
-    def _edits(self) -> Iterator[str]:
-        """Yield a word in another's place, one that is left out, and a denial, where all else is the same."""
-        changes = self.changes
-        if not changes or len(changes) > 2:
-            return
-        counts = [[sum(token in DENIALS for token in side) for side in change] for change in changes]
-        short = [count for count, change in zip(counts, changes, strict=True) if max(map(len, change)) <= _WORDS]
-        differ = sum(one for one, _ in short) != sum(other for _, other in short)
-        odd = sum(map(sum, counts)) % 2 or len(short) == len(counts)
-        if differ and odd and not self.given.lead:
-            yield "The reply denies what the expected answer says, or the other way round."
-        if len(changes) == 2 and changes[0] == changes[1][::-1] and all(changes[0]) and not all(map(self._is_item, changes[0])):
-            yield f"“{' '.join(changes[0][0])}” and “{' '.join(changes[0][1])}” have changed places."
-        for lost, new in changes:
-            if len(set(changes)) == 1 and max(len(lost), len(new)) <= _WORDS and _same(lost, new) is False:
-                yield f"The reply says “{' '.join(new)}” where “{' '.join(lost)}” is expected."
-            if lost and not new and self._is_item(lost):
-                yield f"The reply leaves out “{' '.join(lost)}”."
-
-    def _is_item(self, tokens: Sequence[str]) -> bool:
-        """Return whether words are one of the things that the expected answer lists."""
-        terms = {canonical(token)[0] for token in tokens}
-        segments: dict[int, set[str]] = {}
-        for word in self.wanted.words:
-            segments.setdefault(word.segment, set()).add(word.term)
-        return len(segments) > 1 and any(segment and segment <= terms for segment in segments.values())
-
-    # ------------------------------------------------------------ what is right
-
-    def verdict(self) -> Decision:
-        """Return the decision where nothing speaks against the reply."""
-        if self._signed(self.given)[1]:
-            return Decision(None, "The reply denies some of the words of the expected answer, or the other way round.")
-        unsaid = self._unsaid()
-        if unsaid:
-            return Decision(None, unsaid)
-        if not self.wanted.terms and not self.wanted.quantities and not self.wanted.dates:
-            if self._stance(self.given) == self.wanted.lead:
-                return Decision(True, f"The reply says {self.wanted.lead}.")
-            return Decision(None, "The reply says neither yes nor no.")
-        if self._reordered():
-            return Decision(None, "The reply has the same words in another order.")
-        if self._subjects_differ():
-            return Decision(None, "Another word of the expected answer is the subject of the reply.")
-        if any(len(new) <= _WORDS and _same(lost, new) is not True for lost, new in self.changes) and self.extra and self.missing:
-            return Decision(None, "The reply is the expected answer but for some words, which may say the same or not.")
-        needed = self.wanted.terms - self.asked.terms or self.wanted.terms
-        lost = (self.missing & needed) - soft_words()
-        if not lost:
-            if self.missing and self._silent():
-                return Decision(None, "The reply may say it in other words.")
-            return Decision(True, "The reply says what is expected.")
-        if self.given.lead and not self.given.terms:
-            told = self._stance(self.wanted)
-            return Decision(told == self.given.lead if told else None, f"The reply says {self.given.lead} alone.")
-        known = any(term in contrasts() or is_party(term) or term in self.wanted.names for term in lost)
-        if not known and len(lost) <= _LEFT_OUT * len(needed) and len(self.extra) <= len(lost):
-            return Decision(True, "The reply says what is expected, some of it in other words.")
-        return Decision(None, f"The reply lacks {_listed(sorted(lost))}, or says it in other words.")
-
-    def _reordered(self) -> bool:
-        """Return whether the reply has exactly the expected words, more than one of them in another place."""
-        mine, other = self.wanted.tokens, self.given.tokens
-        if mine == other or len(mine) > _ALIGNED or Counter(mine) != Counter(other):
-            return False
-        steps = SequenceMatcher(None, mine, other, autojunk=False).get_opcodes()
-        listed = len({word.segment for word in self.wanted.words}) > 1
-        return len([step for step in steps if step[0] != "equal"]) > 2 and not listed
-
-    def _subjects_differ(self) -> bool:
-        """Return whether both texts begin with a noun and the reply with another of the expected ones, in the active."""
-        texts = self.wanted, self.given
-        if "by" in self.given.tokens or any(not one.words or one.tokens[0] not in _ARTICLES for one in texts):
-            return False
-        mine, other = (one.words[0].term for one in texts)
-        return mine != other and mine in self.given.terms and other in self.wanted.terms
-
-    def _silent(self) -> bool:
-        """Return whether nothing but words of the question is shared, and no polarity that could be compared."""
-        agree, _ = self._signed(self.given)
-        told = self.wanted.quantities or self.wanted.dates or (self.given.lead and self._stance(self.wanted) == self.given.lead)
-        return not agree and not told
-
-    def _unsaid(self) -> str:
-        """Return what the expected answer says and the reply does not say at all, empty where there is nothing."""
-        for one in self.wanted.quantities:
-            if _is_place(one) and len(self.wanted.terms) > _WORDS:
-                continue
-            same = [other for other in self.given.quantities if one.equals(other, self.scale)]
-            if not same and not _among(one, self.asked.quantities):
-                return f"The reply does not give {_shown(one)}."
-            if same and all(other.bound != one.bound for other in same) and not self._bounded(one, same):
-                return f"The reply does not say whether {_shown(one)} is {one.bound or same[0].bound}."
-        days = [day for readings in self.given.dates for day in readings]
-        if any(not any(_same_day(day, other) for day in readings for other in days) for readings in self.wanted.dates):
-            return "The reply does not give the date."
-        if "except" in self.wanted.marks - self.given.marks and self.missing:
-            return "The reply leaves out the exception, or words it otherwise."
-        known = (*self.wanted.quantities, *self.asked.quantities, *self.gold.quantities)
-        more = [one for one in self.given.quantities if not _among(one, known) and not _is_place(one)]
-        if more and self.missing and not any(one.equals(other, self.scale) for one in more for other in self.wanted.quantities):
-            return f"The reply gives {_shown(more[0])}, which neither the expected answer nor the gold has."
-        if "only" in self.given.marks - self.wanted.marks - self.asked.marks - self.gold.marks and not self.wanted.marks:
-            return "The reply has a limit that the expected answer does not have."
-        if self.given.marks & {"except", "notonly"} - self.wanted.marks - self.gold.marks and "only" not in self.wanted.marks:
-            return "The reply has an exception that the expected answer does not have."
-        return ""
-
-    def _bounded(self, one: Quantity, same: Sequence[Quantity]) -> bool:
-        """Return whether it is no matter that one figure has a bound and the other has none."""
-        bounds = {one.bound, *(other.bound for other in same)}
-        asked = bool(self.asked.terms & {"minimum", "maximum", "cap", "highest", "lowest", "limit", "most", "least"})
-        period = one.kind == "time" and "" in bounds and bounds <= {"", "at most", "more than"}
-        return asked or period
+def _accept(found: Comparison) -> Decision:
+    """Return the decision where nothing speaks against the reply."""
+    if found.signed(found.given)[1]:
+        return Decision(None, "The reply denies some of the words of the expected answer, or the other way round.")
+    unsaid = _unsaid(found)
+    if unsaid:
+        return Decision(None, unsaid)
+    if not found.wanted.terms and not found.wanted.quantities and not found.wanted.dates:
+        if found.stance(found.given) == found.wanted.lead:
+            return Decision(True, f"The reply says {found.wanted.lead}.")
+        return Decision(None, "The reply says neither yes nor no.")
+    if _reordered(found):
+        return Decision(None, "The reply has the same words in another order.")
+    if _subjects_differ(found):
+        return Decision(None, "Another word of the expected answer is the subject of the reply.")
+    if (
+        any(len(new) <= WORDS and say_the_same(lost, new) is not True for lost, new in found.changes)
+        and found.extra
+        and found.missing
+    ):
+        return Decision(None, "The reply is the expected answer but for some words, which may say the same or not.")
+    needed = found.wanted.terms - found.asked.terms or found.wanted.terms
+    lost = (found.missing & needed) - soft_words()
+    if not lost:
+        if found.missing and _silent(found):
+            return Decision(None, "The reply may say it in other words.")
+        return Decision(True, "The reply says what is expected.")
+    if found.given.lead and not found.given.terms:
+        told = found.stance(found.wanted)
+        return Decision(told == found.given.lead if told else None, f"The reply says {found.given.lead} alone.")
+    known = any(term in contrasts() or is_party(term) or term in found.wanted.names for term in lost)
+    if not known and len(lost) <= _LEFT_OUT * len(needed) and len(found.extra) <= len(lost):
+        return Decision(True, "The reply says what is expected, some of it in other words.")
+    return Decision(None, f"The reply lacks {listed(sorted(lost))}, or says it in other words.")
 
 
-def _same_day(one: Day, other: Day) -> bool:
-    return one.within(other)
-
-
-def _among(one: Quantity, others: Sequence[Quantity]) -> bool:
-    return any(one.equals(other) for other in others)
-
-
-def _rival(one: Quantity, other: Quantity) -> bool:
-    """Return whether a figure stands where another is expected: of the same kind, and no place in a document."""
-    if _is_place(other) and one.kind != "label":
+def _reordered(found: Comparison) -> bool:
+    """Return whether the reply has exactly the expected words, more than one of them in another place."""
+    mine, other = found.wanted.tokens, found.given.tokens
+    if mine == other or len(mine) > ALIGNED or Counter(mine) != Counter(other):
         return False
-    return one.dimension == other.dimension or {one.kind, other.kind} == {"count", "money"}
+    steps = SequenceMatcher(None, mine, other, autojunk=False).get_opcodes()
+    listed = len({word.segment for word in found.wanted.words}) > 1
+    return len([step for step in steps if step[0] != "equal"]) > 2 and not listed
 
 
-def _is_place(one: Quantity) -> bool:
-    return one.kind == "label" and one.unit in PLACES
-
-
-def _shown(one: Quantity) -> str:
-    value = one.value if isinstance(one.value, str) else f"{one.value:f}"
-    return f"{value} {one.unit}".strip()
-
-
-def _listed(words: Sequence[str]) -> str:
-    return ", ".join(words[:3]) + (" …" if len(words) > 3 else "")
-
-
-def _same(gone: Sequence[str], come: Sequence[str]) -> bool | None:
-    """Return whether words that stand in the place of others say the same; None where small words stand for others."""
-    if any({one, other} in small_contrasts() for one in gone for other in come):
+def _subjects_differ(found: Comparison) -> bool:
+    """Return whether both texts begin with a noun and the reply with another of the expected ones, in the active."""
+    texts = found.wanted, found.given
+    if "by" in found.given.tokens or any(not one.words or one.tokens[0] not in _ARTICLES for one in texts):
         return False
-    mine, other = ([token for token in side if carries_meaning(token) or token[0].isdigit()] for side in (gone, come))
-    if not mine or not other:
-        return None if mine or other else True
-    if sorted(map(canonical, mine)) != sorted(map(canonical, other)):
-        rest = [[token for token in side if token not in kept] for side, kept in ((gone, mine), (come, other))]
-        return False if rest[0] == rest[1] else None
-    endings = {frozenset(_ROLE.findall(" ".join(side))) for side in (mine, other)}
-    return len(endings) == 1 or not all(endings)
+    mine, other = (one.words[0].term for one in texts)
+    return mine != other and mine in found.given.terms and other in found.wanted.terms
 
 
-def _near(meaning: Meaning, term: str) -> frozenset[str]:
-    """Return the words and figures beside a word."""
-    segments = {word.segment for word in meaning.words if word.term == term}
-    return frozenset(word.term for word in meaning.words if word.segment in segments and word.term != term)
+def _silent(found: Comparison) -> bool:
+    """Return whether nothing but words of the question is shared, and no polarity that could be compared."""
+    agree, _ = found.signed(found.given)
+    told = (
+        found.wanted.quantities
+        or found.wanted.dates
+        or (found.given.lead and found.stance(found.wanted) == found.given.lead)
+    )
+    return not agree and not told
 
 
-def _pairs(wanted: Meaning, given: Meaning) -> Iterator[tuple[str, str, list[frozenset[str]], list[frozenset[str]]]]:
-    """Yield two words of a text that exclude each other, with the words beside each in both texts."""
-    terms = list(dict.fromkeys(word.term for word in wanted.words))[:_PAIRED]
-    there = {word.term for word in given.words}
-    for at, one in enumerate(terms):
-        for two in terms[at + 1 :]:
-            figures = one.startswith(FIGURE) and two.startswith(FIGURE)
-            if one == two or not (figures or any(two in group for group in contrasts().get(one, ()))):
-                continue
-            if {one, two} <= there:
-                yield one, two, [_beside(wanted, one), _beside(wanted, two)], [_beside(given, one), _beside(given, two)]
+def _unsaid(found: Comparison) -> str:
+    """Return what the expected answer says and the reply does not say at all, empty where there is nothing."""
+    for one in found.wanted.quantities:
+        if one.is_place and len(found.wanted.terms) > WORDS:
+            continue
+        same = [other for other in found.given.quantities if one.equals(other, found.scale)]
+        if not same and not is_among(one, found.asked.quantities):
+            return f"The reply does not give {shown(one)}."
+        if same and all(other.bound != one.bound for other in same) and not _bounded(found, one, same):
+            return f"The reply does not say whether {shown(one)} is {one.bound or same[0].bound}."
+    days = [day for readings in found.given.dates for day in readings]
+    if any(not any(day.within(other) for day in readings for other in days) for readings in found.wanted.dates):
+        return "The reply does not give the date."
+    if "except" in found.wanted.marks - found.given.marks and found.missing:
+        return "The reply leaves out the exception, or words it otherwise."
+    known = (*found.wanted.quantities, *found.asked.quantities, *found.gold.quantities)
+    more = [one for one in found.given.quantities if not is_among(one, known) and not one.is_place]
+    if (
+        more
+        and found.missing
+        and not any(one.equals(other, found.scale) for one in more for other in found.wanted.quantities)
+    ):
+        return f"The reply gives {shown(more[0])}, which neither the expected answer nor the gold has."
+    if (
+        "only" in found.given.marks - found.wanted.marks - found.asked.marks - found.gold.marks
+        and not found.wanted.marks
+    ):
+        return "The reply has a limit that the expected answer does not have."
+    if (
+        found.given.marks & {"except", "notonly"} - found.wanted.marks - found.gold.marks
+        and "only" not in found.wanted.marks
+    ):
+        return "The reply has an exception that the expected answer does not have."
+    return ""
 
 
-def _beside(meaning: Meaning, term: str) -> frozenset[str]:
-    segments = {word.segment for word in meaning.words if word.term == term}
-    return frozenset(word.term for word in meaning.words if word.segment in segments and not word.term.startswith(FIGURE))
+def _bounded(found: Comparison, one: Quantity, same: Sequence[Quantity]) -> bool:
+    """Return whether it is no matter that one figure has a bound and the other has none."""
+    bounds = {one.bound, *(other.bound for other in same)}
+    asked = bool(found.asked.terms & {"minimum", "maximum", "cap", "highest", "lowest", "limit", "most", "least"})
+    period = one.kind == "time" and "" in bounds and bounds <= {"", "at most", "more than"}
+    return asked or period
+
+
+# ---------------------------------------------------------------- figures that nothing bears out
+
+
+def invented_figures(case: Case) -> list[str]:
+    """Return the numbers of an answer that nothing bears out, and whether it has such a date.
+
+    Words can be put otherwise; a number that stands in no passage, not in the name of its file, in the question or in
+    the expected answer was made up, unless it is a section or a page, or the same figure in another unit.
+    """
+    said = "\n".join(claim.text for claim in claims_of((case.reply.answer or "")[:_READ]))
+    stated, units = figures(said), quantities(said).quantities
+    numbers = {number for number in stated.loose if not _counts(number)}
+    dates = tuple(dict.fromkeys(stated.dates))
+    numbers -= {one.written for one in units if one.is_place}
+    if not any(passage.text.strip() for passage in case.reply.passages):
+        return []
+    read = (f"{passage.text}\n\n{passage.filename or ''}" for passage in case.reply.passages)
+    for part in (case.question, case.truth, *read):
+        if not numbers and not dates:  # most stand in the first passage, and the others need not be read
+            break
+        given = figures(part)
+        numbers -= given.numbers
+        if numbers:
+            read_units = quantities(part).quantities
+            numbers -= {one.written for one in units if any(one.equals(other) for other in read_units)}
+        dates = tuple(one for one in dates if missing_figures(Figures(frozenset(), frozenset(), (one,)), given))
+    return [*sorted(numbers), *(["a date"] if dates else [])]
+
+
+def _counts(number: str) -> bool:
+    """Return whether a number may count what the answer itself lists: "in two cases", "the following three"."""
+    return number.isdecimal() and int(number) <= _LISTED

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from exhibit.evaluation.cases import Case, Passage
+from exhibit.evaluation.correctness import decide_case
 from exhibit.evaluation.ranking import QRELS, RUN, trec_lines
 from exhibit.evaluation.statistics import Column, Table, macro, summarise_by
 from exhibit.evaluation.verdicts import cited, examine, notes_on
@@ -57,6 +58,7 @@ def row_text(times: Sequence[Case], *, tag: str) -> bytes:
         "verdict": judgment.verdict,
         "stage": judgment.stage,
         "evidence": judgment.evidence,
+        "answer_reason": decide_case(case).reason,
         "notes": notes_on(case),
     }
     if len(times) > 1:

@@ -16,12 +16,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage
+from exhibit.evaluation.correctness import decide_case, invented_figures
 from exhibit.evaluation.documents import touches
 from exhibit.evaluation.metrics import K, Options, about, gold_files, is_wrong_file, scoped
 from exhibit.evaluation.metrics.version_accuracy import right_version
-from exhibit.evaluation.ranking import holding_answer, matches, says_expected
-from exhibit.law.citations import claims_of, find_citations
-from exhibit.law.figures import Figures, figures, missing_figures
+from exhibit.evaluation.ranking import holding_answer, matches
+from exhibit.law.citations import find_citations
 from exhibit.law.names import FileNames
 from exhibit.law.refusals import is_refusal
 from exhibit.schemas.parsing import read_beside
@@ -135,7 +135,7 @@ class Evidence:
 
 
 _BINS = 10  # of the calibration curve, as usual
-_WEIGHTED = ("answer_contained", "answer_gold_f1", "recall@10")
+_WEIGHTED = ("answer_right", "answer_gold_f1", "recall@10")
 """Means that a line has as weighted by confidence; confidence.json has all."""
 _COVERAGES = tuple(share / 10 for share in range(1, 11))
 
@@ -246,10 +246,6 @@ STAGES: dict[Verdict, Stage] = {
 """Where a failure lies; the other verdicts are no failures of the system, or cannot be told."""
 
 
-_LISTED = 12
-"""A dozen things are counted in words of one's own; a sum or a period is rarely so small and in no passage."""
-
-
 @dataclass(frozen=True)
 class Judgment:
     """A verdict and what it rests on."""
@@ -284,7 +280,7 @@ def examine(case: Case, *, k: int = K) -> Judgment:
     judgment = _retrieval(case, refused, k) if by_passage else _by_answer(case, refused, k)
     if judgment.stage == "reading" or refused or reply.answer is None:
         return judgment
-    invented = _invented(case)
+    invented = [] if decide_case(case).right else invented_figures(case)
     listed = ", ".join(invented[:3]) + (" …" if len(invented) > 3 else "")
     evidence = f"{listed}: in none of the passages. {judgment.evidence}"
     return Judgment("figures that no passage has", evidence) if invented else judgment
@@ -296,31 +292,6 @@ def _impossible(case: Case, refused: bool) -> Judgment:
     if refused:
         return Judgment("answered", "The documents do not answer it, and the system said so.")
     return Judgment("answered though impossible", "The documents do not answer it.")
-
-
-def _invented(case: Case) -> list[str]:
-    """Return the numbers of an answer that nothing bears out, and whether it has such a date.
-
-    Words can be put otherwise; a number that stands in no passage, not in the name of its file, in the question or in
-    the expected answer was made up.
-    """
-    stated = figures("\n".join(claim.text for claim in claims_of(case.reply.answer or "")))
-    numbers, dates = {number for number in stated.loose if not _counts(number)}, stated.dates
-    if not any(passage.text.strip() for passage in case.reply.passages):
-        return []
-    read = (f"{passage.text}\n\n{passage.filename or ''}" for passage in case.reply.passages)
-    for part in (case.question, case.truth, *read):
-        if not numbers and not dates:  # most stand in the first passage, and the others need not be read
-            break
-        said = figures(part)
-        numbers -= said.numbers
-        dates = tuple(one for one in dates if missing_figures(Figures(frozenset(), frozenset(), (one,)), said))
-    return [*sorted(numbers), *(["a date"] if dates else [])]
-
-
-def _counts(number: str) -> bool:
-    """Return whether a number may count what the answer itself lists: "in two cases", "the following three"."""
-    return number.isdecimal() and int(number) <= _LISTED
 
 
 def cited(case: Case) -> list[int]:
@@ -337,7 +308,7 @@ def _by_answer(case: Case, refused: bool, k: int) -> Judgment:
     if known and by_file.verdict == "wrong document":
         return by_file
     answered = scoped(case, ("answer", "truth"), Options()) is not None
-    said = says_expected(case, case.reply.answer or "") if answered and not refused else False
+    said = decide_case(case).right
     if answered and said:
         return Judgment("expected answer given", "The reply says what is expected; which passage answers is not known.")
     number = holding_answer(case) if answered else None

@@ -73,10 +73,12 @@ def normalise(text: str) -> str:
 
 def rewritten(text: str, write: Callable[[str, Sequence[int]], str]) -> str:
     """Return a text with its citations as `write` has them, which is given each as it stands and its numbers."""
-    for citation in reversed(find_citations(text)):
+    pieces, last = [], 0
+    for citation in find_citations(text):
         start, end = citation.span
-        text = text[:start] + write(text[start:end], citation.numbers) + text[end:]
-    return text
+        pieces += [text[last:start], write(text[start:end], citation.numbers)]
+        last = end
+    return "".join([*pieces, text[last:]])
 
 
 def _numbers(citation: str) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """What an answer says, as far as rules can read it: its words with their polarity, who acts, what is allowed, figures.
 
-Words are reduced to one of those that mean the same (`meaning.toml`). Each has a sign: negative where the text denies it
-("not exclusive", "non-exclusive"), none where that is open (what stands before the denial, an exception).
+Words are reduced to one of those that mean the same (`meaning.toml`). Each has a sign: negative where the text denies
+it ("not exclusive", "non-exclusive"), none where that is open (what stands before the denial, an exception).
 """
 
 import re
@@ -21,12 +21,19 @@ _PHRASES = [
     (re.compile(pattern), f" {token} ")
     for pattern, token in (
         (r"n't\b", " not"),
-        (r"(\d (?:(?:usd|eur|gbp|czk|chf) )?)(?:for each|for every|per|a|each)\b(?! (?:year|annum|month|quarter|week|day)\b)", r"\1 apiece"),
+        (
+            r"(\d (?:(?:usd|eur|gbp|czk|chf) )?)(?:for each|for every|per|a|each)\b"
+            r"(?! (?:year|annum|month|quarter|week|day)\b)",
+            r"\1 apiece",
+        ),
         (r"(\d (?:(?:usd|eur|gbp|czk|chf) )?)for all\b", r"\1 aggregate"),
         (r"\bnot limited to\b", "notonly"),
         (r"\bcannot\b", "can not"),
         (r"\b(?:no|not) (?=(?:more|less|fewer|later|earlier|greater) than\b)|\bnot (?=exceed)|\bno later\b", ""),
-        (r"\bwithout (?:undue |unreasonable )?(?:delay|limitation|prejudice)\b|\bwhether or not\b|\bno longer\b", "promptly"),
+        (
+            r"\bwithout (?:undue |unreasonable )?(?:delay|limitation|prejudice)\b|\bwhether or not\b|\bno longer\b",
+            "promptly",
+        ),
         (r"\bfree of(?: any)?\b", "without"),
         (r"\bnot only\b", "notonly"),
         (r"\b(?:nobody|no one|none|nothing) (?:but|except|other than)\b", "only"),
@@ -35,17 +42,32 @@ _PHRASES = [
         (r"\bindemnified party\b", "indemnitee"),
         (r"\bdisclosing party\b", "discloser"),
         (r"\breceiving party\b", "recipient"),
-        (r"\bneed not\b|\b(?:not|no) (?:required|obliged|obligation|duty|need|necessary|have|has)(?: to)?(?= \w)(?! (?:a|an|the)\b)", "neednot"),
+        (
+            r"\bneed not\b|\b(?:not|no) (?:required|obliged|obligation|duty|need|necessary|have|has)"
+            r"(?: to)?(?= \w)(?! (?:a|an|the)\b)",
+            "neednot",
+        ),
         (r"\b(?:may|can|must|shall|should|will|would|could) (?:\w+ )?not(?: be)?\b", "not"),
         (r"\bno (?:right|authority|power|permission) to\b|\bnot (?:possible|able)\b", "not"),
         (r"\bnot (?:(?:permitted|allowed|authori[sz]ed|entitled|free) to\b|subject\b)|\bmay never\b|\bunable\b", "not"),
         (r"\b(?:is|are) (?:prohibited|barred|forbidden|precluded|banned) from\b", "not"),
         (r"\b(?:fails?|failed|failing|failure|refuses?|refused) to\b|\black(?:s|ing)?\b|\bceases? to\b", "not"),
-        (r"\b(?:is|are|be) (?:permitted|allowed|entitled|authori[sz]ed|free|able|open) to\b|\b(?:has|have) (?:the|a) right to\b|\bcan\b|\bmay\b", "maybe"),
+        (
+            r"\b(?:is|are|be) (?:permitted|allowed|entitled|authori[sz]ed|free|able|open) to\b|"
+            r"\b(?:has|have) (?:the|a) right to\b|\bcan\b|\bmay\b",
+            "maybe",
+        ),
         (r"\b(?:shall|must|has to|have to|needs? to|(?:is|are) (?:required|obliged|bound|to))\b", "must"),
-        (r"\b(?:unless|except(?: for| in| where| that| with| if)?|other than|save(?: for)?|apart from|with the exception of|excepted)\b", "except"),
+        (
+            r"\b(?:unless|except(?: for| in| where| that| with| if)?|other than|save(?: for)?|apart from|"
+            r"with the exception of|excepted)\b",
+            "except",
+        ),
         (r"\beven (?:if|with|in|where|when)\b|\bincluding\b|\balso\b|\bas well as\b", "even"),
-        (r"\b(?:per|a|each|every|in each|in every|in any) (?=year\b|annum\b|calendar year\b|contract year\b)", "annual"),
+        (
+            r"\b(?:per|a|each|every|in each|in every|in any) (?=year\b|annum\b|calendar year\b|contract year\b)",
+            "annual",
+        ),
         (r"\b(?:per|a|each|every|in each|in every) (?=(?:calendar )?month\b)", "monthly"),
         (r"\b(?:per|a|each|every) (?=(?:calendar )?quarter\b)", "quarterly"),
         (r"\b(?:per|a|each|every) (?=week\b)", "weekly"),
@@ -79,7 +101,9 @@ _SUBJECT = 3  # words into a text: who is named later may be anything but its su
 _RELATIVE = frozenset("who which that why whose".split())
 _ARTICLES = frozenset("the a an its their his her our your each every any all".split())
 _INVERSE = frozenset({"receive"})
-_TO_AGENT = re.compile(r"\b(?:by|from|with|vests? in|on|for) (?:the |a |its |each |every )?([a-z]+)\b(?!')(?: ([a-z]+)\b(?!'))?")
+_TO_AGENT = re.compile(
+    r"\b(?:by|from|with|vests? in|on|for) (?:the |a |its |each |every )?([a-z]+)\b(?!')(?: ([a-z]+)\b(?!'))?"
+)
 
 
 class Word(NamedTuple):
@@ -100,7 +124,7 @@ class Meaning:
 
     lead: Literal["", "yes", "no"]
     tokens: tuple[str, ...]
-    """Every word in order, figures in digits, denials and modal verbs in one form: for texts that are nearly the same."""
+    """Every word in order, figures in digits, denials and modal verbs in one form: for texts that are nearly alike."""
     words: tuple[Word, ...]
     modals: frozenset[str]
     marks: frozenset[str]
@@ -236,7 +260,11 @@ def _words(tokens: list[str]) -> list[Word]:
         elif token[0].isalpha() and token not in _MODALS | _MARKS and carries_meaning(token):
             figure_before = any(one[0].isdigit() for one in tokens[max(0, number - 2) : number])
             figure_after = any(one[0].isdigit() for one in tokens[number + 1 : number + 4])
-            if (token.removesuffix("s") in UNITS and figure_before) or (token in _BOUNDING and figure_after) or token in SIGNS:
+            if (
+                (token.removesuffix("s") in UNITS and figure_before)
+                or (token in _BOUNDING and figure_after)
+                or token in SIGNS
+            ):
                 continue  # the unit of a figure, its sign or its bound
             term, own = _signed(token, known)
             head = own < 0 or (scope.sign < 0 and not scope.seen)
@@ -259,7 +287,9 @@ class _Scope:
             self.sign, self.seen, self._wide, self._short = 1, 0, False, False
             self._exception = self.open = token in ("except", "otherwise")
         elif token in _AUXILIARY and self.seen and not self._wide:
-            self.sign, self.seen, self.open = (1, 0, self._exception) if self.sign < 0 else (self.sign, self.seen, self.open)
+            self.sign, self.seen, self.open = (
+                (1, 0, self._exception) if self.sign < 0 else (self.sign, self.seen, self.open)
+            )
         elif token in _PREPOSITIONS and self.seen and self.sign < 0 and not self._wide:
             self.open = True
         if token in _BREAKS or token in ("and", "or", "but"):
@@ -305,14 +335,18 @@ def _agent(tokens: list[str], plain: str) -> str:
     for match in _TO_AGENT.finditer(plain):
         term = next((one for word in match.groups() if word and is_party(one := canonical(word)[0])), "")
         passive = match[0].startswith(("by", "vest")) or (match[0].startswith("from") and _INVERSE & set(named))
-        lies = match[0].startswith(("with", "on", "for")) and re.search(r"\b(?:lies|falls|is|are|matter|rests) $", plain[: match.start()])
+        lies = match[0].startswith(("with", "on", "for")) and re.search(
+            r"\b(?:lies|falls|is|are|matter|rests) $", plain[: match.start()]
+        )
         if (passive or lies) and is_party(term):
             return term
     inside = seen = False
     for number, term in enumerate(named):
         if seen and tokens[number] in (".", ";"):
             break  # the first clause names someone, who does not act
-        ends = tokens[number] in (".", ";") or (tokens[number] == "," and tokens[number + 1 : number + 2] not in (["or"], ["and"]))
+        ends = tokens[number] in (".", ";") or (
+            tokens[number] == "," and tokens[number + 1 : number + 2] not in (["or"], ["and"])
+        )
         inside = (inside or tokens[number] in _CLAUSE | _RELATIVE) and not ends
         before = [token for token in tokens[max(0, number - 2) : number] if token not in _ARTICLES]
         owned = tokens[number].endswith("'s") or (before and before[-1] in _PREPOSITIONS | {"of"})

@@ -9,14 +9,16 @@ from exhibit.law.figures import Day, figures, in_digits
 _CURRENCIES = {
     "usd": r"us\s?\$|\$|\b(?:us )?dollars?\b|\busd\b", "gbp": r"£|\bpounds?(?: sterling)?\b|\bgbp\b",
     "eur": r"€|\beuros?\b|\beur\b", "czk": r"\bczk\b|\bkč|\bczech crowns?\b", "chf": r"\bchf\b|\bswiss francs?\b",
-    "jpy": r"¥|\byen\b|\bjpy\b", "pln": r"\bpln\b|\bzłotych\b|\bzł\b", "inr": r"₹|\binr\b|\brupees?\b", "cad": r"\bcad\b",
+    "jpy": r"¥|\byen\b|\bjpy\b", "pln": r"\bpln\b|\bzłotych\b|\bzł\b", "inr": r"₹|\binr\b|\brupees?\b",
+    "cad": r"\bcad\b",
     "aud": r"\baud\b", "cny": r"\brmb\b|\bcny\b|\byuan\b",
 }  # fmt: skip
 _WRITTEN = [(re.compile(pattern), f" {code} ") for code, pattern in _CURRENCIES.items()]
 _WRITTEN += [(re.compile(r"%|\bper\s?cent\b"), " percent ")]
 _DAY, _MONTH = Decimal(24), Decimal(1)
 _TIMES = {
-    "minute": ("hour", Decimal(1) / 60), "hour": ("hour", Decimal(1)), "day": ("hour", _DAY), "week": ("hour", 7 * _DAY),
+    "minute": ("hour", Decimal(1) / 60), "hour": ("hour", Decimal(1)), "day": ("hour", _DAY),
+    "week": ("hour", 7 * _DAY),
     "fortnight": ("hour", 14 * _DAY), "month": ("month", _MONTH), "quarter": ("month", Decimal(3)),
     "year": ("month", Decimal(12)), "decade": ("month", Decimal(120)),
 }  # fmt: skip
@@ -26,27 +28,50 @@ SIGNS = frozenset(_CURRENCIES) | {"percent"}
 """Units that are written as one word, however the text writes them."""
 _FRACTIONS = {"half": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "tenth": 10}
 _LABELS = frozenset(
-    "section sections s sec clause clauses article articles art paragraph paragraphs para § page pages p pp part chapter rule "
+    "section sections s sec clause clauses article articles art paragraph paragraphs para § page pages p pp part "
+    "chapter rule "
     "footnote note fn schedule exhibit annex appendix class series tier phase level item figure table nth".split()
 )
 PLACES = _LABELS - frozenset("nth class series tier phase level schedule exhibit annex appendix".split())
 """Labels that say where something stands: an answer may add them."""
 _BOUNDS = [
     ("at least", r"at least|no[t]? (?:less|fewer|earlier) than|(?:a )?minimum(?: of)?|from"),
-    ("at most", r"at most|up to|no[t]? (?:more|later|greater) than|no[t]? exceed\w*|(?:a )?maximum(?: of)?|within|at the latest|until"),
+    (
+        "at most",
+        r"at most|up to|no[t]? (?:more|later|greater) than|no[t]? exceed\w*|(?:a )?maximum(?: of)?|within|"
+        r"at the latest|until",
+    ),
     ("more than", r"more than|over|above|exceeding|exceeds?|longer than|greater than|older than|in excess of|plus"),
     ("less than", r"less than|fewer than|under|below|younger than|shorter than|minus"),
 ]
-_BEFORE = [(name, re.compile(rf"\b(?:{words})(?:\s(?:the|a|an|age|of|for|flights?|usd|eur|gbp|czk|chf)){{0,3}}\s*$")) for name, words in _BOUNDS]
-_AFTER = [("at least", re.compile(r"(?:\s\w{1,12}){0,3}\s(?:or|and) (?:more|older|above|over)\b|(?:\s\w{1,12}){0,3} upwards?\b")),
+_BEFORE = [
+    (name, re.compile(rf"\b(?:{words})(?:\s(?:the|a|an|age|of|for|flights?|usd|eur|gbp|czk|chf)){{0,3}}\s*$"))
+    for name, words in _BOUNDS
+]
+_AFTER = [("at least", re.compile(r"(?:\s\w{1,12}){0,3}\s(?:(?:or|and) (?:more|older|above|over)|upwards?)\b")),
           ("at most", re.compile(r"(?:\s\w{1,12}){0,3}\sor (?:fewer|less|younger|below)\b"))]  # fmt: skip
 _NEAR = 40
 """Characters before a number in which its bound stands: "not less than the sum of" is 24 long."""
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)*(?![\w])")
 _TOKEN = re.compile(r"[^\W\d_]+|§|\d+(?:\.\d+)*")
-_KINDS = {"business": "business", "working": "business", "calendar": "", "clear": "", "consecutive": "", "full": "", "further": ""}
-_A_UNIT = re.compile(r"\b(within|for|in|of|after|than|giving|with|on|from|to|about) an? (?=(?:minute|hour|day|week|month|quarter|year|decade|fortnight)s?\b)")
-_ONCE = [(re.compile(r"\bonce\b"), "1 times"), (re.compile(r"\btwice\b"), "2 times"), (re.compile(r"\b(?:one )?dozen\b"), "12")]
+_KINDS = {
+    "business": "business",
+    "working": "business",
+    "calendar": "",
+    "clear": "",
+    "consecutive": "",
+    "full": "",
+    "further": "",
+}
+_A_UNIT = re.compile(
+    r"\b(within|for|in|of|after|than|giving|with|on|from|to|about) an? "
+    r"(?=(?:minute|hour|day|week|month|quarter|year|decade|fortnight)s?\b)"
+)
+_ONCE = [
+    (re.compile(r"\bonce\b"), "1 times"),
+    (re.compile(r"\btwice\b"), "2 times"),
+    (re.compile(r"\b(?:one )?dozen\b"), "12"),
+]
 _FRACTION = re.compile(r"\b(\d+)[\s-](third|quarter|fourth|fifth|sixth|tenth)s\b(?!\s\d)")
 _AND_HALF = re.compile(r"\b(\d+) and (?:a|1) half\b")
 _NTH = re.compile(r"\b(\d{1,3})(?:st|nd|rd|th)\b(?=\s(?:day|week|month|year))")
@@ -62,7 +87,9 @@ _ORDINAL = re.compile(
 _ORDINALS = {
     word: number
     for number, word in enumerate(
-        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth".split(), 1
+        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth "
+        "fourteenth fifteenth".split(),
+        1,
     )
 }
 
@@ -77,8 +104,13 @@ class Quantity(NamedTuple):
     """The currency, the family of the unit of time with its kind of days, or the label."""
     bound: str = ""
     """`at least`, `at most`, `more than`, `less than`, or empty."""
-    at: int = 0
-    """Where it stands in the plain text."""
+    written: str = ""
+    """Its digits as the plain text has them."""
+
+    @property
+    def is_place(self) -> bool:
+        """Whether it says where something stands: a section or a page, which any answer may add."""
+        return self.kind == "label" and self.unit in PLACES
 
     @property
     def dimension(self) -> tuple[str, str]:
@@ -86,7 +118,7 @@ class Quantity(NamedTuple):
         return self.kind, self.unit if self.kind == "label" else ""
 
     def equals(self, other: "Quantity", scale: Decimal = Decimal(1)) -> bool:
-        """Return whether another figure is the same; `scale` is what the question counts amounts in, 1,000,000 of millions."""
+        """Return whether another figure is the same; `scale` is what the question counts amounts in, 10**6 or so."""
         if self.kind != other.kind and "count" not in (self.kind, other.kind):
             return False
         if self.kind == other.kind and self.unit != other.unit and self.unit and other.unit:
@@ -97,7 +129,9 @@ class Quantity(NamedTuple):
 
     def contradicts_bound(self, other: "Quantity") -> bool:
         """Return whether one is a lower and the other an upper bound."""
-        sides = [{"at least": 1, "more than": 1, "at most": -1, "less than": -1}.get(one.bound, 0) for one in (self, other)]
+        sides = [
+            {"at least": 1, "more than": 1, "at most": -1, "less than": -1}.get(one.bound, 0) for one in (self, other)
+        ]
         return sides[0] * sides[1] < 0
 
 
@@ -123,7 +157,7 @@ def quantities(text: str) -> Stated:
                 continue  # thirty (30)
             read.append(_quantity(token, words, following, plain))
         elif len(token[0]) == 1 and words and words[-1] in _LABELS - PLACES and token[0] != "s":
-            read.append(Quantity("label", token[0], words[-1], at=token.start()))
+            read.append(Quantity("label", token[0], words[-1], written=token[0]))
     return Stated(tuple(read), found.dates, plain)
 
 
@@ -150,23 +184,23 @@ def _hours(match: re.Match[str]) -> str:
 
 def _quantity(token: re.Match[str], before: list[str], after: list[str], plain: str) -> Quantity:
     """Return the figure that a number makes with the words around it."""
-    at, value = token.start(), _value(token[0])
-    bound = _bound(plain, at, token.end())
+    digits, value = token[0], _value(token[0])
+    bound = _bound(plain, token.start(), token.end())
     if before and before[-1] in _LABELS:
-        return Quantity("label", token[0], before[-1], at=at)
+        return Quantity("label", digits, before[-1], written=digits)
     near = [word for word in (*before[-1:], *after[:1]) if word in _CURRENCIES]
     if near:
-        return Quantity("money", value, near[0], bound, at)
+        return Quantity("money", value, near[0], bound, digits)
     if after[:1] == ["percent"] or after[:1] == ["percentage"]:
-        return Quantity("percent", value, "points" if after[:1] == ["percentage"] else "", bound, at)
+        return Quantity("percent", value, "points" if after[:1] == ["percentage"] else "", bound, digits)
     kinds = [_KINDS[word] for word in after[:2] if word in _KINDS]
     rest = [word for word in after if word not in _KINDS and not word.isdigit()]
     unit = rest[0].removesuffix("s") if rest else ""
     if unit in _TIMES and isinstance(value, Decimal) and rest[1:2] != ["old"]:
         family, size = _TIMES[unit]
         business = "business " if "business" in kinds else ""
-        return Quantity("time", value * size, f"{business}{family}", bound, at)
-    return Quantity("count", value, "", bound, at)
+        return Quantity("time", value * size, f"{business}{family}", bound, digits)
+    return Quantity("count", value, "", bound, digits)
 
 
 def _value(digits: str) -> Decimal | str:
