@@ -76,6 +76,7 @@ class Comparison:
             yield from self._roles()
             yield from self._swaps()
             yield from self._edits()
+            yield from self._list()
 
     def _echo(self, text: str) -> Iterator[str]:
         new = self.given.terms - self.asked.terms
@@ -261,16 +262,31 @@ class Comparison:
         for lost, new in changes:
             if len(set(changes)) == 1 and max(len(lost), len(new)) <= WORDS and say_the_same(lost, new) is False:
                 yield f"The reply says “{' '.join(new)}” where “{' '.join(lost)}” is expected."
-            if lost and not new and self._is_item(lost):
+            if lost and not new and self._is_item(lost) and not {canonical(one)[0] for one in lost} & self.given.terms:
                 yield f"The reply leaves out “{' '.join(lost)}”."
+
+    def _list(self) -> Iterator[str]:
+        """Yield an item that is left out, where the reply has other items and nothing of its own."""
+        items = self.items_left_out()
+        if items and not self.extra and not self.given.lead and self.given.terms & self.wanted.terms - self.asked.terms:
+            yield f"The reply leaves out {listed(sorted(items[0]))}."
+
+    def items_left_out(self) -> list[frozenset[str]]:
+        """Return the items of which the reply has no word, where the expected answer lists some."""
+        known = self.given.terms | self.asked.terms
+        return [item for item in self._items() if not item & known] if len(self._items()) > 1 else []
+
+    def _items(self) -> list[frozenset[str]]:
+        items: dict[int, set[str]] = {}
+        for word in self.wanted.words:
+            if not word.term.startswith(FIGURE):
+                items.setdefault(word.segment, set()).add(word.term)
+        return [frozenset(item) for item in items.values()]
 
     def _is_item(self, tokens: Sequence[str]) -> bool:
         """Return whether words are one of the things that the expected answer lists."""
         terms = {canonical(token)[0] for token in tokens}
-        segments: dict[int, set[str]] = {}
-        for word in self.wanted.words:
-            segments.setdefault(word.segment, set()).add(word.term)
-        return len(segments) > 1 and any(segment and segment <= terms for segment in segments.values())
+        return len(self._items()) > 1 and any(item <= terms for item in self._items())
 
 
 def is_among(one: Quantity, others: Sequence[Quantity]) -> bool:

@@ -124,16 +124,18 @@ def _accept(found: Comparison) -> Decision:
         and found.missing
     ):
         return Decision(None, "The reply is the expected answer but for some words, which may say the same or not.")
-    needed = found.wanted.terms - found.asked.terms or found.wanted.terms
-    lost = (found.missing & needed) - soft_words()
-    if not lost:
-        if found.missing and _silent(found):
-            return Decision(None, "The reply may say it in other words.")
-        return Decision(True, "The reply says what is expected.")
     if found.given.lead and not found.given.terms:
         told = found.stance(found.wanted)
         return Decision(told == found.given.lead if told else None, f"The reply says {found.given.lead} alone.")
-    known = any(term in contrasts() or is_party(term) or term in found.wanted.names for term in lost)
+    needed = found.wanted.terms - found.asked.terms
+    lost = (found.missing & needed) - soft_words()
+    if not lost:
+        if found.missing and (_silent(found) or (not needed and found.extra)):
+            return Decision(None, "The reply may say it in other words.")
+        return Decision(True, "The reply says what is expected.")
+    known = bool(found.items_left_out()) or any(
+        term in contrasts() or is_party(term) or term in found.wanted.names for term in lost
+    )
     if not known and len(lost) <= _LEFT_OUT * len(needed) and len(found.extra) <= len(lost):
         return Decision(True, "The reply says what is expected, some of it in other words.")
     return Decision(None, f"The reply lacks {listed(sorted(lost))}, or says it in other words.")

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from exhibit.law.figures import Day
 from exhibit.law.language import is_content, stem
 from exhibit.law.patterns import Patterns
-from exhibit.law.quantities import SIGNS, UNITS, Quantity, quantities
+from exhibit.law.quantities import KINDS, SIGNS, UNITS, Quantity, quantities
 
 _P = Patterns(__file__)
 
@@ -21,6 +21,8 @@ _PHRASES = [
     (re.compile(pattern), f" {token} ")
     for pattern, token in (
         (r"n't\b", " not"),
+        (r"\b(?:dr|mr|mrs|ms|prof)\b\.?", ""),
+        (r"\b(inc|ltd|co|corp|no|st)\.", r"\1"),
         (
             r"(\d (?:(?:usd|eur|gbp|czk|chf) )?)(?:for each|for every|per|a|each)\b"
             r"(?! (?:year|annum|month|quarter|week|day)\b)",
@@ -258,7 +260,8 @@ def _words(tokens: list[str]) -> list[Word]:
         elif token[0].isdigit():
             words.append(Word(f"{FIGURE}{token}", 0, scope.segment))
         elif token[0].isalpha() and token not in _MODALS | _MARKS and carries_meaning(token):
-            figure_before = any(one[0].isdigit() for one in tokens[max(0, number - 2) : number])
+            before = [one for one in tokens[max(0, number - 2) : number] if one not in KINDS]
+            figure_before = bool(before) and before[-1][0].isdigit()
             figure_after = any(one[0].isdigit() for one in tokens[number + 1 : number + 4])
             if (
                 (token.removesuffix("s") in UNITS and figure_before)

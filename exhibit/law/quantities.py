@@ -54,7 +54,7 @@ _NEAR = 40
 """Characters before a number in which its bound stands: "not less than the sum of" is 24 long."""
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)*(?![\w])")
 _TOKEN = re.compile(r"[^\W\d_]+|§|\d+(?:\.\d+)*")
-_KINDS = {
+KINDS = {
     "business": "business",
     "working": "business",
     "calendar": "",
@@ -193,8 +193,8 @@ def _quantity(token: re.Match[str], before: list[str], after: list[str], plain: 
         return Quantity("money", value, near[0], bound, digits)
     if after[:1] == ["percent"] or after[:1] == ["percentage"]:
         return Quantity("percent", value, "points" if after[:1] == ["percentage"] else "", bound, digits)
-    kinds = [_KINDS[word] for word in after[:2] if word in _KINDS]
-    rest = [word for word in after if word not in _KINDS and not word.isdigit()]
+    kinds = [KINDS[word] for word in after[:2] if word in KINDS]
+    rest = [word for word in after if word not in KINDS and not word.isdigit()]
     unit = rest[0].removesuffix("s") if rest else ""
     if unit in _TIMES and isinstance(value, Decimal) and rest[1:2] != ["old"]:
         family, size = _TIMES[unit]
