@@ -140,7 +140,7 @@ _FOLLOWS = (
     "więc|zatem|preto|teda"
 )
 _BREAK = re.compile(
-    rf"\s*(?:;|:\s|,\s(?=(?:and\s)?(?:{_FOLLOWS})\b)|,?\s(?=(?:but|although|though|because)\s)|\s[–—]\s)", re.IGNORECASE
+    rf"(?:;|:\s|,\s(?=(?:and\s)?(?:{_FOLLOWS})\b)|,?\s(?=(?:but|although|though|because)\s)|\s[–—]\s)", re.IGNORECASE
 )
 _CONSEQUENCE = re.compile(rf"\W*(?:and\s|but\s)?(?:{_FOLLOWS})\b|[^.;]{{0,80}}?\s(?:{_FOLLOWS})\s", re.IGNORECASE)
 _YES_NO = re.compile(

@@ -126,7 +126,7 @@ def record(case: Case, verdict: str, scores: dict[str, float | None], read: dict
             "usage": reply.usage,
         },
         # whether the answer is right is told by the row itself, and not by what metrics there are
-        "scores": scores | {"answer_contained": float(verdict == "answered")},
+        "scores": scores | {"answer_right": float(verdict == "answered")},
         "verdict": verdict,
         "stage": None,
         "evidence": "Passage 1 is the first to touch the gold." if verdict == "retrieved but not used" else "",
