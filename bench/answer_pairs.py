@@ -19,8 +19,8 @@ from bench._table import ROOT, print_table
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.metrics import Options, Values, measure
 from exhibit.law.refusals import read_refusal
-from exhibit.schemas.command import add_json, documented, guarded, print_results
-from exhibit.schemas.plugins import load_plugin
+from exhibit.runtime.command import add_json, documented, guarded, print_results
+from exhibit.runtime.plugins import load_plugin
 from exhibit.storage.cache import cache_folder
 
 FOLDER = ROOT / "tests" / "evaluation"

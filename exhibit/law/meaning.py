@@ -12,10 +12,10 @@ from typing import Literal, NamedTuple
 
 from exhibit.law.figures import Day
 from exhibit.law.language import is_content, stem
-from exhibit.law.patterns import Patterns
 from exhibit.law.quantities import KINDS, SIGNS, UNITS, Quantity, quantities
+from exhibit.schemas.parsing import read_beside
 
-_P = Patterns(__file__)
+_LISTS = read_beside(__file__)
 
 _PHRASES = [
     (re.compile(pattern), f" {token} ")
@@ -157,33 +157,38 @@ class Meaning:
         return {term: signs.pop() for term, signs in found.items() if len(signs) == 1}
 
 
+def _row(name: str) -> list[str]:
+    """Return the words of a list."""
+    return str(_LISTS[name]).split()
+
+
 @cache
 def _lexicon() -> dict[str, tuple[str, int]]:
     """Return the word that stands for each that is listed, and its sign."""
     listed: dict[str, tuple[str, int]] = {}
-    for line in _P.entries["same"]:
+    for line in _LISTS["same"]:
         first, *others = line.split()
         for word in (first, *others):
             listed[word] = (first, 1)
-    for pair in _P.row("opposites"):
+    for pair in _row("opposites"):
         word, _, other = pair.partition("=")
         listed[word] = (other.lstrip("+"), 1 if other.startswith("+") else -1)
-    parties = dict(pair.split("=") for pair in _P.row("party_names"))
-    for word in (*_P.row("parties"), *parties):
+    parties = dict(pair.split("=") for pair in _row("party_names"))
+    for word in (*_row("parties"), *parties):
         listed[word] = (parties.get(word, word), 1)
     return listed
 
 
 @cache
 def _parties() -> frozenset[str]:
-    return frozenset(_lexicon()[word][0] for word in _P.row("parties"))
+    return frozenset(_lexicon()[word][0] for word in _row("parties"))
 
 
 @cache
 def contrasts() -> dict[str, tuple[frozenset[str], ...]]:
     """Return, for each word, the groups of words that exclude each other and that it is one of."""
     groups: dict[str, tuple[frozenset[str], ...]] = {}
-    for line in _P.entries["contrasts"]:
+    for line in _LISTS["contrasts"]:
         group = frozenset(canonical(word)[0] for word in line.split())
         for word in group:
             groups[word] = (*groups.get(word, ()), group)
@@ -193,13 +198,13 @@ def contrasts() -> dict[str, tuple[frozenset[str], ...]]:
 @cache
 def soft_words() -> frozenset[str]:
     """Return the words that an answer may leave out where nothing contradicts them."""
-    return frozenset(canonical(word)[0] for word in _P.row("soft")) | _P.words("soft")
+    return frozenset(canonical(word)[0] for word in _row("soft")) | frozenset(_row("soft"))
 
 
 @cache
 def small_contrasts() -> tuple[frozenset[str], ...]:
     """Return pairs of small words that exclude each other."""
-    return tuple(frozenset(pair.split("|")) for pair in _P.row("small_contrasts"))
+    return tuple(frozenset(pair.split("|")) for pair in _row("small_contrasts"))
 
 
 @lru_cache(maxsize=65536)
