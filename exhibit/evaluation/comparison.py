@@ -49,7 +49,7 @@ Change = tuple[tuple[str, ...], tuple[str, ...]]
 """Words of the expected answer, and those of the reply in their place; either may be none."""
 
 
-class Comparison:
+class AnswerComparison:
     """Two texts held against each other, with what the question and the gold say already."""
 
     def __init__(

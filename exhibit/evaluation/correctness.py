@@ -18,7 +18,7 @@ from exhibit.evaluation.cases import Case, without_choices
 from exhibit.evaluation.comparison import (
     ALIGNED,
     WORDS,
-    Comparison,
+    AnswerComparison,
     is_among,
     listed,
     say_the_same,
@@ -35,7 +35,7 @@ _READ = 20_000
 """Characters of a reply that are read: ten pages, more than any answer has."""
 _DOCUMENT = 6000
 """Characters from which a reply is a document and no answer, where it is also `_TIMES` as long as what is expected."""
-_TIMES = 12
+_TIMES = 12  # an explained answer has ten times the words of a short expected one
 _LISTED = 12
 """A dozen things are counted in words of one's own; a sum or a period is rarely so small and in no passage."""
 _LEFT_OUT = 0.34
@@ -80,7 +80,7 @@ def decide(question: str, expected: str, reply: str, gold: Sequence[str] = ()) -
     if not (given.tokens or given.dates or given.lead):
         return Decision(False, "The reply has no words.")
     told = read_meaning("\n".join(gold)[:_READ])
-    found = Comparison(question, wanted, given, gold=told, scale=_scale(question))
+    found = AnswerComparison(question, wanted, given, gold=told, scale=_scale(question))
     fault = next(found.faults(given_text), None)
     return _accept(found) if fault is None else Decision(False, fault)
 
@@ -103,7 +103,7 @@ def _scale(question: str) -> Decimal:
     return _SCALES[(match[1] or match[2]).lower()] if match else Decimal(1)
 
 
-def _accept(found: Comparison) -> Decision:
+def _accept(found: AnswerComparison) -> Decision:
     """Return the decision where nothing speaks against the reply."""
     if found.signed(found.given)[1]:
         return Decision(None, "The reply denies some of the words of the expected answer, or the other way round.")
@@ -129,6 +129,11 @@ def _accept(found: Comparison) -> Decision:
         return Decision(told == found.given.lead if told else None, f"The reply says {found.given.lead} alone.")
     needed = found.wanted.terms - found.asked.terms
     lost = (found.missing & needed) - soft_words()
+    return _by_words(found, needed, lost)
+
+
+def _by_words(found: AnswerComparison, needed: frozenset[str], lost: frozenset[str]) -> Decision:
+    """Return the decision by the expected words that the question does not have, and those of them that are lost."""
     if not lost:
         if found.missing and (_silent(found) or (not needed and found.extra)):
             return Decision(None, "The reply may say it in other words.")
@@ -141,7 +146,7 @@ def _accept(found: Comparison) -> Decision:
     return Decision(None, f"The reply lacks {listed(sorted(lost))}, or says it in other words.")
 
 
-def _reordered(found: Comparison) -> bool:
+def _reordered(found: AnswerComparison) -> bool:
     """Return whether the reply has exactly the expected words, more than one of them in another place."""
     mine, other = found.wanted.tokens, found.given.tokens
     if mine == other or len(mine) > ALIGNED or Counter(mine) != Counter(other):
@@ -151,7 +156,7 @@ def _reordered(found: Comparison) -> bool:
     return len([step for step in steps if step[0] != "equal"]) > 2 and not listed
 
 
-def _subjects_differ(found: Comparison) -> bool:
+def _subjects_differ(found: AnswerComparison) -> bool:
     """Return whether both texts begin with a noun and the reply with another of the expected ones, in the active."""
     texts = found.wanted, found.given
     if "by" in found.given.tokens or any(not one.words or one.tokens[0] not in _ARTICLES for one in texts):
@@ -160,7 +165,7 @@ def _subjects_differ(found: Comparison) -> bool:
     return mine != other and mine in found.given.terms and other in found.wanted.terms
 
 
-def _silent(found: Comparison) -> bool:
+def _silent(found: AnswerComparison) -> bool:
     """Return whether nothing but words of the question is shared, and no polarity that could be compared."""
     agree, _ = found.signed(found.given)
     told = (
@@ -171,7 +176,7 @@ def _silent(found: Comparison) -> bool:
     return not agree and not told
 
 
-def _unsaid(found: Comparison) -> str:
+def _unsaid(found: AnswerComparison) -> str:
     """Return what the expected answer says and the reply does not say at all, empty where there is nothing."""
     for one in found.wanted.quantities:
         if one.is_place and len(found.wanted.terms) > WORDS:
@@ -207,7 +212,7 @@ def _unsaid(found: Comparison) -> str:
     return ""
 
 
-def _bounded(found: Comparison, one: Quantity, same: Sequence[Quantity]) -> bool:
+def _bounded(found: AnswerComparison, one: Quantity, same: Sequence[Quantity]) -> bool:
     """Return whether it is no matter that one figure has a bound and the other has none."""
     bounds = {one.bound, *(other.bound for other in same)}
     asked = bool(found.asked.terms & {"minimum", "maximum", "cap", "highest", "lowest", "limit", "most", "least"})

@@ -108,7 +108,7 @@ _TO_AGENT = re.compile(
 )
 
 
-class Word(NamedTuple):
+class MeaningWord(NamedTuple):
     """A word that carries meaning."""
 
     term: str
@@ -127,7 +127,7 @@ class Meaning:
     lead: Literal["", "yes", "no"]
     tokens: tuple[str, ...]
     """Every word in order, figures in digits, denials and modal verbs in one form: for texts that are nearly alike."""
-    words: tuple[Word, ...]
+    words: tuple[MeaningWord, ...]
     modals: frozenset[str]
     marks: frozenset[str]
     """`except`, `even`, `only`, `notonly`: limits of what is said."""
@@ -250,9 +250,9 @@ def read_meaning(text: str) -> Meaning:
     )
 
 
-def _words(tokens: list[str]) -> list[Word]:
+def _words(tokens: list[str]) -> list[MeaningWord]:
     """Return the words with their signs: a denial holds for what follows it in its clause, up to a preposition."""
-    words: list[Word] = []
+    words: list[MeaningWord] = []
     known = {stem(token) for token in tokens}
     scope = _Scope()
     for number, token in enumerate(tokens):
@@ -263,7 +263,7 @@ def _words(tokens: list[str]) -> list[Word]:
                 words = [word._replace(sign=0) if word.segment == scope.segment else word for word in words]
             scope.deny(token)
         elif token[0].isdigit():
-            words.append(Word(f"{FIGURE}{token}", 0, scope.segment))
+            words.append(MeaningWord(f"{FIGURE}{token}", 0, scope.segment))
         elif token[0].isalpha() and token not in _MODALS | _MARKS and carries_meaning(token):
             before = [one for one in tokens[max(0, number - 2) : number] if one not in KINDS]
             figure_before = bool(before) and before[-1][0].isdigit()
@@ -276,7 +276,7 @@ def _words(tokens: list[str]) -> list[Word]:
                 continue  # the unit of a figure, its sign or its bound
             term, own = _signed(token, known)
             head = own < 0 or (scope.sign < 0 and not scope.seen)
-            words.append(Word(term, own * scope.sign if not scope.open else 0, scope.segment, head))
+            words.append(MeaningWord(term, own * scope.sign if not scope.open else 0, scope.segment, head))
             scope.pass_word()
     return words
 
