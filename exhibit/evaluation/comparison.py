@@ -246,6 +246,14 @@ class AnswerComparison:
         changes = self.changes
         if not changes or len(changes) > 2:
             return
+        yield from self._denials_and_swaps(changes)
+        for lost, new in changes:
+            if len(set(changes)) == 1 and max(len(lost), len(new)) <= WORDS and say_the_same(lost, new) is False:
+                yield f"The reply says “{' '.join(new)}” where “{' '.join(lost)}” is expected."
+            if lost and not new and self._is_item(lost) and not {canonical(one)[0] for one in lost} & self.given.terms:
+                yield f"The reply leaves out “{' '.join(lost)}”."
+
+    def _denials_and_swaps(self, changes: Sequence[Change]) -> Iterator[str]:
         counts = [[sum(token in DENIALS for token in side) for side in change] for change in changes]
         short = [count for count, change in zip(counts, changes, strict=True) if max(map(len, change)) <= WORDS]
         differ = sum(one for one, _ in short) != sum(other for _, other in short)
@@ -259,11 +267,6 @@ class AnswerComparison:
             and not all(map(self._is_item, changes[0]))
         ):
             yield f"“{' '.join(changes[0][0])}” and “{' '.join(changes[0][1])}” have changed places."
-        for lost, new in changes:
-            if len(set(changes)) == 1 and max(len(lost), len(new)) <= WORDS and say_the_same(lost, new) is False:
-                yield f"The reply says “{' '.join(new)}” where “{' '.join(lost)}” is expected."
-            if lost and not new and self._is_item(lost) and not {canonical(one)[0] for one in lost} & self.given.terms:
-                yield f"The reply leaves out “{' '.join(lost)}”."
 
     def _list(self) -> Iterator[str]:
         """Yield an item that is left out, where the reply has other items and nothing of its own."""

@@ -189,6 +189,11 @@ def _unsaid(found: AnswerComparison) -> str:
     days = [day for readings in found.given.dates for day in readings]
     if any(not any(day.within(other) for day in readings for other in days) for readings in found.wanted.dates):
         return "The reply does not give the date."
+    return _unlike_limits(found)
+
+
+def _unlike_limits(found: AnswerComparison) -> str:
+    """Return what limits one of the two texts only, or a figure that nobody gave; empty where there is nothing."""
     if "except" in found.wanted.marks - found.given.marks and found.missing:
         return "The reply leaves out the exception, or words it otherwise."
     known = (*found.wanted.quantities, *found.asked.quantities, *found.gold.quantities)
