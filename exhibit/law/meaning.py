@@ -265,20 +265,22 @@ def _words(tokens: list[str]) -> list[MeaningWord]:
         elif token[0].isdigit():
             words.append(MeaningWord(f"{FIGURE}{token}", 0, scope.segment))
         elif token[0].isalpha() and token not in _MODALS | _MARKS and carries_meaning(token):
-            before = [one for one in tokens[max(0, number - 2) : number] if one not in KINDS]
-            figure_before = bool(before) and before[-1][0].isdigit()
-            figure_after = any(one[0].isdigit() for one in tokens[number + 1 : number + 4])
-            if (
-                (token.removesuffix("s") in UNITS and figure_before)
-                or (token in _BOUNDING and figure_after)
-                or token in SIGNS
-            ):
-                continue  # the unit of a figure, its sign or its bound
+            if _belongs_to_figure(tokens, number):
+                continue
             term, own = _signed(token, known)
             head = own < 0 or (scope.sign < 0 and not scope.seen)
             words.append(MeaningWord(term, own * scope.sign if not scope.open else 0, scope.segment, head))
             scope.pass_word()
     return words
+
+
+def _belongs_to_figure(tokens: list[str], number: int) -> bool:
+    """Return whether a word is the unit of a figure, its sign or its bound."""
+    token = tokens[number]
+    before = [one for one in tokens[max(0, number - 2) : number] if one not in KINDS]
+    if token.removesuffix("s") in UNITS and before and before[-1][0].isdigit():
+        return True
+    return token in SIGNS or (token in _BOUNDING and any(one[0].isdigit() for one in tokens[number + 1 : number + 4]))
 
 
 class _Scope:
