@@ -350,6 +350,11 @@ def _agent(tokens: list[str], plain: str) -> str:
         )
         if (passive or lies) and is_party(term):
             return term
+    return _subject(tokens, named)
+
+
+def _subject(tokens: list[str], named: list[str]) -> str:
+    """Return who is named first, as the subject of the first clause; empty where nobody is."""
     inside = seen = False
     for number, term in enumerate(named):
         if seen and tokens[number] in (".", ";"):
