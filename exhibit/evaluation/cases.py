@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from exhibit.evidence import Span
-from exhibit.law.citations import is_refusal
+from exhibit.law.refusals import is_refusal
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import How
 

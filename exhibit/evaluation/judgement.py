@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from exhibit.evaluation.cases import Case
+from exhibit.evaluation.correctness import decide_case
 from exhibit.evaluation.metrics import Options, scoped
-from exhibit.evaluation.ranking import says_expected
-from exhibit.law.citations import is_refusal
 from exhibit.law.language import word_runs
+from exhibit.law.refusals import is_refusal
 
 Judgement = Literal["right", "wrong"]
 """What is known of an answer; None where it cannot be told: it is not judged."""
@@ -47,8 +47,8 @@ def answer_judgement(case: Case) -> Judgement | None:
         return None
     if is_refusal(case.reply.answer or ""):
         return "wrong"
-    said = says_expected(case, case.reply.answer or "")
-    return None if said is None else "right" if said else "wrong"
+    right = decide_case(case).right
+    return None if right is None else "right" if right else "wrong"
 
 
 def answered_rightly(case: Case, verdict: str, scores: Mapping[str, float | None]) -> float | None:

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from exhibit.evaluation.cases import Case, Passage
+from exhibit.evaluation.correctness import decide_case
 from exhibit.evaluation.judgement import EXPECTED, expected_kind
 from exhibit.evaluation.missing import notes_on
 from exhibit.evaluation.ranking import QRELS, RUN, trec_lines
 from exhibit.evaluation.statistics import Column, Table, macro, summarise_by
 from exhibit.evaluation.verdicts import cited, examine
-from exhibit.law.citations import is_refusal
+from exhibit.law.refusals import is_refusal
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import QUESTION, RESULTS, Means, RunGold, RunPassage, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
@@ -60,6 +61,7 @@ def row_text(times: Sequence[Case], *, tag: str) -> bytes:
         "verdict": judgment.verdict,
         "stage": judgment.stage,
         "evidence": judgment.evidence,
+        "answer_reason": decide_case(case).reason,
         "notes": notes_on(case),
     }
     if len(times) > 1:

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage
+from exhibit.evaluation.correctness import invented_figures
 from exhibit.evaluation.documents import touches
 from exhibit.evaluation.judgement import answer_judgement
 from exhibit.evaluation.metrics import K, Options, gold_files, is_wrong_file, scoped
 from exhibit.evaluation.metrics.version_accuracy import right_version
 from exhibit.evaluation.ranking import first_found, holding_answer, rank_found
-from exhibit.law.citations import claims_of, find_citations, is_refusal
-from exhibit.law.figures import Figures, figures, missing_figures
+from exhibit.law.citations import find_citations
+from exhibit.law.refusals import is_refusal
 
 Verdict = Literal[
     "answered",
@@ -47,10 +48,6 @@ STAGES: dict[Verdict, Stage] = {
     "answered though impossible": "invented",
 }
 """Where a failure lies; the other verdicts are no failures of the system, or cannot be told."""
-
-
-_LISTED = 12
-"""A dozen things are counted in words of one's own; a sum or a period is rarely so small and in no passage."""
 
 
 @dataclass(frozen=True)
@@ -88,12 +85,13 @@ def examine(case: Case, *, k: int = K) -> Judgment:
     judgment = _retrieval(case, refused, k) if by_passage else _by_answer(case, refused, k)
     if refused or reply.answer is None:
         return judgment
-    if judgment.stage != "reading":
-        invented = _invented(case)
+    right = answer_judgement(case) == "right"
+    if judgment.stage != "reading" and not right:
+        invented = invented_figures(case)
         listed = ", ".join(invented[:3]) + (" …" if len(invented) > 3 else "")
         if invented:
             return Judgment("figures that no passage has", f"{listed}: in none of the passages. {judgment.evidence}")
-    if judgment.stage and answer_judgement(case) == "right":
+    if judgment.stage and right:
         return Judgment("right answer, another passage", f"The reply gives the expected answer. {judgment.evidence}")
     return judgment
 
@@ -104,31 +102,6 @@ def _impossible(case: Case, refused: bool) -> Judgment:
     if refused:
         return Judgment("answered", "The documents do not answer it, and the system said so.")
     return Judgment("answered though impossible", "The documents do not answer it.")
-
-
-def _invented(case: Case) -> list[str]:
-    """Return the numbers of an answer that nothing bears out, and whether it has such a date.
-
-    Words can be put otherwise; a number that stands in no passage, not in the name of its file, in the question or in
-    the expected answer was made up.
-    """
-    stated = figures("\n".join(claim.text for claim in claims_of(case.reply.answer or "")))
-    numbers, dates = {number for number in stated.loose if not _counts(number)}, stated.dates
-    if not any(passage.text.strip() for passage in case.reply.passages):
-        return []
-    read = (f"{passage.text}\n\n{passage.filename or ''}" for passage in case.reply.passages)
-    for part in (case.question, case.truth, *read):
-        if not numbers and not dates:  # most stand in the first passage, and the others need not be read
-            break
-        said = figures(part)
-        numbers -= said.numbers
-        dates = tuple(one for one in dates if missing_figures(Figures(frozenset(), frozenset(), (one,)), said))
-    return [*sorted(numbers), *(["a date"] if dates else [])]
-
-
-def _counts(number: str) -> bool:
-    """Return whether a number may count what the answer itself lists: "in two cases", "the following three"."""
-    return number.isdecimal() and int(number) <= _LISTED
 
 
 def cited(case: Case) -> list[int]:

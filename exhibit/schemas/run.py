@@ -154,6 +154,8 @@ class RunQuestion(_Part):
     verdict: str
     stage: str | None = None
     evidence: str = ""
+    answer_reason: str = ""
+    """Why the reply was called right or wrong, or was not judged."""
     notes: list[str] = []
     """What is missing to judge it by."""
     repeats: list[RunRepeat] = []

@@ -51,7 +51,7 @@ def a_row(dataset: str, id: int, turn: int) -> dict[str, Any]:
         **{f"document_hit@{k}": float(id % 4 > 0) for k in DEPTHS},
         **{f"drm@{k}": float(id % 4 == 0) for k in DEPTHS},
         "answer_f1": level + 0.1,
-        "answer_contained": float(id % 5 < 3),
+        "answer_right": float(id % 5 < 3),
         "latency": 0.2 * (id + 1),
     }
     start = TEXT.index("The rent", 100 * (id % 5))

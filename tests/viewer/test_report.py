@@ -568,13 +568,13 @@ def test_half_a_character_does_not_stop_the_report():
 @pytest.mark.parametrize(
     ("verdict", "impossible", "scores", "name"),
     [
-        ("answered", False, {"answer_correctness": 4.0, "answer_contained": 0.0}, "answered rightly"),
-        ("answered", False, {"answer_correctness": None, "answer_contained": 1.0}, "answered rightly"),
-        ("answered", False, {"answer_contained": 0.5}, "right passage, another answer"),
+        ("answered", False, {"answer_correctness": 4.0, "answer_right": 0.0}, "answered rightly"),
+        ("answered", False, {"answer_correctness": None, "answer_right": 1.0}, "answered rightly"),
+        ("answered", False, {"answer_right": 0.5}, "right passage, another answer"),
         ("answered", False, {"answer_f1": 0.9}, "right passage used"),
         ("answered", True, {}, "rightly refused"),
         ("refused though answerable", False, {}, "wrongly refused"),
-        ("figures that no passage has", False, {"answer_contained": 1.0}, "invented figures"),
+        ("figures that no passage has", False, {"answer_right": 1.0}, "invented figures"),
         ("a verdict of another version", False, {}, "cannot be judged"),
     ],
 )
