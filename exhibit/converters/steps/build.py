@@ -72,8 +72,10 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     with Press(limits) as press:
         done = _materialise_all(benchmark, out, engine, tally, press, ocr=ocr_from(options), texts=texts)
     rows = [row for row in benchmark.rows if _answerable_from(row, done, tally) and _sound(row, tally)]
+    if benchmark.draft or benchmark.by_construction:
+        rows = [row for row in rows if _located(row, done, tally)]
     if benchmark.draft:
-        rows = _set_drafts_apart([row for row in rows if _located(row, done, tally)], done, folder)
+        rows = _set_drafts_apart(rows, done, folder)
     questions = [_row(row, done) for row in rows]
     write_train(questions, folder / TRAIN)
     gold = list(_gold(rows, done))
@@ -203,10 +205,10 @@ def _row(row: RawRow, done: dict[str, Done]) -> Row:
 
 
 def _located(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
-    """Return whether every passage of a drafted row stands in its document; count it where one does not."""
+    """Return whether every passage of a row stands in its document; count it where one does not."""
     if all(done[quote.filename].places[quote].spans for quote in row.quotes):
         return True
-    tally.leave_out("drafted passage not found in the document", f"row {row.id}: {row.filename}")
+    tally.leave_out("passage not found in the document", f"row {row.id}: {row.filename}")
     return False
 
 
@@ -321,7 +323,7 @@ def _content_options(options: Namespace) -> dict[str, Label]:
 
 def card_text(info: DatasetInfo, converter: str) -> CardText:
     """Return what the card says that no file of the bundle does."""
-    texts = {name: getattr(info, name) for name in ("tags", "questions", "limits", "annotations", "derived")}
+    texts = {name: getattr(info, name) for name in ("tags", "questions", "limits", "annotations", "derived", "command")}
     return CardText(converter=converter, **texts)
 
 
