@@ -113,6 +113,11 @@ class ValueChanger:
                 wanted[row.id] = self._targets(row)
             except Unsure as reason:
                 result.left_out[row.id] = str(reason)
+        if any(kind == "date" for keys in wanted.values() for kind, _ in keys):
+            for row in self._rows:  # "until 31 March 2015 or any later 31 December": the second day cannot move
+                if row.id in wanted and self._has_yearless_day(row):
+                    del wanted[row.id]
+                    result.left_out[row.id] = UNSURE_WORDING
         edits: dict[Key, list[Edit]] = {}
         refused: dict[Key, str] = {}
         for key in sorted({key for keys in wanted.values() for key in keys}):
@@ -273,8 +278,6 @@ class ValueChanger:
     # ------------------------------------------------------------ the answer
 
     def _row_change(self, row: TextRow, keys: set[Key], edits: Mapping[Key, Sequence[Edit]]) -> RowChange:
-        if any(kind == "date" for kind, _ in keys) and self._has_yearless_day(row):
-            raise Unsure(UNSURE_WORDING)
         stays = {edit[:2] for key in keys for edit in edits[key]}
         if any(value.same in keys and tuple(value.span) not in stays for value in self._held(row)):
             raise Unsure(STAYS)
