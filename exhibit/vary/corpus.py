@@ -72,6 +72,12 @@ class TextRow:
     labels: Mapping[str, Label] = field(default_factory=dict)
     control: int = 0
     """The row of the parent that it comes from."""
+    near_misses: tuple[TextPassage, ...] = ()
+    """The same clause as of other days."""
+
+    def labelled(self, **labels: Label) -> "TextRow":
+        """Return the row with further labels."""
+        return replace(self, labels={**self.labels, **labels})
 
     @property
     def files(self) -> frozenset[str]:
@@ -197,7 +203,14 @@ def apply_edits(corpus: TextCorpus, edits: Mapping[str, Sequence[Edit]]) -> Text
     rows = []
     for row in corpus.rows:
         passages = [_moved(passage, changed.get(passage.filename)) for passage in row.passages]
-        rows.append(replace(row, passages=tuple(passage for passage in passages if passage)))
+        near = [_moved(passage, changed.get(passage.filename)) for passage in row.near_misses]
+        rows.append(
+            replace(
+                row,
+                passages=tuple(passage for passage in passages if passage),
+                near_misses=tuple(passage for passage in near if passage),
+            )
+        )
     return TextCorpus(documents, tuple(rows))
 
 

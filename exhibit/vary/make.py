@@ -17,7 +17,7 @@ from exhibit.schemas.models import BundleInfo, Licence
 from exhibit.storage.bundle import BundleFolder, open_bundle, sha256_of
 from exhibit.storage.place import scratch_folder
 from exhibit.storage.upload import check_out, opened_out
-from exhibit.vary.corpus import TextCorpus, TextDocument, TextRow, read_corpus
+from exhibit.vary.corpus import TextCorpus, TextDocument, TextPassage, TextRow, read_corpus
 from exhibit.vary.kinds import KindModule, Request, load_kind
 from exhibit.vary.scan import write_scan
 
@@ -127,15 +127,7 @@ def _raw_document(document: TextDocument, folder: Path) -> RawDocument:
 
 
 def _raw_row(row: TextRow, corpus: TextCorpus, labels: Mapping[str, str]) -> RawRow:
-    quotes = tuple(
-        Quote(
-            passage.filename,
-            corpus.words(passage),
-            tuple((start, end) for start, end in passage.spans),
-            alternatives=tuple(tuple((start, end) for start, end in place) for place in passage.alternatives),
-        )
-        for passage in row.passages
-    )
+    quotes = tuple(_quote(passage, corpus) for passage in row.passages)
     return RawRow(
         row.id,
         row.question,
@@ -144,7 +136,13 @@ def _raw_row(row: TextRow, corpus: TextCorpus, labels: Mapping[str, str]) -> Raw
         row.filename or next((quote.filename for quote in quotes), None),
         row.is_impossible,
         {**row.labels, **labels, "control": row.control},
+        near_misses=tuple(_quote(passage, corpus) for passage in row.near_misses),
     )
+
+
+def _quote(passage: TextPassage, corpus: TextCorpus) -> Quote:
+    places = [tuple((start, end) for start, end in place) for place in passage.places]
+    return Quote(passage.filename, corpus.words(passage), places[0], alternatives=tuple(places[1:]))
 
 
 def _info(about: _About, kind: str) -> DatasetInfo:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
+from functools import lru_cache
 
 from exhibit.evidence import Span
 from exhibit.law.figures import MONTH
@@ -93,12 +94,13 @@ Key = tuple[str, str]
 class ValueChanger:
     """Changes the values of one document that answer its questions."""
 
-    def __init__(self, document: TextDocument, rows: Sequence[TextRow], *, seed: int) -> None:
+    def __init__(self, document: TextDocument, rows: Sequence[TextRow], *, seed: int, later: bool = False) -> None:
         self._document, self._rows, self._seed = document, rows, seed
         self._text = document.text
-        self._values = find_values(document.text)
+        self._values = _values_of(document.text)
         self._taken = {value.same for value in self._values}
-        self._months = self._random("months").choice(_SHIFTS) * self._random("sign").choice((1, -1))
+        sign = 1 if later else self._random("sign").choice((1, -1))  # an amendment puts a day off
+        self._months = self._random("months").choice(_SHIFTS) * sign
         self._new: dict[Key, Value | Decimal | str] = {}
 
     def _random(self, *words: object) -> random.Random:
@@ -317,6 +319,11 @@ class ValueChanger:
             return Decimal(1)
         stated = next(one for one in self._values if one.same == value.same)
         return value.number / stated.number if stated.number else Decimal(1)
+
+
+@lru_cache(maxsize=4)  # a contract with amendments is changed several times
+def _values_of(text: str) -> tuple[Value, ...]:
+    return tuple(find_values(text))
 
 
 def _key_with(value: Value, number: Decimal) -> Key:

@@ -112,7 +112,7 @@ def _materialise_all(
     corpus = out.folder / CORPUS
     quotes: dict[str, list[Quote]] = defaultdict(list)
     for row in benchmark.rows:
-        for quote in row.quotes:
+        for quote in (*row.quotes, *row.near_misses):
             quotes[quote.filename].append(quote)
     documents = [raw for raw in benchmark.documents if _writable(raw, tally)]
     work = tasks(documents, quotes, corpus, press=press, out=out, ocr=ocr, texts=texts)
@@ -231,7 +231,19 @@ def _gold(rows: Sequence[RawRow], done: dict[str, Done]) -> Iterator[Gold]:
             yield gold_of(row.id, None, row.filename, NOWHERE, row.labels)
         for index, quote in enumerate(row.quotes):
             place = done[quote.filename].places[quote]
-            yield gold_of(row.id, index, quote.filename, place, {**row.labels, **dict(quote.labels)})
+            labels = {**row.labels, **_near_misses(row, done), **dict(quote.labels)}
+            yield gold_of(row.id, index, quote.filename, place, labels)
+
+
+def _near_misses(row: RawRow, done: dict[str, Done]) -> dict[str, Label]:
+    """Return the label that says where the same clause stands as of other days; none where there is no such clause."""
+    places = [
+        f"{quote.filename}#{start}-{end}"
+        for quote in row.near_misses
+        if quote.filename in done
+        for start, end in done[quote.filename].places[quote].spans
+    ]
+    return {"other_versions": " ".join(places)} if places else {}
 
 
 def gold_of(id: int, context: int | None, filename: str | None, place: QuotePlace, labels: dict[str, Label]) -> Gold:

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, replace
 
 from exhibit.converters.benchmark import Tally
+from exhibit.law.sentences import sentences
 from exhibit.vary.corpus import Edit, TextCorpus, TextRow, answered, apply_edits
 from exhibit.vary.kinds import Request
 from exhibit.vary.kinds.figures import leave_out_others
@@ -43,7 +44,7 @@ _STATES = frozenset(
 """Verbs that define or set out facts, and words that are no verbs: their opposite is no clause of a contract."""
 _ADJECTIVES = frozenset(
     "deemed governed construed effective binding unreasonably considered interpreted made valid an a the in of no any "
-    "subject determined equal calculated based".split()
+    "subject null void determined equal calculated based".split()
 )
 """Behind `be`: likewise."""
 _EXCLUSIVE = re.compile(r"\b(?:(?:its|a|an|the)\s+)?(?:sole\s+and\s+)?(?<!non-)exclusive\b(?!ly)", re.IGNORECASE)
@@ -87,6 +88,11 @@ def _polarity(row: TextRow) -> str:
     return _FLIPPED.get(row.answer.strip().rstrip(".").lower(), "")
 
 
+def _asked(row: TextRow) -> str:
+    """Return what a question asks for, without the document that it names."""
+    return row.question.rpartition("; ")[2].lower()
+
+
 def _turned(row: TextRow, turn: Turn) -> TextRow:
     words = " ".join(turn.edits[0].new.split())
     answer = _polarity(row)
@@ -104,6 +110,8 @@ def find_turn(row: TextRow, corpus: TextCorpus) -> Turn | None:
         words = text[start:end]
         if words.isupper() or ";" in words[:-1] or not words.rstrip().endswith((".", ";")) or not words[:1].isupper():
             return None
+        if len(sentences(words)) != 1:
+            return None
         found = _exclusive(words, row) or _modals(words) or _present(words, row)
         if not found:
             return None
@@ -115,10 +123,11 @@ def find_turn(row: TextRow, corpus: TextCorpus) -> Turn | None:
 def _exclusive(words: str, row: TextRow) -> list[Edit]:
     """Return `exclusive` as `non-exclusive`, where the question asks whether something is."""
     found = list(_EXCLUSIVE.finditer(words))
-    if "exclusiv" not in row.question.lower() or len(found) != 1 or not row.answer.lower().startswith("yes"):
+    if not re.search(r"\bexclusive(?:ly)?\b", _asked(row)) or len(found) != 1 or not row.answer.lower().startswith("yes"):
         return []
     match = found[0]
-    if re.search(r"jurisdiction|remed|property", words[match.end() : match.end() + 25]):
+    after = words[match.end() : match.end() + 25]
+    if "Exclusive" in match[0] or re.search(r"jurisdiction|remed|property|^\s*\(", after):
         return []
     article = re.match(r"(its|a|an|the)\s", match[0], re.IGNORECASE)
     new = "non-exclusive"
@@ -169,7 +178,7 @@ def _of_either(word: str, modal: re.Match[str], verb: str) -> str | None:
 def _opposite(modal: re.Match[str], following: re.Match[str], before: str) -> str | None:
     """Return the modal and its verb turned round."""
     word, verb, more = modal[1].lower(), following["verb"], (following["more"] or "").strip()
-    if verb in _STATES or (verb == "be" and more in _ADJECTIVES):
+    if verb.endswith("ly") or verb in _STATES or re.search(r"\bwithout\b", before, re.IGNORECASE) or (verb == "be" and more in _ADJECTIVES):
         return None
     if modal[2]:
         return {"may": f"may {verb}", "shall": f"shall {verb}" if verb == "be" else f"may {verb}"}.get(word)
@@ -188,7 +197,7 @@ def _present(words: str, row: TextRow) -> list[Edit]:
     if len(found) != 1 or _NEGATIVE.search(words) or _MODAL.search(words):
         return []
     match = found[0]
-    if _BELOW.search(words[: match.start()]) or match[1][:5] not in row.question.lower():
+    if re.search(r"\band\s+$", words[: match.start()]) or _BELOW.search(words[: match.start()]) or match[1][:5] not in _asked(row):
         return []  # what is not granted is asked for only where the question asks for a grant
     return [Edit(*match.span(), f"does not {match[1].removesuffix('s')}")]
 
