@@ -8,9 +8,7 @@ _SMALL = (
 ).split()
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 _SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9}
-_VALUES = {word: value for value, word in enumerate(_SMALL)} | {
-    word: 10 * value for value, word in enumerate(_TENS, 2)
-}
+_VALUES = {word: value for value, word in enumerate(_SMALL)} | {word: 10 * value for value, word in enumerate(_TENS, 2)}
 _ONE = rf"(?:{'|'.join(sorted([*_SMALL, *_TENS, 'hundred', *_SCALES], key=len, reverse=True))})"
 SPELT = rf"{_ONE}(?:(?:\s+and\s+|\s+|-\s?){_ONE}){{0,11}}"
 """A number in words as part of a longer expression that ignores case."""

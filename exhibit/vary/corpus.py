@@ -17,6 +17,8 @@ from exhibit.schemas.models import Gold
 from exhibit.storage.bundle import BundleFolder
 
 NOT_LOCATED = "its gold is not located in the parent bundle"
+IMPOSSIBLE = "the question has no answer in the parent bundle"
+SEVERAL = "its gold stands in several documents"
 WITHOUT_GOLD = "no passage of it is quoted in the parent bundle"
 
 
@@ -152,6 +154,15 @@ def _passage(line: Gold, renamed: Mapping[str, str]) -> TextPassage:
     spans = tuple(Span(*span) for span in line.spans)
     others = tuple(tuple(Span(*span) for span in place) for place in line.alternatives)
     return TextPassage(renamed[str(line.filename)], spans, others)
+
+
+def leave_out_others(corpus: TextCorpus, tally: Tally) -> None:
+    """Count the questions that have no gold in a single document."""
+    for row in corpus.rows:
+        if row.is_impossible:
+            tally.leave_out(IMPOSSIBLE, f"row {row.id}")
+        elif len(row.files) > 1:
+            tally.leave_out(SEVERAL, f"row {row.id}")
 
 
 # ---------------------------------------------------------------- edits

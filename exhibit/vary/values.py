@@ -1,4 +1,4 @@
-"""Values that change: which of a document's values answer its questions, what they become, and where they must agree."""
+"""Values that change: which of a document's values answer its questions, what they become, where they must agree."""
 
 import random
 import re
@@ -65,7 +65,7 @@ _JOINED = re.compile(r"\s+(?:and|or|&)\s+(?:the\s+)?[A-Z]")
 _GOVERNS = re.compile(r"\b(?:govern|constru|interpret|enforc)", re.IGNORECASE)
 
 
-class Unsure(Exception):
+class UnsureError(Exception):
     """Raised where no rule is sure of a change; says why."""
 
 
@@ -101,7 +101,7 @@ class ValueChanger:
         self._taken = {value.same for value in self._values}
         sign = 1 if later else self._random("sign").choice((1, -1))  # an amendment puts a day off
         self._months = self._random("months").choice(_SHIFTS) * sign
-        self._new: dict[Key, Value | Decimal | str] = {}
+        self._new: dict[Key, Decimal | str] = {}
 
     def _random(self, *words: object) -> random.Random:
         return random.Random("\0".join(map(str, (self._seed, self._document.filename, *words))))
@@ -113,7 +113,7 @@ class ValueChanger:
         for row in self._rows:
             try:
                 wanted[row.id] = self._targets(row)
-            except Unsure as reason:
+            except UnsureError as reason:
                 result.left_out[row.id] = str(reason)
         if any(kind == "date" for keys in wanted.values() for kind, _ in keys):
             for row in self._rows:  # "until 31 March 2015 or any later 31 December": the second day cannot move
@@ -125,7 +125,7 @@ class ValueChanger:
         for key in sorted({key for keys in wanted.values() for key in keys}):
             try:
                 edits[key] = self._edits_of(key, [row for row in self._rows if key in wanted.get(row.id, ())])
-            except Unsure as reason:
+            except UnsureError as reason:
                 refused[key] = str(reason)
         if any(kind == "date" for kind, _ in edits):  # all dates move together, so that their order and distances stay
             for value in self._values:
@@ -138,7 +138,7 @@ class ValueChanger:
                 try:
                     result.rows[row.id] = self._row_change(row, keys, edits)
                     continue
-                except Unsure as reason:
+                except UnsureError as reason:
                     problem = str(reason)
             if problem:
                 result.left_out[row.id] = problem
@@ -154,13 +154,13 @@ class ValueChanger:
     def _targets(self, row: TextRow) -> set[Key]:
         stated = {value.same for value in find_values(row.answer)}
         if not stated:
-            raise Unsure(NO_VALUE)
+            raise UnsureError(NO_VALUE)
         held = {(value.same, value.unit) for value in self._held(row)}
         # "1 year" is not sure to be the "twelve (12) months" of the gold
         if not {(value.same, value.unit) for value in find_values(row.answer)} <= held:
-            raise Unsure(DERIVED)
+            raise UnsureError(DERIVED)
         if stated & {value.same for value in find_values(row.question)}:
-            raise Unsure(IN_QUESTION)
+            raise UnsureError(IN_QUESTION)
         return stated
 
     def _held(self, row: TextRow) -> Iterator[Value]:
@@ -178,10 +178,10 @@ class ValueChanger:
         gold = {value for row in rows for value in self._held(row) if value.same == key}
         if key[0] == "place":
             if any(_STATUTE.search(self._text[span.start : span.end]) for row in rows for span in spans_of(row)):
-                raise Unsure(UNSURE_WORDING)
+                raise UnsureError(UNSURE_WORDING)
             gold = {value for value in gold if self._is_law(value)}
             if not gold:
-                raise Unsure(UNSURE_WORDING)
+                raise UnsureError(UNSURE_WORDING)
         chosen = sorted(gold | set(self._elsewhere(key, gold)), key=lambda value: value.span)
         new = self._another(chosen)
         self._new[key] = new
@@ -211,7 +211,7 @@ class ValueChanger:
             if share >= _SAME:
                 yield value
             elif share >= _OTHER:
-                raise Unsure(UNSURE_ELSEWHERE)
+                raise UnsureError(UNSURE_ELSEWHERE)
 
     def _around(self, value: Value) -> frozenset[str]:
         start, end = value.span
@@ -230,34 +230,25 @@ class ValueChanger:
     def _another(self, values: Sequence[Value]) -> Decimal | str:
         """Return a new number or place for equal values: of the same type, and nowhere in the document so far."""
         first = values[0]
-        options = list(self._options(first))
+        options = self._options(first)
         if any(_ARTICLE.search(self._text[max(0, v.span.start - 4) : v.span.start]) for v in values):
-            if first.kind == "place":
-                raise Unsure(UNSURE_WORDING)
-            options = [one for one in options if takes_an(int(one)) == takes_an(int(first.number))]
-        if first.kind == "place":
-            options = [one for one in options if ("place", str(one)) not in self._taken]
-        else:
-            options = [one for one in options if _key_with(first, Decimal(one)) not in self._taken]
+            options = [one for one in options if isinstance(one, Decimal) and _article(one) == _article(first.number)]
+        options = [one for one in options if _key_with(first, one) not in self._taken]
         if not options:
-            raise Unsure(UNSURE_WORDING)
+            raise UnsureError(UNSURE_WORDING)
         chosen = self._random(first.kind, first.key).choice(options)
-        self._taken.add(
-            ("place", str(chosen)) if first.kind == "place" else _key_with(first, Decimal(chosen))
-        )
+        self._taken.add(_key_with(first, chosen))
         return chosen
 
-    def _options(self, value: Value) -> list[Decimal] | list[str]:
+    def _options(self, value: Value) -> Sequence[Decimal | str]:
         if value.kind == "place":
             return [name for name in GROUPS[value.unit] if name != value.key]
         if value.kind == "period":
             if value.number != int(value.number) or value.number < 1:
-                raise Unsure(UNSURE_WORDING)
+                raise UnsureError(UNSURE_WORDING)
             near = [n for n in _CHOICES[value.unit] if Decimal("0.4") <= n / value.number <= 2 or value.number == 1]
             return [Decimal(n) for n in near if n != value.number and (value.number > 1 or n <= 5)]
-        if value.kind == "percentage":
-            return _percentages(value)
-        return _amounts(value)
+        return _percentages(value) if value.kind == "percentage" else _amounts(value)
 
     def _written(self, value: Value, new: Decimal | str) -> str:
         if isinstance(new, str):
@@ -272,30 +263,26 @@ class ValueChanger:
         if re.search(r"\d-|[a-z)]-", value.text) or _ADJECTIVAL.match(after):
             return None
         if _ONE_OF_MANY.search(text[max(0, value.span.start - 12) : value.span.start]):
-            raise Unsure(UNSURE_WORDING)
+            raise UnsureError(UNSURE_WORDING)
         if _CLAUSE_GOES_ON.match(after):
             return True
-        raise Unsure(UNSURE_WORDING)
+        raise UnsureError(UNSURE_WORDING)
 
     # ------------------------------------------------------------ the answer
 
     def _row_change(self, row: TextRow, keys: set[Key], edits: Mapping[Key, Sequence[Edit]]) -> RowChange:
         stays = {edit[:2] for key in keys for edit in edits[key]}
         if any(value.same in keys and tuple(value.span) not in stays for value in self._held(row)):
-            raise Unsure(STAYS)
-        answer, old, new = row.answer, [], []
+            raise UnsureError(STAYS)
+        answer = row.answer
+        old: list[str] = []
+        new: list[str] = []
         for value in reversed(find_values(row.answer)):
-            if value.kind == "date":
-                written = write_value(value, self._moved_day(value))
+            number = self._moved_day(value) if value.kind == "date" else self._new[value.same]
+            if isinstance(number, str):
+                written = write_value(value, name=number)
             else:
-                number = self._new[value.same]
-                if isinstance(number, str):
-                    written = write_value(value, name=number)
-                elif isinstance(number, Decimal):
-                    scaled = number * self._scale(value)
-                    if scaled != int(scaled) and value.number == int(value.number):
-                        raise Unsure(UNSURE_WORDING)
-                    written = write_value(value, scaled, plural=self._plural(value, row.answer))
+                written = write_value(value, number, plural=self._plural(value, row.answer))
             answer = answer[: value.span.start] + written + answer[value.span.end :]
             old.insert(0, value.text)
             new.insert(0, written)
@@ -313,37 +300,36 @@ class ValueChanger:
                     return True
         return False
 
-    def _scale(self, value: Value) -> Decimal:
-        """Return by what a number of the document is multiplied for the unit of the answer: 12 months are 1 year."""
-        if value.kind != "period":
-            return Decimal(1)
-        stated = next(one for one in self._values if one.same == value.same)
-        return value.number / stated.number if stated.number else Decimal(1)
-
 
 @lru_cache(maxsize=4)  # a contract with amendments is changed several times
 def _values_of(text: str) -> tuple[Value, ...]:
     return tuple(find_values(text))
 
 
-def _key_with(value: Value, number: Decimal) -> Key:
-    """Return the key that a value has with another number."""
-    changed = find_values(write_value(value, number))
+def _article(number: Decimal) -> bool:
+    return takes_an(int(number))
+
+
+def _key_with(value: Value, new: Decimal | str) -> Key:
+    """Return the key that a value has with another number, or another name."""
+    if isinstance(new, str):
+        return value.kind, new
+    changed = find_values(write_value(value, new))
     return changed[0].same if changed else (value.kind, "")
 
 
 def _percentages(value: Value) -> list[Decimal]:
     number = value.number
     if number in (0, 100) or number > 100:
-        raise Unsure(UNSURE_WORDING)  # all or nothing is no figure among others
+        raise UnsureError(UNSURE_WORDING)  # all or nothing is no figure among others
     if number != int(number):
         if "." not in value.text:
-            raise Unsure(UNSURE_WORDING)
+            raise UnsureError(UNSURE_WORDING)
         places = Decimal(1).scaleb(-len(value.text.rpartition(".")[2].rstrip("%) percntumPERCNTUM") or "0"))
         options = [(number * factor).quantize(places) for factor in _FACTORS]
         return [one for one in options if 0 < one < 100 and one != number]
     steps = range(2, 13) if number <= 10 else range(15, 100, 5)
-    return [Decimal(n) for n in steps if n != number and Decimal("0.3") <= n / number <= 3 or number == 1]
+    return [Decimal(n) for n in steps if n != number and (Decimal("0.3") <= n / number <= 3 or number == 1)]
 
 
 def _amounts(value: Value) -> list[Decimal]:

@@ -181,10 +181,10 @@ class RawRow:
     labels: dict[str, Label] = field(default_factory=dict)
     items: tuple[Item, ...] = ()
     """The rows of a table that it was read from, for the account."""
-    near_misses: tuple[Quote, ...] = ()
-    """The same clause as of other days; the label `other_versions` says where each stands."""
     place: str = ""
     """Where it stands in the source, for the list of what is left out."""
+    near_misses: tuple[Quote, ...] = ()
+    """The same clause as of other days; the label `other_versions` says where each stands."""
 
     @property
     def files(self) -> list[str]:

@@ -15,9 +15,17 @@ from exhibit.law.figures import MONTHS
 from exhibit.law.values import find_values, keys_of
 from exhibit.schemas.errors import ToolkitError
 from exhibit.vary.clauses import NO_CLAUSE, Clause, clauses_of, find_clauses
-from exhibit.vary.corpus import Edit, EditedText, TextCorpus, TextDocument, TextPassage, TextRow, answered
+from exhibit.vary.corpus import (
+    Edit,
+    EditedText,
+    TextCorpus,
+    TextDocument,
+    TextPassage,
+    TextRow,
+    answered,
+    leave_out_others,
+)
 from exhibit.vary.kinds import Request
-from exhibit.vary.kinds.figures import leave_out_others
 from exhibit.vary.values import RowChange, ValueChanger, ValueChanges, move_months
 
 TITLE = "amendments are printed as documents of their own, each with its day; questions ask for days between"
@@ -139,14 +147,14 @@ class _Family:
             if keys_of(change.answer) & {key for version in versions[row.id] for key in keys_of(version.answer)}:
                 continue  # a value that it had before would be no change
             own = tuple(edit for edit in result.edits if clause.holds(Span(edit.start, edit.end)))
-            moved = [edit._replace(start=edit.start - clause.span.start, end=edit.end - clause.span.start) for edit in own]
+            moved = [
+                edit._replace(start=edit.start - clause.span.start, end=edit.end - clause.span.start) for edit in own
+            ]
             text = EditedText(self._document.text[slice(*clause.span)], moved).text
             changes.append(Change(row, clause, change, " ".join(text.split()), own))
         return changes
 
-    def _amend(
-        self, number: int, day: date, changes: Sequence[Change], versions: dict[int, list[Version]]
-    ) -> None:
+    def _amend(self, number: int, day: date, changes: Sequence[Change], versions: dict[int, list[Version]]) -> None:
         """Print an amendment, and note what each question's clause reads from its day on."""
         filename = f"{self._document.filename.rpartition('.')[0]} - Amendment No. {number}.pdf"
         text, places = self._text(number, day, changes)
@@ -175,8 +183,8 @@ class _Family:
             places[change.clause.number] = Span(at, at + len(gold))
             parts.append(f"{lead}{head}{gold}")
         parts += [
-            f"{len(clauses) + 1}. No Other Changes. Except as expressly amended by this Amendment, the Agreement remains "
-            "unchanged and in full force and effect in accordance with its terms.",
+            f"{len(clauses) + 1}. No Other Changes. Except as expressly amended by this Amendment, the Agreement "
+            "remains unchanged and in full force and effect in accordance with its terms.",
             f"{len(clauses) + 2}. Counterparts. This Amendment may be executed in counterparts, each of which is an "
             "original and all of which together are one instrument.",
         ]
@@ -190,7 +198,8 @@ class _Family:
             edit = change.edits[0]
             was = " ".join(self._document.text[edit.start : edit.end].split())
             if old.count(was) == 1 and self._chance.random() < 0.5:
-                gold = f'The reference to "{was}" in Section {number} of the Agreement is hereby deleted and replaced with "{edit.new}".'
+                place = f'The reference to "{was}" in Section {number} of the Agreement'
+                gold = f'{place} is hereby deleted and replaced with "{edit.new}".'
                 return gold, ""
         form = self._chance.choice(_FORMS).format(number=number)
         return change.text.replace("“", "'").replace("”", "'"), f'{form} "'

@@ -11,9 +11,18 @@ from exhibit.evidence import Span
 from exhibit.law.values import find_values
 from exhibit.schemas.errors import ToolkitError
 from exhibit.vary.clauses import NO_CLAUSE, Clause, clauses_of, find_clauses
-from exhibit.vary.corpus import Edit, EditedText, TextCorpus, TextDocument, TextPassage, TextRow, answered, apply_edits
+from exhibit.vary.corpus import (
+    Edit,
+    EditedText,
+    TextCorpus,
+    TextDocument,
+    TextPassage,
+    TextRow,
+    answered,
+    apply_edits,
+    leave_out_others,
+)
 from exhibit.vary.kinds import Request
-from exhibit.vary.kinds.figures import leave_out_others
 from exhibit.vary.values import RowChange, ValueChanger, ValueChanges
 
 TITLE = "a second version of the contract states another value, or a sentence of the same contract does"
@@ -57,9 +66,7 @@ def disagreement(old: str, first: str, new: str, second: str) -> str:
     return f"The documents disagree: {old} according to {first}, {new} according to {second}."
 
 
-def _second_version(
-    document: TextDocument, changes: ValueChanges, taken: dict[str, TextDocument]
-) -> TextDocument:
+def _second_version(document: TextDocument, changes: ValueChanges, taken: dict[str, TextDocument]) -> TextDocument:
     stem = document.filename.rpartition(".")[0]
     name = f"{stem} (second version).pdf"
     if name in taken:

@@ -6,14 +6,12 @@ A system that answers with the new value read it; one that answers with the old 
 from dataclasses import replace
 
 from exhibit.converters.benchmark import Tally
-from exhibit.vary.corpus import TextCorpus, answered, apply_edits
+from exhibit.vary.corpus import TextCorpus, answered, apply_edits, leave_out_others
 from exhibit.vary.kinds import Request
 from exhibit.vary.values import ValueChanger
 
 TITLE = "amounts, periods, dates, percentages and places that answer are changed to others of the same type"
 MEASURED = ("read_value", "remembered", "another_value")
-IMPOSSIBLE = "the question has no answer in the parent bundle"
-SEVERAL = "its gold stands in several documents"
 
 
 def vary(corpus: TextCorpus, request: Request, tally: Tally) -> TextCorpus:
@@ -34,12 +32,3 @@ def vary(corpus: TextCorpus, request: Request, tally: Tally) -> TextCorpus:
             rows.append(answered(row, change.answer, **labels))
     leave_out_others(corpus, tally)
     return replace(corpus_after, rows=tuple(rows))
-
-
-def leave_out_others(corpus: TextCorpus, tally: Tally) -> None:
-    """Count the questions that have no gold in a single document."""
-    for row in corpus.rows:
-        if row.is_impossible:
-            tally.leave_out(IMPOSSIBLE, f"row {row.id}")
-        elif len(row.files) > 1:
-            tally.leave_out(SEVERAL, f"row {row.id}")

@@ -22,8 +22,9 @@ MEASURED = ("document_hit@1", "recall@10", "answer_contained")
 
 def vary(corpus: TextCorpus, request: Request, tally: Tally) -> TextCorpus:
     """Return the corpus with documents from `--others`; every question stays as it is."""
-    times = int(request.argument) if (request.argument or "2").isdecimal() and request.argument else 2
-    if request.argument and not request.argument.isdecimal() or times < 2:
+    given = request.argument or "2"
+    times = int(given) if given.isdecimal() else 0
+    if times < 2:
         raise ToolkitError(f"growth:{request.argument}: how many times as many documents? growth:2 or more")
     if request.others is None:
         raise ToolkitError("growth: where do the other documents come from? add --others FOLDER")

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 
 from exhibit.converters.benchmark import Tally
 from exhibit.law.sentences import sentences
-from exhibit.vary.corpus import Edit, TextCorpus, TextRow, answered, apply_edits
+from exhibit.vary.corpus import Edit, TextCorpus, TextRow, answered, apply_edits, leave_out_others
 from exhibit.vary.kinds import Request
-from exhibit.vary.kinds.figures import leave_out_others
 
 TITLE = "may becomes may not, shall becomes shall not, exclusive becomes non-exclusive, where a rule is sure"
 MEASURED = ("read_value", "remembered")
@@ -22,7 +21,8 @@ SHARED = "its gold overlaps the gold of another question that cannot be turned"
 _MODAL = re.compile(r"\b(may|shall|must|will|can|cannot|could|would|should|might)\b(\s+not\b)?", re.IGNORECASE)
 _PRESENT = re.compile(r"\b(?:hereby\s+)?(grants|assigns|warrants|transfers|conveys|agrees|covenants|licenses)\b")
 _NEGATIVE = re.compile(
-    r"\b(?:no|nor|neither|never|nothing|none|not|except|unless|only|solely|however|notwithstanding|provided that|other than|save)\b",
+    r"\b(?:no|nor|neither|never|nothing|none|not|except|unless|only|solely|however|notwithstanding|provided that|"
+    r"other than|save)\b",
     re.IGNORECASE,
 )
 _BELOW = re.compile(
@@ -60,7 +60,7 @@ class Turn:
     """The first words that are turned, as they were."""
 
 
-def vary(corpus: TextCorpus, request: Request, tally: Tally) -> TextCorpus:
+def vary(corpus: TextCorpus, request: Request, tally: Tally) -> TextCorpus:  # noqa: ARG001 - no chance is in it
     """Return the corpus with clauses turned round; a question of which no rule is sure is left out."""
     turns: dict[int, Turn] = {}
     taken: dict[str, set[Edit]] = {}
@@ -123,7 +123,11 @@ def find_turn(row: TextRow, corpus: TextCorpus) -> Turn | None:
 def _exclusive(words: str, row: TextRow) -> list[Edit]:
     """Return `exclusive` as `non-exclusive`, where the question asks whether something is."""
     found = list(_EXCLUSIVE.finditer(words))
-    if not re.search(r"\bexclusive(?:ly)?\b", _asked(row)) or len(found) != 1 or not row.answer.lower().startswith("yes"):
+    if (
+        not re.search(r"\bexclusive(?:ly)?\b", _asked(row))
+        or len(found) != 1
+        or not row.answer.lower().startswith("yes")
+    ):
         return []
     match = found[0]
     after = words[match.end() : match.end() + 25]
@@ -138,7 +142,7 @@ def _exclusive(words: str, row: TextRow) -> list[Edit]:
 
 def _modals(words: str) -> list[Edit]:
     """Return the modals of the main clauses turned round; nothing where one of them cannot be."""
-    edits = []
+    edits: list[Edit] = []
     rest = words
     for modal in _MODAL.finditer(words):
         before = words[: modal.start()]
@@ -171,14 +175,21 @@ def _of_either(word: str, modal: re.Match[str], verb: str) -> str | None:
     if modal[2] or modal[1].lower() not in ("may", "shall"):
         return None
     if word.lower() == "neither":
-        return f"{_like(word, 'either')} party may {verb}" if verb != "be" else f"{_like(word, 'either')} party shall be"
+        return (
+            f"{_like(word, 'either')} party may {verb}" if verb != "be" else f"{_like(word, 'either')} party shall be"
+        )
     return f"{_like(word, 'neither')} party may {verb}" if modal[1].lower() == "may" else None
 
 
 def _opposite(modal: re.Match[str], following: re.Match[str], before: str) -> str | None:
     """Return the modal and its verb turned round."""
     word, verb, more = modal[1].lower(), following["verb"], (following["more"] or "").strip()
-    if verb.endswith("ly") or verb in _STATES or re.search(r"\bwithout\b", before, re.IGNORECASE) or (verb == "be" and more in _ADJECTIVES):
+    if (
+        verb.endswith("ly")
+        or verb in _STATES
+        or re.search(r"\bwithout\b", before, re.IGNORECASE)
+        or (verb == "be" and more in _ADJECTIVES)
+    ):
         return None
     if modal[2]:
         return {"may": f"may {verb}", "shall": f"shall {verb}" if verb == "be" else f"may {verb}"}.get(word)
@@ -197,7 +208,11 @@ def _present(words: str, row: TextRow) -> list[Edit]:
     if len(found) != 1 or _NEGATIVE.search(words) or _MODAL.search(words):
         return []
     match = found[0]
-    if re.search(r"\band\s+$", words[: match.start()]) or _BELOW.search(words[: match.start()]) or match[1][:5] not in _asked(row):
+    if (
+        re.search(r"\band\s+$", words[: match.start()])
+        or _BELOW.search(words[: match.start()])
+        or match[1][:5] not in _asked(row)
+    ):
         return []  # what is not granted is asked for only where the question asks for a grant
     return [Edit(*match.span(), f"does not {match[1].removesuffix('s')}")]
 

@@ -11,9 +11,8 @@ from exhibit.evidence import fold
 from exhibit.law.values import find_values, keys_of
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.vary.clauses import NO_CLAUSE, Clause, clauses_of, find_clauses
-from exhibit.vary.corpus import Edit, TextCorpus, TextDocument, TextRow, answered, apply_edits
+from exhibit.vary.corpus import Edit, TextCorpus, TextDocument, TextRow, answered, apply_edits, leave_out_others
 from exhibit.vary.kinds import Request
-from exhibit.vary.kinds.figures import leave_out_others
 
 TITLE = "the clause that answers is taken out, and its number says so"
 MEASURED = ("abstention_accuracy", "remembered")
@@ -44,9 +43,7 @@ def vary(corpus: TextCorpus, request: Request, tally: Tally) -> TextCorpus:
     return replace(apply_edits(replace(corpus, rows=()), edits), rows=tuple(rows_after))
 
 
-def _choose(
-    document: TextDocument, rows: list[TextRow], seed: int, tally: Tally
-) -> tuple[list[TextRow], list[Clause]]:
+def _choose(document: TextDocument, rows: list[TextRow], seed: int, tally: Tally) -> tuple[list[TextRow], list[Clause]]:
     """Return the questions whose clauses go, and these clauses."""
     clauses = find_clauses(document.filename, document.text)
     most = max(1, len(clauses) // _SHARE)

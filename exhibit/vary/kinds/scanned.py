@@ -14,7 +14,7 @@ TITLE = "pages are rendered, turned a little, blurred and compressed, and read b
 MEASURED = ("recall@10", "answer_contained")
 
 
-def vary(corpus: TextCorpus, request: Request, tally: Tally) -> TextCorpus:
+def vary(corpus: TextCorpus, request: Request, tally: Tally) -> TextCorpus:  # noqa: ARG001 - none is left out here
     """Return the corpus with every document to be scanned; every question stays as it is."""
     documents = {
         name: replace(document, scan=int(hashlib.sha256(f"{request.seed}{name}".encode()).hexdigest()[:8], 16))
