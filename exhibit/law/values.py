@@ -57,6 +57,7 @@ _PERCENTAGE = re.compile(
     re.IGNORECASE,
 )
 _MONTH = "|".join(f"{month}|{month[:3]}\\.?" if month != "May" else month for month in MONTHS) + r"|Sept\.?"
+_MONTH = f"{_MONTH}|{_MONTH.upper()}"
 _DATE = re.compile(
     rf"(?<!\w)(?P<month>{_MONTH})\s{{1,3}}(?P<day>\d{{1,2}})(?P<th>st|nd|rd|th)?(?P<comma>\s?,?)\s{{1,3}}(?P<year>\d{{4}})(?!\w)"
     rf"|(?<!\w)(?P<day2>\d{{1,2}})(?P<th2>st|nd|rd|th)?(?P<of>\s{{1,3}}(?:day\s{{1,3}})?(?:of\s{{1,3}})?)"

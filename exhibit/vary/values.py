@@ -40,6 +40,7 @@ _SAME, _OTHER = 0.5, 0.3
 """Share of the words around two equal values that they have in common: from the first on they are one fact, below the
 second they are two; between them no rule is sure. On 200 real contracts the shares lie at the ends, few between."""
 _AROUND = 70  # characters on either side of a value that tell what it is about: a line of print
+_SENTENCE_END = re.compile(r"[.;:]\s")
 _ADJECTIVAL = re.compile(
     r"\s+(?:(?:renewal|extension|extended|additional|successive|option|notice|warranty|initial|grace|cure|transition)\s+)?"
     r"(?:periods?|terms?|extensions?|renewals?|intervals?|increments?|anniversary|notice|warranty|option|basis)\b",
@@ -216,7 +217,8 @@ class ValueChanger:
     def _around(self, value: Value) -> frozenset[str]:
         start, end = value.span
         before, after = self._text[max(0, start - _AROUND) : start], self._text[end : end + _AROUND]
-        return frozenset(content_words(f"{before} {after}"))
+        own = f"{_SENTENCE_END.split(before)[-1]} {_SENTENCE_END.split(after)[0]}"
+        return frozenset(content_words(own))
 
     def _is_law(self, value: Value) -> bool:
         """Return whether a place says whose law or courts are meant: not a company's seat, not an address."""

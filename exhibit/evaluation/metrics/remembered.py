@@ -2,8 +2,8 @@
 
 By exact match of typed values (`law.values`), so that "thirty (30) days" is "30 days". `read_value`: every new value
 and no old one. `remembered`: an old value and no new one; of a removed clause any of its values, or its words. Else,
-where the reply states a value of that kind, `another_value`. A clause that was turned round is compared by its yes or no, and
-where the reply begins with neither, by the words that were turned.
+where the reply states a value of that kind, `another_value`. A clause that was turned round is compared by its yes or
+no, and where the reply begins with neither, by the words that were turned.
 """
 
 import re
