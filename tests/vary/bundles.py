@@ -13,7 +13,8 @@ from exhibit.vary.kinds import Request, load_kind
 
 LEASE = """LEASE AGREEMENT
 
-This Lease Agreement is made as of May 3, 2017 between Orchard Row Estates, Inc., a Nevada corporation (the "Landlord"), and Tollgate Bakery LLC (the "Tenant").
+This Lease Agreement is made as of May 3, 2017 between Orchard Row Estates, Inc., a Nevada corporation (the "Landlord"),
+and Tollgate Bakery LLC (the "Tenant").
 
 1. PREMISES
 
@@ -25,7 +26,8 @@ This Lease Agreement is made as of May 3, 2017 between Orchard Row Estates, Inc.
 
 2.1 Initial term. The term begins on June 1, 2017 and ends on May 31, 2022.
 
-2.2 Renewal. The lease renews for successive terms of two (2) years each unless the Tenant gives ninety (90) days' prior written notice.
+2.2 Renewal. The lease renews for successive terms of two (2) years each unless the Tenant gives
+ninety (90) days' prior written notice.
 
 3. RENT
 
@@ -78,7 +80,7 @@ class Asked:
 ROWS = (
     Asked("From what day does the lease run?", "6/1/17", "The term begins on June 1, 2017 and ends on May 31, 2022."),
     Asked("How long is each renewal?", "2 years", "The lease renews for successive terms of two (2) years each unless"),
-    Asked("How much notice stops it?", "90 days", "gives ninety (90) days' prior written notice"),
+    Asked("How much notice stops it?", "90 days", "gives\nninety (90) days' prior written notice"),
     Asked("What is the rent?", "$4,000", "The Tenant shall pay a monthly rent of Four Thousand Dollars ($4,000)."),
     Asked("What is the late charge?", "6%", "Rent that is paid late bears a charge of six percent (6%)."),
     Asked("Which law governs?", "Oregon", "This Lease is governed by the laws of the State of Oregon."),
@@ -107,7 +109,8 @@ def write_parent(root: Path) -> Path:
         contexts = [{"filename": row.file, "text": row.gold}]
         rows.append({"id": id, "question": row.question, "answer": row.answer, "is_impossible": False,
                      "contexts": contexts})  # fmt: skip
-        gold.append({"id": id, "context": 0, "filename": row.file, "pages": [], "spans": [[start, start + len(row.gold)]],
+        spans = [[start, start + len(row.gold)]]
+        gold.append({"id": id, "context": 0, "filename": row.file, "pages": [], "spans": spans,
                      "alternatives": [], "how": "exact", "labels": {"answer": row.answer}})  # fmt: skip
     last = {"id": len(ROWS), "question": "Is there a dog?", "answer": "Not found in provided documents"}
     rows.append({**last, "is_impossible": True, "contexts": []})

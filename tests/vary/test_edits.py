@@ -25,9 +25,7 @@ def test_a_stretch_keeps_every_character_that_no_edit_took(given_text):
     text, edits, span = given_text
     edited = EditedText(text, edits)
     moved = edited.span(span)
-    kept = "".join(
-        text[at] for at in range(*span) if not any(edit.start <= at < edit.end for edit in edits)
-    )
+    kept = "".join(text[at] for at in range(*span) if not any(edit.start <= at < edit.end for edit in edits))
     now = edited.text[moved.start : moved.end] if moved else ""
     assert "".join(character for character in now if character not in "XY") == kept
 

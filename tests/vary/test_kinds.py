@@ -1,4 +1,4 @@
-"""Every kind on two contracts of our own: what is changed, what must agree, and what is left out because no rule is sure."""
+"""Every kind on two contracts of our own: what is changed, what must agree, and what is left out as not sure."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ def test_another_seed_gives_other_values_and_the_same_seed_the_same(corpus):
 @pytest.mark.parametrize(
     ("text", "answer", "gold", "reason"),
     [
-        ("It lasts two (2) years from March 1, 2010.", "2/29/12", "It lasts two (2) years from March 1, 2010.", DERIVED),
+        ("It lasts two (2) years from March 1, 2010.", "2/29/12", "two (2) years from March 1, 2010", DERIVED),
         ("governed by the laws of England and Wales.", "England", "laws of England and Wales", UNSURE_WORDING),
         ("within one (1) month's notice.", "1 month", "one (1) month's notice", UNSURE_WORDING),
         ("It ends on 31 May 2015 or any later 31 May.", "5/31/15", "ends on 31 May 2015 or any later 31 May",
          UNSURE_WORDING),
         ("owns one hundred percent (100%) of it.", "100%", "one hundred percent (100%)", UNSURE_WORDING),
         ("The Buyer pays invoices for goods within thirty (30) days of receipt by mail. The Seller pays invoices for "
-         "repairs within thirty (30) days of demand.", "30 days", "The Buyer pays invoices for goods within thirty (30) days",
+         "repairs within thirty (30) days of demand.", "30 days", "invoices for goods within thirty (30) days",
          UNSURE_ELSEWHERE),
     ],
 )  # fmt: skip
@@ -99,8 +99,8 @@ def test_a_value_that_the_question_states_stays():
 
 def test_the_same_fact_told_twice_changes_twice_and_another_fact_stays():
     text = (
-        "The initial term of this lease is five (5) years. At the end of the initial term of five (5) years the lease ends. "
-        "Claims for personal injury lapse after five (5) years."
+        "The initial term of this lease is five (5) years. At the end of the initial term of five (5) years the "
+        "lease ends. Claims for personal injury lapse after five (5) years."
     )
     changes = changed(text, "5 years", "The initial term of this lease is five (5) years.")
     assert [text[edit.start : edit.end] for edit in changes.edits] == ["five (5) years"] * 2
