@@ -72,8 +72,11 @@ def _changed(row: TextRow, parent: TextRow, corpus: TextCorpus, after: TextCorpu
         text = after.documents[str(row.filename)].text
         yield from ((_cut(words), "[Intentionally omitted.]") for words in old if words not in " ".join(text.split()))
         return
-    new = [after.words(passage) for passage in row.passages if after.words(passage) not in old]
-    yield from ((_cut(old[min(at, len(old) - 1)]), _cut(words)) for at, words in enumerate(new))
+    new = [after.words(passage) for passage in row.passages]
+    if len(new) == len(old):
+        yield from ((_cut(one), _cut(other)) for one, other in zip(old, new, strict=True) if one != other)
+    else:
+        yield from ((_cut(old[0]), _cut(words)) for words in new if words not in old)
 
 
 def _cut(words: str) -> str:

@@ -38,7 +38,7 @@ _SHIFTS = tuple(months for months in range(5, 32) if months % 12)
 """Months by which all the dates of a document move: never whole years, so that the month changes, too."""
 _SAME, _OTHER = 0.5, 0.3
 """Share of the words around two equal values that they have in common: from the first on they are one fact, below the
-second they are two; between them no rule is sure. On 200 real contracts the shares lie at the ends, few between."""
+second they are two; between them no rule is sure. On 196 real contracts 14 of 523 questions fall between."""
 _AROUND = 70  # characters on either side of a value that tell what it is about: a line of print
 _SENTENCE_END = re.compile(r"[.;:]\s")
 _ADJECTIVAL = re.compile(

@@ -26,7 +26,7 @@ from exhibit.vary.corpus import (
     leave_out_others,
 )
 from exhibit.vary.kinds import Request
-from exhibit.vary.values import RowChange, ValueChanger, ValueChanges, move_months
+from exhibit.vary.values import UNSURE_ELSEWHERE, RowChange, ValueChanger, ValueChanges, move_months
 
 TITLE = "amendments are printed as documents of their own, each with its day; questions ask for days between"
 MEASURED = ("in_force", "superseded", "version_accuracy", "provision_first")
@@ -116,9 +116,20 @@ class _Family:
                 self._tally.leave_out(changes.left_out[row.id], f"row {row.id}")
             elif own is None or len(own) != 1 or len(row.passages) != 1:
                 self._tally.leave_out(NO_CLAUSE, f"row {row.id}")
+            elif self._stands_elsewhere(row, own[0], changes):
+                self._tally.leave_out(UNSURE_ELSEWHERE, f"row {row.id}")
             else:
                 eligible.append((row, own[0]))
         return eligible
+
+    def _stands_elsewhere(self, row: TextRow, clause: Clause, changes: ValueChanges) -> bool:
+        """Return whether a place outside the clause would have to agree, which an amendment of the clause leaves."""
+        stated = keys_of(row.answer)
+        return any(
+            stated & keys_of(self._document.text[edit.start : edit.end])
+            for edit in changes.edits
+            if not clause.holds(Span(edit.start, edit.end))
+        )
 
     def _change_values(self, rows: Sequence[TextRow], seed: int) -> ValueChanges:
         return ValueChanger(self._document, rows, seed=seed, later=True).changes()
@@ -137,15 +148,17 @@ class _Family:
         """Return what one amendment changes: a clause once, and each question's clause by one amendment at least."""
         result = self._change_values([row for row, _ in eligible], seed)
         changes: list[Change] = []
+        # a value that a question's clause had before would be no change: then the whole clause stays
+        stay = {
+            clause.number for row, clause in eligible if self._had_before(result.rows.get(row.id), versions[row.id])
+        }
         chosen: dict[str, bool] = {}
         for row, clause in eligible:
             amended = len(versions[row.id]) > 1
             wanted = chosen.setdefault(clause.number, self._chance.random() < 0.5 or (last and not amended))
             change = result.rows.get(row.id)
-            if not wanted or change is None:
+            if not wanted or change is None or clause.number in stay:
                 continue
-            if keys_of(change.answer) & {key for version in versions[row.id] for key in keys_of(version.answer)}:
-                continue  # a value that it had before would be no change
             own = tuple(edit for edit in result.edits if clause.holds(Span(edit.start, edit.end)))
             moved = [
                 edit._replace(start=edit.start - clause.span.start, end=edit.end - clause.span.start) for edit in own
@@ -153,6 +166,10 @@ class _Family:
             text = EditedText(self._document.text[slice(*clause.span)], moved).text
             changes.append(Change(row, clause, change, " ".join(text.split()), own))
         return changes
+
+    def _had_before(self, change: RowChange | None, versions: Sequence[Version]) -> bool:
+        keys = keys_of(change.answer) if change else frozenset()
+        return any(keys & keys_of(version.answer) for version in versions)
 
     def _amend(self, number: int, day: date, changes: Sequence[Change], versions: dict[int, list[Version]]) -> None:
         """Print an amendment, and note what each question's clause reads from its day on."""
