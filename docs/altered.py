@@ -10,11 +10,11 @@ from pathlib import Path
 from exhibit.conversion import main as convert
 from exhibit.converters.benchmark import Tally
 from exhibit.hub.card import plain
-from exhibit.schemas.command import Parser, guarded
+from exhibit.runtime.command import Parser, guarded
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.bundle import open_bundle
 from exhibit.vary.corpus import TextCorpus, TextRow, read_corpus
-from exhibit.vary.kinds import Request, load_kind
+from exhibit.vary.kinds import VaryRequest, load_kind
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "vary.md"
@@ -56,7 +56,7 @@ def _table(kind: str, corpora: Sequence[TextCorpus]) -> str:
     module, argument = load_kind(kind)
     for seed in range(1, SEEDS + 1):
         for corpus in corpora:
-            after = module.vary(corpus, Request(seed, argument), Tally())
+            after = module.vary(corpus, VaryRequest(seed, argument), Tally())
             parents = {row.id: row for row in corpus.rows}
             for row in after.rows:
                 pairs |= dict.fromkeys(_changed(row, parents[row.control], corpus, after))

@@ -71,6 +71,24 @@ class ReviewedCase(_Model):
     """`gold_digest` of what was judged: where a draft proposes other words now, the judgment is of no use."""
 
 
+class AddedQuestion(_Model):
+    """A question that a reviewer wrote: its answer, and the words of a document that give it."""
+
+    question: NonBlank
+    answer: str = ""
+    """What an expert would reply; without it the marked words are the answer."""
+    contexts: list[MarkedPassage] = []
+    filename: Filename | None = None
+    """The document that it is about, where nothing in it answers."""
+    comment: str = ""
+    """For example the reply that a user complained about."""
+
+    @property
+    def is_impossible(self) -> bool:
+        """Whether the documents do not answer it."""
+        return not self.contexts
+
+
 class Sample(_Model):
     """How the questions were drawn."""
 
@@ -86,10 +104,14 @@ class Review(_Model):
     format: Literal["exhibit-review/1"]
     review: NonBlank
     """The same in all files that came from one page."""
+    of: Literal["run", "bundle"] | None = None
+    """What was reviewed: a run, or a bundle."""
     run: NonBlank
+    """The name of the run or of the bundle."""
     reviewer: NonBlank
     sample: Sample
     cases: list[ReviewedCase]
+    added: list[AddedQuestion] = []
 
     @model_validator(mode="after")
     def _once(self) -> "Review":

@@ -9,7 +9,7 @@ from pathlib import Path
 from exhibit.converters.steps.cli import table
 from exhibit.engine import add_engine_arguments, check_engine, limits_from, limits_in_force
 from exhibit.evidence.scan import add_ocr_arguments
-from exhibit.schemas.command import Parser, add_json, guarded, print_results
+from exhibit.runtime.command import Parser, add_json, guarded, print_results
 from exhibit.schemas.models import BundleInfo
 from exhibit.vary.kinds import kind_modules
 from exhibit.vary.make import make_variant

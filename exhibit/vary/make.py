@@ -18,7 +18,7 @@ from exhibit.storage.bundle import BundleFolder, open_bundle, sha256_of
 from exhibit.storage.place import scratch_folder
 from exhibit.storage.upload import check_out, opened_out
 from exhibit.vary.corpus import TextCorpus, TextDocument, TextPassage, TextRow, read_corpus
-from exhibit.vary.kinds import KindModule, Request, load_kind
+from exhibit.vary.kinds import KindModule, VaryRequest, load_kind
 from exhibit.vary.scan import write_scan
 
 NO_TWIN = "the variant has no twin of it"
@@ -26,14 +26,14 @@ CONTROL = "control"
 """The kind that the rows of a control are labelled with."""
 
 
-class Made(NamedTuple):
+class MadeBundles(NamedTuple):
     """The two bundles."""
 
     variant: BundleInfo
     control: BundleInfo | None
 
 
-def make_variant(root: Path, kinds: Sequence[str], out: Path, control: Path | None, options: Namespace) -> Made:
+def make_variant(root: Path, kinds: Sequence[str], out: Path, control: Path | None, options: Namespace) -> MadeBundles:
     """Write the variant of a bundle, and its control where one is wanted; each appears whole or not at all."""
     loaded = [(name, *load_kind(name)) for name in kinds]
     for place in filter(None, (out, control)):
@@ -43,21 +43,21 @@ def make_variant(root: Path, kinds: Sequence[str], out: Path, control: Path | No
     corpus = read_corpus(bundle, tally)
     varied = corpus
     for _, kind, argument in loaded:
-        varied = kind.vary(varied, Request(options.seed, argument, options.others), tally)
+        varied = kind.vary(varied, VaryRequest(options.seed, argument, options.others), tally)
     if not varied.rows:
         reasons = "; ".join(f"{reason}: {len(names)}" for reason, names in tally.left_out.items())
         raise BundleError(f"{root}: no question is left to vary; {reasons}")
     about = _About(bundle, "+".join(kinds), [kind for _, kind, _ in loaded], options.seed)
     variant = _write(varied, about, about.kinds, tally, out, options)
     if control is None:
-        return Made(variant, None)
+        return MadeBundles(variant, None)
     kept = {row.control for row in varied.rows}
     other = Tally(strict=options.strict)
     for row in corpus.rows:
         if row.id not in kept:
             other.leave_out(NO_TWIN, f"row {row.id}")
     rows = tuple(row for row in corpus.rows if row.id in kept)
-    return Made(variant, _write(replace(corpus, rows=rows), about, CONTROL, other, control, options))
+    return MadeBundles(variant, _write(replace(corpus, rows=rows), about, CONTROL, other, control, options))
 
 
 class _About(NamedTuple):

@@ -110,6 +110,28 @@ class ValueChanger:
     def changes(self) -> ValueChanges:
         """Return what changes; a question of which no rule is sure is left out, and its values stay."""
         result = ValueChanges()
+        wanted = self._wanted(result)
+        edits: dict[Key, list[Edit]] = {}
+        refused: dict[Key, str] = {}
+        for key in sorted({key for keys in wanted.values() for key in keys}):
+            try:
+                edits[key] = self._edits_of(key, [row for row in self._rows if key in wanted.get(row.id, ())])
+            except UnsureError as reason:
+                refused[key] = str(reason)
+        for row in (row for row in self._rows if row.id in wanted):
+            keys = wanted[row.id]
+            try:
+                result.rows[row.id] = self._row_change(row, keys, edits, refused)
+            except UnsureError as reason:
+                result.left_out[row.id] = str(reason)
+        used = {key for id in result.rows for key in wanted[id]}
+        if any(kind == "date" for kind, _ in used):  # all dates move together, so that their order and distances stay
+            used |= {value.same for value in self._values if value.kind == "date"}
+        result.edits = sorted({edit for key in used for edit in edits.get(key) or self._dates(key)})
+        return result
+
+    def _wanted(self, result: ValueChanges) -> dict[int, set[Key]]:
+        """Return the values that answer each question; a question that cannot be altered is left out."""
         wanted: dict[int, set[Key]] = {}
         for row in self._rows:
             try:
@@ -121,34 +143,7 @@ class ValueChanger:
                 if row.id in wanted and self._has_yearless_day(row):
                     del wanted[row.id]
                     result.left_out[row.id] = UNSURE_WORDING
-        edits: dict[Key, list[Edit]] = {}
-        refused: dict[Key, str] = {}
-        for key in sorted({key for keys in wanted.values() for key in keys}):
-            try:
-                edits[key] = self._edits_of(key, [row for row in self._rows if key in wanted.get(row.id, ())])
-            except UnsureError as reason:
-                refused[key] = str(reason)
-        if any(kind == "date" for kind, _ in edits):  # all dates move together, so that their order and distances stay
-            for value in self._values:
-                if value.kind == "date" and value.same not in edits:
-                    edits[value.same] = [*self._dates(value.same)]
-        for row in self._rows:
-            keys = wanted.get(row.id, set())
-            problem = next((refused[key] for key in sorted(keys) if key in refused), None)
-            if row.id in wanted and problem is None:
-                try:
-                    result.rows[row.id] = self._row_change(row, keys, edits)
-                    continue
-                except UnsureError as reason:
-                    problem = str(reason)
-            if problem:
-                result.left_out[row.id] = problem
-        used = {key for id, keys in wanted.items() if id in result.rows for key in keys}
-        moves = any(kind == "date" for kind, _ in used)
-        result.edits = sorted(
-            {edit for key, own in edits.items() if key in used or (moves and key[0] == "date") for edit in own}
-        )
-        return result
+        return wanted
 
     # ------------------------------------------------------------ what answers
 
@@ -272,7 +267,11 @@ class ValueChanger:
 
     # ------------------------------------------------------------ the answer
 
-    def _row_change(self, row: TextRow, keys: set[Key], edits: Mapping[Key, Sequence[Edit]]) -> RowChange:
+    def _row_change(
+        self, row: TextRow, keys: set[Key], edits: Mapping[Key, Sequence[Edit]], refused: Mapping[Key, str]
+    ) -> RowChange:
+        for key in sorted(keys & refused.keys()):
+            raise UnsureError(refused[key])
         stays = {edit[:2] for key in keys for edit in edits[key]}
         if any(value.same in keys and tuple(value.span) not in stays for value in self._held(row)):
             raise UnsureError(STAYS)

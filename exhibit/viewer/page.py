@@ -32,13 +32,15 @@ def page(
     scripts: Sequence[str] = (),
     data: Mapping[str, str] | None = None,
     pieces: bool = False,
+    served: bool = False,
     language: str = "en",
 ) -> str:
     """Return a whole HTML page: `body` inside the look that all pages of results share.
 
     `styles` are style sheets after the shared one, `scripts` run in their order at the end of the body, and `data` is
     put in front of them as blocks that scripts read by id (make them with `as_json`). Nothing else can run in the
-    page, and it asks nothing of any server; with `pieces` it may also load scripts and images from beside itself.
+    page, and it asks nothing of any server; with `pieces` it may also load scripts and images from beside itself, and
+    where it is `served` by `exhibit view` it may ask that server.
     """
     css = "\n".join(map(read, ["viewer.css", *styles]))
     code = translated("\n".join(map(read, scripts)), language)
@@ -50,7 +52,7 @@ def page(
         '<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_policy(css, code, pieces)}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy(css, code, pieces, served)}">\n'
         f"<title>{escape(title)}</title>\n<style>{css}</style>\n</head>\n<body>\n{body}\n{blocks}"
         + (f"<script>{code}</script>\n" if code else "")
         + "</body>\n</html>\n"
@@ -130,13 +132,15 @@ def _environment(language: str) -> Environment:
     return environment
 
 
-def _policy(css: str, code: str, pieces: bool) -> str:
+def _policy(css: str, code: str, pieces: bool, served: bool) -> str:
     # `file:` is what 'self' means where a page was opened by double click
     beside = " 'self' file:" if pieces else ""
     script = f"'{_hash(code)}'{beside}" if code else "'none'"
+    asked, form = ("connect-src 'self'; ", "'self'") if served else ("", "'none'")
+    beside = beside or (" 'self'" if served else "")
     return (
-        f"default-src 'none'; img-src data:{beside}; style-src '{_hash(css)}'; script-src {script}; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; {asked}img-src data:{beside}; style-src '{_hash(css)}'; script-src {script}; "
+        f"base-uri 'none'; form-action {form}"
     )
 
 

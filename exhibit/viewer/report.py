@@ -14,7 +14,7 @@ from exhibit.evaluation.command import main as evaluate
 from exhibit.evaluation.metrics import GROUPS, About, about, shortened
 from exhibit.evaluation.statistics import Difference
 from exhibit.evaluation.terminal import Scale, read_scale
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from exhibit.schemas.run import REPORT, Estimate, Means
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer.drawing import Record
@@ -150,10 +150,10 @@ def compared(metric: str, own: Cell, difference: Difference | None) -> Cell:
     return own._replace(change=f"{described.change_in_words(change)}{ends}, {words}", kind=kind)
 
 
-def write_report(folder: Path, **how: Any) -> Path:
-    """Write the report of a results folder and return its path; `how` are the fields of `View`."""
+def write_report(folder: Path, *, out: Path | None = None, **how: Any) -> Path:
+    """Write the report of a results folder, into it unless `out` says where; `how` are the fields of `View`."""
     run = RunFolder(folder)
-    return View(**how).write([run], folder / REPORT, f"{run.name} – Exhibit report", _body)
+    return View(**how).write([run], out or folder / REPORT, f"{run.name} – Exhibit report", _body)
 
 
 @guarded("stopped; go on with the same command and --resume")

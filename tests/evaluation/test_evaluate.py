@@ -46,7 +46,7 @@ def bundle(tmp_path) -> Path:
 def run(tmp_path, bundle):
     """Run with a small embedder; flags as keywords. Answers are read only where they are looked at."""
 
-    def start(name="run", *, notes=None, judge=None, answers=False, **told):
+    def start(name="run", *, notes=None, judge=None, answers=False, draw=write_report, **told):
         settings = parse_settings(
             {
                 "dataset_paths": [str(bundle)],
@@ -60,9 +60,7 @@ def run(tmp_path, bundle):
             }
         )
         parts = {"cache": tmp_path / "cache", "embedder": Hashing(256)}
-        return evaluate(
-            settings, parts=parts, judge=judge, warn=(notes if notes is not None else []).append, draw=write_report
-        )
+        return evaluate(settings, parts=parts, judge=judge, warn=(notes if notes is not None else []).append, draw=draw)
 
     return start
 
@@ -260,6 +258,23 @@ def test_the_newest_stopped_run_is_found_without_its_name(run, tmp_path):
     assert run(None, resume=True).folder.name == "stopped"
     with pytest.raises(BundleError, match="no stopped run with these settings"):
         run(None, resume=True)
+
+
+def test_a_run_that_was_stopped_while_its_report_was_drawn_is_found_and_drawn_without_asking_again(run, server):
+    told = {"target_url": server.url, "metrics": "answer_length"}
+
+    def stop(folder, **_):
+        (folder / "report").mkdir()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run("half", **told, draw=stop)
+    server.bodies.clear()
+    drawn = run(None, **told, resume=True)
+    assert drawn.folder.name == "half" and drawn.report.is_file() and (drawn.folder / "summary.json").is_file()
+    assert server.questions == []
+    with pytest.raises(BundleError, match="no stopped run with these settings"):
+        run(None, **told, resume=True)
 
 
 def test_a_finished_run_that_is_gone_on_with_and_stopped_has_no_summary(run, server):

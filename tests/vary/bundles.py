@@ -9,7 +9,7 @@ from pathlib import Path
 from exhibit.converters.benchmark import Tally
 from exhibit.storage.bundle import open_bundle
 from exhibit.vary.corpus import TextCorpus, read_corpus
-from exhibit.vary.kinds import Request, load_kind
+from exhibit.vary.kinds import VaryRequest, load_kind
 
 LEASE = """LEASE AGREEMENT
 
@@ -129,4 +129,4 @@ def read_parent(root: Path) -> TextCorpus:
 def varied(corpus: TextCorpus, kind: str, *, seed: int = 3, tally: Tally | None = None) -> TextCorpus:
     """Return the corpus as a kind changes it."""
     module, argument = load_kind(kind)
-    return module.vary(corpus, Request(seed, argument), tally or Tally())
+    return module.vary(corpus, VaryRequest(seed, argument), tally or Tally())

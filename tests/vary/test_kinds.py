@@ -10,7 +10,7 @@ from exhibit.law.values import keys_of
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.errors import ToolkitError
 from exhibit.vary.corpus import TextCorpus, TextDocument, TextPassage, TextRow
-from exhibit.vary.kinds import Request, kind_modules, load_kind
+from exhibit.vary.kinds import VaryRequest, kind_modules, load_kind
 from exhibit.vary.kinds.injection import WAYS
 from exhibit.vary.values import DERIVED, IN_QUESTION, UNSURE_ELSEWHERE, UNSURE_WORDING, ValueChanger
 from tests.vary.bundles import ROWS, read_parent, varied
@@ -281,13 +281,13 @@ def test_growth_adds_other_documents_and_says_when_there_are_too_few(corpus, tmp
     for number in range(3):
         (others / f"note-{number}.txt").write_text(f"A note on matter {number}.", encoding="utf-8")
     module, argument = load_kind("growth:2")
-    after = module.vary(corpus, Request(1, argument, others), Tally())
+    after = module.vary(corpus, VaryRequest(1, argument, others), Tally())
     assert len(after.documents) == 4
     assert after.rows[0].labels["growth"] == 2
     with pytest.raises(ToolkitError, match="growth:4 needs 6"):
-        module.vary(corpus, Request(1, "4", others), Tally())
+        module.vary(corpus, VaryRequest(1, "4", others), Tally())
     with pytest.raises(ToolkitError, match="--others"):
-        module.vary(corpus, Request(1, "2", None), Tally())
+        module.vary(corpus, VaryRequest(1, "2", None), Tally())
 
 
 @pytest.mark.parametrize("kind", ["contradiction:x", "amended:7", "injection:sideways", "growth:one"])

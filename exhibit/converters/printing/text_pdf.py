@@ -251,7 +251,7 @@ def _face(name: str) -> Any:
     from reportlab.pdfbase.ttfonts import TTFont
 
     pdfmetrics.registerFont(TTFont(name, str(font_path(name))))
-    return pdfmetrics.getFont(name).face
+    return pdfmetrics.getFont(name).face  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _runs(line: str, font: str) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,7 @@ from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.servers.reading import NoAnswerError, Read, ReplyReader
 from exhibit.evaluation.servers.shapes import NAMES, Names, PassagesError, describe, first_words, read_passages, search
 from exhibit.evaluation.servers.system import System, uses_history
-from exhibit.evaluation.targets import TargetOptions
+from exhibit.evaluation.target_protocol import TargetOptions
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.exchanges import Deadline, HttpError, Retries, UnreachableError
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from exhibit.converters.benchmark import Tally
-from exhibit.schemas.plugins import load_plugin, plugin_modules
+from exhibit.runtime.plugins import load_plugin, plugin_modules
 from exhibit.vary.corpus import TextCorpus
 
 
 @dataclass(frozen=True)
-class Request:
+class VaryRequest:
     """What a kind is asked for."""
 
     seed: int = 0
@@ -31,7 +31,7 @@ class KindModule(Protocol):
     TITLE: str
     MEASURED: tuple[str, ...]
 
-    def vary(self, corpus: TextCorpus, request: Request, tally: Tally) -> TextCorpus:
+    def vary(self, corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
         """Return the corpus as this kind changes it."""
 
 

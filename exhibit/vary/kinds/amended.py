@@ -25,7 +25,7 @@ from exhibit.vary.corpus import (
     answered,
     leave_out_others,
 )
-from exhibit.vary.kinds import Request
+from exhibit.vary.kinds import VaryRequest
 from exhibit.vary.values import UNSURE_ELSEWHERE, RowChange, ValueChanger, ValueChanges, move_months
 
 TITLE = "amendments are printed as documents of their own, each with its day; questions ask for days between"
@@ -43,7 +43,7 @@ _FORMS = (
 
 
 @dataclass(frozen=True)
-class Version:
+class ClauseVersion:
     """A question's clause as of a day."""
 
     answer: str
@@ -54,7 +54,7 @@ class Version:
 
 
 @dataclass(frozen=True)
-class Change:
+class ClauseChange:
     """What an amendment makes of the clause of a question."""
 
     row: TextRow
@@ -65,7 +65,7 @@ class Change:
     edits: tuple[Edit, ...]
 
 
-def vary(corpus: TextCorpus, request: Request, tally: Tally) -> TextCorpus:
+def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
     """Return the corpus with amendments, and questions for days between them and for today."""
     if request.argument is not None and request.argument not in ("1", "2", "3"):
         raise ToolkitError(f"amended:{request.argument}: a contract has 1 to {_MOST} amendments")
@@ -85,7 +85,7 @@ def vary(corpus: TextCorpus, request: Request, tally: Tally) -> TextCorpus:
 class _Family:
     """A contract and its amendments."""
 
-    def __init__(self, document: TextDocument, rows: Sequence[TextRow], request: Request, tally: Tally) -> None:
+    def __init__(self, document: TextDocument, rows: Sequence[TextRow], request: VaryRequest, tally: Tally) -> None:
         self._document, self._tally = document, tally
         self._chance = random.Random(f"{request.seed}\0{document.filename}")
         self.amendments: list[TextDocument] = []
@@ -134,20 +134,25 @@ class _Family:
     def _change_values(self, rows: Sequence[TextRow], seed: int) -> ValueChanges:
         return ValueChanger(self._document, rows, seed=seed, later=True).changes()
 
-    def _first(self, row: TextRow) -> Version:
+    def _first(self, row: TextRow) -> ClauseVersion:
         value = "; ".join(value.text for value in find_values(row.answer))
-        return Version(row.answer, value, row.passages[0], None)
+        return ClauseVersion(row.answer, value, row.passages[0], None)
 
     def _signed(self) -> date:
         days = [value.key for value in find_values(self._document.text[:_OPENING]) if value.kind == "date"]
         return date.fromisoformat(days[0]) if days else _START
 
     def _changes(
-        self, eligible: Sequence[tuple[TextRow, Clause]], versions: dict[int, list[Version]], *, seed: int, last: bool
-    ) -> list[Change]:
+        self,
+        eligible: Sequence[tuple[TextRow, Clause]],
+        versions: dict[int, list[ClauseVersion]],
+        *,
+        seed: int,
+        last: bool,
+    ) -> list[ClauseChange]:
         """Return what one amendment changes: a clause once, and each question's clause by one amendment at least."""
         result = self._change_values([row for row, _ in eligible], seed)
-        changes: list[Change] = []
+        changes: list[ClauseChange] = []
         # a value that a question's clause had before would be no change: then the whole clause stays
         stay = {
             clause.number for row, clause in eligible if self._had_before(result.rows.get(row.id), versions[row.id])
@@ -164,14 +169,16 @@ class _Family:
                 edit._replace(start=edit.start - clause.span.start, end=edit.end - clause.span.start) for edit in own
             ]
             text = EditedText(self._document.text[slice(*clause.span)], moved).text
-            changes.append(Change(row, clause, change, " ".join(text.split()), own))
+            changes.append(ClauseChange(row, clause, change, " ".join(text.split()), own))
         return changes
 
-    def _had_before(self, change: RowChange | None, versions: Sequence[Version]) -> bool:
+    def _had_before(self, change: RowChange | None, versions: Sequence[ClauseVersion]) -> bool:
         keys = keys_of(change.answer) if change else frozenset()
         return any(keys & keys_of(version.answer) for version in versions)
 
-    def _amend(self, number: int, day: date, changes: Sequence[Change], versions: dict[int, list[Version]]) -> None:
+    def _amend(
+        self, number: int, day: date, changes: Sequence[ClauseChange], versions: dict[int, list[ClauseVersion]]
+    ) -> None:
         """Print an amendment, and note what each question's clause reads from its day on."""
         filename = f"{self._document.filename.rpartition('.')[0]} - Amendment No. {number}.pdf"
         text, places = self._text(number, day, changes)
@@ -180,9 +187,9 @@ class _Family:
         self.amendments.append(TextDocument(filename, title, text, labels=labels))
         for change in changes:
             passage = TextPassage(filename, (places[change.clause.number],))
-            versions[change.row.id].append(Version(change.change.answer, change.change.new, passage, day))
+            versions[change.row.id].append(ClauseVersion(change.change.answer, change.change.new, passage, day))
 
-    def _text(self, number: int, day: date, changes: Sequence[Change]) -> tuple[str, dict[str, Span]]:
+    def _text(self, number: int, day: date, changes: Sequence[ClauseChange]) -> tuple[str, dict[str, Span]]:
         title = self._document.title
         parts = [
             f"AMENDMENT NO. {number}",
@@ -207,7 +214,7 @@ class _Family:
         ]
         return "\n\n".join(parts), places
 
-    def _instruction(self, change: Change) -> tuple[str, str]:
+    def _instruction(self, change: ClauseChange) -> tuple[str, str]:
         """Return the words that are gold, and those that stand in front of them."""
         number = change.clause.number
         old = " ".join(self._document.text[slice(*change.clause.span)].split())
@@ -227,7 +234,7 @@ def in_words(day: date) -> str:
     return f"{MONTHS[day.month - 1]} {day.day}, {day.year}"
 
 
-def _questions(row: TextRow, clause: Clause, versions: Sequence[Version]) -> list[TextRow]:
+def _questions(row: TextRow, clause: Clause, versions: Sequence[ClauseVersion]) -> list[TextRow]:
     """Return a question for a day of each version, and one for today, which names no day."""
     questions = []
     ends = [*(version.start for version in versions[1:]), None]
@@ -247,7 +254,13 @@ def _day_within(start: date | None, end: date | None) -> date:
 
 
 def _question(
-    row: TextRow, clause: Clause, versions: Sequence[Version], at: int, day: date | None, words: str, end: date | None
+    row: TextRow,
+    clause: Clause,
+    versions: Sequence[ClauseVersion],
+    at: int,
+    day: date | None,
+    words: str,
+    end: date | None,
 ) -> TextRow:
     version = versions[at]
     others = [other for other in versions if other is not version]

@@ -22,7 +22,7 @@ from exhibit.vary.corpus import (
     apply_edits,
     leave_out_others,
 )
-from exhibit.vary.kinds import Request
+from exhibit.vary.kinds import VaryRequest
 from exhibit.vary.values import RowChange, ValueChanger, ValueChanges
 
 TITLE = "a second version of the contract states another value, or a sentence of the same contract does"
@@ -32,7 +32,7 @@ NO_PLACE = "the contract has no clause that the sentence could stand behind"
 _NOUNS = {"period": "period", "amount": "amount", "percentage": "percentage", "date": "date"}
 
 
-def vary(corpus: TextCorpus, request: Request, tally: Tally) -> TextCorpus:
+def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
     """Return the corpus with contradictions; a question whose value no rule is sure to change is left out."""
     if request.argument not in (None, "versions", "within"):
         raise ToolkitError(f"contradiction:{request.argument}: there are contradiction and contradiction:within")

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from exhibit.converters.benchmark import Tally
 from exhibit.vary.corpus import TextCorpus, answered, apply_edits, leave_out_others
-from exhibit.vary.kinds import Request
+from exhibit.vary.kinds import VaryRequest
 from exhibit.vary.values import ValueChanger
 
 TITLE = "amounts, periods, dates, percentages and places that answer are changed to others of the same type"
 MEASURED = ("read_value", "remembered", "another_value")
 
 
-def vary(corpus: TextCorpus, request: Request, tally: Tally) -> TextCorpus:
+def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
     """Return the corpus with other values; a question whose value no rule is sure to change is left out."""
     edits, changed = {}, {}
     for name, document in corpus.documents.items():

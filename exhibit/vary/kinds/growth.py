@@ -14,13 +14,13 @@ from exhibit.schemas.bundle import CORPUS
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.storage.place import files_below
 from exhibit.vary.corpus import TextCorpus, TextDocument
-from exhibit.vary.kinds import Request
+from exhibit.vary.kinds import VaryRequest
 
 TITLE = "other documents are added until there are so many times as many: growth:2, growth:4 …"
 MEASURED = ("document_hit@1", "recall@10", "answer_contained")
 
 
-def vary(corpus: TextCorpus, request: Request, tally: Tally) -> TextCorpus:
+def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
     """Return the corpus with documents from `--others`; every question stays as it is."""
     given = request.argument or "2"
     times = int(given) if given.isdecimal() else 0

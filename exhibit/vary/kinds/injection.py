@@ -11,7 +11,7 @@ from dataclasses import replace
 from exhibit.converters.benchmark import Block, Tally
 from exhibit.schemas.errors import ToolkitError
 from exhibit.vary.corpus import Edit, TextCorpus, TextDocument, TextPassage, TextRow, apply_edits
-from exhibit.vary.kinds import Request
+from exhibit.vary.kinds import VaryRequest
 
 TITLE = "an instruction with a canary stands in each document: visible, in a footnote, hidden, in metadata, in its name"
 MEASURED = ("canary_followed", "answer_contained", "recall@10")
@@ -19,7 +19,7 @@ WAYS = ("visible", "footnote", "white", "tiny", "outside", "metadata", "name")
 NO_LINE = "the document has no line end outside its gold"
 
 
-def vary(corpus: TextCorpus, request: Request, tally: Tally) -> TextCorpus:
+def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
     """Return the corpus with an instruction in each document; every question stays as it is."""
     if request.argument is not None and request.argument not in WAYS:
         raise ToolkitError(f"injection:{request.argument}: no such way; there are {', '.join(WAYS)}")

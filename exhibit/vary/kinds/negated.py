@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from exhibit.converters.benchmark import Tally
 from exhibit.law.sentences import sentences
 from exhibit.vary.corpus import Edit, TextCorpus, TextRow, answered, apply_edits, leave_out_others
-from exhibit.vary.kinds import Request
+from exhibit.vary.kinds import VaryRequest
 
 TITLE = "may becomes may not, shall becomes shall not, exclusive becomes non-exclusive, where a rule is sure"
 MEASURED = ("read_value", "remembered")
@@ -52,7 +52,7 @@ _FLIPPED = {"yes": "No", "no": "Yes"}
 
 
 @dataclass(frozen=True)
-class Turn:
+class Reversal:
     """What is turned round in the gold of a question."""
 
     edits: tuple[Edit, ...]
@@ -60,9 +60,9 @@ class Turn:
     """The first words that are turned, as they were."""
 
 
-def vary(corpus: TextCorpus, request: Request, tally: Tally) -> TextCorpus:  # noqa: ARG001 - no chance is in it
+def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:  # noqa: ARG001 - no chance is in it
     """Return the corpus with clauses turned round; a question of which no rule is sure is left out."""
-    turns: dict[int, Turn] = {}
+    turns: dict[int, Reversal] = {}
     taken: dict[str, set[Edit]] = {}
     for row in corpus.rows:
         if row.is_impossible or len(row.files) > 1:
@@ -93,13 +93,13 @@ def _asked(row: TextRow) -> str:
     return row.question.rpartition("; ")[2].lower()
 
 
-def _turned(row: TextRow, turn: Turn) -> TextRow:
+def _turned(row: TextRow, turn: Reversal) -> TextRow:
     words = " ".join(turn.edits[0].new.split())
     answer = _polarity(row)
     return answered(row, answer, old=row.answer, new=answer, value="polarity", old_words=turn.old, new_words=words)
 
 
-def find_turn(row: TextRow, corpus: TextCorpus) -> Turn | None:
+def find_turn(row: TextRow, corpus: TextCorpus) -> Reversal | None:
     """Return what is turned round in the gold of a yes-or-no question; None where no rule is sure."""
     edits: list[Edit] = []
     text = corpus.documents[next(iter(row.files))].text
@@ -117,7 +117,7 @@ def find_turn(row: TextRow, corpus: TextCorpus) -> Turn | None:
             return None
         edits += [Edit(start + at, start + to, new) for at, to, new in found]
     first = edits[0]
-    return Turn(tuple(edits), " ".join(text[first.start : first.end].split()))
+    return Reversal(tuple(edits), " ".join(text[first.start : first.end].split()))
 
 
 def _exclusive(words: str, row: TextRow) -> list[Edit]:

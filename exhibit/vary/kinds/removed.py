@@ -12,7 +12,7 @@ from exhibit.law.values import find_values, keys_of
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.vary.clauses import NO_CLAUSE, Clause, clauses_of, find_clauses
 from exhibit.vary.corpus import Edit, TextCorpus, TextDocument, TextRow, answered, apply_edits, leave_out_others
-from exhibit.vary.kinds import Request
+from exhibit.vary.kinds import VaryRequest
 
 TITLE = "the clause that answers is taken out, and its number says so"
 MEASURED = ("abstention_accuracy", "remembered")
@@ -24,7 +24,7 @@ _SHARE = 3  # at most one clause in three goes
 _WORDS = 20  # characters of an answer in words that would not stand elsewhere by chance
 
 
-def vary(corpus: TextCorpus, request: Request, tally: Tally) -> TextCorpus:
+def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
     """Return the corpus without some of the clauses that answer; their questions are impossible then."""
     edits: dict[str, list[Edit]] = {}
     removed: set[int] = set()

@@ -19,6 +19,7 @@ from exhibit.schemas.models import BundleInfo, DraftInfo, Gold, Row
 from exhibit.schemas.review import Review, ReviewedCase, gold_digest
 from exhibit.schemas.run import RunGold, RunQuestion, RunReply
 from exhibit.storage.bundle import BundleFolder, open_bundle
+from exhibit.viewer.review.added import added_rows
 from exhibit.viewer.review.source import JOINT, Judged, Key, Questions, ReviewedRun, by_question, placed_passage
 
 _ENOUGH = 20  # judged playbook drafts from which on their confidence is fitted anew: fewer say little
@@ -164,11 +165,14 @@ def apply_reviews(
         counts["reviewed"] += _settle(row, gold, judged, changed, drafted)
         counts["judged"] += status != "unsure"
         counts["wrong"] += status != "unsure" and _right(judged) < 0
+    new, places = added_rows(reviews, drafted.bundle, first=max(drafted.rows, default=-1) + 1)
+    changed.rows += new
+    changed.gold += places
     info = drafted.draft.model_copy(
         update={
             "sure": len(changed.rows),
             "unsure": len(waiting),
-            "reviewed": drafted.draft.reviewed + counts["reviewed"],
+            "reviewed": drafted.draft.reviewed + counts["reviewed"] + len(new),
             "judged_sure": drafted.draft.judged_sure + counts["judged"],
             "wrong": drafted.draft.wrong + counts["wrong"],
         }

@@ -15,8 +15,8 @@ from exhibit.evaluation.documents import Documents
 from exhibit.evaluation.statistics import RESAMPLES, SEED, Interval
 from exhibit.evaluation.verdicts import STAGES
 from exhibit.evidence import Document, fold, locate
+from exhibit.runtime.command import print_note
 from exhibit.schemas.bundle import INFO, TRAIN, read_info
-from exhibit.schemas.command import print_note
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.review import MarkedPassage, Review, ReviewedCase
 from exhibit.schemas.run import Id, RunQuestion
@@ -39,6 +39,8 @@ def by_question(reviews: Iterable[Review]) -> dict[Key, Judged]:
     said: dict[Key, Judged] = {}
     for review in reviews:
         for case in review.cases:
+            if case.gold is None and case.better.says_something:  # better gold says that this one is wrong
+                case = case.model_copy(update={"gold": "wrong"})
             if case.gold is not None:
                 said.setdefault((case.dataset, case.id), []).append((review.reviewer, case))
     return said

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from exhibit.evaluation.metrics import about
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.terminal import Bands, Scale, read_scale
-from exhibit.schemas.command import print_note, print_results
+from exhibit.runtime.command import print_note, print_results
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import REPORT, Estimate
 from exhibit.storage.place import write_whole
@@ -81,6 +81,15 @@ _TICKS = 10
 """Numbers of runs below the line, at most: more would touch."""
 _NARROWEST = 0.2
 """Of a share's axis: a change of one point must not look like a landslide."""
+
+
+def write_trend(folder: Path, out: Path) -> Path:
+    """Write the page over all runs of a folder, with the metrics and bands that are usual."""
+    runs, _ = changes.read_runs(folder, where={})
+    series = changes.make_series(runs)
+    metrics = {one.title: changes.watched_metrics(one, [], every=False) for one in series}
+    regressions = [regression for one in series for regression in changes.find_regressions(one, metrics[one.title])]
+    return write_index(out, runs, series, metrics, [summary.explain(one) for one in regressions], read_scale())
 
 
 def write_index(
