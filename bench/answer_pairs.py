@@ -67,7 +67,8 @@ def _rows(name: str, *, held_out: bool) -> Iterator[dict[str, Any]]:
 
 def read_pairs(*, held_out: bool) -> Pairs:
     """Return the pairs that rules may be written on, or those that were set aside."""
-    cases, right = [], []
+    cases: list[Case] = []
+    right: list[bool] = []
     for row in _rows("answer_pairs.jsonl", held_out=held_out):
         for kind in ("right", "wrong"):
             for answer in row[kind]:

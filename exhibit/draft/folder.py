@@ -54,6 +54,7 @@ INFO = DatasetInfo(
         note="The documents are their owner's: nobody else may pass this bundle on.",
     ),
     citation="",
+    command="exhibit draft FOLDER",
     expects="a folder of documents: PDF, Word, mail, text, and what else there is a reader for",
     tags=("legal", "drafted"),
     questions=(

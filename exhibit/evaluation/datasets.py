@@ -166,7 +166,20 @@ def load_datasets(
         raise BundleError("\n".join(problems))
     warnings += [f"{bundles[name].address}: no question is asked; left out" for name in bundles if not asked[name]]
     datasets = [_dataset(name, bundles[name], asked[name], selection, limits) for name in bundles if asked[name]]
+    warnings += lone_variants(datasets)
     return datasets, [*warnings, *(warning for dataset in datasets for warning in dataset.warnings)]
+
+
+def lone_variants(datasets: Sequence[Dataset]) -> list[str]:
+    """Return a line for each variant whose control is not among the datasets: its effect cannot be told alone."""
+    labels = {dataset.name: dataset.cases[0].labels for dataset in datasets if dataset.cases}
+    controls = {own.get("pair") for own in labels.values() if own.get("varied") == "control"}
+    return [
+        f"{name}: a variant ({own['varied']}) without its control; evaluate the control as well: "
+        "the difference between the two is the effect"
+        for name, own in labels.items()
+        if own.get("varied") not in (None, "control") and own.get("pair") not in controls
+    ]
 
 
 def _endings(bundle: BundleFolder) -> str:

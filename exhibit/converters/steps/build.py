@@ -73,8 +73,10 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     with Press(limits) as press:
         done = _materialise_all(benchmark, out, engine, tally, press, ocr=ocr_from(options), texts=texts)
     rows = [row for row in benchmark.rows if _answerable_from(row, done, tally) and _sound(row, tally)]
+    if benchmark.draft or benchmark.by_construction:
+        rows = [row for row in rows if _located(row, done, tally)]
     if benchmark.draft:
-        rows = _set_drafts_apart([row for row in rows if _located(row, done, tally)], done, folder)
+        rows = _set_drafts_apart(rows, done, folder)
     questions = [_row(row, done) for row in rows]
     write_train(questions, folder / TRAIN)
     gold = list(_gold(rows, done))
@@ -112,7 +114,7 @@ def _materialise_all(
     corpus = out.folder / CORPUS
     quotes: dict[str, list[Quote]] = defaultdict(list)
     for row in benchmark.rows:
-        for quote in row.quotes:
+        for quote in (*row.quotes, *row.near_misses):
             quotes[quote.filename].append(quote)
     documents = [raw for raw in benchmark.documents if _writable(raw, tally)]
     work = tasks(documents, quotes, corpus, press=press, out=out, ocr=ocr, texts=texts)
@@ -208,10 +210,10 @@ def _row(row: RawRow, done: dict[str, Done]) -> Row:
 
 
 def _located(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
-    """Return whether every passage of a drafted row stands in its document; count it where one does not."""
+    """Return whether every passage of a row stands in its document; count it where one does not."""
     if all(done[quote.filename].places[quote].spans for quote in row.quotes):
         return True
-    tally.leave_out("drafted passage not found in the document", f"row {row.id}: {row.filename}")
+    tally.leave_out("passage not found in the document", f"row {row.id}: {row.filename}")
     return False
 
 
@@ -234,7 +236,19 @@ def _gold(rows: Sequence[RawRow], done: dict[str, Done]) -> Iterator[Gold]:
             yield gold_of(row.id, None, row.filename, NOWHERE, row.labels)
         for index, quote in enumerate(row.quotes):
             place = done[quote.filename].places[quote]
-            yield gold_of(row.id, index, quote.filename, place, {**row.labels, **dict(quote.labels)})
+            labels = {**row.labels, **_near_misses(row, done), **dict(quote.labels)}
+            yield gold_of(row.id, index, quote.filename, place, labels)
+
+
+def _near_misses(row: RawRow, done: dict[str, Done]) -> dict[str, Label]:
+    """Return the label that says where the same clause stands as of other days; none where there is no such clause."""
+    places = [
+        f"{quote.filename}#{start}-{end}"
+        for quote in row.near_misses
+        if quote.filename in done
+        for start, end in done[quote.filename].places[quote].spans
+    ]
+    return {"other_versions": " ".join(places)} if places else {}
 
 
 def gold_of(id: int, context: int | None, filename: str | None, place: QuotePlace, labels: dict[str, Label]) -> Gold:
@@ -339,7 +353,7 @@ def _content_options(options: Namespace) -> dict[str, Label]:
 
 def card_text(info: DatasetInfo, converter: str) -> CardText:
     """Return what the card says that no file of the bundle does."""
-    texts = {name: getattr(info, name) for name in ("tags", "questions", "limits", "annotations", "derived")}
+    texts = {name: getattr(info, name) for name in ("tags", "questions", "limits", "annotations", "derived", "command")}
     return CardText(converter=converter, **texts)
 
 
