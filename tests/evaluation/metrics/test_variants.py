@@ -45,6 +45,7 @@ def test_a_reply_is_read_remembered_or_another(labels, answer, read, old, anothe
 @pytest.mark.parametrize(
     ("answer", "now", "stale"),
     [("60 days", 1.0, 0.0), ("30 days", 0.0, 1.0), ("45 days", 0.0, 1.0), ("soon", 0.0, 0.0)],
+    [("60 days", 1.0, 0.0), ("30 days", 0.0, 1.0), ("45 days", 0.0, 1.0), ("soon", 0.0, 0.0)],
 )
 def test_the_value_of_another_day_is_superseded(answer, now, stale):
     labels = {"varied": "amended:2", "new": "60 days", "old": "30 days; 45 days"}
