@@ -7,7 +7,7 @@ import hashlib
 import re
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,6 +41,8 @@ _YES = frozenset({"true", "yes", "y", "1", "1.0", "t"})
 _NO = frozenset({"false", "no", "n", "0", "0.0", "f", ""})
 _HOP = re.compile(r"^\s*<\d+-hop>\s*")
 """What ragas writes above the passages of a question that needs several."""
+_PAGE = re.compile(r"page(?:[ _-]?(?:number|no|num))?", re.IGNORECASE)
+"""The name of a column with the page, counted from 1, that a row's passage stands on."""
 _SLUG = re.compile(r"[a-z0-9][a-z0-9.-]*")
 
 
@@ -210,6 +212,13 @@ def _passages(names: Sequence[str], cell: Sequence[Any]) -> Iterator[_Cited]:
         yield _Cited(own or (names[place if len(names) > 1 else 0] if names else ""), text or None)
 
 
+def _stated_page(labels: Mapping[str, Label]) -> int | None:
+    """Return the page that a column states for a passage; None where there is none, or it is no whole number."""
+    pages = [value for name, value in labels.items() if _PAGE.fullmatch(name.strip())]
+    stated = str(pages[0]).strip().removesuffix(".0") if pages else ""
+    return int(stated) if re.fullmatch(r"[1-9]\d{0,5}", stated) else None
+
+
 def _find_documents(question: _Question, texts: Texts, tally: Tally) -> bool:
     """Give passages that name no document the only one that has their words; return whether that can be looked for."""
     passages = []
@@ -252,7 +261,13 @@ def _row(
         tally.note("impossible, so its passages are dropped", question.place)
     answer = question.answer if options.gold_from_answers and not texts else ""
     quotes = [
-        Quote(documents[p.document].filename, p.text or answer or None, labels=p.labels, answer=bool(answer))
+        Quote(
+            documents[p.document].filename,
+            p.text or answer or None,
+            labels=p.labels,
+            page=_stated_page({**question.labels, **dict(p.labels)}),
+            answer=bool(answer),
+        )
         for p in question.passages
     ]
     yield RawRow(

@@ -1,6 +1,7 @@
 """What a pipeline is made of: settings that decide an index, settings that decide a search; a preset names both."""
 
 import argparse
+import difflib
 import hashlib
 import json
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from exhibit.runtime.plugins import load_plugin, plugin_names
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.parsing import parse_toml
+from exhibit.schemas.parsing import parse_toml, read_outside
 
 PRESETS = Path(__file__).parent / "presets"
 DEFAULT = "routed"
@@ -252,13 +253,13 @@ class Config(Search, Ingest):
     def preset(cls, name: str, **overrides: Any) -> "Config":
         """Return a preset by name or by the path of a TOML file, with settings overruled."""
         path = Path(name) if name.endswith(".toml") else PRESETS / f"{name}.toml"
-        if not path.is_file():
-            raise ToolkitError(f"no preset {name!r}; there are {', '.join(preset_names())}, or pass a .toml file")
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ToolkitError(f"{path}: cannot be read as UTF-8: {error}") from error
-        settings = parse_toml(text, where=path)
+        if not path.exists():
+            near = difflib.get_close_matches(name, preset_names(), n=1)
+            meant = f"did you mean {near[0]}? " if near else ""
+            raise ToolkitError(
+                f"no preset {name!r}; {meant}there are {', '.join(preset_names())}, or pass a .toml file"
+            )
+        settings = parse_toml(read_outside(path), where=path)
         for key, value in settings.items():
             # a file may come from elsewhere: it does not decide where questions and keys are sent
             if "://" in str(value) and overrides.get(key) != value:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import Filename, Natural, NonBlank, Offsets, Sha256
-from exhibit.schemas.parsing import faults_in
+from exhibit.schemas.parsing import faults_in, read_regular
 
 REVIEW: Literal["exhibit-review/1"] = "exhibit-review/1"
 PATCH: Literal["exhibit-patch/1"] = "exhibit-patch/1"
@@ -212,7 +212,7 @@ def _read(path: Path, model: type[Kind]) -> Kind:
     try:
         if path.stat().st_size > _LARGEST:
             raise SourceError(f"{path}: over {_LARGEST // 1_000_000} MB, which is no {model.__name__.lower()}")
-        return model.model_validate_json(path.read_bytes())
+        return model.model_validate_json(read_regular(path, most=_LARGEST))
     except OSError as error:
         raise SourceError(f"{path}: cannot be read: {error.strerror}") from error
     except ValidationError as error:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from exhibit.evaluation.judgement import ANSWERED_RIGHTLY
 from exhibit.evidence import Span
 from exhibit.schemas.parsing import read_beside
 from exhibit.schemas.run import RunGold, RunPassage, RunQuestion
@@ -150,6 +151,9 @@ def _hash(text: str) -> str:
 
 
 GOOD_VERDICTS = ("answered", "expected answer given")
+ANOTHER = "right answer, another passage"
+_DOUBTFUL = ("failed", "invented figures")
+"""Outcomes that a right answer does not make good."""
 
 
 class OutcomeLook(NamedTuple):
@@ -172,19 +176,33 @@ CHANGES: dict[str, OutcomeLook] = {name: OutcomeLook(**fields) for name, fields 
 
 
 def is_right(row: RunQuestion) -> bool | None:
-    """Return whether the reply gives the expected answer; None where no metric tells."""
+    """Return whether the answer is right; None where it is not judged, or the documents have no answer."""
+    if row.is_impossible or row.reply.error:
+        return None
+    if ANSWERED_RIGHTLY in row.scores:
+        value = row.scores[ANSWERED_RIGHTLY]
+        return None if value is None else bool(value)
+    if row.reply.refused or row.verdict == "expected answer given":
+        return not row.reply.refused
     known = ((row.scores.get(name), least) for name, least in _WORDS["right"].items())
     return next((value >= least for value, least in known if value is not None), None)
 
 
 def outcome(row: RunQuestion) -> str:
-    """Return what became of a question: one of `OUTCOMES`."""
+    """Return what became of a question: one of `OUTCOMES`.
+
+    A right answer is no fault, whatever it was made from; a refusal of what the documents answer is one of its own,
+    whatever was retrieved.
+    """
+    right = is_right(row)
+    if row.scores.get("false_refusal_rate") and not row.reply.error:
+        return "wrongly refused"
     if row.verdict not in GOOD_VERDICTS:
         name = _WORDS["verdicts"].get(row.verdict, row.verdict)
-        return name if name in OUTCOMES else "cannot be judged"
+        name = name if name in OUTCOMES else "cannot be judged"
+        return ANOTHER if right and name not in _DOUBTFUL else name
     if row.is_impossible:
         return "rightly refused"
-    right = is_right(row) if row.verdict == "answered" else True
     if right is None:
         return "right passage used"
     return "answered rightly" if right else "right passage, another answer"

@@ -24,7 +24,7 @@ from exhibit.evaluation.records import read_tables
 from exhibit.evaluation.scoring import Journal
 from exhibit.evaluation.settings import parse_settings, read_config_file
 from exhibit.evaluation.statistics import summarise_run
-from exhibit.evaluation.terminal import cell
+from exhibit.evaluation.text_tables import cell
 from exhibit.evaluation.verdicts import VERDICTS, examine, judge
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.llms import Completion
@@ -523,7 +523,13 @@ REFUSED = "Not found in provided documents."
         ("answered", {"passages": [HIT], "golds": [NOWHERE, *RENT]}),
         ("expected answer given", {"passages": [NEAR], "golds": [gold()], "answer": "In 30 days.", "truth": "30 days"}),
         ("expected answer given", {"passages": [], "golds": [], "answer": "In 30 days.", "truth": "30 days"}),
-        ("wrong document", {"passages": [OFF], "golds": [gold()], "answer": "In 30 days.", "truth": "30 days"}),
+        (
+            "right answer, another passage",
+            {"passages": [OFF], "golds": [gold()], "answer": "In 30 days.", "truth": "30 days"},
+        ),
+        ("right answer, another passage", {"passages": [OFF, NEAR], "answer": "In 30 days [1].", "truth": "30 days"}),
+        ("right answer, another passage", {"passages": [NEAR, HIT], "answer": "30 days [1].", "truth": "30 days"}),
+        ("right document, wrong passage", {"passages": [OFF, NEAR], "answer": "At once.", "truth": "30 days"}),
         (
             "retrieved but not used",
             {
@@ -555,14 +561,15 @@ def test_verdicts(expected, told):
 @pytest.mark.parametrize(
     ("stage", "evidence", "told"),
     [
-        (None, "Passage 2 is the first to touch the gold.", {"passages": [OFF, HIT], "answer": "Yes."}),
+        (None, "With passage 2 at least half of the gold is found.", {"passages": [OFF, HIT], "answer": "Yes."}),
         ("retrieval", "None of the 1 passages read is from a document with gold.", {"passages": [OFF]}),
-        ("retrieval", "Passage 2 is the first from the right document; none of 2 touches the gold.",
+        ("retrieval", "Passage 2 is the first from the right document; none of 2 holds half of the gold.",
          {"passages": [OFF, NEAR]}),
-        ("reading", "Passage 2 is the first to touch the gold. The answer cites 1.", {"passages": [NEAR, HIT]}),
-        ("reading", "Passage 2 is the first to touch the gold, but only 1 were read.",
+        ("reading", "With passage 2 at least half of the gold is found. The answer cites 1.",
+         {"passages": [NEAR, HIT]}),
+        ("reading", "With passage 2 at least half of the gold is found, but only 1 were read.",
          {"passages": [NEAR, HIT], "selected": 1}),
-        ("invented", "900: in none of the passages. Passage 1 is the first to touch the gold.",
+        ("invented", "900: in none of the passages. With passage 1 at least half of the gold is found.",
          {"passages": [HIT], "answer": "It is 900 [1]."}),
         ("invented", "The documents do not answer it.", {"passages": [HIT], "is_impossible": True}),
         (None, "Passage 1 is the first from the right document; the benchmark quotes no words of it.",

@@ -27,7 +27,7 @@ from exhibit.viewer.review.__main__ import main as review
 from exhibit.viewer.server.app import application
 from exhibit.viewer.server.app import main as view
 from exhibit.viewer.server.jobs import Jobs
-from exhibit.viewer.server.library import Library, key_of
+from exhibit.viewer.server.library import ServedFolders, key_of
 
 TOKEN = "a-token-of-the-test"
 HOST = "127.0.0.1:8000"
@@ -112,6 +112,7 @@ def test_a_folder_that_is_not_there_is_an_error(tmp_path, capsys):
 
 
 def test_the_first_page_lists_bundles_and_runs_with_their_headlines(client):
+    wait(lambda: "being checked" not in client.get("").text)
     text = client.get("").text
     assert "policies" in text and "22 of 22" in text, "passages located"
     assert text.index("second") < text.index("first<"), "the newest run first"
@@ -149,7 +150,7 @@ def test_only_documents_of_the_bundle_are_read(client, bundle_key, name):
 def test_links_out_of_the_folders_are_not_followed(served, tmp_path):
     (tmp_path / "inside").mkdir()
     (tmp_path / "inside" / "link").symlink_to(served / "datasets_out", target_is_directory=True)
-    assert Library([tmp_path / "inside"]).bundles() == []
+    assert ServedFolders([tmp_path / "inside"]).bundles() == []
 
 
 def test_a_report_is_drawn_anew_and_one_from_elsewhere_is_never_shown(client, served):
@@ -160,6 +161,20 @@ def test_a_report_is_drawn_anew_and_one_from_elsewhere_is_never_shown(client, se
     folder = re.search(r'"folder":"([^"]+)"', response.text)
     assert folder and client.get(str(response.url).replace("report.html", f"{folder[1]}/c0.js")).status_code == 200
     assert client.get(str(response.url).replace("report.html", "%2e%2e/%2e%2e/jobs")).status_code in (400, 404)
+
+
+def test_a_run_whose_sums_were_changed_by_hand_is_not_shown_with_them(client, served):
+    path = served / "results" / "second" / "summary.json"
+    kept = path.read_text(encoding="utf-8")
+    means = json.loads(kept)
+    name = next(name for name, one in means.items() if one["mean"] is not None)
+    means[name]["mean"] = 0.999
+    path.write_text(json.dumps(means), encoding="utf-8")
+    try:
+        wait(lambda: "being checked" not in client.get("").text)
+        assert "not what the rows of the run give" in client.get("").text
+    finally:
+        path.write_text(kept, encoding="utf-8")
 
 
 def test_runs_are_compared_and_followed_over_time(client, served):

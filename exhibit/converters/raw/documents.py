@@ -14,6 +14,7 @@ from exhibit.evidence.fold import fold
 from exhibit.evidence.read import NamedFile, list_folder, read_within, readable
 from exhibit.law.names import FileNames, file_key
 from exhibit.schemas.errors import DocumentError, SourceError, printable
+from exhibit.schemas.layout import fit_name
 from exhibit.storage.place import left_out
 
 _URL = re.compile(r"https?://", re.IGNORECASE)
@@ -106,7 +107,9 @@ class Shelf:
     def _document(self, file: NamedFile) -> RawDocument:
         path = file.path
         pdf = path.suffix.lower() == ".pdf" or _looks_like_pdf(path)
-        filename = path.name if path.suffix.lower() == ".pdf" or not (self.as_pdf or pdf) else f"{path.name}.pdf"
+        filename = (
+            path.name if path.suffix.lower() == ".pdf" or not (self.as_pdf or pdf) else fit_name(path.name, ".pdf")
+        )
         document = RawDocument(filename, path.stem, path, items=(_item(file),))
         return document if pdf or not self.as_pdf else replace(document, path=None, original=path)
 

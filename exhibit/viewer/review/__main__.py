@@ -19,7 +19,7 @@ from exhibit.engine import positive
 from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.records import write_json
 from exhibit.evaluation.statistics import Estimate, Interval, summarise_run
-from exhibit.evaluation.terminal import shown_metrics, table_of
+from exhibit.evaluation.text_tables import shown_metrics, table_of
 from exhibit.runtime.command import guarded, parser_of, print_note, print_results
 from exhibit.schemas.bundle import TRAIN
 from exhibit.schemas.errors import ToolkitError

@@ -3,12 +3,14 @@
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from exhibit.evaluation.documents import Documents
+from exhibit.evaluation.runs import RunResults
 from exhibit.evidence import Document
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, read_info, read_text
 from exhibit.schemas.errors import BundleError, ToolkitError
@@ -17,14 +19,15 @@ from exhibit.schemas.run import CONFIG, SUMMARY, Estimate
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.bundle import corpus_files
 from exhibit.storage.locations import Location
-from exhibit.viewer.report import headline_of, when
+from exhibit.viewer.report import headline_of
 
 _DEEPEST = 3  # folders below a given one in which bundles and runs are looked for
 _MOST = 2000  # folders that are listed; more fill no screen
 JOURNAL = "journal.jsonl"
 """Grows by a line a reply while a run goes on."""
 
-State = Literal["finished", "unfinished", "damaged"]
+State = Literal["finished", "unchecked", "unfinished", "damaged"]
+"""`unchecked`: finished, and its figures are being held against its rows."""
 
 
 class BundleLine(NamedTuple):
@@ -86,12 +89,15 @@ class BundleIndex:
     """By document."""
 
 
-class Library:
+class ServedFolders:
     """Finds what is below the given folders, and opens it by its key."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
         """Take the folders; their real paths are kept, so that a link that is put there later leads nowhere."""
         self.folders = [folder.resolve() for folder in folders]
+        self._checked: dict[tuple[Path, tuple[float, ...]], RunLine] = {}
+        self._checking = ThreadPoolExecutor(1, thread_name_prefix="runs")
+        self._asked: set[tuple[Path, tuple[float, ...]]] = set()
 
     def bundles(self) -> list[BundleLine]:
         """Return every bundle, by name."""
@@ -100,8 +106,20 @@ class Library:
 
     def runs(self) -> list[RunLine]:
         """Return every run, the newest first."""
-        lines = [_run_line(folder, _stamp(folder)) for folder in self._holding(_is_run)]
+        lines = [self._run_line(folder) for folder in self._holding(_is_run)]
         return sorted(lines, key=lambda line: line.started, reverse=True)
+
+    def _run_line(self, folder: Path) -> RunLine:
+        """Return a run; its figures come when its rows were read, which goes on beside and takes a while."""
+        key = folder, _stamp(folder)
+        line = self._checked.get(key) or _unchecked_line(*key)
+        if line.state == "unchecked" and key not in self._asked:
+            self._asked.add(key)
+            self._checking.submit(self._check, key, line)
+        return line
+
+    def _check(self, key: tuple[Path, tuple[float, ...]], line: RunLine) -> None:
+        self._checked[key] = _checked_line(line)
 
     def bundle(self, key: str) -> BundleIndex:
         """Return the bundle with this key; it is read again only when its files changed."""
@@ -220,34 +238,36 @@ def _info(folder: Path, stamp: tuple[float, ...]) -> BundleInfo | None:  # noqa:
 
 
 @lru_cache(maxsize=_MOST)
-def _run_line(folder: Path, stamp: tuple[float, ...]) -> RunLine:  # noqa: ARG001
+def _unchecked_line(folder: Path, stamp: tuple[float, ...]) -> RunLine:  # noqa: ARG001
+    """Return what the files of a run say that are read at once; its figures are not among them."""
     key = key_of(folder)
     try:
         run = RunFolder(folder)
-        about: dict[str, Any] = {
-            "name": run.name,
-            "started": run.provenance.started,
-            "target": str(run.settings.get("target_url") or run.settings.get("preset") or run.config.target),
-            "datasets": tuple(run.config.datasets),
-        }
-        if not (folder / SUMMARY).is_file():
-            return RunLine(key, folder, "unfinished", **about)
-        first = next(iter(run.datasets), "")
-        means = run.means
-        metric = headline_of(run, first, run.means_of(first) or means) if first else None
-        counts = max(((one.n + one.errors, one.errors) for one in means.values()), default=(0, 0))
-        line = RunLine(
-            key, folder, "finished", **about, metric=metric or "", headline=means.get(metric) if metric else None,
-            failed=counts[1], asked=counts[0],
-        )  # fmt: skip
+        return RunLine(
+            key,
+            folder,
+            "unchecked" if (folder / SUMMARY).is_file() else "unfinished",
+            run.name,
+            started=run.provenance.started,
+            target=str(run.settings.get("target_url") or run.settings.get("preset") or run.config.target),
+            datasets=tuple(run.config.datasets),
+        )
     except (ToolkitError, OSError, ValueError) as error:
         return RunLine(key, folder, "damaged", folder.name, fault=str(error).splitlines()[0])
-    return line
 
 
-def started_in_words(line: RunLine) -> str:
-    """Return the day and the time that a run began."""
-    return when(RunFolder(line.folder)) if line.state != "damaged" else ""
+def _checked_line(line: RunLine) -> RunLine:
+    """Return a finished run with its headline, taken from its rows; a run that disagrees with itself is damaged."""
+    try:
+        run = RunResults(line.folder)
+        first = next(iter(run.datasets), "")
+        means = run.means
+        metric = headline_of(run, first, run.means_of(first)) if first else None
+        asked, failed = max(((one.n + one.errors, one.errors) for one in means.values()), default=(0, 0))
+        headline = means.get(metric) if metric else None
+        return replace(line, state="finished", metric=metric or "", headline=headline, failed=failed, asked=asked)
+    except (ToolkitError, OSError, ValueError) as error:
+        return replace(line, state="damaged", fault=str(error).splitlines()[0])
 
 
 def journal_lines(folder: Path) -> int:

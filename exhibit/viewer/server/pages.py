@@ -66,7 +66,8 @@ def home(
         meaning=lambda metric: about(metric).meaning,
         most_megabytes=LARGEST_UPLOAD // 1_000_000,
     )
-    return frame("Bundles and runs", body, {}, language=language)
+    waiting = any(run.state == "unchecked" for run in runs)
+    return frame("Bundles and runs", body, {"again": waiting}, language=language)
 
 
 def located(info: BundleInfo) -> tuple[str, str]:

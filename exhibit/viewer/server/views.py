@@ -29,7 +29,7 @@ from exhibit.viewer.review.make import make_review, sheet_of
 from exhibit.viewer.review.source import BY, ReviewedRun
 from exhibit.viewer.server import pages, saving
 from exhibit.viewer.server.jobs import Job, Jobs
-from exhibit.viewer.server.library import Library, RunLine, journal_lines, key_of
+from exhibit.viewer.server.library import RunLine, ServedFolders, journal_lines, key_of
 from exhibit.viewer.trend.index import write_trend
 
 _SAMPLE = 40  # questions of a review page
@@ -47,7 +47,7 @@ class Views:
 
     def __init__(self, folders: Sequence[Path], *, token: str, language: str = "en") -> None:
         """Take the folders: new documents and bundles go to the first, runs to the last; and the server's token."""
-        self.library, self.language, self._token = Library(folders), language, token
+        self.library, self.language, self._token = ServedFolders(folders), language, token
         digest = hashlib.sha256("\0".join(map(str, self.library.folders)).encode()).hexdigest()[:16]
         self.state = cache_folder() / "view" / digest
         self.jobs = Jobs(self.state / "jobs")
@@ -130,7 +130,7 @@ class Views:
         line = next((line for line in self.library.runs() if line.key == key), None)
         if line is None:
             raise ToolkitError("there is no such run here")
-        if line.state != "finished":
+        if line.state in ("unfinished", "damaged"):
             job = next((job for job in self.jobs.all() if job.out == str(folder)), None)
             return HTMLResponse(pages.run_view(line, journal_lines(folder), job, language=self.language))
         # a report that came with a run from elsewhere is never shown: its script could ask this server
@@ -169,7 +169,7 @@ class Views:
 
     def _place(self, kind: str, lines: Sequence[RunLine]) -> Path:
         """Return the folder of a drawn page; a run that changed gets a new one."""
-        ended = [one.folder for one in lines if one.state == "finished"]
+        ended = [one.folder for one in lines if (one.folder / SUMMARY).is_file()]
         stamps = [(str(folder), (folder / SUMMARY).stat().st_mtime_ns) for folder in ended]
         digest = hashlib.sha256(repr((kind, self.language, stamps)).encode()).hexdigest()[:16]
         place = self.state / "drawn" / digest

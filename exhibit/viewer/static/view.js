@@ -55,6 +55,9 @@ on("upload", "submit", async () => {
   location.href = (await send("draft", { name, folder })).open;
 });
 
+// figures of runs are shown when they were held against their rows
+if (VIEW.again) setTimeout(() => { if (!document.querySelector("input[name=run]:checked") && !byId("name").value) location.reload(); }, 2000);
+
 /* ---------------------------------------------------------------- one bundle */
 on("evaluate", "submit", async () => {
   const system = byId("system").value;
