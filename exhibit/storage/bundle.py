@@ -139,7 +139,7 @@ def _fetch_info(root: Remote, path: Path) -> str:
         return fetch(root / INFO, path)
     except DocumentError as error:
         raise BundleError(
-            f"{root}: no {INFO} there, which is written last: not a bundle, or an unfinished one"
+            f"{root}: no {INFO} there, which is written last: not a bundle, or one that is not finished"
         ) from error
 
 

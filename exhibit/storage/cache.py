@@ -76,9 +76,7 @@ class Cache:
                 f"{self._path}: the cache cannot be used: {reason}; free space, or set EXHIBIT_CACHE elsewhere"
             ) from error
         except sqlite3.DatabaseError as error:
-            raise ToolkitError(
-                f"{self._path}: the cache is damaged ({error}); delete it: it is created again"
-            ) from error
+            raise ToolkitError(f"{self._path}: the cache is damaged ({error}); delete it: it is made again") from error
 
     def _open(self) -> sqlite3.Connection:
         self._path.parent.mkdir(parents=True, exist_ok=True)

@@ -146,7 +146,7 @@ class UnfinishedRecord:
         self._path = cache_folder() / "unfinished" / f"{digest}.json"
 
     def write(self, folder: Path, *identities: FolderIdentity | None) -> None:
-        """Record the unfinished folder's name and possible identities: the new folder's, or after the exchange the old's."""
+        """Record the unfinished folder's name and identities: the new folder's, and after the exchange the old's."""
         record = {"name": folder.name, "identities": [list(one) for one in identities if one]}
         with suppress(OSError):  # without a cache, the folder that a killed run leaves stays until its owner removes it
             self._path.parent.mkdir(parents=True, exist_ok=True)
