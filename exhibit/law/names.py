@@ -98,7 +98,7 @@ def _spellings(name: str) -> Iterator[str]:
         yield without if _ANY_ENDING.search(without) else plain_name  # X.docx.pdf is a print of X.docx
         while _ANY_ENDING.search(without):
             without = _ANY_ENDING.sub("", without)
-        yield without
+        yield without.strip()
 
 
 def _decoded(name: str) -> str:

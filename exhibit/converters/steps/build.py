@@ -22,6 +22,7 @@ from exhibit.converters.benchmark import (
 )
 from exhibit.converters.printing.press import Press, printing
 from exhibit.converters.steps.materialise import NOWHERE, Done, QuotePlace, materialise, tasks
+from exhibit.converters.steps.pages import settle_pages
 from exhibit.engine import Engine, limits_from, open_engine, track
 from exhibit.evidence.scan import Ocr, ocr_from
 from exhibit.hub.card import CardText, write_card
@@ -74,11 +75,13 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     rows = [row for row in benchmark.rows if _answerable_from(row, done, tally) and _sound(row, tally)]
     if benchmark.draft:
         rows = _set_drafts_apart([row for row in rows if _located(row, done, tally)], done, folder)
+    settle_pages(done, (quote for row in rows for quote in row.quotes), tally)
     questions = [_row(row, done) for row in rows]
     write_train(questions, folder / TRAIN)
     gold = list(_gold(rows, done))
     write_gold(gold, folder / GOLD)
     _note_absent(gold, questions, tally)
+    _note_provisions(rows, done, tally)
     kept = [raw for raw in benchmark.documents if raw.filename in done]
     if options.keep_originals:
         _keep_originals(kept, folder)
@@ -131,7 +134,7 @@ def _materialise_all(
             (corpus / name).unlink(missing_ok=True)  # a print; here, not in the worker, which may die and be replaced
         for remark in done[name].notes:
             tally.note("remarks on documents", f"{name}: {remark}")
-    if not done:
+    if not done and (documents or not benchmark.rows):
         reasons = "; ".join(f"{reason}: {', '.join(names[:3])}" for reason, names in tally.left_out.items())
         raise SourceError(f"no document could be used; {reasons}")
     return done
@@ -195,7 +198,9 @@ def _row(row: RawRow, done: dict[str, Done]) -> Row:
             Context(
                 filename=quote.filename,
                 # an answer that stands for a passage, and is not found, is none
-                text=None if quote.answer and done[quote.filename].places[quote].how == "absent" else quote.text,
+                text=None
+                if quote.answer and done[quote.filename].places[quote].how == "absent"
+                else quote.text or done[quote.filename].places[quote].text,
             )
             for quote in row.quotes
         ],
@@ -234,8 +239,8 @@ def _gold(rows: Sequence[RawRow], done: dict[str, Done]) -> Iterator[Gold]:
 
 def gold_of(id: int, context: int | None, filename: str | None, place: QuotePlace, labels: dict[str, Label]) -> Gold:
     """Return a line of gold.jsonl."""
-    fields = {"id": id, "context": context, "filename": filename, "labels": labels, **vars(place)}
-    return Gold.model_validate(fields)
+    where = {name: value for name, value in vars(place).items() if name not in ("text", "remark")}
+    return Gold.model_validate({"id": id, "context": context, "filename": filename, "labels": labels, **where})
 
 
 def _note_absent(gold: Sequence[Gold], rows: Sequence[Row], tally: Tally) -> None:
@@ -249,6 +254,18 @@ def _note_absent(gold: Sequence[Gold], rows: Sequence[Row], tally: Tally) -> Non
             if tally.strict:
                 raise SourceError(f"{name}: quote not found in the document (--strict)")
             tally.note("quote not found in the document (kept in train.json, marked absent in gold.jsonl)", name)
+
+
+def _note_provisions(rows: Sequence[RawRow], done: dict[str, Done], tally: Tally) -> None:
+    """Say of each provision that a row names what could not be told of it."""
+    for row in rows:
+        for quote in row.quotes:
+            remark = done[quote.filename].places[quote].remark
+            if remark:
+                name = f"{row.name}: {quote.provision} in {quote.filename}"
+                if tally.strict and not done[quote.filename].places[quote].spans:
+                    raise SourceError(f"{name}: provision {remark} (--strict)")
+                tally.note(f"provision {remark}", name)
 
 
 def _describe(
