@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exhibit.converters import Benchmark, DatasetInfo, Item, Quote, RawDocument, RawRow, Tally, read_info
+from exhibit.converters import Benchmark, DatasetInfo, Item, Quote, RawDocument, RawRow, Tally, read_info, squad
 from exhibit.converters.benchmark import BEYOND, Label
 from exhibit.converters.fetching.fetch import add_fetch_arguments, policy_from
 from exhibit.converters.raw.assertions import open_record
@@ -20,6 +20,7 @@ from exhibit.converters.raw.cells import chosen_option, label, options_in, refus
 from exhibit.converters.raw.columns import ROLES, Columns, choose_columns, columns_by_cells, listed, show_columns
 from exhibit.converters.raw.documents import Shelf, Texts
 from exhibit.converters.raw.gold import CitedPassage, GoldReader
+from exhibit.converters.raw.judgments import judged_folder, read_judged
 from exhibit.converters.raw.records import ENDINGS, Record, columns_of, read_records
 from exhibit.converters.raw.titles import unique_titles
 from exhibit.converters.steps.cli import main
@@ -78,13 +79,19 @@ class _Kinds(NamedTuple):
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read the table, find its documents, and tie each passage to its own."""
+    policy = policy_from(options)
+    if folder := judged_folder(source):
+        shelf = Shelf(folder.queries, options.documents, getattr(options, "as") == "pdf", policy)
+        return replace(read_judged(folder, shelf, tally), info=_info(source, options))
     table = _find_table(source)
+    if squad.is_squad(table):
+        return replace(squad.read(table, options, tally), info=_info(table, options))
     data = table.read_bytes()
     given = read_records(table, data, tally, sheet=options.sheet, encoding=options.encoding)
     records = [open_record(record, tally) for record in given]
     seen = columns_of(records)
     named = {role: getattr(options, role.replace("-", "_")) for role in ROLES}
-    shelf = Shelf(table, options.documents, getattr(options, "as") == "pdf", policy_from(options))
+    shelf = Shelf(table, options.documents, getattr(options, "as") == "pdf", policy)
     texts = Texts(shelf)
     chosen_by_user = [role for role, name in named.items() if name is not None]
     columns = columns_by_cells(choose_columns(table, seen, named), chosen_by_user, records, texts)

@@ -61,7 +61,7 @@ class Shelf:
     def named_in(self, cell: str) -> tuple[str, int | None] | None:
         """Return the file that a cell names, and the page where it says one: `nda.pdf, p. 3`, `nda.pdf#page=3`."""
         match = _PAGED.fullmatch(cell.strip())
-        for name, page in ((cell, None), (match["name"], int(match["page"])) if match else ("", None)):
+        for name, page in ((match["name"], int(match["page"])) if match else ("", None), (cell, None)):
             if name and (file := self.names.find(name.strip(" []")) or self._keys.get(file_key(_last(name)))):
                 return file, page
         return None

@@ -9,6 +9,7 @@ from exhibit.converters.raw.cells import number, split_values, values, words
 from exhibit.converters.raw.columns import Columns, split_path
 from exhibit.converters.raw.documents import Texts
 from exhibit.evidence.fields import choose_name, flatten_object
+from exhibit.law.citations import BRACKETED
 from exhibit.law.provisions import NamedProvision, read_provisions
 from exhibit.schemas.errors import SourceError
 
@@ -54,6 +55,12 @@ class GoldReader:
             passages = provisions or passages
         if passages or quoted:
             return passages
+        if not named or named == [(self.only, None)]:
+            answer = " ".join(words(one) for one in self._items(cells, "answer"))
+            found = [self.texts.shelf.named_in(one) for one in BRACKETED.findall(answer)]
+            cited_files = [CitedPassage(one[0], page=one[1]) for one in found if one]
+            if cited_files:
+                return cited_files  # "… within 30 days [lease.pdf#page=2]"
         pages = self._numbers(cells, "page")
         if len(named) == 1 and pages:
             return [CitedPassage(named[0][0], page=page) for page in pages]
