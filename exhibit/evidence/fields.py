@@ -8,6 +8,8 @@ from typing import Any
 from exhibit.schemas.parsing import read_beside
 
 _ENTRIES = read_beside(__file__)
+REPLY: dict[str, list[str]] = _ENTRIES.pop("reply")
+"""What the fields of replies are called, by what they hold."""
 FIELDS: dict[str, list[str]] = {field: entry["names"] for field, entry in _ENTRIES.items()}
 HELPS: dict[str, str] = {field: entry["help"] for field, entry in _ENTRIES.items() if "help" in entry}
 """The fields that the command line can name, with their meaning."""

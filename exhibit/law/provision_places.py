@@ -20,6 +20,12 @@ _RECITALS = 0.5
 """Share of a document in which its recitals stand."""
 
 
+_BARE = ("unit", "article", "", "paragraph", "point")
+"""Sorts whose headings may be numbers alone: `2.01 Rent`."""
+_COUNTED = 3
+"""Headings of a sort from which a document is known to write its word."""
+
+
 class ProvisionPlace(NamedTuple):
     """Where a provision stands, without the running lines of pages; `whole` where a part of it could not be told."""
 
@@ -71,15 +77,24 @@ class ProvisionIndex:
         if step.sort == "recital":
             return self._lines(rf"\(?{re.escape(step.number)}[.)]", r"\(?(?:\d{1,3}|[A-Z])[.)]", within=_RECITALS)
         found = [one for one in self._sections if one.forms & forms and not one.bracketed]
-        for choice in (
-            [one for one in found if one.sort == step.sort != ""],
-            [one for one in found if not step.sort and one.sort in ("unit", "article")],
-            [one for one in found if not one.sort and step.sort in ("unit", "article", "", "paragraph", "point")],
-            [one for one in found if step.sort in ("paragraph", "point") and one.sort in ("unit", "article")],
-        ):
+        same = [one for one in found if one.sort == step.sort != ""]
+        if not step.sort:
+            same = [one for one in found if one.sort in ("unit", "article")]
+        bare = [one for one in found if not one.sort and step.sort in _BARE]
+        if not same and sum(one.sort == step.sort for one in self._sections) >= _COUNTED:
+            lined = self._begun(step)  # where articles are headed so, a bare number is a point of a list
+            if lined:
+                return lined
+        parts = [one for one in found if step.sort in ("paragraph", "point") and one.sort in ("unit", "article")]
+        for choice in (same, bare, parts):
             if choice:
                 return [_own_span(one.section) for one in self._usual(_outermost(choice))]
-        word = rf"{re.escape(step.word)}[ \xa0]*" if step.word else r"(?:§[ \xa0]?|[^\W\d]{1,12}\.?[ \xa0])?"
+        return self._begun(step)
+
+    def _begun(self, step: Step) -> list[Span]:
+        """Return the stretches whose first line begins with a provision's word and number, or with the number alone."""
+        words = "|".join(re.escape(word) for word, sort in unit_sorts().items() if sort == step.sort)
+        word = rf"(?:{words})[ \xa0]*" if words else r"(?:§[ \xa0]?|[^\W\d]{1,12}\.?[ \xa0])?"
         lined = self._lines(rf"{word}{re.escape(step.number)}(?![\w]|\.\d)", rf"{word}\d{{1,4}}")
         if not lined and step.sort in ("unit", "article") and "." in step.number:
             lined = self._lines(rf"{re.escape(step.number)}(?![\w]|\.\d)", r"\d{1,3}\.\d{1,3}")
@@ -106,8 +121,8 @@ class ProvisionIndex:
         for start in (start for start in starts if start <= limit):
             following = ahead.search(text, text.find("\n", start) + 1 or len(text))
             heads = [one.section.title.start for one in self._sections if not one.bracketed and one.sort]
-            ends = [head for head in heads if head > start] + ([following.start()] if following else [])
-            spans.append(Span(start, min(ends, default=len(text))))
+            later = [head for head in heads if head > start] + ([following.start()] if following else [])
+            spans.append(Span(start, min(later, default=len(text))))
         # of a table of contents and the text itself, the text has the words
         longest = max((span.end - span.start for span in spans), default=0)
         return [span for span in spans if 4 * (span.end - span.start) > longest]

@@ -13,7 +13,7 @@ from exhibit.engine import track
 from exhibit.evidence import Document
 from exhibit.evidence.fold import fold
 from exhibit.evidence.read import NamedFile, list_folder, read_within, readable
-from exhibit.law.names import FileNames, file_key
+from exhibit.law.names import FileNames, file_key, split_page
 from exhibit.law.provision_places import ProvisionIndex
 from exhibit.law.provisions import NamedProvision
 from exhibit.schemas.errors import DocumentError, SourceError, printable
@@ -23,11 +23,6 @@ _URL = re.compile(r"https?://", re.IGNORECASE)
 NO_READER = "no reader for files of this kind"
 UNASKED = "document that no question is about (--only-asked)"
 NAMESAKE = "document that no question is about has the name of another; rename one"
-_PAGED = re.compile(
-    r"\[?(?P<name>.{1,255}?)(?:#page=|[,;]? ?\(?(?:pages?|pp?\.?|Seite|S\.) ?)(?P<page>\d{1,4})"
-    r"(?: ?[-–] ?\d{1,4})?[)\]]{0,2}",
-    re.IGNORECASE,
-)
 _SHOWN = 80
 """Characters of a bad name that are told."""
 
@@ -60,8 +55,7 @@ class Shelf:
 
     def named_in(self, cell: str) -> tuple[str, int | None] | None:
         """Return the file that a cell names, and the page where it says one: `nda.pdf, p. 3`, `nda.pdf#page=3`."""
-        match = _PAGED.fullmatch(cell.strip())
-        for name, page in ((match["name"], int(match["page"])) if match else ("", None), (cell, None)):
+        for name, page in (split_page(cell), (cell, None)):
             if name and (file := self.names.find(name.strip(" []")) or self._keys.get(file_key(_last(name)))):
                 return file, page
         return None
