@@ -57,7 +57,6 @@ lint: $(VENV)/ready       ## style, types, generated files
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
-	$(PY) -m exhibit.schemas.generate --check
 
 bench: $(VENV)/ready      ## measured comparisons, as ratios in one run
 	$(PY) -m bench.locate

@@ -20,7 +20,7 @@ from bench.targets import Cost
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.rag.config import Config
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from exhibit.storage.cache import cache_folder
 
 

@@ -25,7 +25,7 @@ from exhibit.converters.civil_procedure.corpus import Corpus, Resolution, RowEvi
 from exhibit.converters.civil_procedure.names import citations, guide_courts, read_name
 from exhibit.converters.civil_procedure.sources import RulesFile, load, reference_of
 from exhibit.converters.fetching.fetch import Policy
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 
 _STRANGERS = (
     "Part 99",

@@ -27,7 +27,7 @@ from pypdf import PdfReader
 
 from bench._table import ROOT, data_folder, print_table
 from bench.locate import by_expression, load, timed
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 
 SOURCES = {
     "cuad": "cuad/CUAD_v1",

@@ -23,7 +23,7 @@ from exhibit.evaluation.metrics import measure
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.law.citations import is_refusal
 from exhibit.rag.config import Config
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from exhibit.storage.cache import cache_folder
 
 REPORTED = {

@@ -35,7 +35,7 @@ from exhibit.evidence import Span
 from exhibit.models.reader import SEVERAL, Reading
 from exhibit.rag.config import Config
 from exhibit.rag.ingest import Preparation
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from exhibit.storage.bundle import open_bundle
 from exhibit.storage.place import write_whole
 from training._reading import read_material

@@ -25,7 +25,7 @@ from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
 from exhibit.evaluation.metrics import measure
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.rag.config import Config
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from exhibit.storage.cache import cache_folder
 
 SYSTEMS = "tfidf,bm25,fast:routing=false,fast,routed"

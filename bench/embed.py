@@ -27,7 +27,7 @@ from exhibit.models.embedders.minilm import Ids, MiniLM
 from exhibit.models.network import MODEL, find_file
 from exhibit.models.protocols import Vectors
 from exhibit.rag.splitters import rcts
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import ToolkitError
 
 _PEER = """

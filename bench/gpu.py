@@ -38,9 +38,9 @@ from bench._table import corpus_folder, print_table, read_texts
 from exhibit.models.network import Feed, Tokens
 from exhibit.models.protocols import Embedder, Vectors
 from exhibit.rag.splitters import rcts
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
+from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.place import write_whole
 
 _WARM = 1 << 10

@@ -18,7 +18,7 @@ from exhibit.evidence.readers.pdf import outline
 from exhibit.law.names import letters
 from exhibit.law.structure.headings import FOOTNOTE, find_headings
 from exhibit.law.structure.lines import NO_OUTLINE, Outline, typed_outline
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import DocumentError
 
 _FEWEST = 5  # bookmarks that make an outline

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from bench._table import ROOT, corpus_folder, print_table
 from exhibit.rag.config import DEFAULT
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import ToolkitError
 
 _CHILD = """
@@ -98,6 +98,8 @@ def run_parts(checkout: Path, source: Path, preset: str, *, every: int) -> dict[
 
 
 def _told_by(code: str, checkout: Path, source: Path, preset: str, *, every: int) -> Any:
+    if not (checkout / "exhibit").is_dir():  # else the code that is installed would be measured
+        raise ToolkitError(f"{checkout}: {preset} failed: there is no folder exhibit/ in it; name a checkout")
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "child.py"  # workers import it again, which a string could not be
         script.write_text(code, encoding="utf-8")

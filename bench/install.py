@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from exhibit.doctor import requirements
-from exhibit.schemas.command import Parser, guarded
+from exhibit.runtime.command import Parser, guarded
 from exhibit.schemas.errors import ToolkitError
 
 LARGEST = 8  # packages that are listed

@@ -16,7 +16,7 @@ from bench._table import cuad_folder, print_table
 from exhibit.engine import Limits
 from exhibit.engine.limits import serve_within
 from exhibit.evidence import read_document
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 
 
 def read_all(paths: list[Path], limits: Limits) -> float:

@@ -22,7 +22,7 @@ from bench._table import cuad_folder, print_table
 from exhibit.converters.cuad import QUESTIONS, quotes_of, read_table
 from exhibit.converters.raw.titles import pair_files
 from exhibit.evidence import Document, locate, read_document
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from xml.sax.saxutils import escape
 from PIL import Image, ImageDraw, ImageFont
 
 from bench._table import print_table
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from exhibit.storage.place import scratch_folder
 
 ROOT = Path(__file__).resolve().parent.parent

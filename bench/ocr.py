@@ -26,7 +26,7 @@ from exhibit.evidence import Document, locate, read_document
 from exhibit.evidence.fold import edit_distance, fold
 from exhibit.evidence.readers.pdf import render
 from exhibit.evidence.scan import Ocr, choose_ocr, engine_names, read_scan
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import ToolkitError
 
 DPI = 200

@@ -19,7 +19,7 @@ from exhibit.converters.raw.laws import Law, read_law
 from exhibit.evidence import Document
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.tree import Section
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from exhibit.storage.place import write_whole
 
 

@@ -27,7 +27,7 @@ from exhibit.converters import cuad
 from exhibit.converters.steps.cli import main as convert_main
 from exhibit.engine.limits import Limits
 from exhibit.engine.outcome import Outcome, named
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 
 _ITEMS, _KILLER = 9, 7
 _WAYS = ("plain tasks", "Ray Data")

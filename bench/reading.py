@@ -33,7 +33,7 @@ from exhibit.models import network, reader
 from exhibit.models.rerankers import legal
 from exhibit.rag.config import Config
 from exhibit.rag.pipeline import Pipeline
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from exhibit.schemas.models import Gold
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.locations import Location

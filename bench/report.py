@@ -25,7 +25,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from bench._table import ROOT, corpus_folder, cuad_folder, print_table, read_texts
 from exhibit.converters.printing.browser import launch_options
 from exhibit.evidence import Span, read_document
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from exhibit.viewer.drawing import Sheets, draw_sheets
 
 DOCUMENTS, CHARACTERS = 510, 50_000

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from bench.legalbenchrag.variants import rewrite
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 
 _FORM = re.compile(r"\s*consider\s+(?P<name>[^;]*\w[^;]*?)\s*;\s*(?P<ask>.*\w.*)", re.IGNORECASE | re.DOTALL)
 _SAFE = frozenset(

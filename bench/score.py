@@ -22,7 +22,7 @@ from bench._table import print_table
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.metrics import KS, Options, characters
 from exhibit.evidence import Span
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 
 FILES = 72
 CHARACTERS = 120_000

@@ -18,7 +18,7 @@ import numpy as np
 from bench._table import print_table
 from exhibit.models.protocols import Vectors
 from exhibit.rag.stores.faiss import open as open_store
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 
 _REPEATS = 5
 

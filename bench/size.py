@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 
 PRODUCT = Path(__file__).resolve().parent.parent / "exhibit"
 _NO_CODE = {

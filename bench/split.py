@@ -18,7 +18,7 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 from bench._table import corpus_folder, print_table, read_texts
 from exhibit.evidence import Span
 from exhibit.rag.splitters import rcts, sections
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 
 _SIZE = 500
 

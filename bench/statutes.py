@@ -28,7 +28,7 @@ from exhibit.law.citations import is_refusal
 from exhibit.law.editions import label_key, law_name, units
 from exhibit.law.language import system_of
 from exhibit.rag.config import Config
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from exhibit.storage.bundle import open_bundle
 from exhibit.storage.cache import cache_folder
 

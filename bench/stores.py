@@ -33,8 +33,8 @@ from bench._table import peak_memory, print_table
 from exhibit.models.protocols import Vectors
 from exhibit.rag.database import let_go
 from exhibit.rag.protocols import Keys, VectorStore
-from exhibit.schemas.command import guarded
-from exhibit.schemas.plugins import load_plugin
+from exhibit.runtime.command import guarded
+from exhibit.runtime.plugins import load_plugin
 
 _STORES = ("faiss", "faiss:fp16", "faiss:ivf", "faiss:hnsw")
 _K = 64

@@ -25,7 +25,7 @@ from typing import Any
 
 from exhibit.converters import cuad
 from exhibit.converters.steps.cli import main as convert
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from exhibit.viewer.report import main as evaluate
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -22,7 +22,7 @@ from pypdf.generic import (
 )
 
 from exhibit.evidence.scan import ADVANCE, ASCENT, DESCENT, FONT, FONT_FILE
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 
 
 @guarded()

@@ -26,9 +26,9 @@ from bench._table import read_texts
 from exhibit.engine import track
 from exhibit.models.protocols import Embedder
 from exhibit.rag.splitters import rcts
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
+from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.place import whole
 
 SIZES = range(500, 75, -25)

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 from exhibit.converters.printing.browser import launch_arguments, require_browser
 from exhibit.evidence import Span, read_document
 from exhibit.evidence.show import draw_spans
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.bundle import open_bundle
 

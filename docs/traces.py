@@ -13,7 +13,7 @@ from typing import Any
 
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.retrieval.stages import Retrieved
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import ToolkitError
 
 ROOT = Path(__file__).parent.parent

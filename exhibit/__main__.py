@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from exhibit.commands import PROGRAM, VERBS, help_text, kept_help, spellings
+from exhibit.runtime.command import USAGE, Manner, called, guarded, print_usage_error
 from exhibit.schemas import __version__
-from exhibit.schemas.command import USAGE, Manner, called, guarded, print_usage_error
 
 _OURS = ("--quiet", "--verbose")
 

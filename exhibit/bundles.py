@@ -13,9 +13,9 @@ from PIL import Image
 from exhibit.evidence.show import draw_row
 from exhibit.hub.pull import fetch, is_repository, parse_address
 from exhibit.hub.tables import gold_records
-from exhibit.schemas.command import print_note
+from exhibit.runtime.command import print_note
+from exhibit.runtime.plugins import plugin_names
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.plugins import plugin_names
 from exhibit.storage.bundle import BundleFolder as Contents
 from exhibit.storage.bundle import mirrored, open_bundle
 from exhibit.storage.locations import parse_location

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from exhibit.runtime.plugins import brought_names, plugin_names
 from exhibit.schemas.parsing import read_beside
-from exhibit.schemas.plugins import brought_names, plugin_names
 
 PROGRAM = "exhibit"
 

@@ -15,8 +15,8 @@ from importlib import import_module
 from pathlib import Path
 
 from exhibit.commands import FLAGS, PROGRAM, VERBS, kept_help
-from exhibit.schemas.command import documented, guarded
-from exhibit.schemas.plugins import plugin_names
+from exhibit.runtime.command import documented, guarded
+from exhibit.runtime.plugins import plugin_names
 
 _LISTED = re.compile(r"(?<!\s)\s++((?:-\w(?: \S+)?, )?--[a-z].*?)(?:  |$)")
 """A line of argparse's help that lists a flag, up to what it says of it."""

@@ -16,11 +16,11 @@ from typing import cast
 from exhibit.bundles import DEFAULT_OUT, Bundle, html_link, html_table, load
 from exhibit.converters.benchmark import Converter
 from exhibit.converters.steps import cli
+from exhibit.runtime.command import guarded, print_usage_error
+from exhibit.runtime.plugins import load_plugin, plugin_names
 from exhibit.schemas.bundle import CARD
-from exhibit.schemas.command import guarded, print_usage_error
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import BundleInfo
-from exhibit.schemas.plugins import load_plugin, plugin_names
 
 _PACKAGE = "exhibit.converters"
 

@@ -16,7 +16,7 @@ from exhibit.conversion import convert
 from exhibit.converters.printing.browser import HERE, find_browser
 from exhibit.evidence.check import main as check
 from exhibit.evidence.show import main as show
-from exhibit.schemas.command import add_json, documented, guarded, print_note
+from exhibit.runtime.command import add_json, documented, guarded, print_note
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.validate import main as validate
 from exhibit.viewer.report import main as evaluate

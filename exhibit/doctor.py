@@ -19,12 +19,12 @@ from typing import Literal, NamedTuple
 
 from packaging.requirements import Requirement
 
+from exhibit.runtime.command import add_json, documented, guarded, print_results, spelled
+from exhibit.runtime.plugins import load_plugin
+from exhibit.runtime.secrets import scrubbed
 from exhibit.schemas import __version__
-from exhibit.schemas.command import add_json, documented, guarded, print_results, spelled
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import read_beside
-from exhibit.schemas.plugins import load_plugin
-from exhibit.schemas.secrets import scrubbed
 from exhibit.storage.cache import cache_folder
 
 DISTRIBUTION = "exhibit-rag"

@@ -10,7 +10,7 @@ What is here already is not fetched again.
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from exhibit.schemas.command import documented, guarded
+from exhibit.runtime.command import documented, guarded
 
 PARTS: dict[str, Callable[[], int]] = {
     "browser": lambda: import_module("exhibit.converters.printing.browser").main(),

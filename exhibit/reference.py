@@ -13,8 +13,8 @@ from importlib import import_module
 from pathlib import Path
 
 from exhibit.commands import VERBS, spellings
-from exhibit.schemas.command import Manner, Parser, called, guarded
-from exhibit.schemas.plugins import own_names
+from exhibit.runtime.command import Manner, Parser, called, guarded
+from exhibit.runtime.plugins import own_names
 
 FILE = Path(__file__).parent / "help.json"
 _COLUMNS = "100"  # argparse wraps at the terminal's width, which a file has not

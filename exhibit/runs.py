@@ -16,7 +16,7 @@ from exhibit.evaluation.records import read_tables
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.statistics import Difference, Overlap, overlap
 from exhibit.evaluation.statistics import compare as compare_tables
-from exhibit.schemas.command import print_note
+from exhibit.runtime.command import print_note
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import REPORT, Means, RunQuestion
 from exhibit.schemas.run_folder import RunFolder

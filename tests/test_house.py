@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.schemas.plugins import plugin_names
+from exhibit.runtime.plugins import plugin_names
 
 ROOT = Path(__file__).parent.parent
 PRODUCT = "exhibit"
@@ -226,7 +226,8 @@ def test_no_block_stands_in_two_rooms():
 
 
 @pytest.mark.parametrize(
-    ("mark", "home"), [(r"<\\s\*omitted", "exhibit/schemas/layout.py"), (r"\(pages\?\\s", "exhibit/converters/raw/maud_release.py")]
+    ("mark", "home"),
+    [(r"<\\s\*omitted", "exhibit/schemas/layout.py"), (r"\(pages\?\\s", "exhibit/converters/raw/maud_release.py")],
 )
 def test_the_marks_of_quotes_are_read_in_one_place(mark, home):
     patterns = {told(path) for path in files(PRODUCT) for text in constants(path) if re.search(mark, text)}
@@ -262,4 +263,4 @@ def test_every_command_prints_its_errors_the_one_way():
 def test_only_one_place_writes_error():
     writers = {told(path) for path in files() for text in constants(path) if text.startswith("error: ")}
     # a notebook reads what a command of its own said
-    assert writers == {"exhibit/schemas/command.py", "exhibit/conversion.py"}
+    assert writers == {"exhibit/runtime/command.py", "exhibit/conversion.py"}

@@ -52,13 +52,13 @@ def _import_with(blocked: tuple[str, ...], modules: list[str]) -> subprocess.Com
 
 def test_every_entry_point_is_imported_without_the_modules_that_only_unix_has():
     entries = [_name(path) for path in _shipped() if '__name__ == "__main__"' in path.read_text(encoding="utf-8")]
-    assert {"converters.cuad", "converters.printing.browser", "evaluate_rag", "score"} < set(entries)
+    assert {"exhibit.converters.cuad", "exhibit.converters.printing.browser", "evaluate_rag", "score"} < set(entries)
     done = _import_with(UNIX_ONLY, entries)
     assert done.stdout.split() == ["imported", str(len(entries))], done.stderr
 
 
 def test_the_check_itself_sees_such_an_import():
-    done = _import_with(("json",), ["schemas.bundle"])  # a module that it does import
+    done = _import_with(("json",), ["exhibit.schemas.bundle"])  # a module that it does import
     assert done.returncode == 1 and "No module named 'json'" in done.stderr
 
 

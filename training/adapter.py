@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from training import _cli
 from training.ground import Ground
 from training.library import library_loss

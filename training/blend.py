@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import ToolkitError
 from training import _cli
 from training.tensors import Array, read_tensors

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from training import _cli
 from training.network import Encoder, Judge, load, merge
 from training.tensors import Array, read_tensors

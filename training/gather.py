@@ -20,7 +20,7 @@ from tokenizers import Tokenizer
 from exhibit.evidence import read_document
 from exhibit.models.network import TOKENIZER, find_file
 from exhibit.rag.ingest import Prepared
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import ToolkitError
 from training._reading import Asked, Material, Reader, read_material, words_hash
 from training.exclusion import NEVER, Excluded, read_names

@@ -22,7 +22,7 @@ import torch.nn.functional as f
 from torch import Tensor
 
 from exhibit.models.reader import FEW
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from training import _cli
 from training.network import Encoder, Texts, merge
 from training.pack import ROLES, Ints, Pack, Role

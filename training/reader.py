@@ -21,7 +21,7 @@ import torch
 import torch.nn.functional as f
 from torch import Tensor
 
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from training import _cli, reranker
 from training.ground import Ground
 from training.hints import learn

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import torch
 
 from exhibit.models.reader import decode
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from training import _cli
 from training.hints import Kinds, learn
 from training.measure import Ask, asks, auroc, group_of

@@ -40,7 +40,7 @@ from bench.legalbenchrag.runs import (
 from exhibit.engine import add_engine_arguments, check_engine, positive
 from exhibit.evaluation.metrics import KS
 from exhibit.rag.config import preset_names
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 
 PAGE = ROOT / "bench" / "results" / "legalbenchrag.md"
 

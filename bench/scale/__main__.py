@@ -27,7 +27,7 @@ from bench._table import ROOT
 from bench.scale import chunks, documents, memory, page, routed, workers
 from bench.scale.process import machine, machine_kind, refuse_busy
 from bench.scale.server import Server
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import ToolkitError
 
 PARTS = ("documents", "memory", "chunks", "routed", "workers", "model")

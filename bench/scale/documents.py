@@ -19,8 +19,8 @@ from bench.scale.process import run_apart
 from exhibit.engine import track
 from exhibit.evidence import read_document
 from exhibit.rag.splitters import rcts
+from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.plugins import load_plugin
 
 SIZES = (100, 300, 1000, 10_000)
 TEXT_SIZES, PDF_SIZES = (100, 1000, 10_000), (100, 300)

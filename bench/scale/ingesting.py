@@ -22,7 +22,7 @@ from exhibit.rag.lexicon import Lexicon
 from exhibit.rag.pipeline import Pipeline, find_files
 from exhibit.rag.protocols import Keys, Layer, VectorStore
 from exhibit.rag.summaries import Summariser, open_summariser
-from exhibit.schemas.plugins import load_plugin
+from exhibit.runtime.plugins import load_plugin
 
 In = TypeVar("In")
 Out = TypeVar("Out")

@@ -20,7 +20,7 @@ from exhibit.rag.config import Config
 from exhibit.rag.index import Entry, open_index
 from exhibit.rag.pipeline import Pipeline
 from exhibit.rag.questions import understand
-from exhibit.schemas.plugins import load_plugin
+from exhibit.runtime.plugins import load_plugin
 
 POINTS = ((326_000, "faiss"), (1_000_000, "faiss:pq"))
 """Chunks and the store that holds them: where the flat one is left, and what it is left for."""

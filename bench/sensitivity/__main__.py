@@ -38,7 +38,7 @@ from exhibit.engine import add_engine_arguments, check_engine, open_engine, trac
 from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.questions import understand
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import ToolkitError
 
 RESULTS = ROOT / "bench" / "results"

@@ -25,7 +25,7 @@ from exhibit.converters.raw.records import read_records
 from exhibit.converters.raw.source import find_one, open_source
 from exhibit.converters.steps.cli import add_own_flags, main
 from exhibit.converters.steps.patches import SHIPPED
-from exhibit.schemas.command import Parser, aligned, guarded, spelled
+from exhibit.runtime.command import Parser, aligned, guarded, spelled
 from exhibit.schemas.errors import SourceError
 from exhibit.storage.place import write_whole
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from exhibit.converters.steps.cli import main as convert
 from exhibit.draft import folder
 from exhibit.draft.playbook import find_playbooks
-from exhibit.schemas.command import Parser, guarded
+from exhibit.runtime.command import Parser, guarded
 
 
 @guarded()

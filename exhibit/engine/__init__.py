@@ -16,9 +16,9 @@ from exhibit.engine.limits import (
 from exhibit.engine.outcome import Engine, In, Out, Outcome, track
 from exhibit.engine.runners.local import OneWorker
 from exhibit.engine.worker import dismiss
-from exhibit.schemas.command import positive
+from exhibit.runtime.command import positive
+from exhibit.runtime.plugins import load_plugin, plugin_names
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.plugins import load_plugin, plugin_names
 
 __all__ = [
     "Engine",

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
-from exhibit.schemas.command import add_arguments
+from exhibit.runtime.command import add_arguments
 from exhibit.schemas.errors import LimitError
 from exhibit.schemas.parsing import read_beside
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TextIO, TypeVar, cast
 
 from exhibit.engine.limits import Limits, memory_limited
-from exhibit.schemas.command import is_quiet
+from exhibit.runtime.command import is_quiet
 from exhibit.schemas.errors import DocumentError, LimitError, ToolkitError
 
 In = TypeVar("In")

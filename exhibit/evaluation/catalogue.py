@@ -17,9 +17,9 @@ from pydantic import BaseModel
 from exhibit.evaluation.settings import TARGET, Settings
 from exhibit.evaluation.targets import target_settings
 from exhibit.rag.config import PLUGINS, WEIGHT, Config, Weights
-from exhibit.schemas.command import add_json, documented, guarded, print_results
+from exhibit.runtime.command import add_json, documented, guarded, print_results
+from exhibit.runtime.plugins import plugin_names
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.plugins import plugin_names
 
 RUN, PIPELINE = "run", "pipeline"
 _BESIDE = frozenset({"origins", "pipeline", "target_settings"})

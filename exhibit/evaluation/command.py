@@ -28,12 +28,12 @@ from exhibit.evaluation.targets import target_names
 from exhibit.evaluation.verdicts import in_words
 from exhibit.hub.pull import fetch, is_repository, parse_address
 from exhibit.rag.config import DEFAULT, PLUGINS, preset_names
-from exhibit.schemas import command
+from exhibit.runtime import command
+from exhibit.runtime.command import guarded
+from exhibit.runtime.plugins import plugin_names
 from exhibit.schemas.bundle import load_json
-from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import read_beside
-from exhibit.schemas.plugins import plugin_names
 from exhibit.schemas.run_folder import RunFolder
 
 FAILED = 3

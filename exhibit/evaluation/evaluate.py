@@ -36,10 +36,10 @@ from exhibit.evaluation.statistics import Estimate, Table, Values, summarise, su
 from exhibit.evaluation.targets import Target, TargetOptions, open_target
 from exhibit.law.references import Reference, ReferenceCorpus
 from exhibit.models.llms import LLM
+from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas import __version__
 from exhibit.schemas.bundle import CORPUS, INFO, TRAIN, load_json, read_info
 from exhibit.schemas.errors import BundleError, ToolkitError
-from exhibit.schemas.plugins import load_plugin
 from exhibit.schemas.run import CONFIG, FORMAT, INGESTION, PROVENANCE, REPORT, RESULTS, SUMMARY, Provenance
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.bundle import sha256_of

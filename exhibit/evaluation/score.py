@@ -17,8 +17,8 @@ from typing import Any, Literal
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.metrics import K, Options, measure
 from exhibit.evaluation.statistics import mean
+from exhibit.runtime.command import add_json, documented, guarded, print_note, print_results
 from exhibit.schemas.bundle import read_text
-from exhibit.schemas.command import add_json, documented, guarded, print_note, print_results
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import parse_json
 from exhibit.storage.place import write_whole

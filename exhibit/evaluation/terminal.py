@@ -14,8 +14,8 @@ from exhibit.evaluation import statistics
 from exhibit.evaluation.metrics import about, named, shortened
 from exhibit.evaluation.records import kinds_of, read_tables
 from exhibit.evaluation.statistics import mean
+from exhibit.runtime.command import aligned
 from exhibit.schemas.bundle import read_text
-from exhibit.schemas.command import aligned
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import parse_toml, read_beside
 from exhibit.schemas.run_folder import RunFolder

@@ -14,8 +14,8 @@ from exhibit.evidence.document import Document, Span
 from exhibit.evidence.fold import align, fold
 from exhibit.evidence.locate import MIN_SIMILARITY
 from exhibit.evidence.read import read_within
+from exhibit.runtime.command import Parser, add_json, guarded, spelled
 from exhibit.schemas.bundle import Question
-from exhibit.schemas.command import Parser, add_json, guarded, spelled
 from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.layout import quote_parts
 from exhibit.schemas.models import Gold

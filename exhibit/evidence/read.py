@@ -20,8 +20,8 @@ from exhibit.evidence.files import decode_bytes, head_of
 from exhibit.evidence.markup import Attachment, Printable
 from exhibit.evidence.readers.html import html_text
 from exhibit.evidence.readers.pdf import boxes, page_boxes, render
+from exhibit.runtime.plugins import plugin_modules
 from exhibit.schemas.errors import DocumentError, ToolkitError
-from exhibit.schemas.plugins import plugin_modules
 from exhibit.storage.locations import Location, Remote, fetched
 from exhibit.storage.place import files_below, scratch_folder
 

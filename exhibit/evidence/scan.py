@@ -25,8 +25,8 @@ from exhibit.evidence.document import Document, Page
 from exhibit.evidence.ocr import TextLine
 from exhibit.evidence.read import read_document
 from exhibit.evidence.readers.pdf import render, to_user_space
+from exhibit.runtime.plugins import load_plugin, plugin_names
 from exhibit.schemas.errors import DocumentError, ToolkitError
-from exhibit.schemas.plugins import load_plugin, plugin_names
 from exhibit.storage.locations import fetched
 from exhibit.storage.place import whole
 

@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw
 from exhibit.engine import add_limit_arguments, limits_from, limits_in_force
 from exhibit.evidence.document import Box, Document, Page, Span
 from exhibit.evidence.read import boxes_within, read_within, render_within
-from exhibit.schemas.command import Parser, add_json, guarded, print_results, spelled
+from exhibit.runtime.command import Parser, add_json, guarded, print_results, spelled
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import Gold
 from exhibit.storage.bundle import mirrored, open_bundle

@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from exhibit.engine import add_limit_arguments, limits_from, limits_in_force
 from exhibit.evidence.read import read_within
-from exhibit.schemas.command import Parser, add_json, guarded, print_results, spelled
+from exhibit.runtime.command import Parser, add_json, guarded, print_results, spelled
 from exhibit.storage.bundle import corpus_files, mirrored
 from exhibit.storage.locations import Location, parse_location
 from exhibit.storage.place import FolderKind, placed

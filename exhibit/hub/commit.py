@@ -12,10 +12,10 @@ import huggingface_hub
 
 from exhibit.hub.card import holds_documents
 from exhibit.hub.remote import KIND, Hub, HubError, RemoteFile
+from exhibit.runtime.secrets import scrubbed
 from exhibit.schemas.bundle import CARD, CORPUS, INFO
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import BundleInfo
-from exhibit.schemas.secrets import scrubbed
 from exhibit.storage.bundle import sha256_of
 
 

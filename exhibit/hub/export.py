@@ -12,10 +12,10 @@ from typing import cast
 
 from exhibit.hub import exports
 from exhibit.hub.exports import Export, Format
+from exhibit.runtime.command import add_json, documented, guarded, print_results
+from exhibit.runtime.plugins import load_plugin, plugin_names
 from exhibit.schemas import __version__
-from exhibit.schemas.command import add_json, documented, guarded, print_results
 from exhibit.schemas.errors import BundleError, ToolkitError
-from exhibit.schemas.plugins import load_plugin, plugin_names
 from exhibit.storage.bundle import open_bundle
 from exhibit.storage.place import FolderKind, placed
 

@@ -38,8 +38,8 @@ from exhibit.hub.commit import (
     set_tag,
 )
 from exhibit.hub.remote import KIND, BranchState, Hub, HubError, is_unreachable
+from exhibit.runtime.command import add_json, documented, guarded, print_note, print_results
 from exhibit.schemas.bundle import CARD, CORPUS, INFO, TRAIN, read_info, read_questions
-from exhibit.schemas.command import add_json, documented, guarded, print_note, print_results
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import BundleInfo
 from exhibit.schemas.validate import validate

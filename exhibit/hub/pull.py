@@ -23,8 +23,8 @@ from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 from exhibit.engine import track
 from exhibit.hub.commit import unaddressed
 from exhibit.hub.remote import KIND, TRANSPORT, Hub, HubError, Say, root_cause
+from exhibit.runtime.command import add_json, documented, guarded, print_note, print_results
 from exhibit.schemas.bundle import CARD, CORPUS, INFO, read_info
-from exhibit.schemas.command import add_json, documented, guarded, print_note, print_results
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import BundleInfo
 from exhibit.schemas.validate import validate

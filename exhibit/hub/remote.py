@@ -19,10 +19,10 @@ from huggingface_hub.errors import (
 )
 from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
+from exhibit.runtime.secrets import remember_secret, scrubbed
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import ServiceError, ToolkitError
 from exhibit.schemas.parsing import read_beside
-from exhibit.schemas.secrets import remember_secret, scrubbed
 from exhibit.storage.exchanges import seconds_asked
 
 Answer = TypeVar("Answer")

@@ -11,7 +11,6 @@ from exhibit.evidence import Span
 from exhibit.law.editions import without_version
 from exhibit.law.figures import figures, missing_figures
 from exhibit.law.language import content_words, systems
-from exhibit.law.patterns import Patterns
 from exhibit.law.sentences import CITATION, sentences
 
 OVERLAP = 0.4
@@ -27,7 +26,18 @@ BRACKETED = re.compile(r"\[([^\[\]]+)\]")
 """Whatever stands in square brackets: a source by name, a number, an editor's word."""
 SOURCES = "Sources:"
 """What stands above the list that says where an answer's citations stand."""
-_P = Patterns(__file__, citation=CITATION, sources=SOURCES)
+_LISTED = re.compile(rf"\n{SOURCES}(?:\n\[\d{{1,3}}\] [^\n]*+)+$")
+_SINGLE = re.compile(r"\[\d{1,3}\]")
+_RANGE = re.compile(r"(?<!\d)(\d{1,9})\s{0,9}[-–—]\s{0,9}(\d{1,9})(?!\d)")
+# What stands before a paragraph of a judgment: "[2024] EWCA Civ 123 at [45]".
+_PINPOINT = re.compile(r"\[\d{4}\][^\[\]\n]{2,40}\s(?:at|paras?\.?|paragraphs?)\s*$")
+_BULLET = re.compile(r"(?i)(?:[-*•▪◦●–]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)])\s+")
+_MARKUP = re.compile(r"\*\*|__|^#+\s*")
+_GAPS = re.compile(r"\s+(?=[.,;:!?])|\s+(?=\s)")
+_REFUSAL = re.compile(r"""(?isx)[^\w]*(?:.{0,60}\b)?not\s+(?:be\s+|been\s+)?(?:found|available|contained)\s+in\s+
+    (?:any\s+of\s+)?(?:the\s+|these\s+|any\s+)?(?:(?:provided|given|supplied)\s+)?
+    (?:documents?|sources?|context|excerpts?)(?:\s+(?:provided|given|supplied))?\W*""")
+_CITATION = re.compile(CITATION)
 _LONGEST_RANGE = 30  # passages: an answer is given fewer, so that a longer range is no list of them
 
 
@@ -61,9 +71,9 @@ class Verdict(NamedTuple):
 def find_citations(text: str) -> list[Citation]:
     """Return every citation of a text in order; years and paragraphs of a judgment are none."""
     return [
-        Citation(_numbers(match.group()), Span(*match.span()), bool(_P.single.fullmatch(match.group())))
-        for match in _P.citation.finditer(text)
-        if not _P.pinpoint.search(text, match.start() - 60, match.start())
+        Citation(_numbers(match.group()), Span(*match.span()), bool(_SINGLE.fullmatch(match.group())))
+        for match in _CITATION.finditer(text)
+        if not _PINPOINT.search(text, match.start() - 60, match.start())
     ]
 
 
@@ -88,12 +98,12 @@ def _numbers(citation: str) -> tuple[int, ...]:
         # nobody cites thirty sources at once: of such a range only the ends are believed
         return " ".join(map(str, range(low, high + 1) if high - low < _LONGEST_RANGE else (low, high)))
 
-    return tuple(dict.fromkeys(map(int, re.findall(r"\d+", _P.range.sub(fill, citation)))))
+    return tuple(dict.fromkeys(map(int, re.findall(r"\d+", _RANGE.sub(fill, citation)))))
 
 
 def without_places(text: str) -> str:
     """Return an answer without the list below it that says where its citations stand."""
-    listed = _P.listed.search(whole := text.rstrip())
+    listed = _LISTED.search(whole := text.rstrip())
     return whole[: listed.start()].rstrip() if listed else text
 
 
@@ -131,8 +141,8 @@ def claims_of(text: str) -> list[Claim]:
 def _plain(raw: str) -> str:
     """Return a sentence without its citations, bullet and markup."""
     raw = rewritten(raw, lambda *_: "")
-    words = _P.bullet.sub("", raw.strip(), count=1) if _P.bullet.match(raw) else raw
-    return _P.gaps.sub("", _P.markup.sub("", words)).strip()
+    words = _BULLET.sub("", raw.strip(), count=1) if _BULLET.match(raw) else raw
+    return _GAPS.sub("", _MARKUP.sub("", words)).strip()
 
 
 # ---------------------------------------------------------------- checking
@@ -226,7 +236,7 @@ def is_refusal(text: str) -> bool:
     A phrase after a cited statement only says what part of the question stays open.
     """
     parts = [rewritten(text[span.start : span.end], lambda *_: "") for span in sentences(text)]
-    said = [bool(_P.refusal.fullmatch(part) or _foreign().fullmatch(part)) for part in parts]
+    said = [bool(_REFUSAL.fullmatch(part) or _foreign().fullmatch(part)) for part in parts]
     return bool(said) and (said[0] or (any(said) and not find_citations(text)))
 
 

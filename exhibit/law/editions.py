@@ -13,9 +13,15 @@ from functools import cache
 from exhibit.evidence import Span
 from exhibit.law.figures import find_days
 from exhibit.law.language import LegalSystem, system_of, systems
-from exhibit.law.patterns import Patterns
 
-_P = Patterns(__file__)
+# A law's abbreviation at the end of its title: `Bürgerliches Gesetzbuch (BGB)`.
+_SHORT = re.compile(r"\(([^()]{2,16})\)$")
+_DATE = r"(?:\d{4}-\d\d-\d\d|\d{1,2}\.?\s?(?:\d{1,2}\.|[^\W\d]+)\s?\d{4}|[^\W\d]+ \d{1,2}, \d{4})"
+_VERSION = re.compile(
+    r"(?i)\b(?:version|text in force|wording|znění|znenie|Fassung|redação|versão|rédaction)\b[^.;()\n\d]{0,30}"
+    rf"{_DATE}(?:\s(?:to|until|do|bis|até|au)\s{_DATE})?"
+)
+_WORD = re.compile(r"[^\W\d_]{2,}")
 _OPENING = 12  # lines in which a law says what it is
 _LONGEST = 200  # characters of its name
 _NEAR, _FIRST = 60_000, 4
@@ -73,12 +79,12 @@ def _dated() -> re.Pattern[str]:
 
 def without_version(text: str) -> str:
     """Return an answer without what says which version of a law it stands on: `(Text in force from 1 July 2018)`."""
-    return _P.version.sub(" ", text)
+    return _VERSION.sub(" ", text)
 
 
 def law_name(title: str) -> "LawName":
     """Return the names by which references and questions know a law, from its title."""
-    short = _P.short.search(title)
+    short = _SHORT.search(title)
     codes = [short[1]] if short else []
     plain = title[: short.start()].strip() if short else title
     for system in systems():
@@ -172,7 +178,7 @@ class LawName:
             if at >= 0 and not text[at - 1 : at].isalnum() and not text[at + len(code) : at + len(code) + 1].isalnum():
                 return at + len(code)
         wanted = _words(self.title)
-        given = [match for match in _P.word.finditer(text) if len(match[0]) > 2]
+        given = [match for match in _WORD.finditer(text) if len(match[0]) > 2]
         for at in range(min(near, len(given) - len(wanted) + 1)) if wanted else ():
             if all(_inflected(match[0], word) for match, word in zip(given[at:], wanted, strict=False)):
                 return given[at + len(wanted) - 1].end()
@@ -180,7 +186,7 @@ class LawName:
 
 
 def _words(title: str) -> list[str]:
-    return [word for word in _P.word.findall(title) if len(word) > 2]
+    return [word for word in _WORD.findall(title) if len(word) > 2]
 
 
 def _inflected(one: str, other: str) -> bool:

@@ -9,9 +9,8 @@ from decimal import Decimal
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from exhibit.law.language import LegalSystem, is_content, stem, systems
+from exhibit.law.language import LegalSystem, any_word, is_content, stem, systems
 from exhibit.law.names import ABBREVIATED, DOTTED, INITIALS, SPELT
-from exhibit.law.patterns import Patterns
 
 MONTHS = tuple("January February March April May June July August September October November December".split())
 MONTH = f"(?:{'|'.join(MONTHS)})"
@@ -19,11 +18,46 @@ MONTH = f"(?:{'|'.join(MONTHS)})"
 SHORT_MONTHS = (*(month[:3].lower() for month in MONTHS if len(month) > 3), "sept")
 """What stands before a full stop and a day, `Jan. 5`; May is never cut."""
 _MONTHS = [month.lower() for month in MONTHS]
-_P = Patterns(__file__, months="|".join(f"{month}|{month[:3]}" for month in _MONTHS))
-_DATES = (_P.iso_date, _P.day_month, _P.month_day, _P.month_year, _P.numeric_date, _P.spaced_date)
+_MONTH = rf"(?P<month>{'|'.join(f'{month}|{month[:3]}' for month in _MONTHS)}|sept)\.?"
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_YEAR = r"(?P<year>\d{4})"
+_ISO_DATE = re.compile(rf"(?i)\b{_YEAR}-(?P<m>\d\d)-(?P<day>\d\d)\b")
+_DAY_MONTH = re.compile(rf"(?i)\b{_DAY}\s+(?:day\s+of\s+|of\s+)?{_MONTH}(?:,?\s+{_YEAR})?\b")
+_MONTH_DAY = re.compile(rf"(?i)\b{_MONTH}\s+{_DAY}\b(?:,?\s+{_YEAR}\b)?")
+_MONTH_YEAR = re.compile(rf"(?i)\b{_MONTH},?\s+{_YEAR}\b")
+_NUMERIC_DATE = re.compile(r"(?i)\b(?P<first>\d{1,2})(?P<mark>[/.])(?P<second>\d{1,2})(?P=mark)(?P<year>\d{4}|\d\d)\b")
+_SPACED_DATE = re.compile(r"(?i)\b(?P<first>\d{1,2})\. (?P<second>\d{1,2})\. (?P<year>\d{4})\b")
+# Numbers with a point or a space for thousands that can be nothing else: `1.500,50`, `2.500.000`.
+_EUROPEAN = re.compile(r"(?<![\w.,])\d{1,3}(?:(?:[.\xa0 ]\d{3})+,\d{1,2}|(?:\.\d{3}){2,})(?![\w.,]*\d)")
+_NUMBER = re.compile(
+    r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+)((?:\.\d+)*)(?:(?:st|nd|rd|th)\b)?(?:\s?(thousand|million|billion|bn|"
+    r"m|k)\b)?"
+)
+_UNIT_WORDS = """
+zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
+nineteen
+""".split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_SMALL = rf"(?:(?:{any_word(_TENS)})(?:[\s-](?:one|two|three|four|five|six|seven|eight|nine))?|{any_word(_UNIT_WORDS)})"
+_SPELT = re.compile(rf"\b{_SMALL}(?:\s+hundred(?:\s+(?:and\s+)?{_SMALL})?)?(?:\s+(?:thousand|million|billion))?\b")
+_TOKEN = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+")
+# l.l.c.
+_DOTTED = re.compile(r"\b[a-z]\.(?:[a-z]\.)+")
+_ANSWER_UNITS = frozenset(map(stem, "day week month year hour minute percent".split()))
+# What may stand between a number and its unit.
+_UNIT_KINDS = frozenset(map(stem, "calendar business working clear consecutive full".split()))
+_NOT = frozenset("not no never neither nor none cannot without".split())
+# One word for each currency and for per cent, however they are written.
+_WRITTEN: dict[str, re.Pattern[str]] = {
+    "usd": re.compile(r"us\s?\$|\$|\b(?:us )?dollars?\b"),
+    "gbp": re.compile(r"£|\bpounds?(?: sterling)?\b"),
+    "eur": re.compile(r"€|\beuros?\b"),
+    "percent": re.compile(r"%|\bper\s?cent\b"),
+}
+_DATES = (_ISO_DATE, _DAY_MONTH, _MONTH_DAY, _MONTH_YEAR, _NUMERIC_DATE, _SPACED_DATE)
 _SCALES = {"thousand": 10**3, "k": 10**3, "million": 10**6, "m": 10**6, "billion": 10**9, "bn": 10**9}
-_VALUES = {word: value for value, word in enumerate(_P.row("units"))}
-_VALUES |= {word: 10 * value for value, word in enumerate(_P.row("tens"), 2)}
+_VALUES = {word: value for value, word in enumerate(_UNIT_WORDS)}
+_VALUES |= {word: 10 * value for value, word in enumerate(_TENS, 2)}
 
 
 class Day(NamedTuple):
@@ -55,7 +89,7 @@ class Figures:
 def figures(text: str) -> Figures:
     """Return the numbers and dates of a text."""
     normal = unicodedata.normalize("NFKC", text)
-    plain = _P.european.sub(lambda match: re.sub(r"[.\s]", "", match[0]).replace(",", "."), normal)
+    plain = _EUROPEAN.sub(lambda match: re.sub(r"[.\s]", "", match[0]).replace(",", "."), normal)
     rest = plain
     dates = []
     for pattern in (*_DATES, _foreign_dates()):
@@ -65,8 +99,8 @@ def figures(text: str) -> Figures:
                 dates.append(readings)
                 rest = rest[: match.start()] + "\0" * len(match.group()) + rest[match.end() :]
     plain, rest = plain.lower(), rest.lower()
-    loose = {*map(_digit, _P.number.finditer(rest)), *(_value(m) for m in _P.spelt.finditer(rest) if m[0] != "one")}
-    numbers = {*map(_digit, _P.number.finditer(plain)), *map(_value, _P.spelt.finditer(plain))}
+    loose = {*map(_digit, _NUMBER.finditer(rest)), *(_value(m) for m in _SPELT.finditer(rest) if m[0] != "one")}
+    numbers = {*map(_digit, _NUMBER.finditer(plain)), *map(_value, _SPELT.finditer(plain))}
     return Figures(frozenset(numbers), frozenset(loose), tuple(dates), rest.replace("\0", " "))
 
 
@@ -100,7 +134,7 @@ def _foreign_dates() -> re.Pattern[str]:
     """Dates in words in the languages of the legal systems: `1. července 2018`, `1er juillet 2018`, `1 de julho`."""
     names = sorted(set(month_names()) - set(_MONTHS), key=len, reverse=True)
     return re.compile(
-        rf"\b(?P<day>\d{{1,2}})(?:\.|er|º|°)?\s+(?:de\s+)?(?P<foreign>{'|'.join(names)})(?:\s+(?:de\s+)?{_P.text('year')})?\b",
+        rf"\b(?P<day>\d{{1,2}})(?:\.|er|º|°)?\s+(?:de\s+)?(?P<foreign>{'|'.join(names)})(?:\s+(?:de\s+)?{_YEAR})?\b",
         re.IGNORECASE,
     )
 
@@ -111,7 +145,7 @@ def _month(name: str) -> int:
 
 def in_digits(plain: str) -> str:
     """Return a text in small letters with every number in plain digits: `thirty` is 30, and `1.5 million` 1500000."""
-    return _P.number.sub(lambda match: f"{_digit(match)} ", _P.spelt.sub(_value, plain))
+    return _NUMBER.sub(lambda match: f"{_digit(match)} ", _SPELT.sub(_value, plain))
 
 
 def _digit(match: re.Match[str]) -> str:
@@ -138,10 +172,7 @@ def _value(match: re.Match[str]) -> str:
 
 # ---------------------------------------------------------------- expected answers
 
-_WRITTEN: dict[str, str] = _P.entries["written"]
 _CURRENCIES = frozenset({"usd", "gbp", "eur"})
-_ANSWER_UNITS, _KINDS = (frozenset(map(stem, _P.row(name))) for name in ("answer_units", "unit_kinds"))
-_NOT = _P.words("denials")
 _FORMS = frozenset(form.replace(".", "").lower() for form in (*ABBREVIATED, *SPELT, *INITIALS, *DOTTED))
 _POLAR = frozenset({"yes", "no"})
 
@@ -193,9 +224,9 @@ def _said(text: str) -> _Said:
     stated = figures(text)
     plain = in_digits(stated.rest)
     for word, pattern in _WRITTEN.items():
-        plain = re.sub(pattern, f" {word} ", plain)
-    plain = _P.dotted.sub(lambda match: match.group().replace(".", "") + " ", plain)
-    found = _P.token.findall(plain)
+        plain = pattern.sub(f" {word} ", plain)
+    plain = _DOTTED.sub(lambda match: match.group().replace(".", "") + " ", plain)
+    found = _TOKEN.findall(plain)
     # thirty (30) is one number
     tokens = [token for at, token in enumerate(found) if not (at and token[0].isdigit() and token == found[at - 1])]
     words = [token if token[0].isdigit() else stem(token) for token in tokens]
@@ -212,7 +243,7 @@ def _measures(words: list[str]) -> list[tuple[str, str]]:
     for at, word in enumerate(words):
         following = words[at + 1 : at + 3]
         if word[0].isdigit() and following:
-            unit = following[1] if following[0] in _KINDS and len(following) > 1 else following[0]
+            unit = following[1] if following[0] in _UNIT_KINDS and len(following) > 1 else following[0]
             pairs += [(word, unit)] if unit in _ANSWER_UNITS else []
     return pairs
 

@@ -10,14 +10,13 @@ import re
 import tomllib
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from exhibit.law.patterns import Patterns
 from exhibit.schemas.errors import ToolkitError
 
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
@@ -31,12 +30,36 @@ _LETTERS = {code: chr(code).lower() if chr(code).isalpha() else " " for code in 
 PART = "#"
 """In front of a part of a word, so that it is not taken for one."""
 _APOSTROPHES = str.maketrans("’‘ʼ", "'''")
-_P = Patterns(__file__)
-_STOP, _ENDINGS = _P.words("stop"), _P.words("endings")
+# Words that any passage has: English ones, those of legal drafting, and those that answers frame their claims with.
+_STOP = frozenset(
+    """
+a about above according after again against all also am an and any are as at be because been before being below
+between both but by can cannot could consider did do does doing done during each either else every for from further
+had has have having he her here hers him his how however i if in into is it its itself just like may me might more
+most must my neither no nor not of off on one only or other others our out over own per please said same shall she
+should so some such than that the their them then there these they this those through thus to too under until up upon
+us very was we were what when where whether which while who whom whose why will with within without would yes yet you
+your forth foregoing hereby herein hereof hereto hereunder hereinafter notwithstanding pursuant set thereby therein
+thereof thereto thereunder whereas wherein accordance answer context document documents found says source sources
+state stated states provide provided provides
+""".split()
+)
+_ENDINGS = frozenset(
+    """
+ifications ification ifying ified ifies ify ations ation ating ators ator ated ates ate itions ition itive ivity ively
+ives ive ments ment ions ion ings ing ities ity ably able ibly ible ances ance ences ence ants ant ents ent ures ure
+als al ers er ors or edly ed ies ied ly es s e y
+""".split()
+)
 _LENGTHS = sorted({len(ending) for ending in _ENDINGS}, reverse=True)
 """Of one length a word has one ending at most: the longest is looked for first."""
 _SHORT = frozenset({"s", "es", "e", "ed", "ing"})
 """Endings that may leave three letters; the others leave four."""
+
+
+def any_word(words: Iterable[str]) -> str:
+    """Return an expression that any of the words fits, the longest first."""
+    return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
 
 
 @lru_cache(maxsize=65536)

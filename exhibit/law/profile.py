@@ -11,18 +11,125 @@ from exhibit.evidence import Document
 from exhibit.law.editions import read_edition
 from exhibit.law.figures import MONTH
 from exhibit.law.names import FORM, SHOUTED, without_ending
-from exhibit.law.patterns import Patterns
 from exhibit.law.structure.lines import Line, read_opening
 
-_P = Patterns(__file__, month=MONTH, form=FORM)
-_SMALL, _ABBREVIATED, _ROLES = map(_P.words, ("small", "abbreviated", "roles"))
-_CAPITALS = SHOUTED | _P.words("capitals")
+_WORD = re.compile(r"[^\W_][\w'’.]*")
+_VOWEL = re.compile(r"(?i)[aeiouy]")
+# What an annotator's hand left at the end of a name: an open bracket, the first letter of the next word.
+_CUT = re.compile(r"(?:,\s?\w|(?<![\s\"'“”‘’(\[;,:-])[\s\"'“”‘’(\[;,:-]+)$")
+_SPACES = re.compile(r"\s+")
+_KIND = re.compile(r"(?i)\b(?:agree+ments?|undertaking|deed|contract|requirements)\b")
+_OPENING = re.compile(r"(?im)^[^\S\n]*+this ((?:[^\s.;:“”\"()]+ ){1,12}?(?:agreement|undertaking|deed))\b")
+# `Exhibit (d)(5)`, `Annex III –`, and the article of `An Example of …`.
+_LABEL = re.compile(
+    r"(?i)^\W*(?:an?\s+)?(?:(?:exhibit|annex|attachment|appendix|schedule)\s+[\w()]{1,8}\s*[-–—:.]?\s+)?"
+)
+# What follows the name on its line: brackets, the parties, the mark of a footnote.
+_TAIL = re.compile(r"(?i)(?:(?<!\s)\s*[(\[].*|(?<!\s)\s+(?:between|dated|by and)\b.*|(?<=[a-z])\d+)$")
+_PROSE = re.compile(r"(?i)\s*(?:this|these|in|the parties|whereas|i|we|by|our|your|please|thank|\d+)\b")
+_LETTER = re.compile(r"(?im)^[^\S\n]*+(?:dear\b|(?:ladies and )?gentlemen\b)")
+_NAME_PART = r"[A-Z0-9À-Þ][\w&.'’/+-]*"
+_NAME = (
+    rf"(?P<name>(?:[Tt]he )?{_NAME_PART}(?:(?: | & | (?:of|for|de|du|in|on|e|the) (?:the )?){_NAME_PART}|"
+    rf",? {FORM}|"
+    r" \((?i:pty|proprietary|private|pvt)\))*)"
+)
+_NUMBER = r"(?:\(?(?:\d\.?\d?|[ivx]{1,3}|[A-D])[.)]{1,2}\s+|\d\s+)?"
+_AND = r"(?:and|AND|And)\b[\s:;,-]*"
+_BETWEEN = re.compile(
+    r"(?m)(?:(?:\b[Bb]etween|\bBETWEEN|\b[Aa]mong|\bAMONG)(?![A-Za-z])|^\W*(?:\d\W+)?(?:PARTIES|"
+    r"Parties)\b)[\s:,;-]*"
+    rf"{_NUMBER}(?:{_NAME})?"
+)
+_JOINED = re.compile(rf"\s+(?P<and>{_AND}){_NAME}")
+_NEXT = re.compile(rf"(?m)(?:[)”\",;\]_\d]\s*\b{_AND}|\)[,;]\s+(?!{_AND})|^\W*{_AND}|^(?=\(\d)){_NUMBER}{_NAME}")
+_HAS_FORM = re.compile(rf"\b{FORM}(?=\W|$)")
+# `… a Delaware corporation (the "Company")`: what stands before it is a party.
+_ALIAS = re.compile(r"[^“”\"()]{0,260}\([^()“”\"]{0,90}?(?:[“”\"‘'’]|the [A-Z]\w+\))")
+_APART = re.compile(r"\s*(?:[\n,;(]|$|(?:whose|of|having|with|located|an?|as|in)\b)")
+_BODY = re.compile(
+    r"(?i)\n\W{0,60}+(?:\d[.)]?\s{0,20})?(?:whereas|background|recital|introduction|interpretation|definition|"
+    r"table of|"
+    r"preamble|now\b|operative|the parties|purpose|confiden|non.?disclosure|obligation|contents|it is|"
+    r"in consideration)"
+)
+_NO_NAME = re.compile(
+    r"(?i)\b(?:agree\w*|confidential\w*|terms|parties|party|whereas|undersigned|consideration|insert|name|"
+    r"individuals?)\b"
+)
+# Words that name nobody by themselves.
+_ROLES = frozenset(
+    """
+a an and the of company client customer vendor supplier contractor recipient discloser provider buyer seller visitor
+bidder participant distributor borrower person firm organization organisation entity corporation candidate mentor
+division inventor owner your you i ii iv we each this address date purpose background in on no day page part full data
+not its other us both represented registration number
+""".split()
+)
+_DATE = re.compile(
+    rf"\b{MONTH} \d{{1,2}}(?:st|nd|rd|th)? ?, ?\d{{4}}\b|\b\d{{1,2}}(?:st|nd|rd|th)? {MONTH},? \d{{4}}\b"
+)
+_EXHIBIT = re.compile(r"(?i)^.*(?:^|[\W_])EX-?\d{1,3}(?:\.\d+)*[-_ ]+(?=\D)")
+_PRIVACY = re.compile(r"(?i)\bprivacy (?:policy|statement|notice)\b")
+_PERSONAL = re.compile(
+    r"(?i)\b(?:personal(?:ly identifiable)? (?:information|data)|your (?:information|privacy|data)|cookies)\b"
+)
+_TERMS = re.compile(r"(?i)\b(?:terms (?:of (?:service|use)|and conditions)|conditions of (?:sale|use))\b")
+_CONFIDENTIAL = re.compile(r"(?i)non-? ?disclosure|confidential|\bnda\b|secrecy")
+_MERGER = re.compile(
+    r"(?i)\bmerger\b|plan of reorgani[sz]ation|business combination|\bcombination agreement|"
+    r"\btransaction agreement"
+)
+# `Practice Direction 7 A` is 7A.
+_SPACED = re.compile(r"(?i)(?<=\bdirection )(\d+) (?=[a-z]\b)")
+_DIRECTION = re.compile(r"(?<=Direction )\d+[a-z]{1,2}\b")
+_DAY_OF = re.compile(rf"(?i)\b(\d{{1,2}})(?:st|nd|rd|th)? day of ({MONTH}),? ((?:19|20)\d\d)\b")
+_STATED = re.compile(
+    r"(?i)\b(?:dated|as of|effective|updated|revised|modified|issued|date)\b[^.\n]{0,30}?"
+    rf"({MONTH} \d{{1,2}}, ?\d{{4}}|\d{{1,2}} {MONTH},? \d{{4}})"
+)
+_MONTHLY = re.compile(rf"\b{MONTH} (?:19|20)\d\d\b")
+_SMALL = frozenset("a an and as at by for from in of on or the to under with".split())
+_SHORT_CAPITALS = frozenset("dba ii iii iv uk us usa".split())
+_ABBREVIATED = frozenset("ltd mr mrs dr st jr sr".split())
+_AGREED = re.compile(r"(?i)\b(?:agreement|contract|deed|lease)\b")
+_PLAN = re.compile(r"(?i)\bagreement and plan of merger\b")
+_PART_LINE = re.compile(
+    r"(?im)^(?:Document: *)?((?:pre-action )?(?:practice direction|cyfarwyddyd ymarfer|part \d).*)$"
+)
+_ANY_LINE = re.compile(r"(?m)^(.{3,160})$")
+_GUIDE = re.compile(r"\b(?:The )?(?:(?!The\b)(?:[A-Z][\w’'-]*|&|and|of|for|the) ){1,9}Guide\b(?: (?:19|20)\d\d)?")
+_LAW = re.compile(
+    r"(?im)^.{0,140}\b(?:act|regulations|order|rules|code) (?:18|19|20)\d\d\b|"
+    r"^.{0,40}\b(?:regulation|directive|decision) \(?(?:EU|EC|EEC)\)?.{0,100}"
+)
+_POLICY_LINE = re.compile(r"(?im)^.{0,50}\bprivacy (?:policy|statement|notice)\W*$")
+_POLICY_PROSE = re.compile(r"(?i)(?:this|our|the|your)\b")
+# What sort of document it is, by its first lines; the first that fits.
+_KINDS: dict[str, re.Pattern[str]] = {
+    "rules": re.compile(
+        r"(?i)\A(?:part \d{1,3} ?[a-z]? ?[-–—:]|(?:.{0,300}\n){0,4}?.{0,20}\bcontents of this part\b|"
+        r"(?:.{0,120}\n){0,3}?(?:.{0,60}\brules (?:of|19|20)|.{0,40}procedure rules))"
+    ),
+    "practice direction": re.compile(r"(?i)\A(?:.{0,160}\n){0,4}?.{0,40}\b(?:practice direction|cyfarwyddyd ymarfer)"),
+    "court guide": re.compile(r"(?i)\A[^.;]{0,400}?\b(?:court|bench|chancery|division|tribunal)s?\s+guide\b"),
+    "judgment": re.compile(
+        r"(?i)\A(?:.{0,120}\n){0,6}?.{0,60}(?:\[\d{4}\] (?:EWHC|EWCA|UKSC|UKPC|UKHL)|neutral citation)"
+    ),
+    "legislation": re.compile(
+        r"(?i)\A(?:.{0,200}\n){0,12}?.{0,120}(?:\bbe it enacted\b|\bstatutory instruments?\b|\bact (?:18|19|"
+        r"20)\d\d\b|"
+        r"\bpublic law \d|"
+        r"\b(?:regulation|directive|decision) \(?(?:EU|EC|EEC)\)?|\b(?:regulations|order) (?:19|20)\d\d\b)"
+    ),
+}
+_CAPITALS = SHOUTED | _SHORT_CAPITALS
 """Legal forms, numbers and countries that are capitals in any case."""
 
 
 def tidy(name: str) -> str:
     """Return a name on one line, in title case when the source shouts."""
-    name = _P.cut.sub("", _P.spaces.sub(" ", name).strip(" ;,"))
+    name = _CUT.sub("", _SPACES.sub(" ", name).strip(" ;,"))
     return title_case(name) if name.isupper() else name
 
 
@@ -34,12 +141,12 @@ def title_case(text: str) -> str:
         if lower in _SMALL and match.start():
             return lower
         letters = lower.replace(".", "")
-        if letters in _CAPITALS or "." in lower[:-1] or (len(letters) > 1 and not _P.vowel.search(letters)):
+        if letters in _CAPITALS or "." in lower[:-1] or (len(letters) > 1 and not _VOWEL.search(letters)):
             # LLC, S.p.A., NCC: initials, not words; but Ltd., Corp. and Mr. are words
             return match.group() if letters not in _ABBREVIATED else lower[:1].upper() + lower[1:]
         return lower[:1].upper() + lower[1:]
 
-    return _P.word.sub(word, text)
+    return _WORD.sub(word, text)
 
 
 # ---------------------------------------------------------------- the first page of a contract
@@ -58,17 +165,17 @@ def kind_of(text: str) -> str:
     for before, line in zip(["", *lines], lines, strict=False):
         if len(line) > 160:
             break  # the text has begun: a later "agreement" is no heading
-        if _P.prose.match(line):
+        if _PROSE.match(line):
             continue
-        heading = _P.tail.sub("", _P.tail.sub("", _P.label.sub("", line))).strip(" .:-–—_")
+        heading = _TAIL.sub("", _TAIL.sub("", _LABEL.sub("", line))).strip(" .:-–—_")
         if heading and " " not in heading:
-            heading = f"{_P.label.sub('', before)} {heading}".strip()  # "… AND PERMITTED USE" over "AGREEMENT"
-        if _P.kind.search(heading) and " " in heading and ":" not in heading:
+            heading = f"{_LABEL.sub('', before)} {heading}".strip()  # "… AND PERMITTED USE" over "AGREEMENT"
+        if _KIND.search(heading) and " " in heading and ":" not in heading:
             return _calm(heading)
-    opening = _P.opening.search(text)
+    opening = _OPENING.search(text)
     if opening:
         return _calm(opening[1])
-    return "Letter Agreement" if _P.letter.search(text) else ""
+    return "Letter Agreement" if _LETTER.search(text) else ""
 
 
 def _plain(text: str) -> str:
@@ -88,15 +195,15 @@ def _calm(heading: str) -> str:
 def parties_of(text: str) -> list[str]:
     """Return the parties that the first page names, in its order; blanks and placeholders are nobody."""
     text = _plain(text)
-    for first in _P.between.finditer(text):
+    for first in _BETWEEN.finditer(text):
         # `between A, a Delaware corporation ("A"), and B …` is one paragraph, `BETWEEN:` the head of a list
         paragraph = text.find("\n", first.end() + 60)
         listed = "\n" in text[first.start() : paragraph]
         end = first.start() + 700 if listed or paragraph < 0 else paragraph
         region = text[first.start() : end]
-        body = _P.body.search(region, 12)
+        body = _BODY.search(region, 12)
         region = region[: body.start()] if body else region
-        again = _P.between.match(region)
+        again = _BETWEEN.match(region)
         names = list(dict.fromkeys(_names(region, again, listed))) if again else []
         if names:
             return names
@@ -105,8 +212,8 @@ def parties_of(text: str) -> list[str]:
 
 def _names(region: str, first: re.Match[str], listed: bool) -> Iterator[str]:
     name, at = _name(first, region, listed), first.end()
-    joined = _P.joined.match(region, at)
-    if joined and name and not _P.has_form.search(name) and not joined["and"].isupper():
+    joined = _JOINED.match(region, at)
+    if joined and name and not _HAS_FORM.search(name) and not joined["and"].isupper():
         name, at = f"{name} and {joined['name']}", joined.end()  # "Department of Health and Mental Hygiene"
         joined = None
     if name:
@@ -114,21 +221,21 @@ def _names(region: str, first: re.Match[str], listed: bool) -> Iterator[str]:
     if joined:
         at = joined.end()
         yield from filter(None, [_name(joined, region, True)])
-    for match in _P.next.finditer(region, at):
+    for match in _NEXT.finditer(region, at):
         yield from filter(None, [_name(match, region, listed)])
 
 
 def _name(match: re.Match[str], region: str, listed: bool) -> str:
     """Return the name at a place where a party may stand, or nothing."""
     name: str = match["name"] or ""
-    forms = list(_P.has_form.finditer(name))
+    forms = list(_HAS_FORM.finditer(name))
     if forms:
         name = name[: forms[-1].end()]  # an address may follow
     words = re.findall(r"[\w'’]+", name.lower())
-    if len(name) < 3 or _P.no_name.search(name) or words[0].isdigit() or all(word in _ROLES for word in words):
+    if len(name) < 3 or _NO_NAME.search(name) or words[0].isdigit() or all(word in _ROLES for word in words):
         return ""
     end = match.start("name") + len(name)
-    if not (forms or _P.alias.match(region, end) or (listed and _P.apart.match(region, end))):
+    if not (forms or _ALIAS.match(region, end) or (listed and _APART.match(region, end))):
         return ""
     name = name.removeprefix("The ").removeprefix("the ").rstrip(" ," if forms else " ,.")
     return name if len(words) < 3 and len(words[0]) < 5 else tidy(name)  # JEA and SAP AG are no shouts
@@ -139,7 +246,7 @@ def _name(match: re.Match[str], region: str, listed: bool) -> str:
 
 def date_of(text: str) -> str:
     """Return the first full date near the beginning, as it is written; empty when there is none."""
-    date = _P.date.search(_plain(text), 0, _NEAR // 3)
+    date = _DATE.search(_plain(text), 0, _NEAR // 3)
     return date[0].replace(" ,", ",") if date else ""
 
 
@@ -190,7 +297,7 @@ def paragraphs(lines: list[Line]) -> str:
 def file_title(filename: str) -> str:
     """Return what a file's name says: of a filing `…_EX-10.1_Reseller Agreement` the last part."""
     stem = without_ending(unquote(PurePath(filename).name).split("||")[0])
-    return tidy(_P.exhibit.sub("", stem).replace("_", " "))
+    return tidy(_EXHIBIT.sub("", stem).replace("_", " "))
 
 
 # ---------------------------------------------------------------- the kind
@@ -201,18 +308,18 @@ AGREED = frozenset({"contract", "nda", "merger agreement"})
 def _kind(text: str, document: Document, name: str) -> str:
     """Return what sort of document it is, by its first lines, its own name, and what it speaks of."""
     called = kind_of(text)
-    if _P.merger.search(called) or _P.plan.search(text[:1500]):
+    if _MERGER.search(called) or _PLAN.search(text[:1500]):
         return "merger agreement"
-    if kind := _P.first("kinds", text):
+    if kind := next((kind for kind, pattern in _KINDS.items() if pattern.search(text)), ""):
         return kind
-    if _P.confidential.search(called) or (not called and _P.confidential.search(name)):
+    if _CONFIDENTIAL.search(called) or (not called and _CONFIDENTIAL.search(name)):
         return "nda"
-    personal = _P.personal.findall(document.text[: 4 * _PROFILE_NEAR])
-    if _P.privacy.search(text[:500]) or (len(personal) >= 6 and not called):
+    personal = _PERSONAL.findall(document.text[: 4 * _PROFILE_NEAR])
+    if _PRIVACY.search(text[:500]) or (len(personal) >= 6 and not called):
         return "privacy policy"
-    if called or parties_of(text) or _P.agreed.search(name):
+    if called or parties_of(text) or _AGREED.search(name):
         return "contract"
-    if _P.terms.search(text[:500]):
+    if _TERMS.search(text[:500]):
         return "terms"
     return ""
 
@@ -234,32 +341,32 @@ def _contract_title(text: str, name: str) -> str:
 
 def _first_line(text: str, _: str) -> str:
     """Return the first line that names a part or a direction, `Part 36 - Offers to settle`."""
-    line = _P.part_line.search(text[:2000]) or _P.any_line.search(text)
+    line = _PART_LINE.search(text[:2000]) or _ANY_LINE.search(text)
     return _shortened(line[1]) if line else ""
 
 
 def _guide(text: str, _: str) -> str:
     opening = " ".join(text[:800].split())
-    match = _P.guide.search(opening)
+    match = _GUIDE.search(opening)
     return match[0] if match else ""
 
 
 def _law(text: str, _: str) -> str:
-    match = _P.law.search(text[:3000])
+    match = _LAW.search(text[:3000])
     return _shortened(match[0]) if match else _first_line(text, "")
 
 
 def _policy(text: str, name: str) -> str:
     """Return `… Privacy Policy`: the line that says so, else the service's name, which is the file's."""
-    line = _P.policy_line.search(text[:600])
-    if line and len(line[0].split()) > 2 and not _P.policy_prose.match(line[0]):
+    line = _POLICY_LINE.search(text[:600])
+    if line and len(line[0].split()) > 2 and not _POLICY_PROSE.match(line[0]):
         return _shortened(line[0])
-    return name if _P.privacy.search(name) else f"{re.sub(r' ?[0-9]$', '', name)} Privacy Policy"
+    return name if _PRIVACY.search(name) else f"{re.sub(r' ?[0-9]$', '', name)} Privacy Policy"
 
 
 def _shortened(line: str) -> str:
-    line = _P.spaced.sub(r"\1", " ".join(line.split()).strip(" .:-–—"))
-    calm = _P.direction.sub(lambda match: match[0].upper(), _calm(line))
+    line = _SPACED.sub(r"\1", " ".join(line.split()).strip(" .:-–—"))
+    calm = _DIRECTION.sub(lambda match: match[0].upper(), _calm(line))
     return calm if len(calm) <= _LONGEST_TITLE else calm[: calm.rfind(" ", 0, _LONGEST_TITLE)].rstrip(" ,;:-–—")
 
 
@@ -280,10 +387,10 @@ def own_date(text: str, kind: str) -> str:
     if kind in {"practice direction", "rules"}:
         return ""  # the dates in them are those of other laws
     if kind in {"court guide", "judgment"}:
-        month = _P.monthly.search(text[:800])
+        month = _MONTHLY.search(text[:800])
         return date_of(text[:800]) or (month[0] if month else "")
-    day = _P.day_of.search(text[:3000])
-    stated = _P.stated.search(text[:4000])
+    day = _DAY_OF.search(text[:3000])
+    stated = _STATED.search(text[:4000])
     return (
         date_of(text) or (f"{day[1]} {day[2].title()} {day[3]}" if day else "") or (tidy(stated[1]) if stated else "")
     )

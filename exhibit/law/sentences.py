@@ -8,20 +8,42 @@ from exhibit.evidence import Span
 from exhibit.law.figures import SHORT_MONTHS
 from exhibit.law.language import systems
 from exhibit.law.names import STOPPED
-from exhibit.law.patterns import Patterns
 
-_P = Patterns(__file__)
-CITATION = _P.text("citation")
-_NEVER, _STARTERS = _P.words("never"), _P.words("starters")
-_NUMBERED = _P.words("numbered").union(SHORT_MONTHS)
-_EITHER = STOPPED | _P.words("either")
+# A citation as models write it: `[1]`, and the malformed `[1, 2]` and `[1-3]`; a year has four digits.
+CITATION = r"\[\s*\d{1,3}(?:\s*(?:,|;|&|and|[-–—])\s*\d{1,3})*\s*\]"
+_ITEM = r"(?:[-*•▪◦●–]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)])"
+_PARAGRAPH = re.compile(rf"(?i)\n[^\S\n]*\n\s*|\n(?=[^\S\n]*{_ITEM}\s)")
+_STOP = re.compile(rf"(?P<stop>[.!?…]+[\"'”’)]*)(?P<cites>(?:\s*{CITATION})*)")
+_LAST_WORD = re.compile(r"(?<![\w.&'’/-])[\w.&'’/-]*$")
+_NEXT_WORD = re.compile(r"\s*[\"'“‘„(\[]*([^\W_]+)")
+# Abbreviations that no sentence ends with.
+_NEVER = frozenset("mr mrs ms dr prof hon messrs v vs cf e.g i.e eg ie viz al approx".split())
+_STARTERS = frozenset(
+    """
+the this that these those it its if in on at each any all no neither either both such where when while for under upon
+subject however therefore there they he she we you as a an and but or with without not is are does yes nothing section
+clause article
+""".split()
+)
+_ENUMERATOR = re.compile(r"(?i)\s*\(?(?:\d{1,2}(?:\.\d+)*|[a-z]|[ivxlc]{1,5})\)?")
+_INITIALS = re.compile(r"[a-z](?:\.[a-z])*")
+_CLAUSE_END = re.compile(r"[.;:!?]\s+|\n\s*\n\s*")
+# Abbreviations before a number: "No. 5", "s. 33"; but "No. The term …" is an answer. Short names of months, too.
+_BEFORE_NUMBER = frozenset(
+    "no nos s ss sec secs sect r rr reg regs art arts para paras par cl cls ch pt p pp vol".split()
+    + "sched ex exh app rule".split()
+)
+# Abbreviations that can end a sentence: what follows decides. Those of companies, too.
+_MAY_END = frozenset("bros jr sr dept assn est etc cie st".split())
+_NUMBERED = _BEFORE_NUMBER.union(SHORT_MONTHS)
+_EITHER = STOPPED | _MAY_END
 
 
 def sentences(text: str) -> list[Span]:
     """Return the sentences in order, without the white space between them; a citation after a full stop is inside."""
     spans: list[Span] = []
     start = 0
-    for gap in [*_P.paragraph.finditer(text), None]:
+    for gap in [*_PARAGRAPH.finditer(text), None]:
         end = gap.start() if gap else len(text)
         spans += [trimmed for span in _within(text, start, end) if (trimmed := _trim(text, span))]
         start = gap.end() if gap else end
@@ -31,7 +53,7 @@ def sentences(text: str) -> list[Span]:
 def _within(text: str, start: int, end: int) -> Iterator[Span]:
     """Yield the sentences of one paragraph."""
     begin = start
-    for match in _P.stop.finditer(text, start, end):
+    for match in _STOP.finditer(text, start, end):
         cut = _cut(text, begin, end, match)
         if cut is not None and cut > begin:
             yield Span(begin, cut)
@@ -44,7 +66,7 @@ def _cut(text: str, begin: int, end: int, match: re.Match[str]) -> int | None:
     cites = match["cites"]
     if match.end() < end and not cites and not text[match.end()].isspace():
         return None  # 3.5, U.S.A
-    following = _P.next_word.match(text, match.end(), end)
+    following = _NEXT_WORD.match(text, match.end(), end)
     word = following.group(1) if following else ""
     # forty characters hold any abbreviation; a whole document may precede
     near = max(begin, match.start() - 40)
@@ -60,14 +82,14 @@ def _cut(text: str, begin: int, end: int, match: re.Match[str]) -> int | None:
 
 def _goes_on(before: str, word: str, *, opening: bool) -> bool:
     """Return whether a full stop between these belongs to an abbreviation or to a clause number."""
-    if opening and _P.enumerator.fullmatch(before):
+    if opening and _ENUMERATOR.fullmatch(before):
         return True  # "3. Term"
-    last = _P.last_word.findall(before)[0].lower().strip("'’")
+    last = _LAST_WORD.findall(before)[0].lower().strip("'’")
     if last in _NEVER:
         return True
     if last in _numbered() and (last != "no" or word[0].isdigit()):
         return word[0].isdigit() or len(word) == 1
-    if last in _EITHER or _P.initials.fullmatch(last):
+    if last in _EITHER or _INITIALS.fullmatch(last):
         return word[0].islower() or word.lower() not in _STARTERS
     return False
 
@@ -78,7 +100,7 @@ def _numbered() -> frozenset[str]:
     forms = (form for system in systems() for forms in system.data.get("below", {}).values() for form in forms.split())
     glue = (form for system in systems() for form in system.refers)
     short = {form[:-1].lower() for form in (*forms, *glue) if form.endswith(".")} - _EITHER
-    return _NUMBERED.union(form for form in short if not _P.initials.fullmatch(form))
+    return _NUMBERED.union(form for form in short if not _INITIALS.fullmatch(form))
 
 
 def _trim(text: str, span: Span) -> Span | None:
@@ -96,7 +118,7 @@ def tile_clauses(text: str, start: int, end: int, *, least: int, limit: int) -> 
     No abbreviation is heeded: pieces shorter than `least` stay with their neighbour. One longer than `limit` is cut.
     """
     cuts = [start]
-    for match in _P.clause_end.finditer(text, start, end):
+    for match in _CLAUSE_END.finditer(text, start, end):
         cut = match.end()
         if cut - cuts[-1] >= least and end - cut >= least:
             cuts.append(cut)

@@ -19,7 +19,7 @@ from exhibit.rag.ingest import Report
 from exhibit.rag.pipeline import Answered, Pipeline
 from exhibit.rag.retrieval.stages import Retrieved
 from exhibit.rag.unfinished import open_for_questions
-from exhibit.schemas.command import Parser, add_json, guarded, print_note, print_results, spelled
+from exhibit.runtime.command import Parser, add_json, guarded, print_note, print_results, spelled
 from exhibit.storage.locations import parse_location
 
 _WIDTH = 100  # of a line on a terminal

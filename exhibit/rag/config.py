@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from exhibit.schemas.command import HIDDEN, Renamed
+from exhibit.runtime.command import HIDDEN, Renamed
+from exhibit.runtime.plugins import load_plugin, plugin_names
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import parse_toml
-from exhibit.schemas.plugins import load_plugin, plugin_names
 
 PRESETS = Path(__file__).parent / "presets"
 DEFAULT = "routed"

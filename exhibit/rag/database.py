@@ -18,8 +18,8 @@ import numpy as np
 
 from exhibit.law.profile import Profile
 from exhibit.rag.protocols import Keys
+from exhibit.runtime.plugins import load_plugin, plugin_names
 from exhibit.schemas.errors import BundleError, ToolkitError
-from exhibit.schemas.plugins import load_plugin, plugin_names
 from exhibit.schemas.validate import sha256_of
 from exhibit.storage.cache import Cache, cache_folder, key_of
 from exhibit.storage.place import FolderKind

@@ -34,9 +34,9 @@ from exhibit.rag.database import (
 )
 from exhibit.rag.lexicon import Lexicon
 from exhibit.rag.protocols import SECTION_BITS, Chunk, Keys, Layer, VectorStore, section_keys
+from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import BundleError
-from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.place import locked
 
 __all__ = ["MANIFEST", "Entry", "Index", "open_index"]

@@ -33,8 +33,8 @@ from exhibit.rag.lexicon import DocumentWords, read_words
 from exhibit.rag.protocols import section_keys
 from exhibit.rag.summaries import Summariser
 from exhibit.rag.unfinished import Building
+from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, DocumentError, ServiceError, printable
-from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.locations import Location, fetched

@@ -13,7 +13,7 @@ from exhibit.law.names import plain
 from exhibit.rag.config import ASKED, add_setting_flags, given_settings, setting_help
 from exhibit.rag.index import Entry, open_index
 from exhibit.rag.pipeline import Pipeline
-from exhibit.schemas.command import Parser, add_json, aligned, guarded, spelled
+from exhibit.runtime.command import Parser, add_json, aligned, guarded, spelled
 from exhibit.storage.bundle import open_bundle
 
 TEST_QUESTIONS = (

@@ -25,8 +25,8 @@ from exhibit.rag.retrieval.stages import Parts, Retrieved, assemble
 from exhibit.rag.retrieval.statutes import with_version
 from exhibit.rag.summaries import open_summariser
 from exhibit.rag.unfinished import open_for_questions
+from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, ToolkitError, printable
-from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.locations import Location, Remote, list_file, list_files
 from exhibit.storage.place import left_out, placed

@@ -12,21 +12,18 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from exhibit.evidence import Span
-from exhibit.law.language import content_words, stem
+from exhibit.law.language import content_words
 from exhibit.law.names import form_follows
-from exhibit.law.patterns import Patterns
+from exhibit.rag import question_patterns as patterns
 
 Carried = Callable[[str], bool]
 """Whether a stretch of text has a word that few documents of the collection carry in their names."""
 
-_P = Patterns(__file__)
 _QUOTES = 50
 """Quotations and breaks that are looked at: a question has a few, a hostile one thousands."""
 _EDGES = " ;,:—–-"
 _LONGEST = 10_000
 """Characters: in what is longer, a whole contract pasted in, names are not looked for one by one."""
-_TALK = frozenset(map(stem, _P.row("talk")))
-_STOP, _SURE = _P.words("stop"), _P.words("sure")
 _REACH = 400
 """Characters that a name may be long: five parties with their forms."""
 _DESCRIBING = 2
@@ -54,7 +51,7 @@ class Query:
 
 def written_as_name(text: str) -> bool:
     """Return whether a word is written as a name: all that can be told of it without a collection."""
-    return any(_P.named.match(word) and word.strip(".,?").lower() not in _STOP for word in text.split())
+    return any(patterns.NAMED.match(word) and word.strip(".,?").lower() not in patterns.STOP for word in text.split())
 
 
 def understand(question: str, carried: Carried = written_as_name) -> Query:
@@ -62,7 +59,7 @@ def understand(question: str, carried: Carried = written_as_name) -> Query:
     if len(question) > _LONGEST:
         return _query(question, "", question, apart=False)
     text = question.lower() if question.isupper() else question  # capitals say nothing when all are
-    quotes = [Span(*match.span()) for match in _P.quoted.finditer(text)][:_QUOTES]
+    quotes = [Span(*match.span()) for match in patterns.QUOTED.finditer(text)][:_QUOTES]
     end = _lead_end(text, quotes, carried)
     if end:
         return _led(question, text, end, carried)
@@ -97,7 +94,7 @@ def _mentioning(question: str, text: str, references: "list[NamedPart]", quotes:
 
 def _led(question: str, text: str, end: int, carried: Carried) -> Query:
     """Return the query of `Consider …; …`."""
-    first = _P.lead.match(text)
+    first = patterns.LEAD.match(text)
     at = first.end() if first else 0
     names, asks = text[at:end].strip(_EDGES), text[end:].strip(_EDGES)
     # `In the agreement, what does Kenway …`: the lead says the kind, the rest may say the name
@@ -106,34 +103,34 @@ def _led(question: str, text: str, end: int, carried: Carried) -> Query:
 
 
 def _query(question: str, names: str, asks: str, *, apart: bool, lead: str = "") -> Query:
-    quoted = tuple((match[1] or match[2]).strip() for match in _P.quoted.finditer(question))
-    where = names if _P.kind.search(names) else question
-    kind = _P.first("kinds", where)
+    quoted = tuple((match[1] or match[2]).strip() for match in patterns.QUOTED.finditer(question))
+    where = names if patterns.KIND.search(names) else question
+    kind = next((kind for kind, pattern in patterns.KINDS.items() if pattern.search(where)), "")
     return Query(question, lead, names, asks, quoted, kind if names or kind != "contract" else "", apart)
 
 
 def _framed(text: str, span: Span) -> Span:
     """Return a name with the sentence around it where that asks nothing: `Could you look into … for me?`."""
-    before = [match.end() for match in _P.end.finditer(text[: span.start])]
-    after = _P.end.search(text, span.end)
+    before = [match.end() for match in patterns.END.finditer(text[: span.start])]
+    after = patterns.END.search(text, span.end)
     start, end = before[-1] if before else 0, after.end() if after else len(text)
     said = content_words(f"{text[start : span.start]} {text[span.end : end]}")
-    return Span(start, end) if all(word in _TALK for word in said) else span
+    return Span(start, end) if all(word in patterns.TALK for word in said) else span
 
 
 def _without(text: str, spans: list[Span]) -> str:
     """Return a question without its names, empty when nothing is left; `it` keeps a sentence whole."""
     ends, starts = [0, *(span.end for span in spans)], [*(span.start for span in spans), len(text)]
     pieces = [text[end:start].strip() for end, start in zip(ends, starts, strict=True)]
-    if not spans or not any(_P.content.search(piece) for piece in pieces):
+    if not spans or not any(patterns.CONTENT.search(piece) for piece in pieces):
         return ""
     joined = pieces[0]
     for piece in pieces[1:]:
-        if _P.content.match(piece):
+        if patterns.CONTENT.match(piece):
             joined = f"{joined} it {piece}" if joined and joined[-1] not in ",;:" else f"{joined} {piece}"
         else:  # its first sign ends what was before the name
             joined = f"{joined.rstrip(_EDGES)}{piece}" if piece else joined
-    return _P.nothing.sub("", joined).strip(_EDGES)
+    return patterns.NOTHING.sub("", joined).strip(_EDGES)
 
 
 # ---------------------------------------------------------------- a lead
@@ -141,17 +138,17 @@ def _without(text: str, spans: list[Span]) -> str:
 
 def _lead_end(text: str, quotes: list[Span], carried: Carried) -> int:
     """Return where the question proper begins after `Consider …;`, `Under …,` or `Kenway NDA:`; 0 without a lead."""
-    first = _P.lead.match(text)
-    if not first and _P.opener.match(text):
+    first = patterns.LEAD.match(text)
+    if not first and patterns.OPENER.match(text):
         return 0
     at = first.end() if first else 0
-    breaks = [match for match in _P.pause.finditer(text, at) if not _inside(match.start(), quotes)]
+    breaks = [match for match in patterns.PAUSE.finditer(text, at) if not _inside(match.start(), quotes)]
     breaks.sort(key=lambda match: match[0] != ";")  # names have commas and colons in them, hardly a semicolon
     for match in breaks[:_QUOTES]:
         before, after = text[at : match.start()], text[match.end() :]
         strong = match[0] == ";"
-        asked = strong or (match[0] != "?" and _P.opener.match(after))
-        if asked and _P.content.search(after) and _naming(before, carried, led=bool(first), strong=strong):
+        asked = strong or (match[0] != "?" and patterns.OPENER.match(after))
+        if asked and patterns.CONTENT.search(after) and _naming(before, carried, led=bool(first), strong=strong):
             return match.end()
     return 0
 
@@ -166,19 +163,19 @@ def _naming(clause: str, carried: Carried, *, led: bool, strong: bool) -> bool:
     After a lead a kind or quotation marks are enough. Else the collection has to know a word of it; and before a weak
     mark, a comma, nothing but names may stand in it: `If Kenway is sold, who pays?` asks with all its words.
     """
-    if led and (_P.kind.search(clause) or _P.quoted.search(clause)):
+    if led and (patterns.KIND.search(clause) or patterns.QUOTED.search(clause)):
         return True
     return carried(clause) and ((led and strong) or _only_names(clause, carried))
 
 
 def _only_names(clause: str, carried: Carried) -> bool:
     """Return whether all words of a clause are names, kinds of documents, or glue between them."""
-    rest = _P.kind.sub(" ", clause).split()
-    return all(_P.named.match(word) or _glues(word) or carried(word) for word in rest)
+    rest = patterns.KIND.sub(" ", clause).split()
+    return all(patterns.NAMED.match(word) or _glues(word) or carried(word) for word in rest)
 
 
 def _glues(word: str) -> bool:
-    return _P.glue.fullmatch(word.strip(",.").lower() or ",") is not None
+    return patterns.GLUE.fullmatch(word.strip(",.").lower() or ",") is not None
 
 
 # ---------------------------------------------------------------- names alone
@@ -192,11 +189,11 @@ def _mentions(text: str, quotes: list[Span], carried: Carried) -> str:
     """
     names: list[tuple[str, bool]] = []
     fresh = True
-    for match in _P.token.finditer(text):
+    for match in patterns.TOKEN.finditer(text):
         word = match[0]
-        asking = fresh and _P.opener.match(f"{word} ")
-        written, quoted = bool(_P.named.match(word)), _inside(match.start(), quotes)
-        named = (written or carried(word)) and not asking and word.strip(".,?").lower() not in _STOP
+        asking = fresh and patterns.OPENER.match(f"{word} ")
+        written, quoted = bool(patterns.NAMED.match(word)), _inside(match.start(), quotes)
+        named = (written or carried(word)) and not asking and word.strip(".,?").lower() not in patterns.STOP
         if named or quoted:
             names.append((word.strip(",;:?!"), written or quoted))
         fresh = word[-1] in ".?!;:"
@@ -217,23 +214,23 @@ class NamedPart(NamedTuple):
 def find_references(text: str, quotes: list[Span]) -> list[NamedPart]:
     """Return the stretches that name a document by its kind and more, in order, none overlapping."""
     references: list[NamedPart] = []
-    for match in _P.kind.finditer(text):
+    for match in patterns.KIND.finditer(text):
         least = max(references[-1].span.end if references else 0, match.start() - _REACH)
         if match.start() < least:
             continue
         start = _leftwards(text, match.start(), quotes, least)
         end, joined = _rightwards(text, match.end(), quotes)
-        marked = any(map(_P.named.match, text[start : match.start()].split()))
-        sure = joined or marked or bool(_P.figure.search(match[0]))
+        marked = any(map(patterns.NAMED.match, text[start : match.start()].split()))
+        sure = joined or marked or bool(patterns.FIGURE.search(match[0]))
         if sure or end > match.end() or start < match.start():
-            before = _P.preposition.search(text[least:start]) if sure else None
+            before = patterns.PREPOSITION.search(text[least:start]) if sure else None
             references.append(NamedPart(Span(least + before.start() if before else start, end), sure))
     return references
 
 
 def _leftwards(text: str, at: int, quotes: list[Span], least: int) -> int:
     """Return where a name that ends at a place begins: capitals, quotes, possessives, glue, a plain word or two."""
-    tokens = [Span(*match.span()) for match in _P.token.finditer(text, least, at)]
+    tokens = [Span(*match.span()) for match in patterns.TOKEN.finditer(text, least, at)]
     start, described = at, 0
     while tokens:
         token = tokens.pop()
@@ -245,11 +242,11 @@ def _leftwards(text: str, at: int, quotes: list[Span], least: int) -> int:
         word = text[slice(*token)]
         if _stops(text, token):
             break
-        if _P.named.match(word):
+        if patterns.NAMED.match(word):
             start = token.start
             if word[0] in "([" and not quote:
                 break  # what stands before the bracket is the question's
-        elif _P.glue.fullmatch(_bare(word)) and start < at:
+        elif patterns.GLUE.fullmatch(_bare(word)) and start < at:
             if not tokens or not _joins(text[slice(*tokens[-1])], tokens[-1].start):
                 break
         elif described < _DESCRIBING and _describes(word):
@@ -266,44 +263,44 @@ def _bare(word: str) -> str:
 def _stops(text: str, token: Span) -> bool:
     """Return whether a name begins after this word: a bracket, the end of a clause, or a word that no name has."""
     word = text[slice(*token)]
-    if word[0] in "([" and not _P.named.match(word):
+    if word[0] in "([" and not patterns.NAMED.match(word):
         return True
     if word[-1] in ";?!" or (word[-1] == "," and not form_follows(text, token.end)):
         return True
     bare = _bare(word)
-    return bare in _STOP and (token.start == 0 or not _P.glue.fullmatch(bare))
+    return bare in patterns.STOP and (token.start == 0 or not patterns.GLUE.fullmatch(bare))
 
 
 def _describes(word: str) -> bool:
     """Return whether a word in lower case may say what a document is about: `content license` agreement."""
     bare = _bare(word)
-    return bare not in _STOP and bare.replace("-", "").isalpha()
+    return bare not in patterns.STOP and bare.replace("-", "").isalpha()
 
 
 def _joins(word: str, at: int) -> bool:
     """Return whether glue has a name before it, and not the first word of a question."""
-    return bool(_P.named.match(word)) and word[-1] not in ",;?!" and word.lower() not in _STOP and at > 0
+    return bool(patterns.NAMED.match(word)) and word[-1] not in ",;?!" and word.lower() not in patterns.STOP and at > 0
 
 
 def _rightwards(text: str, at: int, quotes: list[Span]) -> tuple[int, bool]:
     """Return where a name that begins with a kind ends, `between A and B for C`, and whether it surely is one."""
     end, sure = at, False
     while True:
-        join = _P.join.match(text, end)
+        join = patterns.JOIN.match(text, end)
         if not join:
             return end, sure
         listed = join["join"].lower() in {"between", "among", "amongst"}
         stop = _list_end(text, join.end(), quotes, lower=listed)
         if stop <= join.end():
             return end, sure
-        end, sure = stop, sure or join["join"].lower() in _SURE
+        end, sure = stop, sure or join["join"].lower() in patterns.SURE
 
 
 def _list_end(text: str, at: int, quotes: list[Span], *, lower: bool) -> int:
     """Return where a list of names that begins at a place ends; at once when there is none."""
     end, most = at, at + _REACH
     plain = lower and not re.search(r"[A-Z]", text[at:most]) and not any(at <= span.start < most for span in quotes)
-    for match in _P.token.finditer(text, at, most):
+    for match in patterns.TOKEN.finditer(text, at, most):
         token = Span(*match.span())
         if token.start < end:
             continue
@@ -311,11 +308,11 @@ def _list_end(text: str, at: int, quotes: list[Span], *, lower: bool) -> int:
         word = match[0]
         if quote:
             end = quote.end
-        elif plain or (_P.named.match(word) and not _P.opener.match(f"{word} ")):
+        elif plain or (patterns.NAMED.match(word) and not patterns.OPENER.match(f"{word} ")):
             end = token.start + len(word.rstrip("?;:!,"))
         elif not _glues(word):
             break
         tail = text[end : token.end]
-        if re.search(r"[;?!]", tail) or (re.search(r"[,:]", tail) and _P.opener.match(text, token.end)):
+        if re.search(r"[;?!]", tail) or (re.search(r"[,:]", tail) and patterns.OPENER.match(text, token.end)):
             break
     return end

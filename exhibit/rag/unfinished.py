@@ -16,8 +16,8 @@ from exhibit.rag.database import MANIFEST, RECORD, check_files, parse_manifest
 from exhibit.rag.index import Index, load_index, open_index
 from exhibit.rag.protocols import Keys, Layer, VectorStore
 from exhibit.rag.stores.faiss import FaissStore
+from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError
-from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.place import unfinished_folder, write_whole
 
 

@@ -1,14 +1,11 @@
-"""Writes the JSON Schema files: `python -m exhibit.schemas.generate [--check]`."""
+"""Writes the JSON Schema files: `python -m exhibit.schemas.generate`; a test says when one is out of date."""
 
-import argparse
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
-from exhibit.schemas.command import guarded
 from exhibit.schemas.models import BundleInfo, Gold, Row
 from exhibit.schemas.review import Patch, Review
 from exhibit.schemas.run import Means, Provenance, RunConfig, RunQuestion
@@ -37,25 +34,19 @@ def generate() -> dict[str, str]:
     return texts
 
 
-@guarded()
-def main(argv: list[str] | None = None) -> int:
-    """Write the files, or with --check say which differ from the models."""
-    parser = argparse.ArgumentParser(prog="python -m exhibit.schemas.generate", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a file is out of date")
-    arguments = parser.parse_args(argv)
-    stale = []
-    for name, text in generate().items():
-        path = FOLDER / name
-        if path.is_file() and path.read_text(encoding="utf-8") == text:
-            continue
-        stale.append(name)
-        if not arguments.check:
-            FOLDER.mkdir(exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-    if stale:
-        print(("out of date: " if arguments.check else "written: ") + ", ".join(stale))
-    return 1 if stale and arguments.check else 0
+def write_schemas(folder: Path = FOLDER) -> list[str]:
+    """Write the files that differ from the models; return their names."""
+    folder.mkdir(exist_ok=True)
+    texts = generate()
+    stale = [name for name, text in texts.items() if _read(folder / name) != text]
+    for name in stale:
+        (folder / name).write_text(texts[name], encoding="utf-8")
+    return stale
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    print("written:", ", ".join(write_schemas()) or "nothing, all are up to date")

@@ -7,6 +7,7 @@ for question in run.rows:
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
@@ -19,9 +20,9 @@ from exhibit.schemas import run as files
 from exhibit.schemas.bundle import load_json, read_text
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.parsing import LazyLines, faults_in
-from exhibit.schemas.secrets import is_secret_setting
 
 Content = TypeVar("Content")
+_SECRET = re.compile(r"(?:^|[_.-])(?:api_?key|token|secret|password|authorization)$", re.IGNORECASE)
 
 
 def _read(path: Path, expected: TypeAdapter[Any]) -> Any:
@@ -185,6 +186,11 @@ class RunFolder:
                     yield str(error)
         for path in sorted(self.folder.glob(f"*/{files.RESULTS}")):
             yield from filter(None, LazyLines(path, _row_fault))
+
+
+def is_secret_setting(name: str) -> bool:
+    """Return whether a setting is a secret itself: `judge.api_key` is, `max_tokens` and `key_field` are not."""
+    return _SECRET.search(name) is not None
 
 
 def _settings(config: dict[str, Any], under: str = "") -> Iterator[tuple[str, str]]:

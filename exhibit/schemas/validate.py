@@ -1,7 +1,6 @@
 """Checks a bundle's folder against its contract: every broken promise, by file, row and field."""
 
 import hashlib
-import runpy
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -182,8 +181,3 @@ def sha256_of(path: Path) -> str:
     """Return the sha256 of a file of this machine, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-if __name__ == "__main__":
-    # the command also takes URLs, so it is made one floor up, where files are opened wherever they are
-    runpy.run_module("exhibit.storage.validate", run_name="__main__", alter_sys=True)

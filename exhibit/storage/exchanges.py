@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
+from exhibit.runtime.secrets import HIDDEN, scrubbed
 from exhibit.schemas.errors import ServiceError
-from exhibit.schemas.secrets import HIDDEN, scrubbed
 
 _SHORTEST = 4
 """A shorter value is a word like any other: hiding it would spoil the message and protect nothing."""

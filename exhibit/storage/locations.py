@@ -18,9 +18,9 @@ from pathlib import Path, PurePosixPath
 from threading import RLock
 from typing import Any, NamedTuple
 
+from exhibit.runtime.secrets import scrubbed
 from exhibit.schemas.errors import DocumentError, ServiceError, ToolkitError
 from exhibit.schemas.layout import ORIGIN
-from exhibit.schemas.secrets import scrubbed
 from exhibit.storage.place import scratch_folder
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)

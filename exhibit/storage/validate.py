@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from exhibit.runtime.command import Parser, add_json, guarded, print_error, print_note, print_results, spelled
 from exhibit.schemas.bundle import GOLD, INFO, PARTIAL, TRAIN
-from exhibit.schemas.command import Parser, add_json, guarded, print_error, print_note, print_results, spelled
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import FileEntry
 from exhibit.schemas.run import CONFIG

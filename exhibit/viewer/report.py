@@ -14,7 +14,7 @@ from exhibit.evaluation.command import main as evaluate
 from exhibit.evaluation.metrics import GROUPS, About, about, shortened
 from exhibit.evaluation.statistics import Difference
 from exhibit.evaluation.terminal import Scale, read_scale
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from exhibit.schemas.run import REPORT, Estimate, Means
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer.drawing import Record

@@ -36,7 +36,7 @@ from exhibit.evaluation.terminal import (
     shown_metrics,
     table_of,
 )
-from exhibit.schemas.command import guarded, parser_of, print_note, print_results
+from exhibit.runtime.command import guarded, parser_of, print_note, print_results
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import HOWS
 from exhibit.schemas.parsing import parse_pair, read_beside

@@ -12,8 +12,8 @@ from exhibit.converters import Benchmark, DatasetInfo, Item, Quote, RawDocument,
 from exhibit.converters.maud import INFO as MAUD
 from exhibit.converters.steps.materialise import Task, materialise
 from exhibit.converters.steps.patches import CORRECTED, ELSEWHERE, UNFIT, patched
+from exhibit.runtime.plugins import plugin_names
 from exhibit.schemas.errors import SourceError
-from exhibit.schemas.plugins import plugin_names
 from exhibit.schemas.review import Correction, MarkedPassage, Patch, gold_digest
 from exhibit.schemas.validate import validate
 from tests.conversion import chosen, options_of

@@ -17,8 +17,8 @@ import exhibit
 from exhibit import conversion, prepare, reference
 from exhibit.__main__ import main
 from exhibit.commands import EXIT_CODES, FLAGS, VERBS, kept_help, spellings
-from exhibit.schemas.command import Manner, called, print_note, spelled
-from exhibit.schemas.plugins import plugin_names
+from exhibit.runtime.command import Manner, called, print_note, spelled
+from exhibit.runtime.plugins import plugin_names
 from tests.rag.bundles import write_bundle
 
 ROOT = Path(__file__).parent.parent.parent

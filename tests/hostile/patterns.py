@@ -16,7 +16,6 @@ from re import _parser as parser  # type: ignore[attr-defined]
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from exhibit.law.patterns import Patterns
 from exhibit.schemas.errors import ToolkitError
 
 PRODUCT = Path(__file__).parent.parent.parent / "exhibit"
@@ -35,8 +34,8 @@ _HOPELESS = 1.0
 
 SHORT = {
     "exhibit.evaluation.metrics._requests._COMMA": "reads --metrics, which the user writes",
-    "exhibit.law.references.statutes._P.token": "reads at most the 160 characters before a name's end",
-    "exhibit.law.structure.lines._P.leaders": "reads the last 60 characters of a line",
+    "exhibit.law.references.statutes._TOKEN": "reads at most the 160 characters before a name's end",
+    "exhibit.law.structure.lines._LEADERS": "reads the last 60 characters of a line",
 }
 """Expressions that are never given a long text, and why."""
 
@@ -101,23 +100,11 @@ def _imports(name: str) -> bool:
 
 def _held(module: ModuleType, source: str) -> Iterator[Expression]:
     for name, value in vars(module).items():
-        if isinstance(value, Patterns):
-            yield from _beside(value, f"{module.__name__}.{name}", source)
         for pattern in _inside(value, depth=3):
             plain = isinstance(value, re.Pattern)
             calls = _calls(source) if name.startswith("_") else _calls_anywhere()
             used = calls.get(name) if plain else None
             yield Expression(f"{module.__name__}.{name}", pattern, frozenset(used or {"search"}))
-
-
-def _beside(patterns: Patterns, where: str, source: str) -> Iterator[Expression]:
-    """Yield the expressions of the file beside a module that the module uses, and those of its tables."""
-    for entry, written in patterns.entries.items():
-        if entry in _calls(source):
-            yield Expression(f"{where}.{entry}", getattr(patterns, entry), frozenset(_calls(source)[entry]))
-        elif isinstance(written, dict):
-            for one in written.values():
-                yield Expression(f"{where}.{entry}", re.compile(patterns.filled(one)), frozenset({"search"}))
 
 
 @cache

@@ -28,7 +28,7 @@ from exhibit.evidence.check import check_gold
 from exhibit.hub.export import main as export_main
 from exhibit.models.llms.openai import text_of
 from exhibit.rag.__main__ import main as rag_main
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import SourceError, ToolkitError, disk_trouble
 from exhibit.schemas.parsing import parse_json
 from exhibit.storage import place

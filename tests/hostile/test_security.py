@@ -16,9 +16,9 @@ import pytest
 
 from exhibit.models.endpoint import Endpoint
 from exhibit.models.rerankers import http as reranker
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
+from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.exchanges import HttpError
 
 ROOT = Path(__file__).parent.parent.parent

@@ -9,7 +9,7 @@ import pytest
 
 from exhibit.engine import open_engine
 from exhibit.engine.outcome import TRIES
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from tests.engine.work import Beginning
 

@@ -15,8 +15,8 @@ from exhibit.hub import publish
 from exhibit.hub.commit import Content, addressed, amount, compare, load_lines, unaddressed
 from exhibit.hub.publish import refused_by_clients, warnings_for
 from exhibit.hub.remote import TRANSPORT, Hub, HubError, RemoteFile, wait_for
+from exhibit.runtime.secrets import scrubbed
 from exhibit.schemas.models import Licence
-from exhibit.schemas.secrets import scrubbed
 from exhibit.storage.bundle import sha256_of
 from tests.hub.bundles import CARD_TEXT, CLAUSE, files_of, large, write
 from tests.hub.client import connect

@@ -11,8 +11,8 @@ import pytest
 from exhibit.models.embedders import legal, minilm
 from exhibit.models.network import legal as network
 from exhibit.rag import Config, Pipeline
+from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.plugins import load_plugin
 
 CLAUSES = [
     "Either party may terminate this Agreement upon thirty (30) days' written notice to the other party.",

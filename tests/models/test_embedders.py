@@ -19,8 +19,8 @@ from exhibit.models import network
 from exhibit.models.embedders import hashing, minilm, to_unit
 from exhibit.models.embedders.minilm import MiniLM
 from exhibit.models.network import File, find_file
+from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import ServiceError, SourceError, ToolkitError
-from exhibit.schemas.plugins import load_plugin
 from tests.rag.models import copy_cache, opened
 
 CLAUSE = "Either party may terminate this Agreement upon thirty (30) days' written notice to the other party."
@@ -284,7 +284,7 @@ def test_what_is_no_vector_is_refused(rows, message):
 
 def test_the_pipeline_imports_no_embedder():
     code = "import sys; from exhibit.rag import protocols; from exhibit.rag.splitters import rcts; "
-    code += "from exhibit.schemas import plugins; print(*sys.modules)"
+    code += "from exhibit.runtime import plugins; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"torch", "onnx", "onnxruntime", "tokenizers", "faiss", "openai"} & set(loaded)
 

@@ -16,8 +16,8 @@ from exhibit.models.llms import Completion, Prompt, counter_for, estimate
 from exhibit.models.llms import openai as openai_llm
 from exhibit.models.network import Feed, Tokens
 from exhibit.models.rerankers.legal import LegalReranker
+from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import ServiceError, ToolkitError
-from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.exchanges import HttpError
 
 

@@ -22,8 +22,8 @@ from exhibit.models.rerankers import http, words
 from exhibit.rag.protocols import Chunk, Hit
 from exhibit.rag.retrieval.routed import embed_imagined
 from exhibit.rag.retrieval.stages import rerank
+from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import ServiceError, ToolkitError
-from exhibit.schemas.plugins import load_plugin
 from tests.models.openai_server import serve_openai
 
 TEXTS = ["Rent is due each quarter.", "The laws of Ruritania govern this Lease.", "The roof is in good repair."]

@@ -14,7 +14,7 @@ import pytest
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.protocols import VectorStore
-from exhibit.schemas.plugins import load_plugin
+from exhibit.runtime.plugins import load_plugin
 
 ROOT = Path(__file__).parents[2]
 

@@ -22,9 +22,9 @@ from exhibit.rag.answerers.llm import LLMAnswerer
 from exhibit.rag.config import Config
 from exhibit.rag.protocols import AnswerContext, Chunk, Hit
 from exhibit.rag.retrieval.stages import assemble
+from exhibit.runtime.plugins import plugin_names
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.plugins import plugin_names
 from tests.models.openai_server import KEY, serve_openai
 
 LEASE = [

@@ -27,8 +27,8 @@ from exhibit.rag.retrieval.stages import assemble
 from exhibit.rag.stores import faiss
 from exhibit.rag.summaries import extractive
 from exhibit.rag.summaries.extractive import TOLERANCE, fit
+from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.plugins import load_plugin
 from tests.rag.bundles import document_of
 
 

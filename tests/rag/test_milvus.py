@@ -25,8 +25,8 @@ from exhibit.rag.index import open_index
 from exhibit.rag.milvus_address import Address, conditions, named_servers, origin
 from exhibit.rag.protocols import VectorStore
 from exhibit.rag.stores.faiss import open as open_faiss
+from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, ServiceError, ToolkitError
-from exhibit.schemas.plugins import load_plugin
 from tests.rag.milvus_cases import BUILDER, CONTRACT, collections, corpus, opened, pipeline, run_until
 
 __all__ = ["corpus"]
@@ -144,7 +144,7 @@ def test_conditions_hold_for_each_key_once(step):
 def test_without_the_extra_it_is_named():
     code = (
         "import sys; sys.modules['pymilvus'] = None\n"
-        "from exhibit.schemas.plugins import load_plugin\n"
+        "from exhibit.runtime.plugins import load_plugin\n"
         "from exhibit.schemas.errors import ToolkitError\n"
         "try: load_plugin('exhibit.rag.stores', 'milvus:lite')\n"
         "except ToolkitError as error: print(error)"

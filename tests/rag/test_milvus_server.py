@@ -18,8 +18,8 @@ from exhibit.rag import Config, Pipeline
 from exhibit.rag.index import open_index
 from exhibit.rag.stores.faiss import open as open_faiss
 from exhibit.rag.unfinished import open_for_questions
+from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, ServiceError
-from exhibit.schemas.plugins import load_plugin
 from tests.rag.milvus_cases import BUILDER, CONTRACT, ROOT, WRITER, collections, corpus, opened, pipeline, run_until
 from tests.rag.milvus_server import ROOT_TOKEN, MilvusProcess
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from exhibit.evidence import Span
 from exhibit.rag.splitters import naive, rcts, sections
+from exhibit.runtime.plugins import load_plugin, plugin_names
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.plugins import load_plugin, plugin_names
 
 TEXTS = st.text(alphabet="ab .,;\n", max_size=200)
 SIZES = st.integers(1, 40)

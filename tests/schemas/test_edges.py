@@ -10,12 +10,13 @@ import os
 import pytest
 from pydantic import ValidationError
 
+from exhibit.runtime.command import Manner, called, guarded, is_quiet, print_error, print_note, spelled
+from exhibit.runtime.secrets import names_a_secret, remember_secret, scrubbed, scrubbed_logs
 from exhibit.schemas import generate
 from exhibit.schemas.bundle import Question, read_gold, read_info, read_questions, write_info
-from exhibit.schemas.command import Manner, called, guarded, is_quiet, print_error, print_note, spelled
 from exhibit.schemas.errors import BundleError, ToolkitError, disk_trouble, printable
 from exhibit.schemas.models import Account, BundleInfo, Gold
-from exhibit.schemas.secrets import is_secret_setting, names_a_secret, remember_secret, scrubbed, scrubbed_logs
+from exhibit.schemas.run_folder import is_secret_setting
 
 GOLD = {"id": 1, "context": 0, "filename": "a.pdf", "pages": [1], "spans": [[0, 4]], "alternatives": [], "how": "exact"}
 
@@ -97,11 +98,12 @@ def test_an_id_twice_and_no_array(tmp_path):
 
 
 def test_commands_are_named_as_they_were_called_the_longest_name_first():
-    with called(Manner({"exhibit": "exhibit index", "python -m rag show": "exhibit show"})):
-        assert spelled("python -m rag show, python -m rag, exhibit inspect") == (
-            "exhibit show, exhibit index, exhibit inspect"
+    names = {"python -m converters": "exhibit convert", "python -m converters.web": "exhibit convert web"}
+    with called(Manner(names)):
+        assert spelled("python -m converters.web, python -m converters, python -m converters.mine") == (
+            "exhibit convert web, exhibit convert, python -m converters.mine"
         )
-    assert spelled("exhibit") == "exhibit"
+    assert spelled("python -m converters.web") == "python -m converters.web"
 
 
 def test_quiet_leaves_out_notes_and_never_errors_and_verbose_says_where(capsys):
@@ -138,30 +140,13 @@ def test_words_of_an_error_can_be_printed_anywhere():
 # ---------------------------------------------------------------- schema files
 
 
-def test_schema_files_are_written_when_they_differ(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(generate, "FOLDER", tmp_path / "json")
-    assert generate.main(["--check"]) == 1
-    names = [
-        "train",
-        "gold",
-        "bundle",
-        "review",
-        "patch",
-        "run-config",
-        "run-provenance",
-        "run-summary",
-        "run-question",
-    ]
-    assert capsys.readouterr().out == f"out of date: {', '.join(f'{name}.schema.json' for name in names)}\n"
-    assert not (tmp_path / "json").exists(), "--check writes nothing"
-    assert generate.main([]) == 0 and capsys.readouterr().out.startswith("written: train.schema.json, ")
-    assert generate.main(["--check"]) == 0 and capsys.readouterr().out == ""
-    (tmp_path / "json" / "gold.schema.json").write_text("{}", encoding="utf-8")
-    assert generate.main(["--check"]) == 1 and capsys.readouterr().out == "out of date: gold.schema.json\n"
-    assert generate.main([]) == 0 and capsys.readouterr().out == "written: gold.schema.json\n"
-    assert json.loads((tmp_path / "json" / "gold.schema.json").read_text(encoding="utf-8"))["$schema"].endswith(
-        "schema"
-    )
+def test_schema_files_are_written_when_they_differ(tmp_path):
+    assert generate.write_schemas(tmp_path / "json") == list(generate.SCHEMAS)
+    assert generate.write_schemas(tmp_path / "json") == []
+    gold = tmp_path / "json" / "gold.schema.json"
+    gold.write_text("{}", encoding="utf-8")
+    assert generate.write_schemas(tmp_path / "json") == ["gold.schema.json"]
+    assert json.loads(gold.read_text(encoding="utf-8"))["$schema"].endswith("schema")
 
 
 # ---------------------------------------------------------------- secrets

@@ -10,6 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from exhibit import schemas
+from exhibit.runtime.plugins import load_plugin, plugin_names
 from exhibit.schemas.bundle import (
     load_json,
     read_gold,
@@ -23,7 +24,6 @@ from exhibit.schemas.bundle import (
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import BundleInfo, Context, Gold, Row
 from exhibit.schemas.parsing import parse_json
-from exhibit.schemas.plugins import load_plugin, plugin_names
 from exhibit.schemas.validate import sha256_of, validate
 
 CONTEXT = {"filename": "a.pdf", "text": "rënt"}

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from exhibit.schemas.generate import FOLDER, generate, main
+from exhibit.schemas.generate import FOLDER, generate
 from exhibit.schemas.models import Gold, Row
 
 ROW = {"id": 7, "question": "Who?", "answer": "Ann", "is_impossible": False, "contexts": [{"filename": "a.pdf"}]}
@@ -21,7 +21,6 @@ GOLD = {
 def test_the_committed_schemas_are_what_the_models_give():
     for name, text in generate().items():
         assert (FOLDER / name).read_text(encoding="utf-8") == text
-    assert main(["--check"]) == 0
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ from exhibit.converters.fetching.page import PagePrinter
 from exhibit.converters.printing.press import office_page
 from exhibit.converters.printing.text_pdf import needs_browser, pdf_of, printer_name
 from exhibit.engine import guarded, track
-from exhibit.schemas.command import add_arguments
+from exhibit.runtime.command import add_arguments
 from exhibit.schemas.errors import DocumentError, SourceError
 from exhibit.schemas.parsing import read_beside
 from exhibit.storage.bundle import sha256_of

@@ -22,8 +22,8 @@ from typing import Any, Literal, NamedTuple
 from exhibit.converters.fetching.fetch import UrlLine, add_fetch_arguments, fetch_all, fetch_folder, policy_from
 from exhibit.evidence import Document, Span, locate, read_document
 from exhibit.law.sentences import sentences
+from exhibit.runtime.command import FAILED, documented, guarded
 from exhibit.schemas.bundle import INFO, read_info
-from exhibit.schemas.command import FAILED, documented, guarded
 from exhibit.schemas.errors import BundleError, SourceError, ToolkitError
 from exhibit.schemas.models import Gold
 from exhibit.storage.bundle import BundleFolder, open_bundle

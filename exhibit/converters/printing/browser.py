@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm
 
 from exhibit.converters.printing.text_pdf import font_hashes, sealed_environment
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import ServiceError
 from exhibit.storage.place import scratch_folder
 

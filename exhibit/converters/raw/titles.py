@@ -14,8 +14,8 @@ from exhibit.evidence.fold import edit_distance
 from exhibit.evidence.readers import pdf
 from exhibit.law.names import file_key
 from exhibit.models.llms import LLM, Completion, Prompt
+from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import DocumentError, ServiceError, printable
-from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.cache import cache_folder
 
 _MIN_LENGTH = 20

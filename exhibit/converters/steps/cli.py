@@ -12,7 +12,7 @@ from exhibit.converters.steps.build import build
 from exhibit.converters.steps.patches import patched
 from exhibit.engine import add_engine_arguments, check_engine, limits_from, limits_in_force, track
 from exhibit.evidence.scan import add_ocr_arguments
-from exhibit.schemas.command import (
+from exhibit.runtime.command import (
     HIDDEN,
     Parser,
     Renamed,

@@ -12,11 +12,11 @@ from exhibit.converters.steps.materialise import NOWHERE, marked_place
 from exhibit.engine import open_engine, track
 from exhibit.evidence.read import read_within
 from exhibit.hub.card import CardText, write_card
+from exhibit.runtime.plugins import load_plugin, plugin_names
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, Question, write_gold, write_train
 from exhibit.schemas.errors import BundleError, SourceError
 from exhibit.schemas.models import BundleInfo, Context, Gold, PatchEntry, Row
-from exhibit.schemas.plugins import load_plugin, plugin_names
 from exhibit.schemas.review import Correction, MarkedPassage, Patch, gold_digest, read_patch
 from exhibit.storage.bundle import BundleFolder, open_bundle, sha256_of
 from exhibit.storage.locations import fetched

@@ -28,9 +28,9 @@ from exhibit.evaluation.metrics._requests import parameters_of as parameters_of
 from exhibit.evaluation.metrics._requests import split_requests as split_requests
 from exhibit.law.references import Reference
 from exhibit.models.llms import LLM
+from exhibit.runtime.plugins import plugin_modules
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import read_beside
-from exhibit.schemas.plugins import plugin_modules
 
 KS = (1, 2, 4, 8, 16, 32, 64)
 """The depths at which retrieval is read; each is a prefix of one ranking."""

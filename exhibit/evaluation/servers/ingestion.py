@@ -16,8 +16,9 @@ from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.servers.shapes import items_at, search
 from exhibit.evaluation.servers.system import DocumentInterface, Step
 from exhibit.evaluation.servers.templates import fill, fill_path
-from exhibit.evaluation.targets import Ingestion, TargetOptions, count_only
+from exhibit.evaluation.target_protocol import TargetOptions, count_only
 from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.run import Ingestion
 from exhibit.storage.exchanges import Deadline, HttpError, Retries, UnreachableError
 from exhibit.storage.locations import fetched
 

@@ -12,7 +12,7 @@ from exhibit.evaluation.servers.reading import NoAnswerError, Read
 from exhibit.evaluation.servers.requests import Probed, missing_fields, requests_to_try, served_paths
 from exhibit.evaluation.servers.shapes import Names, PassagesError, describe, first_words, read_passages, search
 from exhibit.evaluation.servers.templates import uses_history
-from exhibit.evaluation.targets import TargetOptions
+from exhibit.evaluation.target_protocol import TargetOptions
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.exchanges import Deadline, HttpError, Retries, UnreachableError
 

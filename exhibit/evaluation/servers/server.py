@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import httpx
 
+from exhibit.evaluation.asking import ask_all
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.servers.ingestion import Collection
@@ -29,9 +30,10 @@ from exhibit.evaluation.servers.shapes import (
 )
 from exhibit.evaluation.servers.system import PollRequest, ServerSettings, fitted, headers_of
 from exhibit.evaluation.servers.templates import fill, fill_path
-from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions, ask_all, count_only
+from exhibit.evaluation.target_protocol import NumberedReply, TargetOptions, count_only
+from exhibit.runtime.secrets import HIDDEN, names_a_secret
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.secrets import HIDDEN, names_a_secret
+from exhibit.schemas.run import Ingestion
 from exhibit.storage.exchanges import Deadline, HttpError, Secrets, UnreachableError, plain_address
 from exhibit.storage.http import HttpClient, Response
 

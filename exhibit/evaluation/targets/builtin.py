@@ -18,8 +18,8 @@ from exhibit.rag.index import open_index
 from exhibit.rag.pipeline import Answered, Pipeline
 from exhibit.rag.protocols import Hit, Source
 from exhibit.rag.retrieval.stages import Retrieved
+from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, ToolkitError
-from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.locations import Location
 from exhibit.storage.place import locked

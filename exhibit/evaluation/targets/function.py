@@ -16,8 +16,8 @@ from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.servers.shapes import Names, describe, recognise
 from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions, ask_all, count_only
 from exhibit.evaluation.targets.predictions import read_row
+from exhibit.runtime.secrets import scrubbed
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.secrets import scrubbed
 from exhibit.storage.exchanges import Deadline, HttpError
 
 _DEEPEST = 6

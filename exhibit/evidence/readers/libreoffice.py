@@ -3,12 +3,12 @@
 import os
 import shutil
 import subprocess
-from importlib import import_module
 from pathlib import Path
 
 from exhibit.engine.limits import run_program
 from exhibit.evidence.files import head_of
 from exhibit.evidence.markup import Printable
+from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import DocumentError
 from exhibit.storage.place import scratch_folder
 
@@ -54,7 +54,7 @@ def page(path: Path) -> Printable:
     with scratch_folder() as folder:
         target = converted_file(path, ending, folder, program)
         try:
-            made: Printable = import_module(f"exhibit.evidence.readers.{reader}").page(target)
+            made: Printable = load_plugin(__package__, reader)[0].page(target)
         except DocumentError as error:
             reason = str(error).removeprefix(f"{target}: ")
             raise DocumentError(f"{path}: what LibreOffice made of it cannot be read: {reason}") from error

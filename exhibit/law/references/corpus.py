@@ -10,7 +10,6 @@ from typing import NamedTuple
 from exhibit.evidence import Span
 from exhibit.law.editions import LawName, label_key, law_name, provisions, read_edition, units
 from exhibit.law.language import LegalSystem, language_of, system_for, system_of, systems
-from exhibit.law.patterns import Patterns
 from exhibit.law.references import courts
 from exhibit.law.references.european import find_european
 from exhibit.law.references.reference import Kind, Path, Reference, blank, same_source
@@ -19,7 +18,26 @@ from exhibit.law.references.statutes import find_numbered, find_statutes
 # what is named in full is read before what could be part of it: "Part 1 of the Limitation Act 1980" is not CPR Part 1
 _IN_FULL = (courts.find_cases, courts.find_tribunals, find_european, find_statutes, find_numbered)
 _FINDERS = (*_IN_FULL, courts.find_directions, courts.find_guides, courts.find_rules)
-_P = Patterns(__file__)
+# A law's abbreviation, `BGB` or `BDSG`.
+_SHORT = re.compile(r"(?<!\w)[A-ZÄÖÜ][A-Za-zÄÖÜäöü]{0,7}[A-Z](?!\w)")
+_NUMBERED = re.compile(r"(?m)^[ \t]*\(?(\d{1,2}|[a-z])\)")
+_TITLE = re.compile(
+    r"(?i)^\W*(?:Document:\s*)?(?P<sort>(?:CPR\s+)?PART|PRACTICE\s+DIRECTION)\s+"
+    r"(?P<number>\d{1,2}[ \xa0]?(?:[A-Z]{1,3}\d?)?)(?![\w.])\s*(?P<rest>.*)$"
+)
+# exports part a letter from its number: "91.3 A The court"; but "91.3 A party may" begins a sentence
+_NUMBER = (
+    r"(?:[A-Z]\.?)?\d{1,3}(?:[ \xa0]?[A-Z](?=\.\d))?(?:\.\d{1,3})*"
+    r"(?:(?:[A-Z]{1,2}|[ \xa0](?:[A-Z]{2}|[B-HJ-Z]|[AI](?!\s+[a-z])))(?![A-Za-z.]))?"
+)
+_LABEL = re.compile(
+    rf"^\s*(?:(?:Rule|Para(?:graph)?\.?|Section|Chapter)\s+)?(?P<number>{_NUMBER})(?=[\s.(]|[A-Z][a-z]|$)"
+)
+_ANNEXED = re.compile(r"(?i)^\s*(?P<sort>Annex|Appendix)\s+(?P<number>[A-Z]{1,2}|\d{1,2})\b")
+# exports glue lists together: "about -(a) documents used in court proceedings; and(b) the obligations"
+_PARAGRAPH = re.compile(
+    r"(?:^|(?<=[-–—;:,.)])|(?<=\band)|(?<=\bor)|(?<=[\dA-Z]))\s*\((\d{1,3}[ ]?[A-Z]{0,2}|[a-z]{1,5})\)"
+)
 
 
 def references(text: str, *, context: str = "") -> list[Reference]:
@@ -57,7 +75,7 @@ def _system(text: str) -> LegalSystem:
 
 def _provisions(text: str, system: LegalSystem) -> Iterator[Reference]:
     """Yield the provisions that a text names; one without its law is of the law named last."""
-    patterns = [_P.short, *([re.compile(system.data["code"])] if "code" in system.data else [])]
+    patterns = [_SHORT, *([re.compile(system.data["code"])] if "code" in system.data else [])]
     codes = dict.fromkeys(match[0] for pattern in patterns for match in pattern.finditer(text))
     last = ""
     for one in provisions(text, system, [LawName(code, (code,)) for code in codes]):
@@ -71,7 +89,7 @@ def _law_places(text: str, system: LegalSystem) -> Iterator[Reference]:
     codes = law_name(edition.title).codes if edition else ()
     for unit in units(text, system) if codes else ():
         inside: list[str] = []
-        for label in ("", *_P.numbered.findall(text[unit.span.start : unit.span.end])):
+        for label in ("", *_NUMBERED.findall(text[unit.span.start : unit.span.end])):
             inside = _nested(inside, label) if label else []
             yield from (Reference("statute", code, (label_key(unit.label)[1], *inside)) for code in codes)
 
@@ -138,7 +156,7 @@ def own_places(text: str) -> Iterator[Reference]:
         if not base:
             continue
         yield Reference(place.kind, place.source, base)
-        for label in _P.paragraph.findall(rest):
+        for label in _PARAGRAPH.findall(rest):
             inside = _nested(inside, label.replace(" ", ""))
             yield Reference(place.kind, place.source, (*base, *inside))
 
@@ -153,7 +171,7 @@ def _guide(opening: str) -> _Place | None:
 
 def _titled(line: str) -> _Place | None:
     """Return the Part or practice direction that a line is the title of; "Part 36 applies where …" is none."""
-    match = _P.title.match(line) if len(line) < 200 else None
+    match = _TITLE.match(line) if len(line) < 200 else None
     if match is None:
         return None
     rest = match["rest"]
@@ -167,10 +185,10 @@ def _titled(line: str) -> _Place | None:
 
 def _labelled(line: str, place: _Place, base: Path, inside: list[str]) -> tuple[Path, list[str], str]:
     """Return the number that a line begins with, or the last one, and the rest of the line."""
-    annexed = _P.annexed.match(line) if place.kind != "rule" else None
+    annexed = _ANNEXED.match(line) if place.kind != "rule" else None
     if annexed:
         return (f"{annexed['sort'].lower()} {annexed['number'].upper()}",), [], line[annexed.end() :]
-    match = _P.label.match(line)
+    match = _LABEL.match(line)
     parts = _parts(match["number"]) if match else ()
     if match is None or (place.part and (parts[0] != place.part or (len(parts) < 2 and place.part != "11"))):
         return base, inside, line

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from exhibit.law.patterns import Patterns
+from exhibit.law.language import any_word
 from exhibit.law.references.reference import (
     Mention,
     Named,
@@ -15,13 +15,102 @@ from exhibit.law.references.reference import (
     read_units,
 )
 
-_P = Patterns(__file__)
+# The Civil Procedure Rules.
+_CPR = r"(?:CPR|C\.P\.R\.|Civil\s+Procedure\s+Rules?(?:\s{1,9}1998)?)"
+_RULE = re.compile(rf"""(?x)(?<![\w.])(?:(?P<cpr>{_CPR}),?\s{{0,9}}(?:\(?(?P<of>Parts?|Pts?\.?|[Rr]ules?|rr?\.?))?
+    |(?P<unit>(?:PART|[Pp]art)[Ss]?|Pts?\.?|(?:RULE|[Rr]ule)[Ss]?|rr?\.?))[^\S\n]{{0,9}}\n?[^\S\n]{{0,9}}(?=\d)""")
+_ITS_PARTS = re.compile(rf"\s+(?:of|in)\s+(?:the\s+|these\s+)?(?:{_CPR}|Rules\b)")
+_OTHER_PARTS = re.compile(
+    r"\s+(?:of|OF)\s+(?:\d|the\b|this\b|that\b|those\b|an?\b|[Ss]chedule|[A-Z\0])|"
+    r",?\s+to\s+(?:the\s+)?(?:Schedule|Act\b)"
+)
+_SCHEDULE = re.compile(r"(?:Schedule|Sch\.?|Annex|Appendix|Chapter|Volume)\s+\w{1,3},?\s*$")
+# Practice directions.
+_NAME = r"(?:CPR\s*)?(?:[Pp]ractice\s+[Dd]irections?|PRACTICE\s+DIRECTIONS?|PDs?|CPRPD)"
+_HEAD = re.compile(rf"(?<![A-Za-z]){_NAME}\s*(?:No\.?\s*)?(?=\d)")
+_UNIT = (
+    r"(?P<unit>[Pp]aragraphs?|PARAGRAPHS?|[Pp]aras?\.?|§§?|(?:[Ss]ub-?)?[Ss]ections?|"
+    r"[Aa]nnex(?:es)?|ANNEX|[Aa]ppendi(?:x|ces)|APPENDIX)"
+)
+_INSIDE = re.compile(rf"(?<!\w){_UNIT}\s*(?=[\dA-Z])")
+_AFTER = re.compile(rf"[,:]?\s*\(?(?:(?:at|in)\s+)?(?={_UNIT}\s*[\dA-Z])")
+_OF = re.compile(rf"\s+(?:of|to|in)\s+(?:the\s+)?(?={_NAME}\s*\d)|\s+(?=PD\s?\d)")
+_LAST = re.compile(
+    r"\s+(?:of|to|in)\s+(?:the|that)\s+(?:[Pp]ractice\s+[Dd]irection|PD)\b(?!\s*(?:\d|supplement|to\b|accomp))"
+)
+# Court guides.
+_GUIDE_NAME = re.compile(r"""(?x)(?<!\w)
+    (?:(?:(?:[A-Z][a-z]+(?:['’]?s|s['’])?|TCC|KBD?|QBD?|IPEC|SCCO)\s+(?:and\s+)?){1,6}Guide(?:\s+20\d\d)?\b
+    |CCG\b)""")
+_LEAD = re.compile(r"(?:(?:the|see|under|in|this|that|of|per|by|and|both|wales|business|property|courts|judiciary) )+")
+_GUIDE_UNIT = re.compile(r"""(?x)(?<!\w)
+    (?P<unit>(?:[Ss]ub[-\s]?)?[Ss]ections?|[Pp]aragraphs?|[Pp]aras?\.?|[Cc]hapters?|§§?
+    |(?:[Aa]nnex|ANNEX)(?:es)?|[Aa]ppendi(?:x|ces)|APPENDIX)\s*(?=[\dA-Z(])""")
+_TO_NAME = re.compile(r",?\s+(?P<of>(?:of|to|in)\s+)?(?:(?:the|this)\s+)?(?=[A-Z])")
+_AFTER_NAME = re.compile(r"(?:\s*\([^()\n]{1,30}\))?[,:]?\s*(?:at\s+)?")
+_WITH_LETTER = re.compile(r"[A-Z]\.?\d")
+_WITH_POINT = re.compile(r"[A-Z]\.?\d|\d+\.\d")
+_NUMBER_ALONE = re.compile(r"(?:[A-Z]\.?\d+(?:\.\d+)*|\d{1,2}(?:\.\d{1,3})+)(?![\w%])")
+_OF_SOMETHING = re.compile(
+    r"(?i)\s+(?:of|to|in)\s+(?:(?:this|that|the|these|an?|its?|your|our)\s+)?(?:\0|[A-Za-z]+)(?<!\sthe)"
+)
+_OF_GUIDE = re.compile(r"\s+(?:of|to|in)\s+(?:the|that|(?P<own>this))\s+[Gg]uide\b")
+# Decisions.
+_COURT_NAMES = """
+UKSC UKHL UKPC EWCA EWHC EWFC EWCOP EWCC EWCR UKUT UKFTT EAT UKIAT UKAITUR UKSIAC UKIPTrib CAT UKGD CSIH CSOH HCJAC HCJT
+HCJ SAC ScotSC UT NICA NIQB NIKB NICh NICC NIFam NIMag NIMaster NICty NICoroner
+""".split()
+# Towns whose sheriffs' judgments are numbered for themselves; `[2019] SC 12` is a page of a law report.
+_SHERIFFS = """
+ABE AIR ALL ARB AYR BAN CAM DNF DUM DUN EDIN ELG FAL FOR GLA GRE HAM INV JED KIL KIR KLK LAN LER LIV OBA PAI PER PET POR
+SEL STI STO STR TAI WIC
+""".split()
+_CITATION = re.compile(rf"""(?ix)\[(?P<year>(?:19|20)\d\d)\]\s+
+    (?:(?P<court>{any_word(_COURT_NAMES)})|SC\s+(?P<town>{any_word(_SHERIFFS)}))
+    (?:\s+\(?(?P<before>Civ|Crim)\b\.?\)?)?\s+(?P<number>\d{{1,5}})(?![\d_])
+    (?:\s{{0,2}}\((?P<after>[A-Za-z0-9]{{1,10}})\))?""")
+_APPEAL = re.compile(
+    r"(?<![\w/])(?P<court>UKEATPAS|UKEATPA|UKEATS|UKEAT|EAT)\s?/\s?(?P<number>\d{1,4})\s?/\s?(?P<year>\d{4}|"
+    r"\d\d)"
+    r"(?:\s?/\s?[A-Z]{2,4})?(?![\w/])"
+)
+_BAILII = re.compile(
+    r"\[(?:19|20)\d\d\]\s{1,3}(?P<court>UKEATPA|UKEATS|UKEAT)\s{1,3}(?P<number>\d{4})_(?P<year>\d\d)"
+    r"(?:_\d{4})?(?!\w)"
+)
+_SINCE_2020 = re.compile(r"(?<![\w-])EA-(?P<year>20\d\d)-(?P<scottish>SCO-)?(?P<number>\d{6})(?:-[A-Z]{2,4})?(?![\w-])")
+_REPORTED = re.compile(r"\[(?P<year>(?:19|20)\d\d)\]\s{1,3}(?P<series>ICR|IRLR)\s{1,3}(?P<number>\d{1,4})(?!\w)")
+_LUXEMBOURG = re.compile(
+    r"(?<!\w)(?:Joined\s{1,3})?Cases?\s{1,3}(?P<first>[CTF][-‐‑–]\d{1,4}/\d\d(?!\d))"
+    r"(?P<more>(?:(?:,\s{0,3}|\s{1,3}(?:and|to)\s{1,3})[CTF][-‐‑–]\d{1,4}/\d\d(?!\d)){0,9})"
+)
+_NUMBER = re.compile(r"([CTF])[-‐‑–](\d{1,4}/\d\d)")
+_DIVISION_NAMES = """
+Ch QB KB Admin Comm Pat TCC Fam IPEC Admlty Costs SCCO Mercantile CommLC Cases B T1 T2 T3 AAC IAC LC TC GRC HESC PC SEC
+WPAFCC Ftpr
+""".split()
+# What guides are called for short, or were called before.
+_ALIASES: dict[str, str] = {
+    "ccg": "commercial court",
+    "tcc": "technology and construction court",
+    "kb": "kings bench",
+    "kbd": "kings bench",
+    "qb": "kings bench",
+    "qbd": "kings bench",
+    "queens bench": "kings bench",
+    "ipec": "intellectual property enterprise court",
+    "scco": "senior courts costs office",
+    "patents": "patents court",
+    "commercial": "commercial court",
+    "admiralty and commercial courts": "commercial court",
+    "administrative": "administrative court",
+}
 _HIGHEST = 99  # of a Part: the Rules have 89, and a larger number is of something else
 
 
 def find_rules(text: str) -> Iterator[Mention]:
     """Yield Parts and rules: a Part of something else, a bare number and a rule of other rules are none."""
-    for match in _P.rule.finditer(text):
+    for match in _RULE.finditer(text):
         unit = (match["of"] or match["unit"] or "").lower().rstrip(".")
         numbers = read_numbers(text, match.end(), plural=unit in {"parts", "rules", "rr", "pts"})
         if numbers and _is_rule(text, match, numbers, whole=unit.startswith("p")):
@@ -32,10 +121,10 @@ def _is_rule(text: str, match: re.Match[str], numbers: Numbers, *, whole: bool) 
     first = numbers.paths[0]
     if match["cpr"]:
         return True
-    if int(re.sub(r"\D", "", first[0])) > _HIGHEST or _P.schedule.search(text, match.start() - 40, match.start()):
+    if int(re.sub(r"\D", "", first[0])) > _HIGHEST or _SCHEDULE.search(text, match.start() - 40, match.start()):
         return False
     if whole:
-        return bool(_P.its_parts.match(text, numbers.end)) or not _P.other_parts.match(text, numbers.end)
+        return bool(_ITS_PARTS.match(text, numbers.end)) or not _OTHER_PARTS.match(text, numbers.end)
     # Part 11 has one rule, 11; any other has a point: "rule 28" of an arbitration institute is not ours
     return "." in text[match.end() : numbers.end] or (first[0] == "11" and len(first) > 1)
 
@@ -45,12 +134,12 @@ def _is_rule(text: str, match: re.Match[str], numbers: Numbers, *, whole: bool) 
 
 def find_directions(text: str) -> Iterator[Mention]:
     """Yield practice directions by number; `paragraph 2.1 of the Practice Direction` is the last one named."""
-    heads = [(m.start(), n) for m in _P.head.finditer(text) if (n := _numbers(text, m))]
-    units = list(read_units(text, _P.inside))
+    heads = [(m.start(), n) for m in _HEAD.finditer(text) if (n := _numbers(text, m))]
+    units = list(read_units(text, _INSIDE))
     free = {unit.start: unit for unit in units}
     open_heads = dict(heads)
     for unit in units:
-        of, last = _P.of.match(text, unit.end), _P.last.match(text, unit.end)
+        of, last = _OF.match(text, unit.end), _LAST.match(text, unit.end)
         if of and of.end() in open_heads:
             numbers = open_heads.pop(of.end())
             del free[unit.start]
@@ -66,7 +155,7 @@ def _with_what_follows(text: str, start: int, numbers: Numbers, units: dict[int,
     for number, *inside in numbers.paths[:-1]:
         yield mentioned("direction", number, [tuple(inside)], start, numbers.end)
     number, *rest = numbers.paths[-1]
-    after = None if rest else _P.after.match(text, numbers.end)
+    after = None if rest else _AFTER.match(text, numbers.end)
     unit = units.get(after.end()) if after else None
     paths, end = (unit.paths, unit.end) if unit else ([tuple(rest)], numbers.end)
     yield mentioned("direction", number, paths, start, end)
@@ -85,14 +174,14 @@ def guide_name(text: str) -> str:
     plain = re.sub(r"['’]", "", " ".join(text.split())).lower()
     plain = re.sub(r" ?guide(?: \d{4})?$", "", plain).replace(" division", "")
     plain = plain.rpartition(" the ")[2]
-    lead = _P.lead.match(f"{plain} ")
+    lead = _LEAD.match(f"{plain} ")
     plain = plain[lead.end() :].strip() if lead else plain
-    return str(_P.entries["aliases"].get(plain, plain))
+    return _ALIASES.get(plain, plain)
 
 
 def name_guides(text: str) -> list[Named]:
     """Return every guide that a text names, in order."""
-    matches = _P.guide_name.finditer(text)
+    matches = _GUIDE_NAME.finditer(text)
     return [Named(*match.span(), name) for match in matches if (name := guide_name(match.group()))]
 
 
@@ -111,7 +200,7 @@ def find_guides(text: str) -> Iterator[Mention]:
 
 def _named_by(text: str, unit: NumberedUnit, named: list[Named]) -> str | None:
     """Return the guide that stands beside a place, None when there is none; the one that it is `of` comes first."""
-    joined = _P.to_name.match(text, unit.end)
+    joined = _TO_NAME.match(text, unit.end)
     after = next((guide.name for guide in named if joined and guide.start == joined.end()), None)
     if after and joined and joined["of"]:
         return after
@@ -124,32 +213,32 @@ def _understood(text: str, unit: NumberedUnit, named: list[Named], known: list[t
     After "Circuit Commercial Court Guide section D7.1 … D13 of the CCG", section D7.2 is in the guide of D7.1.
     """
     last = next((guide.name for guide in reversed(named) if guide.end <= unit.start), None)
-    if of_guide := _P.of_guide.match(text, unit.end):
+    if of_guide := _OF_GUIDE.match(text, unit.end):
         # a guide says its own name before any other's
         return named[0].name if of_guide["own"] and last else last or ""
     written = text[unit.number : unit.end]
     annexed = unit.paths[0][0].startswith(("annex", "appendix"))
     # annexes and numbers with a letter: only guides have those, so they need not name theirs
-    fixed = annexed or _P.with_letter.match(written) or ("para" not in unit.unit and _P.with_point.match(written))
-    if not unit.unit or not fixed or _P.of_something.match(text, unit.end):
+    fixed = annexed or _WITH_LETTER.match(written) or ("para" not in unit.unit and _WITH_POINT.match(written))
+    if not unit.unit or not fixed or _OF_SOMETHING.match(text, unit.end):
         return None
     near = [guide for guide, path in known if path[:2] == unit.paths[0][:2] and len(path) > 1]
     return near[-1] if near else last if last is not None else "" if annexed else None
 
 
 def _follows(text: str, guide: Named, unit: NumberedUnit) -> bool:
-    gap = _P.after_name.match(text, guide.end)
+    gap = _AFTER_NAME.match(text, guide.end)
     return gap is not None and guide.end <= unit.start <= gap.end()
 
 
 def _units(text: str, named: list[Named]) -> Iterator[NumberedUnit]:
-    for unit in read_units(text, _P.guide_unit, lettered=True):
+    for unit in read_units(text, _GUIDE_UNIT, lettered=True):
         # "Annexes 212" in a table of contents is a page
         if not (unit.unit.startswith(("annex", "append")) and re.search(r"\d{3}|\n", text[unit.start : unit.end])):
             yield unit
     for guide in named:
-        gap = _P.after_name.match(text, guide.end)
-        number = _P.number_alone.match(text, gap.end()) if gap and "\n" not in gap.group() else None
+        gap = _AFTER_NAME.match(text, guide.end)
+        number = _NUMBER_ALONE.match(text, gap.end()) if gap and "\n" not in gap.group() else None
         numbers = read_numbers(text, number.start(), plural=False, lettered=True) if number else None
         if number and numbers:
             yield NumberedUnit(number.start(), number.start(), numbers.end, "", numbers.paths)
@@ -157,13 +246,13 @@ def _units(text: str, named: list[Named]) -> Iterator[NumberedUnit]:
 
 # ---------------------------------------------------------------- decisions
 
-_COURTS = {court.upper(): court for court in _P.row("courts")}
-_DIVISIONS = {division.upper(): division for division in _P.row("divisions")}
+_COURTS = {court.upper(): court for court in _COURT_NAMES}
+_DIVISIONS = {division.upper(): division for division in _DIVISION_NAMES}
 
 
 def find_cases(text: str) -> Iterator[Mention]:
     """Yield every neutral citation; law reports such as [1974] AC 133 are none."""
-    for match in _P.citation.finditer(text):
+    for match in _CITATION.finditer(text):
         court = _COURTS[match["court"].upper()] if match["court"] else f"SC {match['town'].upper()}"
         before, after, end = (match["before"] or "").capitalize(), match["after"] or "", match.end("number")
         # "[2022] EWFC 9 (b) the second point": a division of one letter is a capital
@@ -179,13 +268,13 @@ def find_cases(text: str) -> Iterator[Mention]:
 
 def find_tribunals(text: str) -> Iterator[Mention]:
     """Yield appeals to the Employment Appeal Tribunal, employment law reports, and cases of the Court of Justice."""
-    for match in (match for pattern in (_P.appeal, _P.bailii) for match in pattern.finditer(text)):
+    for match in (match for pattern in (_APPEAL, _BAILII) for match in pattern.finditer(text)):
         court = "UKEAT" if match["court"] == "EAT" else match["court"]
         path = (f"{int(match['number']):04}", match["year"][-2:])
         yield mentioned("case", court, [path], *match.span())
-    for match in _P.since_2020.finditer(text):
+    for match in _SINCE_2020.finditer(text):
         yield mentioned("case", "EA", [(match["year"], (match["scottish"] or "") + match["number"])], *match.span())
-    for match in _P.reported.finditer(text):
+    for match in _REPORTED.finditer(text):
         yield mentioned("case", match["series"], [(match["year"], str(int(match["number"])))], *match.span())
-    for match in _P.luxembourg.finditer(text):
-        yield mentioned("case", "CJEU", _P.number.findall(match.group()), *match.span())
+    for match in _LUXEMBOURG.finditer(text):
+        yield mentioned("case", "CJEU", _NUMBER.findall(match.group()), *match.span())

@@ -8,7 +8,6 @@ from typing import Literal, NamedTuple
 
 from exhibit.evidence import Span
 from exhibit.law.figures import MONTH
-from exhibit.law.patterns import Patterns
 
 Kind = Literal["rule", "direction", "statute", "guide", "case"]
 Path = tuple[str, ...]
@@ -16,10 +15,43 @@ Path = tuple[str, ...]
 COARSER = 0.5
 """What Part 3 is worth where rule 3.4 is expected: true, but the reader has to search."""
 
-_P = Patterns(__file__, month=MONTH)
+_AFTER_A = (
+    r"and|or|but|to|of|in|on|for|by|is|are|was|were|be|as|at|if|when|where|which|that|unless|without|with|"
+    r"shall|must|may|"
+    r"should|need|does|do|has|have|makes?|made|sets?|contains?|provides?|requires?|appl(?:y|ies|ied)|deals?|"
+    r"refers?|"
+    r"allows?|includes?|gives?|came|supplement\w*|para\w*|section"
+)
+# the rules are exported as "rule 73.10 A(3)" and "Practice Direction 5 A sets out"; "rule 3.4 A party may" is 3.4
+_SPACED = rf"[ \xa0](?:[B-HJ-Z]|A[A-D]|Z[A-G]|[AI](?!\s+(?!(?:{_AFTER_A})\b)[a-z]))\d?(?![\w'’]|\s+\d{{4}}\b)"
+_LETTERS = rf"(?:[A-Z]{{1,3}}\d?(?![A-Za-z])|{_SPACED})"
+_BRACKET = r"\((?:\d{1,3}[ ]?[A-Z]{0,2}|[a-z]{1,5}|[A-Z])\)"
+_ITEM = re.compile(
+    rf"(?P<lead>\d{{1,3}}{_LETTERS}?)(?P<dots>(?:\.\d{{1,3}}{_LETTERS}?)*)"
+    rf"(?P<brackets>(?:[ ]?\(\d{{1,2}}[A-Z]{{0,2}}\))?(?:{_BRACKET})*)(?!\d|\.\d|,\d{{3}}\b)"
+)
+# Numbers of court guides: `O.5.1`, `J1.1`, `K`.
+_LETTERED = re.compile(
+    rf"(?P<lead>[A-Z])(?P<dots>(?:\.?\d{{1,3}}[A-Z]?(?:\.\d{{1,3}}[A-Z]?)*)?)(?P<brackets>(?:{_BRACKET})*)(?![\w'’])"
+)
+_MORE = re.compile(rf"(?:{_BRACKET})+(?!\w)")
+_SPACE = r"[^\S\n]*+(?:\n[^\S\n]*+)?"
+_SEPARATOR = re.compile(
+    rf"{_SPACE}(?:,{_SPACE}(?:(?:and|or)\b)?|/|&|(?:and/or|and|or)\b|(?P<range>(?:to|through)\b|[-–—])){_SPACE}"
+)
+_MEASURE = re.compile(
+    r"\s*(?:%|per\s?cent|(?:clear\s+|working\s+|business\s+|calendar\s+)?(?:days?|weeks?|months?|years?|"
+    r"hours?|minutes?)\b"
+    rf"|pages?\b|a\.?m\b|p\.?m\b|million\b|thousand\b|{MONTH}\b)"
+)
+_OF_THE = re.compile(r"\s+(?:of|to)\s+the\b")
+_ROMAN = re.compile(r"[IVX]{1,6}[A-Z]?\b")
+# An instrument's name, and its year where it has one.
+_DATED = re.compile(r"(?s)(.*?) ?(\d{4})?")
+# What initials leave out.
+_SMALL = frozenset("of and the for in to on by with etc".split())
 _NOWHERE = Span(0, 0)
 """The place of a reference that was not read from a text."""
-_SMALL = _P.words("small")
 _LONGEST = 60
 """Of a range that is longer, only the ends are taken."""
 
@@ -82,7 +114,7 @@ def same_source(kind: Kind, one: str, other: str) -> bool:
 
 @cache
 def _same_instrument(one: str, other: str) -> bool:
-    (name, year), (name2, year2) = (_P.dated.fullmatch(each).groups("") for each in (one, other))  # type: ignore[union-attr]
+    (name, year), (name2, year2) = (_DATED.fullmatch(each).groups("") for each in (one, other))  # type: ignore[union-attr]
     if year and year2 and year != year2:
         return False
     short, long = sorted((name, name2), key=len)
@@ -165,7 +197,7 @@ def read_units(
     for match in pattern.finditer(text):
         unit = match["unit"].strip().rstrip(".").lower()
         kind = next((kind for kind in ("annex", "appendix", "recital") if unit.startswith(kind[:6])), "")
-        capitals = _P.roman.match(text, match.end()) if roman else None
+        capitals = _ROMAN.match(text, match.end()) if roman else None
         at = match.end() + (text[match.end() : match.end() + 1] == "(")  # "Annex (A)"
         numbers: Numbers | None
         if capitals is not None:
@@ -184,25 +216,25 @@ def read_numbers(text: str, at: int, *, plural: bool, single: bool = False, lett
     `single` takes one number only; `lettered` takes `O.5.1` and `K` too.
     """
     first = _item(text, at, lettered=lettered)
-    if first is None or _P.measure.match(text, first.end()):
+    if first is None or _MEASURE.match(text, first.end()):
         return None
     pointed = bool(first["dots"])
     paths = [_path(first)]
     end = first.end()
-    while not single and (separator := _P.separator.match(text, end)):
-        more = _P.more.match(text, separator.end())
+    while not single and (separator := _SEPARATOR.match(text, end)):
+        more = _MORE.match(text, separator.end())
         if more:
             path = _beside(paths[-1], more.group(), first["dots"])
         else:
             item = _item(text, separator.end(), lettered=lettered)
-            if item is None or _P.measure.match(text, item.end()) or (pointed and not item["dots"]):
+            if item is None or _MEASURE.match(text, item.end()) or (pointed and not item["dots"]):
                 break
-            if not (plural or pointed or _P.of_the.match(text, item.end())):
+            if not (plural or pointed or _OF_THE.match(text, item.end())):
                 break  # "Part 36 and 14 days": but "section 215 or 217 of the Act"
             more, path = item, _path(item)
         if path is None:
             break
-        if separator["range"] and (more.re is not _P.more or plural or pointed):
+        if separator["range"] and (more.re is not _MORE or plural or pointed):
             paths += _between(paths[-1], path)
         paths.append(path)
         end = more.end()
@@ -210,7 +242,7 @@ def read_numbers(text: str, at: int, *, plural: bool, single: bool = False, lett
 
 
 def _item(text: str, at: int, *, lettered: bool) -> re.Match[str] | None:
-    return _P.item.match(text, at) or (_P.lettered.match(text, at) if lettered else None)
+    return _ITEM.match(text, at) or (_LETTERED.match(text, at) if lettered else None)
 
 
 def _path(item: re.Match[str]) -> Path:

@@ -4,15 +4,106 @@ import math
 import re
 from collections.abc import Iterator
 
-from exhibit.law.patterns import Patterns
 from exhibit.law.references.reference import Mention, Named, NumberedUnit, Path, mentioned, read_numbers, read_units
 
-_P = Patterns(__file__)
-_NOT_NAMES = _P.words("not_names")
+_SORTS = r"(?:Acts?|Regulations|Order|Rules|Measure)"
+_YEARS = r"(?:1[2-9]\d\d|20\d\d)"
+# A footnote's number is often glued to the year: `Senior Courts Act 19811`.
+_ENDING = re.compile(
+    rf"(?<![\w-])(?P<sort>{_SORTS}|ACT|REGULATIONS|ORDER|RULES)(?P<place>\s{{1,3}}\((?:Northern\s{{1,3}}Ireland|NI|"
+    r"N\.I\.)\))?"
+    rf"\s+(?P<year>{_YEARS})(?=\d{{0,2}}(?!\d))"
+)
+_TOKEN = re.compile(
+    r"(?P<bracket>\([^()\n]{2,80}\))\s*$|(?P<word>[A-Z][\w'’&-]*|&)\s*$|(?P<small>\b(?:of|and|for|in|to|on|by|"
+    r"with|at|etc\.?))\s*$"
+    rf"|(?P<comma>,)\s*$|(?P<inner>{_SORTS}\s+{_YEARS})\s*$"
+)
+_BY_YEAR = re.compile(rf"\b[Tt]he\s+(?P<year>{_YEARS})\s+(?P<sort>Act|Regulations|Order|Rules|Measure)\b")
+_SHORT = re.compile(
+    rf"(?:(?P<year>{_YEARS})\s+)?(?P<name>(?:(?:[A-Z][\w'’-]*|\([A-Z][^()\n]{{1,60}}\)|of|and|"
+    r"for),?\s+)*?)(?P<sort>Acts?|"
+    rf"Regulations|Order|Rules|Measure)(?:\s+(?P<after>{_YEARS}))?\b"
+)
+_ABBREVIATED = re.compile(rf"(?P<name>(?!SI\b)[A-Z]{{2,6}}|[A-Z][A-Za-z]{{1,8}}[A-Z])\s+(?P<year>{_YEARS})\b(?!/)")
+_DEFINED_AFTER = re.compile(
+    r"\d{0,2}\s{0,9}\(\s{0,9}(?:(?:in this \w{1,40}|hereafter|hereinafter|together),?\s{0,9})?"
+    r"['\"“‘]?(?:[Tt]he\s{1,9})?([^'\"”’()\n]{2,40})['\"”’]?\s{0,9}\)"
+)
+_DEFINED_BEFORE = re.compile(r"(?i)['\"“‘](?:the\s+)?([^'\"”’()\n]{2,40})['\"”’]\s+means\s+(?:the\s+)?$")
+_HEAD = re.compile(
+    r"(?<![\w.])(?P<unit>[Ss]ections?|SECTIONS?|ss?\.?(?=\s?\d)|§§?|[Rr]egulations?|[Rr]egs?\.?(?=\s?\d)|"
+    r"[Aa]rticles?|"
+    r"[Aa]rts?\.?(?=\s?\d)|[Rr]ules?|rr?\.?(?=\s?\d)|[Ss]chedules?|[Ss]chs?\.?(?=\s?\d)|[Pp]arts?|PARTS?|"
+    r"Pts?\.?(?=\s?\d)|"
+    r"[Cc]hapters?|[Pp]aragraphs?|[Pp]aras?\.?(?=\s?\d))[^\S\n]*+(?:\n[^\S\n]*+)?(?=\d|[IVX]{1,9}\b)"
+)
+_APART = re.compile(r"\n\s*\n|•|\bc\. ?\d")
+_OF = re.compile(r"(?:,?\s+|(?<=\)))(?:of|to|in)\s+(?:the\s+|that\s+|those\s+|this\s+|same\s+)*")
+_THEN = re.compile(r",?\s+")
+_CHAIN = re.compile(r",?\s*(?:(?:of|to|in)\s+(?:the\s+)?)?")
+_LIST = re.compile(r"\s*+(?:[,;]\s*+)?(?:(?:and|or|and/or|to)\s*+)?(?:under\s+)?")
+_AFTER_NAME = re.compile(
+    r"\d{0,2}(?:[^\S\n]*+(?:\n[^\S\n]*+)?\([^()\n]{1,60}\))?(?:,|:|[^\S\n]*+[-–—])?"
+    r"[^\S\n]*+(?:\n[^\S\n]*+)?(?:\(|(?:at|in|under)\s+)?"
+)
+_OTHER_RULES = re.compile(
+    r"(?:\b(?P<code>FPR|CrimPR|CrPR|IR)(?:\s+20\d\d)?,?|(?P<name>Insolvency|Family Procedure|"
+    r"Criminal Procedure|"
+    r"Court of Protection|Tribunal Procedure|Non-Contentious Probate))\s*$"
+)
+_CODE_ALONE = re.compile(r"\b(?P<code>FPR|CrimPR|CrPR)[^\S\n]*(?=\d{1,2}\.\d)")
+# Instruments known by their number.
+_NUMBERED = re.compile(
+    r"(?<![\w.])(?P<series>W\.?S\.?I\.?|S\.?S\.?I\.?|S\.?I\.?|S\.?R\.?)\s{0,3}(?:\(NI\)\s{0,3})?"
+    r"(?P<year>(?:19|20)\d\d)\s?(?:/\s?|,?\s?[Nn]o\.?\s?)(?P<number>\d{1,4})(?![\w/])"
+    r"(?:\s{0,3}\((?:[NWCLS]|N\.?I|Cy)\.?\s?\d{1,3}\))*"
+)
+_NUMBERED_ACT = re.compile(
+    r"(?<!\w)(?P<year>(?:19|20)\d\d)\s{1,3}(?P<series>asp|anaw|asc)\s{1,3}(?P<number>\d{1,3})(?!\w)"
+)
+# What was read already stands before it: the instrument's own name.
+_NAMED_BEFORE = re.compile(r"\0\d{0,2}\s{0,3}[(,]\s{0,3}$")
+_IN_BRACKETS = re.compile(
+    r"\0\d{0,2}\s{0,3}\(\s{0,3}(?:asp|anaw|asc|nawm|c\.?)\s{0,3}\d{1,3}(?:\s{0,3}\([NW]\.?I?\.?\))?\s{0,3}\)"
+)
+_OF_NUMBER = re.compile(r",?\s{1,3}(?:(?:of|in)\s{1,3}(?:the\s{1,3})?)?")
+# Words that begin no name.
+_NOT_NAMES = frozenset(
+    """
+see under in by and the of for pursuant section sections s ss part parts chapter schedule regulation article rule
+whether where when if as per to this that an a any cpr pd
+""".split()
+)
+CODES: dict[str, str] = {
+    "FPR": "family procedure rules",
+    "CrimPR": "criminal procedure rules",
+    "CrPR": "criminal procedure rules",
+    "IR": "insolvency rules",
+}
+_SERIES: dict[str, str] = {
+    "si": "si",
+    "ssi": "ssi",
+    "sr": "nisr",
+    "wsi": "wsi",
+    "asp": "asp",
+    "anaw": "anaw",
+    "asc": "asc",
+    "nia": "nia",
+}
+_UNIT_WORDS: dict[str, str] = {
+    "section": "section sections s ss § §§",
+    "regulation": "regulation regulations reg regs",
+    "article": "article articles art arts",
+    "rule": "rule rules r rr",
+    "sch": "schedule schedules sch schs",
+    "part": "part parts pt pts",
+    "chapter": "chapter chapters",
+    "para": "paragraph paragraphs para paras",
+}
 _REACH = 160  # characters: the longest title of an Act that is cited has fewer
-CODES: dict[str, str] = _P.entries["codes"]
 _OURS = frozenset({"rules", "civil procedure rules", "civil procedure rules 1998"})
-_UNITS = {word: unit for unit, words in _P.entries["units"].items() for word in words.split()}
+_UNITS = {word: unit for unit, words in _UNIT_WORDS.items() for word in words.split()}
 _OWN = {"section": ("act", "measure"), "regulation": ("regulations",), "article": ("order",), "rule": ("rules",)}
 """What a unit is the ordinary one of: such a provision needs no word before its number."""
 _LARGE = frozenset({"sch", "part", "chapter"})
@@ -30,13 +121,13 @@ class Instruments:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.named = _longest([named for match in _P.ending.finditer(text) if (named := _named(text, match))])
+        self.named = _longest([named for match in _ENDING.finditer(text) if (named := _named(text, match))])
         self.by_start = {named.start: named for named in self.named}
         self._defined: dict[str, str] = {}
         for named in self.named:
             self._define(named)
         # `the 1996 Act`, which `the Act` after it means
-        dated = [(*match.span(), match["sort"].lower(), match["year"]) for match in _P.by_year.finditer(text)]
+        dated = [(*match.span(), match["sort"].lower(), match["year"]) for match in _BY_YEAR.finditer(text)]
         by_year = [Named(start, end, self._full(sort, year, start)) for start, end, sort, year in dated]
         self._mentions = sorted([*self.named, *by_year])
 
@@ -49,8 +140,8 @@ class Instruments:
         return (earlier[-1:] or same[:1] or [Named(0, 0, f"{sort} {year}")])[0].name
 
     def _define(self, named: Named) -> None:
-        after = _P.defined_after.match(self.text, named.end)
-        before = _P.defined_before.search(self.text[max(0, named.start - 60) : named.start])
+        after = _DEFINED_AFTER.match(self.text, named.end)
+        before = _DEFINED_BEFORE.search(self.text[max(0, named.start - 60) : named.start])
         for match in (after, before):
             if match:
                 self._defined.setdefault(_plain(match[1]), named.name)
@@ -59,7 +150,7 @@ class Instruments:
         """Return the instrument named at a place; a short name needs `of` before it (`joined`)."""
         if named := self.by_start.get(start):
             return named
-        if match := _P.abbreviated.match(self.text, start):
+        if match := _ABBREVIATED.match(self.text, start):
             return Named(start, match.end(), f"{match['name'].lower()} {match['year']}")
         for code, name in CODES.items():
             if re.compile(rf"{code}\b").match(self.text, start):
@@ -68,7 +159,7 @@ class Instruments:
 
     def _short(self, start: int) -> Named | None:
         """Return what `1996 Act`, `Act` or `Insolvency Rules` stands for here, with no name if that is not known."""
-        match = _P.short.match(self.text, start)
+        match = _SHORT.match(self.text, start)
         if match is None:
             return None
         plain, sort = _plain(match.group()), match["sort"].lower()
@@ -102,7 +193,7 @@ def _named(text: str, ending: re.Match[str]) -> Named | None:
     start = ending.start()
     listed = False
     floor = max(0, start - _REACH)
-    while token := _P.token.search(text[floor:start]):
+    while token := _TOKEN.search(text[floor:start]):
         if token["word"] and token["word"].lower().rstrip("'’s") in _NOT_NAMES:
             break
         if token["comma"] and not listed:
@@ -147,7 +238,7 @@ def find_statutes(text: str) -> Iterator[Mention]:
             continue  # "paragraph 6 of Schedule 18" is one reference
         paths = list(_paths(head, instrument, by_start, text)) if instrument.name else []
         yield mentioned("statute", instrument.name, paths, head.start, end)
-    for match in _P.code_alone.finditer(text):
+    for match in _CODE_ALONE.finditer(text):
         numbers = read_numbers(text, match.end(), plural=True)
         if numbers:
             yield mentioned("statute", CODES[match["code"]], numbers.paths, match.start(), numbers.end)
@@ -157,7 +248,7 @@ def find_statutes(text: str) -> Iterator[Mention]:
 
 
 def _provisions(text: str) -> list[NumberedUnit]:
-    units = read_units(text, _P.head, roman=("part", "pt", "chapter", "sch"))
+    units = read_units(text, _HEAD, roman=("part", "pt", "chapter", "sch"))
     return [unit._replace(unit=_UNITS[unit.unit]) for unit in units]
 
 
@@ -169,18 +260,18 @@ def _owner(
     owners: dict[int, tuple[Named, int] | None],
 ) -> tuple[Named, int] | None:
     """Return the instrument that a provision is of, and where the whole reference ends."""
-    others = _P.other_rules.search(text, head.start - 30, head.start)
+    others = _OTHER_RULES.search(text, head.start - 30, head.start)
     if others and head.unit in {"rule", "part"}:
         name = CODES[others["code"]] if others["code"] else f"{others['name'].lower()} rules"
         return Named(others.start(), head.end, name), head.end
     if following := _outer(text, head, by_start):
         return owners.get(following.start)
-    for pattern, joined in ((_P.of, True), (_P.then, False)):
+    for pattern, joined in ((_OF, True), (_THEN, False)):
         gap = pattern.match(text, head.end)
         instrument = instruments.at(gap.end(), joined=joined) if gap else None
         if instrument and (head.unit != "rule" or sort_of(instrument.name) not in {"act", "order", "regulations"}):
             return instrument, instrument.end
-    listed = _P.list.match(text, head.end)
+    listed = _LIST.match(text, head.end)
     beside = by_start.get(listed.end()) if listed else None
     if beside and beside.unit == head.unit and (owner := owners.get(beside.start)):
         return owner[0], head.end
@@ -190,21 +281,21 @@ def _owner(
 def _owner_before(text: str, head: NumberedUnit, instruments: Instruments) -> tuple[Named, int] | None:
     """Return the instrument named before a provision: `Limitation Act 1980, s 33`, or at a distance for a section."""
     for instrument in reversed(instruments.named):
-        gap = _P.after_name.match(text, instrument.end)
+        gap = _AFTER_NAME.match(text, instrument.end)
         if instrument.end <= head.start and gap and gap.end() == head.start:
             fits = head.unit not in _OWN or sort_of(instrument.name) in _OWN[head.unit]
             return (instrument, head.end) if fits else None
     undotted = "." not in text[head.number : head.end]
-    if head.unit == "section" and undotted and not _P.of.match(text, head.end):
+    if head.unit == "section" and undotted and not _OF.match(text, head.end):
         near = instruments.last_act(head.start, within=_NEAR)
         # a footnote gives an Act by its chapter: "1950 c. 27; section 26 was repealed by the Arbitration Act 1996"
-        return (near, head.end) if near and not _P.apart.search(text, near.end, head.start) else None
+        return (near, head.end) if near and not _APART.search(text, near.end, head.start) else None
     return None
 
 
 def _outer(text: str, head: NumberedUnit, by_start: dict[int, NumberedUnit]) -> NumberedUnit | None:
     """Return the Schedule, Part or Chapter that a provision is in, where that follows it."""
-    chain = _P.chain.match(text, head.end)
+    chain = _CHAIN.match(text, head.end)
     following = by_start.get(chain.end()) if chain else None
     return following if following and following.unit in _LARGE and following.unit != head.unit else None
 
@@ -223,16 +314,16 @@ def _paths(head: NumberedUnit, instrument: Named, by_start: dict[int, NumberedUn
 
 def find_numbered(text: str) -> Iterator[Mention]:
     """Yield instruments by number, with the provision before or after them; read after the names are."""
-    for match in _P.in_brackets.finditer(text):
+    for match in _IN_BRACKETS.finditer(text):
         yield mentioned("statute", "", [], match.start() + 1, match.end())
     units = [unit for unit in _provisions(text) if unit.unit in _OWN]
     by_start = {unit.start: unit for unit in units}
-    before = {gap.end(): unit for unit in units if (gap := _P.of_number.match(text, unit.end))}
-    for match in (match for pattern in (_P.numbered, _P.numbered_act) for match in pattern.finditer(text)):
-        series = _P.entries["series"][match["series"].replace(".", "").lower()]
+    before = {gap.end(): unit for unit in units if (gap := _OF_NUMBER.match(text, unit.end))}
+    for match in (match for pattern in (_NUMBERED, _NUMBERED_ACT) for match in pattern.finditer(text)):
+        series = _SERIES[match["series"].replace(".", "").lower()]
         source = f"{series} {match['year']}/{int(match['number'])}"
-        after = _P.then.match(text, match.end())
-        if _P.named_before.search(text, match.start() - 12, match.start()):
+        after = _THEN.match(text, match.end())
+        if _NAMED_BEFORE.search(text, match.start() - 12, match.start()):
             yield mentioned("statute", "", [], *match.span())
         elif unit := before.get(match.start()):
             yield mentioned("statute", source, unit.paths, unit.start, match.end())

@@ -8,7 +8,6 @@ from itertools import zip_longest
 from exhibit.evidence import Document
 from exhibit.law.language import system_of
 from exhibit.law.names import ends_in_form, letters
-from exhibit.law.patterns import Patterns
 from exhibit.law.structure.labels import (
     SMALL,
     Label,
@@ -61,7 +60,22 @@ def find_headings(document: Document, outline: Outline = NO_OUTLINE) -> list[Hea
     return _mark_opening(_without_lists(_without_repeats(headings)))
 
 
-_P = Patterns(__file__)
+_RECITALS = re.compile(
+    r"(?i)(?:(?:preliminary )?recitals?|w\s*i\s*t\s*n\s*e\s*s\s*s\s*e\s*t\s*h.{0,12}|background|preamble|"
+    r"premises)\W*"
+    r"(?:of .{0,40})?"
+)
+_WHEREAS = re.compile(r"(?:WHEREAS\b|Whereas[,:\s])")
+_NOW = re.compile(r"(?:NOW,?\s+THEREFORE|Now,?\s+[Tt]herefore|IN\s+CONSIDERATION\s+OF)\b")
+_SIGNED = re.compile(
+    r"(?:IN WITNESS (?:WHEREOF|OF|HEREOF)|In [Ww]itness [Ww]hereof|ACCEPTED AND AGREED|AGREED AND ACCEPTED|"
+    r"(?:EXECUTED|SIGNED)\b.{0,30}\b(?:DEED|by)\b|SIGNATURE PAGES?\W*$|SIGNATURES\W*$)"
+)
+_DEFINITIONS = re.compile(
+    r"(?i)(?:(?:certain |general )?definitions?|defined terms|interpretation|definitions and .{3,40}|"
+    r"glossary)\W*"
+)
+_DOCUMENT = re.compile(r"(?i)\b(?:agreement|contract|deed|policy|plan|lease|undertaking|amendment|guide)\b")
 _BARE, _LISTED = 6, 6.5
 """How high a title stands that has no number and is over none: where chapters do, or below them if it is listed."""
 _MOST_LINES = 4
@@ -226,7 +240,7 @@ class _Finder:
         """Return a heading without a number: it stands just above the number that it is put over."""
         label, (start, stop) = self._label(end), (self._lines[first].start, self._lines[end - 1].end)
         rank = label.rank - 0.5 if label is not None and label.style in COUNTED else _BARE
-        kind = "definitions" if _P.definitions.fullmatch(title) else "section"
+        kind = "definitions" if _DEFINITIONS.fullmatch(title) else "section"
         return Heading(start, stop, "", title.strip(" .:-–—"), style, (), rank, kind)
 
 
@@ -238,18 +252,18 @@ def _unlisted(heading: Heading) -> Heading | None:
 
 
 def _made(line: Line, label: Label, title: str, end: int) -> Heading:
-    kind = "definitions" if _P.definitions.fullmatch(title) else label.kind
+    kind = "definitions" if _DEFINITIONS.fullmatch(title) else label.kind
     title = title.strip(" .:-–—")
     return Heading(line.start, end, label.text, title, label.style, label.value, label.rank, kind, label.sure)
 
 
 def _fixed(line: Line) -> Heading | None:
     """Return the parts that every contract names alike: recitals, the words of agreement, signatures."""
-    whole = _P.recitals.fullmatch(line.text)
+    whole = _RECITALS.fullmatch(line.text)
     for match, kind, rank in (
-        (whole or _P.whereas.match(line.text), "recitals", 6),
-        (_P.now.match(line.text), "agreement", 6),
-        (_P.signed.match(line.text), "signature", 2.5),
+        (whole or _WHEREAS.match(line.text), "recitals", 6),
+        (_NOW.match(line.text), "agreement", 6),
+        (_SIGNED.match(line.text), "signature", 2.5),
     ):
         if match:
             title = " ".join(match.group().split()).strip(" :,.")
@@ -323,4 +337,4 @@ def _mark_opening(headings: Sequence[Heading]) -> list[Heading]:
 
 
 def _names(heading: Heading) -> bool:
-    return heading.start < _OPENING and _P.document.search(heading.title) is not None
+    return heading.start < _OPENING and _DOCUMENT.search(heading.title) is not None

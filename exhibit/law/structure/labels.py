@@ -5,11 +5,32 @@ from dataclasses import dataclass
 
 from exhibit.law.language import LegalSystem, Level, system_for
 from exhibit.law.names import ends_in_form
-from exhibit.law.patterns import Patterns
 from exhibit.law.structure.lines import Line, is_entry
 
-_P = Patterns(__file__)
-SMALL = _P.words("small")
+SMALL = frozenset("a an and as at by for from in into of on or per the to under upon with without".split())
+_RUN_IN = re.compile(r"([^.:;–—]{2,90}?)(?:[.:](?=\s|[A-Z“]|$)|\s[–—-]\s|[.]?[–—])")
+_LONG_WORD = re.compile(r"[^\W\d_]{4}")
+_TITLE_WORD = re.compile(r"[^\W\d_][\w'’-]*")
+_NO_HEADING = re.compile(
+    r"(?i)(?:and|between|among|by|by and (?:between|among)|dated\b.*|to|name|title|date|its|confidential\b.*|"
+    r"execution (?:copy|version).*|page\b.*|\[.*|<.*|source\b.*|(?:section|recitals|preamble|annex)\b.*|"
+    r"[a-z]{1,4}-\d+|.*\bintentionally (?:left )?(?:blank|omitted)|.*_{3}.*|.*\[\*+\].*|\W*)\W*"
+)
+# Sentences begin so; a title that does is in title case throughout.
+_STARTS = re.compile(r"(?i)(?:this|the|each|any|no|if|all|a|an|in|for|where|when|it|you|we|such|these|subject)\b")
+_VERBS = re.compile(r"\b(?:shall|means?|is|are|will|may|must|has|have|agrees?|includes?|was|were|been|would)\b")
+_NUMBER = re.compile(
+    r"(?P<number>\d{1,3}(?:\.\d{1,3}){1,4}(?:[A-Z](?![A-Za-z]))?|[A-Z](?:\.\d{1,3}){1,4}|"
+    r"\d{1,3}[A-Z]{0,2}(?=[.)—\s]))"
+    r"(?P<mark>\.\)|[.)]|—)?(?=[\s“\"‘'A-Z(\[]|$)[ \xa0]*"
+)
+_BRACKET = re.compile(r"\((?P<number>[a-z]{1,2}|[ivxl]{1,6}|[A-Z]{1,2}|[IVX]{1,5}|\d{1,3})\)[ \xa0]*")
+_LETTER = re.compile(r"(?P<number>[A-Z]|[a-z]|[ivx]{1,5}|[IVX]{1,5})[.)](?=[\s“\"A-Z(]|$)[ \xa0]*")
+_GOES_ON = re.compile(r"(?:above|below|hereof|of (?:this|the)|and \(|or \(|[,;)])")
+_PAGE = re.compile(r"(?i)page\s+\d")
+_ROMAN_PART = re.compile(r"([IVXLC]{1,6}[a-z]?\.)[ \xa0]*(?:[-–—][ \xa0]*)?")
+_ROMAN_ITEM = re.compile(r"([IVXLC]{1,7})[ \xa0]*[-–—][ \xa0]*")
+_ROMAN = re.compile(r"(?=.)(?:c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
 _LONGEST = 150  # characters: what is longer is a sentence
 
 
@@ -25,7 +46,7 @@ def is_title(text: str) -> bool:
 
 def is_title_case(text: str) -> bool:
     """Return whether all words but the small ones begin with a capital."""
-    words = _P.title_word.findall(text)
+    words = _TITLE_WORD.findall(text)
     return (
         bool(words)
         and len(words) <= 9
@@ -38,7 +59,7 @@ def is_shout(text: str) -> bool:
     """Return whether a line is a heading in capitals, not a company, a code or a label of a form."""
     letters = sum(character.isalpha() for character in text)
     return (
-        _P.long_word.search(text) is not None
+        _LONG_WORD.search(text) is not None
         and 2 * letters > len(text)
         and len(text) <= 110
         and text.isupper()
@@ -50,24 +71,24 @@ def is_shout(text: str) -> bool:
 
 def heads_nothing(text: str) -> bool:
     """Return whether a line is a label of a form, a joining word or a notice, and no heading."""
-    return _P.no_heading.fullmatch(text) is not None
+    return _NO_HEADING.fullmatch(text) is not None
 
 
 def is_prose(title: str) -> bool:
     """Return whether shouted words are a sentence after all."""
-    return len(title) > _LONGEST or (len(title.split()) > 6 and _P.verbs.search(title.lower()) is not None)
+    return len(title) > _LONGEST or (len(title.split()) > 6 and _VERBS.search(title.lower()) is not None)
 
 
 def run_in(rest: str) -> tuple[str, int]:
     """Return a title that runs into its paragraph, `Term` of `Term. The term …`, and its length with the mark."""
-    match = _P.run_in.match(rest)
+    match = _RUN_IN.match(rest)
     if match is None:
         return "", 0
-    words = _P.title_word.findall(match[1])
+    words = _TITLE_WORD.findall(match[1])
     large = [word for word in words if word not in SMALL]
     small = sum(word[0].islower() for word in large)
-    most = 0 if _P.starts.match(match[1]) else max(len(large) // 3, 2)
-    if not words or len(words) > 12 or not words[0][0].isupper() or small > most or _P.verbs.search(match[1]):
+    most = 0 if _STARTS.match(match[1]) else max(len(large) // 3, 2)
+    if not words or len(words) > 12 or not words[0][0].isupper() or small > most or _VERBS.search(match[1]):
         return "", 0
     return match[1].strip(' “”"'), match.end()
 
@@ -140,7 +161,7 @@ def _roman_part(line: Line, system: LegalSystem) -> Label | None:
     level = next((level for level in system.levels if level.roman), None)
     if level is None or not line.fresh:
         return None
-    match = (_P.roman_item if level.text else _P.roman_part).match(line.text)
+    match = (_ROMAN_ITEM if level.text else _ROMAN_PART).match(line.text)
     if match is None or not (level.text or is_title(line.text[match.end() :])):
         return None
     number, rest = match[1].rstrip("."), line.text[match.end() :]
@@ -153,7 +174,7 @@ def _can_follow(rest: str, level: Level, system: LegalSystem, *, marked: bool, s
         return rest[0] == "("  # "§ 10 (weggefallen)"; but "§ 5 Satz 1 gilt" is a reference that begins a line
     if level.text:
         return rest[0] not in ",;)&/"
-    if _P.page.match(rest):
+    if _PAGE.match(rest):
         return False  # "Annex A Page 3": a running foot in a text without pages
     if rest[0].islower() or rest[0] in ",;)&/" or (rest[0] == "(" and not shouts):
         return False
@@ -161,7 +182,7 @@ def _can_follow(rest: str, level: Level, system: LegalSystem, *, marked: bool, s
 
 
 def _number(line: Line, system: LegalSystem) -> Label | None:
-    match = _P.number.match(line.text)
+    match = _NUMBER.match(line.text)
     if match is None or (not line.fresh and system.goes_on.search(line.before[-16:])):
         return None
     rest, value = line.text[match.end() :], _value(match["number"], system)
@@ -184,11 +205,11 @@ def _titled(rest: str) -> bool:
 
 
 def _bracket(line: Line) -> Label | None:
-    match = _P.bracket.match(line.text)
+    match = _BRACKET.match(line.text)
     if match is None or not (line.fresh or line.before.endswith(",")):
         return None
     rest = line.text[match.end() :]
-    if _P.goes_on.match(rest):
+    if _GOES_ON.match(rest):
         return None
     number = match["number"]
     style = "(1)" if number.isdigit() else "(a)" if number.islower() else "(A)"
@@ -196,7 +217,7 @@ def _bracket(line: Line) -> Label | None:
 
 
 def _letter(line: Line, system: LegalSystem) -> Label | None:
-    match = _P.letter.match(line.text)
+    match = _LETTER.match(line.text)
     listed = bool(system.units) and line.before.endswith(",")
     if match is None or not (line.fresh or listed):
         return None
@@ -223,7 +244,7 @@ def _value(number: str, system: LegalSystem | None = None, *, letters: bool = Fa
         digits = re.match(r"\d+", part)
         if digits:
             parts.append(int(digits[0]))
-        elif part and not letters and _P.roman.fullmatch(part):
+        elif part and not letters and _ROMAN.fullmatch(part):
             parts.append(roman(part))
         elif part:
             parts.append(ord(part[0]) - 96 + 26 * (len(part) - 1))
@@ -232,7 +253,7 @@ def _value(number: str, system: LegalSystem | None = None, *, letters: bool = Fa
 
 def roman(text: str) -> int:
     """Return the value of a Roman number in small letters, 0 when it is none."""
-    if not _P.roman.fullmatch(text):
+    if not _ROMAN.fullmatch(text):
         return 0
     values = [_DIGITS[letter] for letter in text]
     return sum(-value if value < max(values[at:]) else value for at, value in enumerate(values))

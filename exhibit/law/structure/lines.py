@@ -1,5 +1,6 @@
 """A document's lines as a reader sees them, without page furniture and contents; and what is known of its headings."""
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
@@ -8,10 +9,32 @@ from typing import NamedTuple
 
 from exhibit.evidence import Document, Span
 from exhibit.evidence.readers.pdf import LineType, line_types
-from exhibit.law.patterns import Patterns
 from exhibit.storage.locations import fetched
 
-_P = Patterns(__file__)
+_NUMBERED_PART = re.compile(r"(?i)(?:article|part|chapter|section|schedule)\s+(?:\d{1,2}|[ivxl]{1,6})[.:]?")
+_LABELLED = re.compile(r"(?:[A-Z]\w+ )?(?:\d[\d.]*|[A-Z]\b)[.:]?\s+[A-Z]")
+_RULE = re.compile(r"[\W_]{3,}")
+_PAGE_MARK = re.compile(r"(?i)(?:page(?=\s))?[-–—\s]*+(?:\d{1,4}|[ivxl]{1,7})[-–—\s]*+(?:of\s+\d+)?")
+# What stands before a heading inside a line: the last sign of what ends there, and spaces.
+_INLINE = re.compile(
+    r"[.;:”\")A-Z](?:\s+(?=(?:Section|SECTION)\s\d{1,2}\.\d{1,2}\.?\s+[A-Z“\"]|"
+    r"(?:ARTICLE|EXHIBIT|SCHEDULE|ANNEX)\s[\dA-Z]{1,5}\b)"
+    r"|(?<=[A-Z]{3})\s+(?=\d{1,2}\.\d{1,2}\.?\s+[A-Z][a-z])"
+    r"|(?<=[.;:”\")])\s+(?=\d{1,2}\.\d{1,2}\.?\s+[A-Z“\"]|\d{1,2}\.\s+[A-Z]|\([a-z]{1,2}\)\s+[A-Z“\"]|\(a\)\s|"
+    r"RECITALS\b|WHEREAS\b|NOW,? THEREFORE|IN WITNESS WHEREOF))"
+)
+# The same before the first item of a list that follows a title: `4.1 Conduct of Business. (a) The Company …`.
+_FIRST_ITEM = re.compile(r"[.:]\s+(?=\([a1A]\)(?:\s|$))")
+_ENDS = re.compile(r"[.;:!?][”“\"’')\]]*$|[;,] (?:and|or)$")
+_CONTENTS = re.compile(r"(?im)^[^\S\n]*(?:table\s+of\s+contents|contents|index)\b")
+# A page number at the end of an entry.
+_ENTRY = re.compile(
+    r"(?i)(?<=[\s.…])(\d{1,3})(?=[^\S\n]*(?:\n|$)|\s{2}|\s+(?:section|article|exhibit|schedule|annex|appendix|"
+    r"part|"
+    r"chapter|\d{1,3}\.)\b)"
+)
+_NUMBERED = re.compile(r"(?i)\b(?:article|section|chapter|part|exhibit|schedule|annex|appendix|page)\s+$")
+_LEADERS = re.compile(r"(?:\.[ \xa0]?){4,}\s*\d{0,4}$|…{2,}\s*\d{0,4}$|[\t ]{2,}\d{1,3}$")
 _SPACES = " \t\xa0"
 _WIDE = 3 * " "
 """What parts two pieces of a line: some text files part paragraphs by wide spaces only."""
@@ -49,13 +72,13 @@ def read_lines(document: Document, *, listed: bool = False) -> list[Line]:
         if not text:
             gap = True
             continue
-        if _P.page_mark.fullmatch(text) or contents.start <= piece.start < contents.end:
+        if _PAGE_MARK.fullmatch(text) or contents.start <= piece.start < contents.end:
             continue
-        if _P.rule.fullmatch(text):
+        if _RULE.fullmatch(text):
             gap = True
             continue
         gap = gap or piece.wide
-        ended = not width or len(before) < _SHORT * width or _P.ends.search(before[-12:]) is not None
+        ended = not width or len(before) < _SHORT * width or _ENDS.search(before[-12:]) is not None
         lines.append(Line(piece.start, piece.start + len(text), text, gap, gap or ended, before))
         before, gap = text, False
     return lines
@@ -119,9 +142,9 @@ def _furniture(document: Document, listed: bool) -> list[Span]:
     return [
         span
         for span, text in pairs
-        if (counts[text] > 1 or not _P.numbered_part.fullmatch(text))
+        if (counts[text] > 1 or not _NUMBERED_PART.fullmatch(text))
         # a short guide has its headings twice at a page's edge: in the contents, and where they stand
-        and not (listed and _P.labelled.match(text))
+        and not (listed and _LABELLED.match(text))
     ]
 
 
@@ -131,9 +154,9 @@ def _at_headings(text: str, start: int, end: int, *, wide: bool) -> Iterator[_Pi
     A line that runs on for whole sections is cut before each numbered heading; any other only after its title.
     """
     if end - start > _RUN_ON:
-        marks = _P.inline.finditer(text, start, end)
+        marks = _INLINE.finditer(text, start, end)
     elif text.find("(", start, start + _TITLE) >= 0:
-        marks = _P.first_item.finditer(text, start, start + _TITLE)
+        marks = _FIRST_ITEM.finditer(text, start, start + _TITLE)
     else:
         marks = iter(())
     for mark in marks:
@@ -167,15 +190,15 @@ _LEADING = frozenset(".… \xa0")
 
 def find_contents(text: str) -> Span:
     """Return where the table of contents stands, empty when there is none: entries with rising page numbers."""
-    for mark in islice(_P.contents.finditer(text, 0, _NEAR), _MARKS):
+    for mark in islice(_CONTENTS.finditer(text, 0, _NEAR), _MARKS):
         page, entries, end = 0, 0, mark.end()
-        entry = _P.entry.search(text, end, end + _REACH)
+        entry = _ENTRY.search(text, end, end + _REACH)
         while entry:
             number = int(entry[1])
-            named = _P.numbered.search(text, max(mark.end(), entry.start() - 12), entry.start())
+            named = _NUMBERED.search(text, max(mark.end(), entry.start() - 12), entry.start())
             if not named and page <= number <= page + _JUMP:
                 page, entries, end = number, entries + 1, entry.end()
-            entry = _P.entry.search(text, entry.end(), end + _REACH)
+            entry = _ENTRY.search(text, entry.end(), end + _REACH)
         if entries >= 3:
             return Span(mark.start(), end)
     return Span(0, 0)
@@ -186,7 +209,7 @@ def is_entry(text: str) -> bool:
     last = text[-1:]
     if last == "." and text[-2:-1] not in _LEADING:
         return False  # a sentence: most lines end so, or in a letter
-    return (last in _LEADING or last.isdecimal() or last.isspace()) and _P.leaders.search(text[-60:]) is not None
+    return (last in _LEADING or last.isdecimal() or last.isspace()) and _LEADERS.search(text[-60:]) is not None
 
 
 # ---------------------------------------------------------------- what is known before lines are read

@@ -13,7 +13,7 @@ from exhibit.models.embedders.minilm import open_network, prepare
 from exhibit.models.network import ADAPTER, OFFICIAL, STRENGTH, adapted
 from exhibit.models.network import legal as network
 from exhibit.models.protocols import Embedder
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
 
 __all__ = ["ADAPTER", "STRENGTH", "adapted", "main", "network", "open"]
 

@@ -32,9 +32,9 @@ from exhibit.models.network import (
     sealed,
 )
 from exhibit.models.protocols import Embedder, Role, Vectors
-from exhibit.schemas.command import guarded
+from exhibit.runtime.command import guarded
+from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.plugins import load_plugin
 
 VARIANTS = ("int8", "fp16", "fp32")
 _ACCELERATORS = ("CUDAExecutionProvider", "ROCMExecutionProvider")

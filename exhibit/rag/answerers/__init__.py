@@ -10,7 +10,7 @@ from exhibit.law.citations import SOURCES, find_citations
 from exhibit.models.llms import LLM
 from exhibit.rag.config import Config
 from exhibit.rag.protocols import Answer, AnswerContext, Source
-from exhibit.schemas.plugins import load_plugin
+from exhibit.runtime.plugins import load_plugin
 
 
 class Answerer(Protocol):

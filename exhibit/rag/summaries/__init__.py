@@ -8,7 +8,7 @@ from exhibit.law.profile import Profile
 from exhibit.law.structure.tree import Section
 from exhibit.models.llms import LLM
 from exhibit.rag.config import Config
-from exhibit.schemas.plugins import load_plugin
+from exhibit.runtime.plugins import load_plugin
 
 __all__ = [
     "CHARACTERS",

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from exhibit.evidence import Document
-from exhibit.law.patterns import Patterns
 from exhibit.law.profile import AGREED, Profile, tidy
 from exhibit.law.sentences import sentences
 from exhibit.law.structure import cut
@@ -13,7 +12,38 @@ from exhibit.law.structure.tree import Section
 from exhibit.models.llms import LLM
 from exhibit.rag.summaries import CHARACTERS, SECTION_CHARACTERS, TOLERANCE
 
-_P = Patterns(__file__)
+# `This Part deals with …`
+_STATES = re.compile(
+    r"(?i)(?:this|these|the) (?:[\w’'-]+ ){0,3}?(?:part|practice direction|guide|polic(?:y|ies)|statement|"
+    r"notice|rules|act|"
+    r"regulations?|order|directive|schedule) (?:\w+ ){0,3}?(?:deals?|sets? out|applies|apply|explains?|"
+    r"describes?|"
+    r"supplements?|contains?|informs?|provides?|governs?|lays? down|is intended|is about)\b"
+)
+_WISHES = re.compile(
+    r"(?i)\b(?:desires?|wish(?:es)?|intends?) (?:to|that)\b|\bengaged in\b|\bin the business of\b|"
+    r"\bcontemplates?\b"
+)
+_VAGUE = re.compile(
+    r"(?i)representations|income tax|hereinafter|set forth (?:the|their|herein)|as follows|foregoing|"
+    r"terms and conditions"
+)
+_PREFIX = re.compile(
+    r"(?i)^(?:(?:whereas|now,? therefore|recitals?|background|witnesseth)\b[\s,:;]*(?:that\b)?\s*|"
+    r"\(?[A-Za-z0-9]{1,3}[.)]\s+|[\W\d])+"
+)
+_LABEL = re.compile(
+    r"(?i)^(?:(?:article|section|part|chapter|rule|clause|schedule|exhibit|annex|appendix)\s+)?"
+    r"(?:§? ?[\d.]+[A-Z]?|[IVXL]+|[A-Z]|\(\w+\))[.:)]?(?:\s+|$)"
+)
+# Headings that say nothing of a document: each has them.
+_USUAL = re.compile(
+    r"(?i)(?:recitals?|whereas|background|preamble|introduction|definitions?|interpretation|miscellaneous|"
+    r"general(?: provisions)?|certain definitions|scope|signatures?|in witness whereof|now,? therefore|"
+    r"notices?|"
+    r"contents.*)\W*"
+)
+_WORD = re.compile(r"\w+")
 _NEAR = 12_000  # characters in which recitals and purpose stand
 _BODY = 1500  # characters of a section that its summary is drawn from
 _MOST_NAMES = 3  # parties that are named; of more, two and a count
@@ -62,7 +92,7 @@ def fit(text: str, characters: int) -> str:
 def section_body(document: Document, section: Section) -> str:
     """Return the beginning of what stands under a section's heading."""
     text = document.text[section.span.start : min(section.span.end, section.span.start + _BODY)]
-    words = [re.escape(word) for word in _P.word.findall(section.heading)]
+    words = [re.escape(word) for word in _WORD.findall(section.heading)]
     spaced = r"\s+".join(re.escape(word) for word in section.heading.split())
     orders = [r"[\W_]{1,20}".join(order) for order in (words, words[1:] + words[:1], words[2:] + words[:2])]
     for order in (spaced, *orders):  # a rule's title stands over its number
@@ -84,17 +114,17 @@ def _subject(document: Document, root: Section, title: str, *, agreed: bool) -> 
     start, end = recitals if recitals and recitals.start < _NEAR else (0, _NEAR // 3)
     for sentence in sentences(opening[start:end]) if agreed else ():
         words = _plain(opening[start + sentence.start : start + sentence.end])
-        if _sound(words, title) and _P.wishes.search(words) and not _P.vague.search(words):
+        if _sound(words, title) and _WISHES.search(words) and not _VAGUE.search(words):
             return words
     for sentence in sentences(opening):
         words = _plain(opening[sentence.start : sentence.end])
-        if _sound(words, title) and _P.states.match(words):
+        if _sound(words, title) and _STATES.match(words):
             return words
     return "; ".join(_topics(root, title))
 
 
 def _plain(sentence: str) -> str:
-    return _P.prefix.sub("", " ".join(sentence.split())).rstrip(" .;,")
+    return _PREFIX.sub("", " ".join(sentence.split())).rstrip(" .;,")
 
 
 def _sound(words: str, title: str) -> bool:
@@ -106,11 +136,11 @@ def _topics(root: Section, title: str) -> list[str]:
     parts = root.children
     while len([part for part in parts if part.heading]) == 1:
         parts = next(part for part in parts if part.heading).children
-    names = [_P.label.sub("", part.heading) for part in parts if part.kind not in {"title", "agreement", "signature"}]
+    names = [_LABEL.sub("", part.heading) for part in parts if part.kind not in {"title", "agreement", "signature"}]
     return [
         tidy(name)
         for name in names
-        if len(name) > 3 and not _P.usual.fullmatch(name) and name.casefold() not in title.casefold()
+        if len(name) > 3 and not _USUAL.fullmatch(name) and name.casefold() not in title.casefold()
     ]
 
 

@@ -20,8 +20,8 @@ from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.records import write_json
 from exhibit.evaluation.statistics import Estimate, Interval, summarise_run
 from exhibit.evaluation.terminal import shown_metrics, table_of
+from exhibit.runtime.command import guarded, parser_of, print_note, print_results
 from exhibit.schemas.bundle import TRAIN
-from exhibit.schemas.command import guarded, parser_of, print_note, print_results
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import read_beside
 from exhibit.schemas.review import Review, is_review, read_patch, read_review

@@ -15,8 +15,8 @@ from exhibit.evaluation.documents import Documents
 from exhibit.evaluation.statistics import RESAMPLES, SEED, Interval
 from exhibit.evaluation.verdicts import STAGES
 from exhibit.evidence import Document, fold, locate
+from exhibit.runtime.command import print_note
 from exhibit.schemas.bundle import INFO, TRAIN, read_info
-from exhibit.schemas.command import print_note
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.review import MarkedPassage, Review, ReviewedCase
 from exhibit.schemas.run import Id, RunQuestion

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from exhibit.evaluation.metrics import about
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.terminal import Bands, Scale, read_scale
-from exhibit.schemas.command import print_note, print_results
+from exhibit.runtime.command import print_note, print_results
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import REPORT, Estimate
 from exhibit.storage.place import write_whole

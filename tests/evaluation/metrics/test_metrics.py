@@ -14,8 +14,8 @@ from exhibit.evaluation.metrics import (
     metric_modules,
     metric_names,
 )
+from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.plugins import load_plugin
 from tests.evaluation.metrics.build import apply, at, case, gold
 
 CASES = [

@@ -19,9 +19,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn, ParamSpec
 
+from exhibit.runtime.secrets import scrubbed, scrubbed_logs
 from exhibit.schemas.errors import ToolkitError, disk_trouble
 from exhibit.schemas.parsing import read_beside
-from exhibit.schemas.secrets import scrubbed, scrubbed_logs
 
 FAILED, USAGE, STOPPED, CLOSED = 1, 2, 130, 141
 """Exit codes: an error; a command that cannot be understood; Ctrl-C; a reader that closed the pipe, as in shells."""

@@ -10,7 +10,6 @@ HIDDEN = "***"
 _SHORTEST = 8
 """Characters of a secret: the value of a variable that is shorter would be found in ordinary words."""
 _NAME = re.compile(r"key|token|secret|password|credential|authorization|signature", re.IGNORECASE)
-_SETTING = re.compile(r"(?:^|[_.-])(?:api_?key|token|secret|password|authorization)$", re.IGNORECASE)
 _AUTHORIZATION = re.compile(r"(authorization\W{1,6}(?:basic|key)\s+)[^\s'\",)]+", re.IGNORECASE)
 _TOKEN = re.compile(r"\b(hf|api_org)_[A-Za-z0-9_.-]{8,}")
 _KEY = re.compile(
@@ -30,11 +29,6 @@ _known: set[str] = set()
 def names_a_secret(name: str) -> bool:
     """Return whether a variable, a header or a setting of this name holds a secret."""
     return _NAME.search(name) is not None
-
-
-def is_secret_setting(name: str) -> bool:
-    """Return whether a setting is a secret itself: `judge.api_key` is, `max_tokens` and `key_field` are not."""
-    return _SETTING.search(name) is not None
 
 
 def remember_secret(value: str | None) -> None:

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
+from exhibit.runtime.plugins import load_plugin, plugin_names, points_of
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.plugins import load_plugin, plugin_names, points_of
 
 
 @pytest.fixture

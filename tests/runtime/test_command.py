@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.schemas.command import guarded, plain_terminal, print_note, without_controls
+from exhibit.runtime.command import guarded, plain_terminal, print_note, without_controls
+from exhibit.runtime.secrets import names_a_secret, remember_secret, scrubbed
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.secrets import names_a_secret, remember_secret, scrubbed
 
 ROOT = Path(__file__).parents[2]
 
@@ -40,7 +40,7 @@ def test_an_error_is_lines_a_stop_says_so_and_a_bug_keeps_its_traceback(capsys, 
 
 def test_a_closed_pipe_is_no_traceback():
     code = (
-        "import sys\nfrom schemas.command import guarded\n"
+        "import sys\nfrom exhibit.runtime.command import guarded\n"
         "@guarded()\ndef main():\n    for n in range(200000): print('line', n)\n    return 0\n"
         "sys.exit(main())"
     )
@@ -115,7 +115,7 @@ def test_what_an_older_encoding_lacks_is_written_out(monkeypatch, encoding):
 
 def test_a_reader_that_goes_away_ends_a_command_without_a_word():
     code = (
-        "import sys\nfrom schemas.command import guarded\n"
+        "import sys\nfrom exhibit.runtime.command import guarded\n"
         "@guarded()\ndef main():\n    for _ in range(100_000):\n        print('words')\n    return 0\n"
         "sys.exit(main())"
     )

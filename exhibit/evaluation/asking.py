@@ -1,0 +1,96 @@
+"""Questions asked at once by several threads, each with a deadline, retries, and the turns before it."""
+
+import queue
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from exhibit.evaluation.cases import Case, Reply, Turn
+from exhibit.evaluation.servers.shapes import PassagesError
+from exhibit.evaluation.target_protocol import NumberedReply, TargetOptions
+from exhibit.storage.exchanges import Deadline, HttpError, Retries
+
+AskOne = Callable[[Case, Deadline], Reply]
+"""Asks one question once; raises HttpError or PassagesError when there is no reply."""
+
+_IN_VAIN = 3
+"""Questions in a row that a failing server may cost all their tries; those after them are asked once."""
+
+
+def _patiently(case: Case, ask: AskOne, retries: Retries, options: TargetOptions) -> Reply:
+    """Return a reply; whatever goes wrong is one with an error.
+
+    Its seconds are those of the try that gave it: waiting for a busy server is not latency.
+    """
+    deadline = Deadline(options.timeout, flag="--timeout")
+    began = 0.0
+
+    def once() -> Reply:
+        nonlocal began
+        began = time.monotonic()
+        return ask(case, deadline)
+
+    try:
+        reply = retries(once, deadline=deadline)
+    except (PassagesError, HttpError) as error:
+        tries = getattr(error, "tries", 1)
+        reply = Reply(error=f"{error} (asked {tries} times)" if tries > 1 else str(error))
+    return reply if reply.seconds is not None else replace(reply, seconds=time.monotonic() - began)
+
+
+def ask_all(cases: Sequence[Case], ask: AskOne, options: TargetOptions) -> Iterator[NumberedReply]:
+    """Yield a reply a case as they come, `options.threads` questions being asked at once.
+
+    The turns of a conversation (`labels.session`) are asked one after another, each with those before it.
+    """
+    stopped = threading.Event()
+    retries = Retries(options.retries, options.backoff, in_vain=_IN_VAIN, stopped=stopped)
+    conversations, taking = iter(_conversations(cases)), threading.Lock()
+    # bounded: replies that nobody has taken yet must not pile up
+    replies: queue.Queue[NumberedReply | BaseException | None] = queue.Queue(maxsize=4 * options.threads)
+
+    def work() -> None:
+        try:
+            while not stopped.is_set():
+                with taking:
+                    turns = next(conversations, ())
+                said: tuple[Turn, ...] = ()
+                for position in turns:
+                    case = replace(cases[position], history=cases[position].history or said)
+                    reply = _patiently(case, ask, retries, options)
+                    replies.put(NumberedReply(position, reply))
+                    said = (*said, Turn("user", case.question), Turn("assistant", reply.answer or ""))
+                if not turns:
+                    break
+        except BaseException as error:  # a bug must not look like a run without questions
+            replies.put(error)
+        replies.put(None)
+
+    running = max(1, min(options.threads, len(cases)))
+    for _ in range(running):
+        threading.Thread(target=work, daemon=True).start()
+    try:
+        while running:
+            item = replies.get()
+            if isinstance(item, BaseException):
+                raise item
+            if item is None:
+                running -= 1
+            else:
+                yield item
+    finally:
+        stopped.set()  # whoever waits for a busy server gives up, and whoever waits for room in the queue has it now
+        while not replies.empty():
+            replies.get()
+
+
+def _conversations(cases: Sequence[Case]) -> Iterable[Sequence[int]]:
+    """Return the positions of the cases, those of one session together and in order."""
+    if all(case.session is None for case in cases):
+        return ((position,) for position in range(len(cases)))
+    sessions: dict[str, list[int]] = defaultdict(list)
+    for position, case in enumerate(cases):
+        sessions[f"\0{position}" if case.session is None else case.session].append(position)
+    return list(sessions.values())
