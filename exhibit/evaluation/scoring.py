@@ -23,6 +23,7 @@ from exhibit.evaluation import records
 from exhibit.evaluation.cases import LABELS, Case, Chosen, Passage, Reply, choices_made, describe_choices
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.metrics import Options, measure, needing
+from exhibit.evaluation.provisions import ProvisionPlacer
 from exhibit.evaluation.ranking import Mismatch, pooled, totals
 from exhibit.evaluation.statistics import Column, Table, Values, summarise
 from exhibit.evaluation.targets import Target
@@ -125,6 +126,7 @@ class Round:
     def __init__(self, dataset: Dataset, journal: Journal, places: Mapping[Id, int], *, exact: bool) -> None:
         """Know where each reply is; passages of a target that is not exact are looked for in the documents."""
         self._dataset, self._journal, self._exact = dataset, journal, exact
+        self._provisions = ProvisionPlacer(dataset.documents)
         self._places = array("q", (self._place(case, places) for case in dataset.cases))
 
     def _place(self, case: Case, places: Mapping[Id, int]) -> int:
@@ -141,8 +143,9 @@ class Round:
 
     def _placed(self, case: Case, reply: Reply) -> Reply:
         """Return a reply whose passages have their place, as far as it can be told from their words."""
-        place = self._dataset.documents.place
-        return replace(reply, passages=tuple(place(passage, case.gold) for passage in reply.passages))
+        place, named = self._dataset.documents.place, self._provisions.place
+        passages = tuple(place(named(passage), case.gold) for passage in reply.passages)
+        return replace(reply, passages=passages, provisions=self._provisions.cited(reply.answer or "", case.gold))
 
 
 Id = int | str

@@ -50,6 +50,11 @@ class ProvisionIndex:
     def __init__(self, document: Document) -> None:
         self.document = document
 
+    @classmethod
+    def empty(cls, filename: str) -> "ProvisionIndex":
+        """Return the index of a document that is not there: it has no provision."""
+        return cls(Document(filename, ""))
+
     @cached_property
     def _sections(self) -> list[_Labelled]:
         return list(self._labelled(read_structure(self.document), attached=False))

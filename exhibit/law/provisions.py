@@ -38,6 +38,11 @@ _BARE = re.compile(
 )
 
 
+_LAW = r"(?P<law>[A-ZÄÖÜ][\wÄÖÜäöü-]{0,9}[A-ZÄÖÜ]|SR \d{3}(?:\.\d{1,4})*)(?!\w)"
+_LAW_AFTER = re.compile(rf"(?:,? (?:of the |of |des |der )?){_LAW}")
+_LAW_BEFORE = re.compile(rf"(?<!\w){_LAW},? $")
+
+
 class Step(NamedTuple):
     """A step on the way to a provision: what sort of unit it is, its word as written, and its number."""
 
@@ -99,6 +104,17 @@ def read_provisions(text: str, *, bare: bool = True) -> list[NamedProvision]:
     below = [Step("paragraph", "", number) for number in fields.get("below", "").split("-") if number]
     path = (Step("", "", fields["number"]), *_inside(fields["brackets"]), *below)
     return [NamedProvision(text.strip(), fields.get("source", "").strip(" -"), path)]
+
+
+def cited_provisions(sentence: str) -> list[NamedProvision]:
+    """Return the provisions that a sentence cites; only an abbreviation right behind or before one names its law."""
+    text = sentence.replace("\xa0", " ")
+    named = []
+    for one in _grouped(text):
+        after, before = _LAW_AFTER.match(text, one.end), _LAW_BEFORE.search(text[max(0, one.start - 20) : one.start])
+        source = after["law"] if after else before["law"] if before else ""
+        named += [NamedProvision(_written(path, source), source, path) for path in one.paths]
+    return named
 
 
 class _Cited(NamedTuple):

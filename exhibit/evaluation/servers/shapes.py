@@ -229,6 +229,7 @@ def _passage(given: Any, names: Names, pages_from: int) -> Passage:
         text=first_of(fields, "text", str) or "",
         filename=known or said or None,
         told_filename=said,
+        told_provision=str(first_of(fields, "provision", (str, int)) or "")[:_LONGEST_NAME],
         span=_span(fields) if known else None,
         score=read_number(first_of(fields, "score")),
         page=page,
