@@ -22,6 +22,7 @@ from exhibit.engine import track
 from exhibit.evaluation import records
 from exhibit.evaluation.cases import LABELS, Case, Chosen, Passage, Reply, choices_made, describe_choices
 from exhibit.evaluation.datasets import Dataset
+from exhibit.evaluation.flips import Flips
 from exhibit.evaluation.metrics import Options, measure, needing
 from exhibit.evaluation.provisions import ProvisionPlacer
 from exhibit.evaluation.ranking import Mismatch, pooled, totals
@@ -29,7 +30,7 @@ from exhibit.evaluation.statistics import Column, Table, Values, summarise
 from exhibit.evaluation.targets import Target
 from exhibit.evaluation.verdicts import Evidence, confidence_of, describe, weighted_means
 from exhibit.schemas.errors import BundleError
-from exhibit.schemas.run import BREAKDOWN, CONFIDENCE, EVIDENCE, SUMMARY
+from exhibit.schemas.run import BREAKDOWN, CONFIDENCE, EVIDENCE, FLIPS, SUMMARY
 
 JOURNAL = "journal.jsonl"
 REPLY = TypeAdapter(Reply)
@@ -262,6 +263,7 @@ class Scored:
         self._choices: list[Chosen] = []
         self.evidence = Evidence()
         """What is missing to judge the replies by."""
+        self._flips = Flips()
         self._sure = Column()
         self._wrong: Counter[str] = Counter()
         self._counted: Counter[str] = Counter()
@@ -284,6 +286,8 @@ class Scored:
         for name, count in totals(first, scoring.options).items():
             self._wrong[name] += count.wrong
             self._counted[name] += count.passages
+        for asked in zip(*times, strict=True) if len(times) > 1 else ():
+            self._flips.add(asked)
         self._rows.writelines(records.row_text(asked, tag=scoring.tag) for asked in zip(*times, strict=True))
 
     @property
@@ -302,6 +306,8 @@ class Scored:
 
         A system that does not tell what it retrieved has not retrieved nothing: that would be a zero.
         """
+        if self._flips.asked:
+            say(self._flips.in_words(self._dataset.name))
         blind: set[str] = set()
         failures = self.failures
         if failures.failed < failures.asked and not self.evidence.passages:
@@ -331,6 +337,8 @@ class Scored:
         counts = {name: Mismatch(self._wrong[name], total) for name, total in self._counted.items()}
         means = records.with_drm_means(summarise(table), pooled(counts), table)
         records.write_json(self._place / EVIDENCE, self.evidence.as_json(self._dataset.name))
+        if self._flips.asked:
+            records.write_json(self._place / FLIPS, self._flips.counts.model_dump())
         if self._choices:
             records.write_json(self._place / LABELS, describe_choices(self._choices))
         pairs = zip(self._sure, self._dataset.cases, strict=True)
