@@ -73,8 +73,10 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     with Press(limits) as press:
         done = _materialise_all(benchmark, out, engine, tally, press, ocr=ocr_from(options), texts=texts)
     rows = [row for row in benchmark.rows if _answerable_from(row, done, tally) and _sound(row, tally)]
+    given = rows
     if benchmark.draft:
-        rows = _set_drafts_apart([row for row in rows if _located(row, done, tally)], done, folder)
+        given = [row for row in rows if _located(row, done, tally)]
+        rows = _set_drafts_apart(given, done, folder)
     settle_pages(done, (quote for row in rows for quote in row.quotes), tally)
     questions = [_row(row, done) for row in rows]
     write_train(questions, folder / TRAIN)
@@ -86,7 +88,7 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     if options.keep_originals:
         _keep_originals(kept, folder)
     bundle = _describe(info, benchmark, tally, options, questions, gold, [done[name].entry for name in sorted(done)])
-    kept_items = [item for items in (*(raw.items for raw in kept), *(row.items for row in rows)) for item in items]
+    kept_items = [item for items in (*(raw.items for raw in kept), *(row.items for row in given)) for item in items]
     bundle = bundle.model_copy(update={"account": tally.account(kept_items)})
     # a table's own name is nobody's dataset
     text = card_text(replace(info, derived="") if benchmark.info else info, converter)
@@ -209,7 +211,7 @@ def _row(row: RawRow, done: dict[str, Done]) -> Row:
 
 def _located(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
     """Return whether every passage of a drafted row stands in its document; count it where one does not."""
-    if all(done[quote.filename].places[quote].spans for quote in row.quotes):
+    if all(done[quote.filename].places[quote].spans for quote in row.quotes if quote.text):
         return True
     tally.leave_out("drafted passage not found in the document", f"row {row.id}: {row.filename}")
     return False
