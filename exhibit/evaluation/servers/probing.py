@@ -178,6 +178,8 @@ class Probe:
         if not wordless:
             return []
         keys = describe(read.passages[0] if isinstance(read.passages, list) else read.passages)
+        if flag and known and without_words(search(advice.passages, read.raw), self._names, read.pages_from)[0]:
+            flag = ""  # names there, too
         if flag or not known:
             fits = f"This would fit: {flag}" if flag else "Say in a target file (docs/targets.md) which fields they are"
             raise ToolkitError(f"{name}: the passages of the reply have no text: {keys}. {fits}")
