@@ -26,7 +26,7 @@ ROOT = Path(__file__).parent.parent
 HELP = ROOT / "exhibit" / "help.json"
 SECTIONS = {
     "Start": ("tutorial", "install", "python"),
-    "Make bundles": ("bundle", "files", "locating", "print", "draft", "statutes", "converters"),
+    "Make bundles": ("bundle", "files", "locating", "print", "draft", "statutes", "shapes", "converters"),
     "Test a system": ("evaluation", "targets", "metrics", "citations", "report", "trend", "review"),
     "Publish": ("hub", "hub-cards"),
     "The pipeline": ("rag", "retrieval"),

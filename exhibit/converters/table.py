@@ -288,12 +288,9 @@ def _row(
         more = f"{missing[0]} ({more})" if more else missing[0]
         tally.leave_out_all(reason, question.items, more=more, fault=True)
         return
-    known = question.answer or texts or question.judged or (question.passages and not kinds.needs_words)
-    if not question.is_impossible and not known:
-        tally.leave_out_all("row without an answer or a passage", question.items, fault=True)
-        return
-    if not question.is_impossible and not question.passages and not question.quoted and kinds.needs_document:
-        tally.leave_out_all("row names no document", question.items, fault=True)
+    lacking = _lacking(question, texts, kinds)
+    if lacking:
+        tally.leave_out_all(lacking, question.items, fault=True)
         return
     if question.is_impossible and texts:
         tally.note("impossible, so its passages are dropped", question.place)
@@ -311,6 +308,16 @@ def _row(
         items=tuple(question.items),
         place=question.place,
     )
+
+
+def _lacking(question: _Question, texts: Sequence[str], kinds: _Kinds) -> str:
+    """Return what a row lacks that a row of its table must have; nothing where it is enough to judge replies by."""
+    if question.is_impossible:
+        return ""
+    if not (question.answer or texts or question.judged or (question.passages and not kinds.needs_words)):
+        return "row without an answer or a passage"
+    placed = question.passages or question.quoted or not kinds.needs_document
+    return "" if placed else "row names no document"
 
 
 def _stand_in(question: _Question) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from exhibit.evidence import Document, Span
-from exhibit.law.provisions import NamedProvision, Step, number_forms, unit_sorts
+from exhibit.law.provisions import NamedProvision, ProvisionStep, number_forms, unit_sorts
 from exhibit.law.sentences import sentences
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.tree import Section
@@ -77,7 +77,7 @@ class ProvisionIndex:
         places = [self._within(span, below) for span in self._top(first)]
         return [place for place in places if place.spans]
 
-    def _top(self, step: Step) -> list[Span]:
+    def _top(self, step: ProvisionStep) -> list[Span]:
         forms = number_forms(step.number)
         if step.sort == "recital":
             return self._lines(rf"\(?{re.escape(step.number)}[.)]", r"\(?(?:\d{1,3}|[A-Z])[.)]", within=_RECITALS)
@@ -96,7 +96,7 @@ class ProvisionIndex:
                 return [_own_span(one.section) for one in self._usual(_outermost(choice))]
         return self._begun(step)
 
-    def _begun(self, step: Step) -> list[Span]:
+    def _begun(self, step: ProvisionStep) -> list[Span]:
         """Return the stretches whose first line begins with a provision's word and number, or with the number alone."""
         words = "|".join(re.escape(word) for word, sort in unit_sorts().items() if sort == step.sort)
         word = rf"(?:{words})[ \xa0]*" if words else r"(?:§[ \xa0]?|[^\W\d]{1,12}\.?[ \xa0])?"
@@ -132,7 +132,7 @@ class ProvisionIndex:
         longest = max((span.end - span.start for span in spans), default=0)
         return [span for span in spans if 4 * (span.end - span.start) > longest]
 
-    def _within(self, span: Span, below: Sequence[Step]) -> ProvisionPlace:
+    def _within(self, span: Span, below: Sequence[ProvisionStep]) -> ProvisionPlace:
         """Return the part of a provision that the steps below it lead to; all of it where they lead nowhere."""
         whole = False
         for step in below:
@@ -143,7 +143,7 @@ class ProvisionIndex:
             span = part
         return ProvisionPlace(self._without_furniture(span), whole)
 
-    def _part(self, span: Span, step: Step) -> Span | None:
+    def _part(self, span: Span, step: ProvisionStep) -> Span | None:
         text = self.document.text
         if step.sort == "sentence":
             own = [

@@ -11,7 +11,7 @@ from exhibit.schemas.parsing import read_beside
 
 _HEIGHTS = {"schedule": 0, "part": 1, "recital": 2, "article": 2, "unit": 3, "": 3}
 """How high the units stand; what has no height is part of one: a paragraph, a sentence, a letter."""
-_BELOW = 4
+_BELOW = 4  # lower than every unit
 _KINDS = {"schedule": "schedule", "article": "article", "paragraph": "unit", "section": "unit", "clause": "unit"}
 """The kinds of parts that the legal systems know, as the units of this module."""
 _MOST = 60
@@ -43,7 +43,7 @@ _LAW_AFTER = re.compile(rf"(?:,? (?:of the |of |des |der )?){_LAW}")
 _LAW_BEFORE = re.compile(rf"(?<!\w){_LAW},? $")
 
 
-class Step(NamedTuple):
+class ProvisionStep(NamedTuple):
     """A step on the way to a provision: what sort of unit it is, its word as written, and its number."""
 
     sort: str
@@ -52,13 +52,16 @@ class Step(NamedTuple):
     number: str
 
 
+_Path = tuple[ProvisionStep, ...]
+
+
 class NamedProvision(NamedTuple):
     """A provision by its name: the law or document that is named with it, and the steps that lead to it."""
 
     label: str
     """As it is written."""
     source: str
-    path: tuple[Step, ...]
+    path: tuple[ProvisionStep, ...]
 
     @property
     def has_word(self) -> bool:
@@ -101,8 +104,8 @@ def read_provisions(text: str, *, bare: bool = True) -> list[NamedProvision]:
     if match is None:
         return []
     fields = match.groupdict("")
-    below = [Step("paragraph", "", number) for number in fields.get("below", "").split("-") if number]
-    path = (Step("", "", fields["number"]), *_inside(fields["brackets"]), *below)
+    below = [ProvisionStep("paragraph", "", number) for number in fields.get("below", "").split("-") if number]
+    path = (ProvisionStep("", "", fields["number"]), *_inside(fields["brackets"]), *below)
     return [NamedProvision(text.strip(), fields.get("source", "").strip(" -"), path)]
 
 
@@ -120,7 +123,7 @@ def cited_provisions(sentence: str) -> list[NamedProvision]:
 class _Cited(NamedTuple):
     start: int
     end: int
-    paths: list[tuple[Step, ...]]
+    paths: list[tuple[ProvisionStep, ...]]
 
 
 def _worded(text: str) -> Iterator[NamedProvision]:
@@ -145,7 +148,7 @@ def _worded(text: str) -> Iterator[NamedProvision]:
             yield NamedProvision(_written(path, source) if len(cited) * len(one.paths) > 1 else text, source, path)
 
 
-def _written(path: Sequence[Step], source: str) -> str:
+def _written(path: Sequence[ProvisionStep], source: str) -> str:
     steps = (f"({step.number})" if step.sort == "bracket" else f" {step.word} {step.number}" for step in path)
     return " ".join(f"{''.join(steps)} {source}".split())
 
@@ -166,7 +169,7 @@ def _grouped(text: str) -> Iterator[_Cited]:
         if match["number"].islower() and match["number"].isalpha() and sort not in ("letter", "point"):
             continue  # "Section a": no number
         numbers, end = _numbers(text, match, below=sort not in _HEIGHTS)
-        paths = [(Step(sort, match["word"], number), *inside) for number, inside in numbers]
+        paths = [(ProvisionStep(sort, match["word"], number), *inside) for number, inside in numbers]
         gap = text[open_.end : match.start()] if open_ is not None else ""
         if open_ is not None and len(open_.paths) == 1 and _goes_on(open_.paths[0][-1], sort, gap):
             outer = open_.paths[0]
@@ -179,11 +182,11 @@ def _grouped(text: str) -> Iterator[_Cited]:
         yield open_
 
 
-def _height(step: Step) -> int:
+def _height(step: ProvisionStep) -> int:
     return _HEIGHTS.get(step.sort, _BELOW)
 
 
-def _goes_on(last: Step, sort: str, gap: str) -> bool:
+def _goes_on(last: ProvisionStep, sort: str, gap: str) -> bool:
     """Return whether a unit is a step of the citation before it: a part of it, or the larger one that holds it."""
     if not _GLUE.fullmatch(gap or " "):
         return False
@@ -193,7 +196,7 @@ def _goes_on(last: Step, sort: str, gap: str) -> bool:
     return (inner > outer or inner == _BELOW) and ";" not in gap and "und" not in gap and "and" not in gap
 
 
-def _numbers(text: str, match: re.Match[str], *, below: bool) -> tuple[list[tuple[str, tuple[Step, ...]]], int]:
+def _numbers(text: str, match: re.Match[str], *, below: bool) -> tuple[list[tuple[str, _Path]], int]:
     """Return the numbers behind a word with what stands in brackets behind each, and where they end."""
     word, number, end = match["word"].lower(), match["number"], match.end()
     plural = word == "§§" or word in ("ss.", "arts.", "artt.") or (word.endswith("s") and word not in ("abs", "ss"))
@@ -215,8 +218,8 @@ def _range(low: int, high: int) -> list[int]:
     return list(range(low, high + 1)) if 0 < high - low < _MOST else [low, high]
 
 
-def _inside(brackets: str) -> tuple[Step, ...]:
-    return tuple(Step("bracket", "", part) for part in re.findall(r"\(([^()]+)\)", brackets))
+def _inside(brackets: str) -> tuple[ProvisionStep, ...]:
+    return tuple(ProvisionStep("bracket", "", part) for part in re.findall(r"\(([^()]+)\)", brackets))
 
 
 def number_forms(number: str) -> frozenset[str]:

@@ -10,7 +10,7 @@ import pytest
 
 from exhibit.evaluation.cases import Passage
 from exhibit.evaluation.servers.probing import Advice, advise, spread, without_words
-from exhibit.evaluation.servers.requests import made_request, missing_fields, served_paths
+from exhibit.evaluation.servers.request_forms import made_request, missing_fields, served_paths
 from exhibit.evaluation.servers.shapes import (
     PassagesError,
     describe,

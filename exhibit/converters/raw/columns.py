@@ -143,23 +143,9 @@ def columns_by_cells(columns: Columns, named: Iterable[str], records: Sequence[R
     columns = _checked(dict(columns), given, records)
     if texts.shelf.folder is not None and "document" not in given:
         columns = _by_names(columns, records, texts.shelf)
-    free = [name for name in columns_of(records) if name not in columns.values()]
     if "provision" not in given and columns.get("provision") is None:
-        columns["provision"] = _best(free, lambda name: _naming_provisions(records, name), _MOST)
-        document = columns["document"]
-        if (
-            columns["provision"] is None
-            and document
-            and "document" not in given
-            and not _naming(records, document, texts.shelf)
-            and _naming_provisions(records, document) >= _MOST
-        ):
-            columns |= {"document": None, "provision": document}
-    nested = nested_columns(records)
-    for role in _NESTED:
-        if role not in given and columns.get(role) is None and (role == "text" or not columns.get("text")):
-            taken = {path.split(".")[0] for path in columns.values() if path and role == "text"}
-            columns[role] = choose_name((path for path in nested if path.split(".")[0] not in taken), role)
+        columns = _by_provisions(columns, given, records, texts.shelf)
+    columns = _by_nesting(columns, given, nested_columns(records))
     document = columns["document"]
     if texts.shelf.folder is not None and columns["text"] is None and "text" not in given and document:
         free = [name for name in columns_of(records) if name not in columns.values()]
@@ -183,6 +169,27 @@ def _checked(columns: Columns, given: set[str], records: Sequence[Record]) -> Co
 def _all_cells(records: Sequence[Record], column: str, check: Callable[[Any], bool]) -> bool:
     cells = [cell for record in records for cell in values(record.cells.get(column))]
     return bool(cells) and all(map(check, cells))
+
+
+def _by_provisions(columns: Columns, given: set[str], records: Sequence[Record], shelf: Shelf) -> Columns:
+    """Return the columns with the one as the provision whose cells name some, be it called a document."""
+    free = [name for name in columns_of(records) if name not in columns.values()]
+    best = _best(free, lambda name: _naming_provisions(records, name), _MOST)
+    document = columns["document"]
+    if best or not document or "document" in given or _naming(records, document, shelf):
+        return columns | {"provision": best}
+    cited = _naming_provisions(records, document) >= _MOST
+    return columns | ({"document": None, "provision": document} if cited else {})
+
+
+def _by_nesting(columns: Columns, given: set[str], nested: Sequence[str]) -> Columns:
+    """Return the columns with what is found in the objects of lists whose own names say nothing."""
+    columns = dict(columns)
+    for role in _NESTED:
+        if role not in given and columns.get(role) is None and (role == "text" or not columns.get("text")):
+            taken = {path.split(".")[0] for path in columns.values() if path and role == "text"}
+            columns[role] = choose_name((path for path in nested if path.split(".")[0] not in taken), role)
+    return columns
 
 
 def _by_names(columns: Columns, records: Sequence[Record], shelf: Shelf) -> Columns:

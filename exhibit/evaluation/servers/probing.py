@@ -9,7 +9,7 @@ from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.servers.polling import polls_to_try
 from exhibit.evaluation.servers.reading import NoAnswerError, Read
-from exhibit.evaluation.servers.requests import Probed, missing_fields, requests_to_try, served_paths
+from exhibit.evaluation.servers.request_forms import Probed, missing_fields, requests_to_try, served_paths
 from exhibit.evaluation.servers.shapes import Names, PassagesError, describe, first_words, read_passages, search
 from exhibit.evaluation.servers.templates import uses_history
 from exhibit.evaluation.target_protocol import TargetOptions

@@ -159,8 +159,7 @@ class ReplyReader:
                 pieces.append((kind, piece))
                 if read.first_token is None and piece.strip():
                     read.first_token = time.monotonic() - began
-            bare = isinstance(event, list) and auto and kind in shapes.NAMES["citing"]
-            passages = event if bare else self.passages(contexts, shapes.unwrap(event) if auto else event)
+            passages = self._of_event(kind, event, contexts, auto=auto)
             # servers repeat an empty default in every later event
             if passages and (not read.passages or _size(passages) > _size(read.passages)):
                 read.passages = passages
@@ -169,6 +168,12 @@ class ReplyReader:
         words = _joined(pieces)
         read.answer, read.blank = words if words.strip() else None, bool(pieces)
         return self._finished(read, ended=ended)
+
+    def _of_event(self, kind: str, event: Any, contexts: list[str], *, auto: bool) -> Any:
+        """Return the passages of an event; one that is called `sources` may be their list itself."""
+        if auto and isinstance(event, list) and kind in shapes.NAMES["citing"]:
+            return event
+        return self.passages(contexts, shapes.unwrap(event) if auto else event)
 
     @staticmethod
     def _chosen(own: Iterable[str] | None, whole: Iterable[str] | None, usual: Iterable[str]) -> list[str]:
