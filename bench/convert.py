@@ -173,7 +173,7 @@ def compare_cuad(jobs: int, limit: int) -> None:
     source, _ = source_of("cuad")
     root = source if (source / "master_clauses.csv").is_file() else source / "CUAD_v1"
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        flags = ["--source", str(root), "--out", f"{folder}/cuad", "--limit", str(limit), "--jobs", str(jobs)]
+        flags = ["--source", str(root), "--out", f"{folder}/cuad", "--max-documents", str(limit), "--jobs", str(jobs)]
         command = [sys.executable, "-m", "converters.cuad", *flags, "--keep-ambiguous"]
         _, seconds = timed(lambda: subprocess.run(command, cwd=ROOT, check=True, capture_output=True))
         counts = json.loads((Path(folder) / "cuad" / "bundle.json").read_text(encoding="utf-8"))["counts"]

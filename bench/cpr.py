@@ -21,7 +21,7 @@ from bench._table import print_table
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.metrics import measure
 from exhibit.evaluation.targets import TargetOptions, open_target
-from exhibit.law.citations import is_refusal
+from exhibit.law.refusals import is_refusal
 from exhibit.rag.config import Config
 from exhibit.runtime.command import guarded
 from exhibit.storage.cache import cache_folder

@@ -1,6 +1,6 @@
 """Ingest: this checkout against another one, by processor time, in turn on the same documents.
 
-    python -m bench.ingest --source FOLDER --before ../exhibit-of-last-week [--presets routed,fast] [--every 8]
+    python -m bench.ingest --source FOLDER --before ../exhibit-of-last-week [--presets routed] [--every 8]
     python -m bench.ingest --parts --before ../exhibit-of-last-week --rounds 3    what is not embedding, part by part
 
 The other checkout is asked for the default preset, this one for each of `--presets`. Every run has a process of its own
@@ -137,7 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--source", type=Path, help="a folder of documents (default: LegalBench-RAG-mini)")
     parser.add_argument("--before", type=Path, default=ROOT, metavar="DIR", help="another checkout (default: this one)")
-    parser.add_argument("--presets", default=f"{DEFAULT},fast", help=f"of this checkout (default: {DEFAULT},fast)")
+    parser.add_argument("--presets", default=DEFAULT, help=f"of this checkout (default: {DEFAULT})")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only each Nth document (default: 1)")
     parser.add_argument("--rounds", type=int, default=1, help="runs of each, of which the best counts (default: 1)")
     parser.add_argument("--parts", action="store_true", help="structure, profile and words alone, both checkouts")

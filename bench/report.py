@@ -24,6 +24,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from bench._table import ROOT, corpus_folder, cuad_folder, print_table, read_texts
 from exhibit.converters.printing.browser import launch_options
+from exhibit.evaluation.records import read_tables, summary_json
+from exhibit.evaluation.statistics import summarise_run
 from exhibit.evidence import Span, read_document
 from exhibit.runtime.command import guarded
 from exhibit.viewer.drawing import Sheets, draw_sheets
@@ -47,11 +49,11 @@ def make_run(folder: Path, texts: Sequence[str], *, cases: int, seed: int = 1) -
     with path.open("w", encoding="utf-8") as file:
         for number in range(cases):
             file.write(json.dumps(_row(number, texts, chance), ensure_ascii=False) + "\n")
-    means = {f"{name}@{k}": _mean(chance, cases) for name in ("char_recall", "char_precision", "drm") for k in KS}
-    for place in (folder, path.parent):
-        (place / "summary.json").write_text(json.dumps(means), encoding="utf-8")
     config = {"preset": "made up", "top_k": 8, "datasets": {"contracts": {"path": "gone", "questions": cases}}}
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    means = summary_json(summarise_run(read_tables(folder)))
+    for place in (folder, path.parent):
+        (place / "summary.json").write_text(json.dumps(means), encoding="utf-8")
     return folder
 
 
@@ -60,11 +62,6 @@ def documents(texts: Sequence[str]) -> list[str]:
     whole = "\n".join(texts)
     starts = [number * CHARACTERS % max(1, len(whole) - CHARACTERS) for number in range(DOCUMENTS)]
     return [whole[start : start + CHARACTERS] for start in starts]
-
-
-def _mean(chance: random.Random, cases: int) -> dict[str, Any]:
-    mean = chance.random()
-    return {"mean": mean, "n": cases, "errors": 0, "ci95": [max(0, mean - 0.02), min(1, mean + 0.02)]}
 
 
 def _row(number: int, texts: Sequence[str], chance: random.Random) -> dict[str, Any]:

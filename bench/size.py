@@ -1,6 +1,6 @@
-"""Counts the product's code by room: lines and characters without comments, docstrings and blank lines.
+"""Counts lines of code in Python, TOML and JavaScript, without comments, docstrings and blank lines.
 
-python -m bench.size            a table
+python -m bench.size            two tables: parts of the repository, and rooms of the product
 python -m bench.size --json     the same for a program
 """
 
@@ -12,63 +12,102 @@ import io
 import json
 import sys
 import tokenize
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from exhibit.runtime.command import guarded
 
-PRODUCT = Path(__file__).resolve().parent.parent / "exhibit"
+ROOT = Path(__file__).resolve().parent.parent
+PRODUCT = ROOT / "exhibit"
+USERS = (
+    "law/systems", "rag/presets", "draft/playbooks", "viewer/languages", "evaluation/targets/systems",
+    "converters/raw/columns.toml",
+)  # fmt: skip
+"""What a user may vary: data, which is counted apart from the product."""
 _NO_CODE = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING,
     tokenize.ENDMARKER,
 }  # fmt: skip
+_COMMENTS = {".toml": ("#",), ".js": ("//", "/*", "*")}
 
 
 class Size(NamedTuple):
-    """How much code a file or a room has."""
+    """Lines of code in each language."""
 
-    modules: int
-    lines: int
-    characters: int
-    functions: int
-    longest: float
-    """Lines of the function that nine tenths are shorter than."""
+    files: int
+    python: int
+    toml: int
+    javascript: int
+
+    @property
+    def lines(self) -> int:
+        """All three together."""
+        return self.python + self.toml + self.javascript
 
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the sizes of the rooms and of all together."""
+    """Print the sizes of the repository's parts and of the product's rooms."""
     parser = argparse.ArgumentParser(prog="python -m bench.size", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(argv)
-    rooms = sorted(path.parent for path in PRODUCT.glob("*/__init__.py"))
-    files = {room.name: sorted(room.rglob("*.py")) for room in rooms} | {"exhibit": sorted(PRODUCT.glob("*.py"))}
-    sizes = {room: measure(paths) for room, paths in files.items()}
-    sizes["all"] = measure([path for paths in files.values() for path in paths])
+    tables = {"part": parts(), "room": rooms()}
     if options.json:
-        print(json.dumps({room: size._asdict() for room, size in sizes.items()}, indent=1))
+        record = {title: {name: one._asdict() for name, one in table.items()} for title, table in tables.items()}
+        print(json.dumps(record, indent=1))
         return 0
-    print(f"{'room':<12}{'modules':>8}{'lines':>8}{'share':>7}{'characters':>12}{'functions':>11}{'p90 lines':>11}")
-    for room, (modules, lines, characters, functions, longest) in sizes.items():
-        share = lines / sizes["all"].lines
-        print(f"{room:<12}{modules:>8}{lines:>8,}{share:>7.0%}{characters:>12,}{functions:>11,}{longest:>11.0f}")
+    for title, table in tables.items():
+        print(f"{title:<14}{'files':>7}{'Python':>9}{'TOML':>8}{'JavaScript':>12}{'together':>10}")
+        for name, one in table.items():
+            print(f"{name:<14}{one.files:>7}{one.python:>9,}{one.toml:>8,}{one.javascript:>12,}{one.lines:>10,}")
+        print()
     return 0
 
 
-def measure(paths: Sequence[Path]) -> Size:
-    """Return how much code some files have together."""
-    lines = characters = 0
-    lengths: list[int] = []
+def parts() -> dict[str, Size]:
+    """Return the size of each part of the repository."""
+    found = {name: sorted((ROOT / name).rglob("*")) for name in ("tests", "bench", "training", "docs", "samples")}
+    doors = list(ROOT.glob("*.py"))
+    for name in ("converters", "rag", "schemas"):
+        doors += (ROOT / name).glob("*.py")
+    product = [path for path in sorted(PRODUCT.rglob("*")) if not is_data(path)]
+    data = [path for path in sorted(PRODUCT.rglob("*")) if is_data(path)]
+    return {
+        name: measure(paths) for name, paths in {"product": [*product, *doors], **found, "users' data": data}.items()
+    }
+
+
+def rooms() -> dict[str, Size]:
+    """Return the size of each room of the product, and of all together."""
+    files = {path.parent.name: path.parent.rglob("*") for path in sorted(PRODUCT.glob("*/__init__.py"))}
+    found = {name: [path for path in paths if not is_data(path)] for name, paths in files.items()}
+    found["exhibit"] = [path for path in PRODUCT.glob("*") if path.is_file()]
+    return {
+        name: measure(paths) for name, paths in {**found, "all": [p for some in found.values() for p in some]}.items()
+    }
+
+
+def is_data(path: Path) -> bool:
+    """Return whether a file of the product is what a user may vary."""
+    return path.suffix == ".toml" and path.relative_to(PRODUCT).as_posix().startswith(USERS)
+
+
+def measure(paths: Iterable[Path]) -> Size:
+    """Return how much code some files have together; files of other languages are passed over."""
+    lines, files = dict.fromkeys((".py", ".toml", ".js"), 0), 0
     for path in paths:
-        text = path.read_text(encoding="utf-8")
-        code = code_of(text)
-        lines += len(code)
-        characters += sum(code.values())
-        functions = (n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef))
-        lengths += [(n.end_lineno or n.lineno) - n.lineno + 1 for n in functions]
-    lengths.sort()
-    return Size(len(paths), lines, characters, len(lengths), lengths[int(0.9 * len(lengths))] if lengths else 0)
+        if path.suffix in lines and path.is_file():
+            text = path.read_text(encoding="utf-8")
+            lines[path.suffix] += len(code_of(text)) if path.suffix == ".py" else plain_lines(text, path.suffix)
+            files += 1
+    return Size(files, *lines.values())
+
+
+def plain_lines(text: str, suffix: str) -> int:
+    """Return how many lines of a TOML or JavaScript file are neither blank nor a comment."""
+    stripped = (line.strip() for line in text.splitlines())
+    return sum(bool(line) and not line.startswith(_COMMENTS[suffix]) for line in stripped)
 
 
 def code_of(text: str) -> dict[int, int]:

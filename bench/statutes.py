@@ -24,9 +24,9 @@ from exhibit.evaluation.cases import Case, GoldPassage
 from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
 from exhibit.evaluation.metrics.version_accuracy import right_version
 from exhibit.evaluation.targets import TargetOptions, open_target
-from exhibit.law.citations import is_refusal
 from exhibit.law.editions import label_key, law_name, units
 from exhibit.law.language import system_of
+from exhibit.law.refusals import is_refusal
 from exhibit.rag.config import Config
 from exhibit.runtime.command import guarded
 from exhibit.storage.bundle import open_bundle

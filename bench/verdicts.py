@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from bench._table import print_table
 from exhibit.evaluation.cases import Case, GoldPassage, Reply
 from exhibit.evaluation.metrics import Values, measure
-from exhibit.law.citations import is_refusal
+from exhibit.law.refusals import is_refusal
 from exhibit.runtime.command import add_json, documented, guarded, print_results
 
 FILE = Path(__file__).resolve().parent.parent / "samples" / "verdicts.jsonl"

@@ -1,5 +1,6 @@
 """Draws the pictures of the README from the samples: `python -m docs.pictures` after `make demo`.
 
+Those of `exhibit view`: `python -m docs.pictures --view`, after `make demo`, too.
 Those of the guide on drafting: `python -m bench.mixed_folder contracts --time`, then
 `python -m docs.pictures --drafts contracts-bundle-review.html contracts-run/report.html`.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -77,6 +79,28 @@ def draft_screens(review: Path, report: Path) -> Iterator[tuple[str, Image.Image
         browser.close()
 
 
+def view_screens() -> Iterator[tuple[str, Image.Image]]:
+    """Yield a name and a picture of the pages that `exhibit view` serves: all there is, and a document."""
+    command = [sys.executable, "-m", "exhibit", "view", "--no-browser"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server, sync_playwright() as playwright:
+        try:
+            address = (server.stderr or io.StringIO()).readline().partition("http")
+            browser = playwright.chromium.launch(executable_path=str(require_browser()), args=launch_arguments())
+            page = browser.new_page(viewport={"width": 1400, "height": 1000}, reduced_motion="reduce")
+            page.goto("".join(address[1:]).strip())
+            yield "view-home", _picture(page.screenshot())
+            page.click("th >> text=cuad")
+            page.fill("input[name=find]", CLAUSE)
+            page.keyboard.press("Enter")
+            page.click("section:has(#questions) li a >> nth=0")
+            page.wait_for_selector(".word.gold")
+            page.wait_for_load_state("networkidle")
+            yield "view-document", _picture(page.screenshot())
+            browser.close()
+        finally:
+            server.terminate()
+
+
 def _opened(browser: Browser, report: Path, *, width: int, height: int, scheme: Literal["dark", "light"]) -> Page:
     size: ViewportSize = {"width": width, "height": height}
     page = browser.new_page(viewport=size, color_scheme=scheme, reduced_motion="reduce")
@@ -106,9 +130,14 @@ def main(argv: list[str] | None = None) -> int:
     """Write every picture."""
     parser = argparse.ArgumentParser(prog="python -m docs.pictures", description=__doc__)
     parser.add_argument("--report", type=Path, default=REPORT, help=f"the report to show (default {REPORT})")
+    parser.add_argument("--view", action="store_true", help="the pages of exhibit view, over datasets_out and results")
     parser.add_argument("--drafts", type=Path, nargs=2, metavar="FILE", help="a review page of drafts, and its report")
     options = parser.parse_args(argv)
     IMAGES.mkdir(exist_ok=True)
+    if options.view:
+        for name, picture in view_screens():
+            picture.save(IMAGES / f"{name}.png", optimize=True)
+        return 0
     if options.drafts:
         for name, picture in draft_screens(*options.drafts):
             picture.save(IMAGES / f"{name}.png", optimize=True)

@@ -43,6 +43,8 @@ __all__ = [
 
 # ONNX Runtime tells its maker of every model that is opened, unless this is there before it is imported
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+# and huggingface_hub tells the Hub which program uses it, before every download
+os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 
 def __getattr__(name: str) -> object:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from exhibit.commands import PROGRAM, VERBS, help_text, kept_help, spellings
-from exhibit.runtime.command import USAGE, Manner, called, guarded, print_usage_error
+from exhibit.runtime.command import USAGE, Manner, called, check_room, guarded, print_usage_error
 from exhibit.schemas import __version__
 
 _OURS = ("--quiet", "--verbose")
@@ -31,6 +31,7 @@ def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
         return _unknown(verb)
     if "--verbose" in own:
         logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(name)s: %(message)s")
+    check_room()
     chosen = VERBS[verb]
     if rest[-1:] in (["--help"], ["-h"]) and (text := kept_help([verb, *rest[:-1]])):
         sys.stdout.write(text.replace(f"{PROGRAM} {verb}", chosen.usual) if alone else text)

@@ -9,24 +9,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from exhibit.bundles import Bundle, html_link, html_paragraphs, html_table, needed
-from exhibit.evaluation import terminal
+from exhibit.evaluation import regression
 from exhibit.evaluation.command import with_fetched
 from exhibit.evaluation.evaluate import evaluate as evaluate_run
-from exhibit.evaluation.records import read_tables
+from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.statistics import Difference, Overlap, overlap
 from exhibit.evaluation.statistics import compare as compare_tables
+from exhibit.evaluation.text_tables import (
+    ALL,
+    diff_lines,
+    diff_rows,
+    mean_notes,
+    mean_rows,
+    not_compared,
+    shown_metrics,
+    table_of,
+)
 from exhibit.runtime.command import print_note
-from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import REPORT, Means, RunQuestion
-from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer.report import write_report
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-class Run(RunFolder):
+class Run(RunResults):
     """A run that ended: its figures and questions as tables of pandas, and its report."""
 
     def __init__(self, folder: Path | str, *, asked: Sequence[str] = ()) -> None:
@@ -57,21 +65,19 @@ class Run(RunFolder):
         return _frame(rows, index=["metric", "dataset"])
 
     def __repr__(self) -> str:
-        return "\n".join(
-            [terminal.table_of(self._columns(), self._metrics()), *self._failed(), f"report: {self.report}"]
-        )
+        return "\n".join([table_of(self._columns(), self._metrics()), *self._failed(), f"report: {self.report}"])
 
     def _repr_html_(self) -> str:
         columns = self._columns()
-        notes = html_paragraphs([*terminal.mean_notes(columns), *self._failed()])
-        return html_table(terminal.mean_rows(columns, self._metrics())) + notes + html_link(self.report, "the report")
+        notes = html_paragraphs([*mean_notes(columns), *self._failed()])
+        return html_table(mean_rows(columns, self._metrics())) + notes + html_link(self.report, "the report")
 
     def _columns(self) -> dict[str, Means]:
         means = {name: self.means_of(name) for name in self.datasets}
-        return means | ({terminal.ALL: self.means} if len(means) > 1 else {})
+        return means | ({ALL: self.means} if len(means) > 1 else {})
 
     def _metrics(self) -> list[str]:
-        return terminal.shown_metrics(self.means, self.asked)
+        return shown_metrics(self.means, self.asked)
 
     def _failed(self) -> list[str]:
         errors = [row.reply.error for row in self.rows if row.reply.error]
@@ -96,29 +102,42 @@ class Comparison:
 
     differences: dict[str, Difference]
     overlap: Overlap
+    names: tuple[str, str] = ("the first run", "the second run")
+    max_fall: float = regression.MAX_FALL
+    """The largest fall that is no regression where documents are too few for an interval."""
 
     @property
     def regressions(self) -> list[str]:
-        """The metrics that are worse beyond chance."""
-        return [name for name, difference in self.differences.items() if terminal.is_regression(name, difference)]
+        """The metrics that are worse beyond chance or, where documents are too few to tell, by more than `max_fall`."""
+        return regression.regressions(self.differences, max_fall=self.max_fall)
+
+    @property
+    def better(self) -> str:
+        """Which of the two is better, in a sentence."""
+        return regression.better_in_words(self.names, self.differences)
 
     def __repr__(self) -> str:
-        return "\n".join(terminal.diff_lines(self.differences, terminal.shown_metrics(self.differences), self.overlap))
+        lines = diff_lines(self.differences, shown_metrics(self.differences), self.overlap)
+        return "\n".join([self.better, "", *lines])
 
     def _repr_html_(self) -> str:
-        rows = terminal.diff_rows(self.differences, terminal.shown_metrics(self.differences), self.overlap)
-        worse = [f"worse beyond chance: {', '.join(self.regressions)}"] if self.regressions else []
-        return html_table(rows) + html_paragraphs([*terminal.not_compared(self.overlap), *worse])
+        rows = diff_rows(self.differences, shown_metrics(self.differences), self.overlap)
+        worse = regression.in_words(self.differences, self.regressions, max_fall=self.max_fall)
+        return (
+            html_paragraphs([self.better]) + html_table(rows) + html_paragraphs([*not_compared(self.overlap), *worse])
+        )
 
 
-def compare(first: Run | Path | str, second: Run | Path | str) -> Comparison:
-    """Compare two runs, each a run or its folder."""
+def compare(first: Run | Path | str, second: Run | Path | str, *, max_fall: float = regression.MAX_FALL) -> Comparison:
+    """Compare two runs, each a run or its folder, over the questions that are the same in both.
+
+    `max_fall` is the largest fall that is no regression where documents are too few for an interval.
+    """
     runs = [run if isinstance(run, Run) else Run(run) for run in (first, second)]
-    before, after = map(read_tables, runs)
-    differences = compare_tables(before, after)
-    if not differences:
-        raise ToolkitError(f"{runs[0].folder} and {runs[1].folder} have no dataset and metric in common")
-    return Comparison(differences, overlap(before, after))
+    before, after = (list(run.tables.values()) for run in runs)
+    differences, shared = compare_tables(before, after), overlap(before, after)
+    regression.check_comparable([run.folder for run in runs], differences, shared)
+    return Comparison(differences, shared, (runs[0].name, runs[1].name), max_fall)
 
 
 Place = Bundle | Path | str

@@ -91,7 +91,8 @@ def peers() -> Path:
 @pytest.fixture(scope="session")
 def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder for what is made once, whichever of the processes that run the tests needs it first."""
-    return tmp_path_factory.getbasetemp()
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if os.environ.get("PYTEST_XDIST_WORKER") else folder  # each process of xdist has its own in it
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -69,7 +69,7 @@ def test_settings_are_set_one_by_one_and_wrong_ones_are_named(command, capsys):
     assert "write NAME=VALUE" in capsys.readouterr().err
 
 
-def test_flags_of_earlier_versions_say_once_how_they_are_written_now():
+def test_single_settings_and_flags_of_other_tools_say_how_they_are_written_here():
     notes: list[str] = []
     old = "cuad --splitter naive --check-references --retries=2 --skip-ingestion --source-type PD".split()
     new = ["cuad", "--set", "splitter=naive", "--set", "check_references=true", "--set", "retries=2"]

@@ -66,7 +66,7 @@ def s3(proxy) -> Remote:
 @pytest.fixture(scope="module")
 def local(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("local") / "lb"
-    convert("legalbenchrag", folder, "--limit", "4")  # its names have spaces, %20, colons and bars
+    convert("legalbenchrag", folder, "--max-documents", "4")  # its names have spaces, %20, colons and bars
     return folder
 
 
@@ -75,7 +75,7 @@ def local(tmp_path_factory) -> Path:
 
 def test_bundle_and_metrics_are_the_same_on_each_server(s3, local, tmp_path, monkeypatch, capsys):
     convert("legalbenchrag", s3 / "lb", "--jobs", "2")
-    convert("legalbenchrag", s3 / "lb", "--force", "--limit", "4")
+    convert("legalbenchrag", s3 / "lb", "--force", "--max-documents", "4")
     assert there(s3 / "lb") == files_of(local) and validate(s3 / "lb") == []
     flags = ["--report-cases", "0", "--jobs", "1", "--dataset-paths"]
     here = evaluate(tmp_path, monkeypatch, "local", *flags, str(local))
@@ -89,7 +89,7 @@ def test_a_wrong_secret_is_told_without_it(tmp_path, monkeypatch, capsys):
         fsspec.filesystem("s3").mkdir("bucket")
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another-secret-of-nobody")
         fsspec.get_filesystem_class("s3").clear_instance_cache()
-        convert("legalbenchrag", "s3://bucket/lb", "--limit", "1", expect=1)
+        convert("legalbenchrag", "s3://bucket/lb", "--max-documents", "1", expect=1)
     fsspec.get_filesystem_class("s3").clear_instance_cache()
     told = capsys.readouterr().err
     assert "access denied" in told and "do these credentials allow it?" in told and "secret-of-nobody" not in told
@@ -129,13 +129,13 @@ def every(step: int, fault: str, *, method: str = "") -> Fault:
 @pytest.mark.parametrize("fault", ["500", "slow down", "drop", "delay"])
 def test_faults_that_pass_change_nothing(s3, proxy, local, fault):
     proxy.fault = every(7, fault)
-    convert("legalbenchrag", s3 / "lb", "--limit", "4")
+    convert("legalbenchrag", s3 / "lb", "--max-documents", "4")
     assert there(s3 / "lb") == files_of(local)
     assert len(proxy.faults) > 3
 
 
 def test_an_answer_that_is_cut_off_is_asked_for_again(s3, proxy, local, tmp_path):
-    convert("legalbenchrag", s3 / "lb", "--limit", "4")
+    convert("legalbenchrag", s3 / "lb", "--max-documents", "4")
     [name, *_] = [name for name in list_files(s3 / "lb") if name.startswith("corpus/")]
     cut: list[Request] = []
 
@@ -151,7 +151,7 @@ def test_an_answer_that_is_cut_off_is_asked_for_again(s3, proxy, local, tmp_path
 
 
 def test_a_store_that_fails_for_good_is_a_line_and_no_document_is_blamed(s3, proxy, local, tmp_path, capsys):
-    convert("legalbenchrag", s3 / "lb", "--limit", "4")
+    convert("legalbenchrag", s3 / "lb", "--max-documents", "4")
     [name, *_] = [name for name in list_files(s3 / "lb") if name.startswith("corpus/")]
     for fault in ("500", "cut", "drop"):
         proxy.fault = lambda request, fault=fault: fault if request.method == "GET" else None
@@ -159,12 +159,12 @@ def test_a_store_that_fails_for_good_is_a_line_and_no_document_is_blamed(s3, pro
             fetch(Remote((s3 / "lb" / name).url, "0" * 64), tmp_path / "file")
     proxy.fault = every(1, "500", method="PUT")
     capsys.readouterr()
-    convert("legalbenchrag", s3 / "other", "--limit", "4", expect=1)
+    convert("legalbenchrag", s3 / "other", "--max-documents", "4", expect=1)
     told = capsys.readouterr().err
     assert "run the same command again" in told and SECRET not in told and "Traceback" not in told
     proxy.fault = lambda request: None
     assert "bundle.json" not in list_files(s3 / "other")
-    convert("legalbenchrag", s3 / "other", "--limit", "4")
+    convert("legalbenchrag", s3 / "other", "--max-documents", "4")
     assert there(s3 / "other") == files_of(local)
 
 
@@ -241,7 +241,7 @@ def test_on_google_cloud_storage_bundle_and_metrics_are_the_same(local, tmp_path
         fsspec.get_filesystem_class("gs").clear_instance_cache()
         out = Remote("gs://bucket/bundles/lb")
         convert("legalbenchrag", out)
-        convert("legalbenchrag", out, "--force", "--limit", "4")
+        convert("legalbenchrag", out, "--force", "--max-documents", "4")
         assert there(out) == files_of(local) and validate(out) == []
         flags = ["--report-cases", "0", "--jobs", "1", "--dataset-paths"]
         here = evaluate(tmp_path, monkeypatch, "local", *flags, str(local))

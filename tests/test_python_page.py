@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 import exhibit
+from exhibit.evaluation.other_tools import OTHER_NAMES
 from exhibit.evaluation.settings import Settings
-from exhibit.evaluation.terminal import OTHER_NAMES
 from exhibit.rag.config import Config
 from tests.rag.models import link_models
 

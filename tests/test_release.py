@@ -48,7 +48,20 @@ def test_the_version_stands_in_one_place_and_the_papers_agree():
     assert tomllib.loads(read("pyproject.toml"))["project"]["dynamic"] == ["version"]
     citation = yaml.safe_load(read("CITATION.cff"))
     assert citation["version"] == __version__ and citation["cff-version"] == "1.2.0" and citation["authors"]
-    assert f"## {__version__} ({citation['date-released']})" in read("CHANGELOG.md")
+    sections = re.findall(r"^## (.+)$", read("CHANGELOG.md"), re.MULTILINE)
+    released = f"{__version__} ({citation['date-released']})"
+    if sections[0] == "Unreleased":  # the version that is being prepared
+        assert f"What will be {__version__}: " in read("CHANGELOG.md")
+    else:
+        assert sections[0] == released
+    assert all(re.fullmatch(r"Unreleased|\d+\.\d+\.\d+ \(\d{4}-\d\d-\d\d\)", section) for section in sections)
+
+
+def test_no_page_promises_a_package_that_no_index_has():
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "bench" / "results").glob("*.md")]
+    assert [page.name for page in pages if re.search(r"pip install exhibit-rag\b(?!\[)", read(page))] == []
+    start = re.findall(r"```bash\n(.*?)```", read("README.md"), re.DOTALL)[0]
+    assert [line.split("#")[0].strip() for line in start.splitlines()] == ["make demo", "make test"]
 
 
 def test_forms_and_hooks_can_be_read():

@@ -75,7 +75,7 @@ def there(remote: Remote) -> dict[str, bytes]:
 def local(tmp_path_factory) -> Path:
     """Three contracts as PDFs, converted here."""
     folder = tmp_path_factory.mktemp("local") / "cuad"
-    convert("cuad", folder, "--limit", "3")
+    convert("cuad", folder, "--max-documents", "3")
     return folder
 
 
@@ -91,11 +91,11 @@ def test_a_converted_bundle_is_the_same_and_its_documents_leave_as_they_are_made
         record(self, name, sent)
 
     monkeypatch.setattr(build.Out, "record", noted)
-    convert("cuad", memory, "--limit", "3")
+    convert("cuad", memory, "--max-documents", "3")
     assert there(memory) == files_of(local) and validate(memory) == []
     assert set(waiting) == {0}, "official files are sent from where they are"
     assert f"-> {memory}" in capsys.readouterr().out
-    convert("cuad", memory, "--limit", "3", expect=1)
+    convert("cuad", memory, "--max-documents", "3", expect=1)
     assert "exists already; add --force" in capsys.readouterr().err
 
 
@@ -177,7 +177,7 @@ def test_a_file_url_is_a_path(local, tmp_path, monkeypatch):
     flags = ["--limit", "2", "--report-cases", "0", "--engine", "serial", "--dataset-paths"]
     here = evaluate(tmp_path, monkeypatch, "path", *flags, str(local))
     assert evaluate(tmp_path, monkeypatch, "url", *flags, f"file://{local}") == here
-    convert("legalbenchrag", f"file://{tmp_path}/lb", "--limit", "2")
+    convert("legalbenchrag", f"file://{tmp_path}/lb", "--max-documents", "2")
     assert validate(tmp_path / "lb") == []
 
 
@@ -227,7 +227,7 @@ def test_a_store_that_goes_away_stops_a_conversion(memory, monkeypatch, capsys):
         raise locations.StorageError(f"{to}: connection refused")
 
     monkeypatch.setattr(materialise, "send", away)
-    convert("cuad", memory, "--limit", "2", expect=1)
+    convert("cuad", memory, "--max-documents", "2", expect=1)
     told = capsys.readouterr().err
     assert "connection refused" in told and "cannot be read" not in told
     assert "bundle.json" not in list_files(memory)
@@ -264,8 +264,8 @@ def test_on_s3_bundle_and_metrics_are_the_same_with_workers(s3, tmp_path, monkey
     convert("legalbenchrag", folder)  # its names have spaces, %20, colons and bars
     convert("legalbenchrag", s3 / "lb", "--engine", "local", "--jobs", "2")
     assert there(s3 / "lb") == files_of(folder) and validate(s3 / "lb") == []
-    convert("legalbenchrag", s3 / "lb", "--force", "--limit", "4")
-    convert("legalbenchrag", folder, "--force", "--limit", "4")
+    convert("legalbenchrag", s3 / "lb", "--force", "--max-documents", "4")
+    convert("legalbenchrag", folder, "--force", "--max-documents", "4")
     assert there(s3 / "lb") == files_of(folder), "nothing is left of the larger one"
     flags = ["--report-cases", "2", "--jobs", "2", "--dataset-paths"]
     here = evaluate(tmp_path, monkeypatch, "local", *flags, str(folder))
@@ -292,7 +292,7 @@ def test_on_s3_a_killed_run_leaves_no_bundle_and_the_next_one_goes_on(s3, tmp_pa
     assert evaluated.returncode == 1 and "no bundle.json there" in evaluated.stderr
     written = {name: _modified(out / name) for name in _journalled(tmp_path)}
     time.sleep(1.1)  # S3 tells times in seconds
-    convert("cuad", out, "--limit", "3")
+    convert("cuad", out, "--max-documents", "3")
     assert there(out) == files_of(local) and validate(out) == []
     assert written and {name: _modified(out / name) for name in written} == written, "sent once"
 
@@ -312,7 +312,7 @@ def _modified(remote: Remote) -> str:
 def test_on_s3_errors_say_what_to_do_and_tell_no_secret(s3, tmp_path, monkeypatch, capsys):
     evaluate(tmp_path, monkeypatch, "r", "--dataset-paths", "s3://no-such-bucket-here/cuad", expect=1)
     assert "s3://no-such-bucket-here/cuad: no bundle.json there" in capsys.readouterr().err
-    convert("cuad", "s3://no-such-bucket-here/cuad", "--limit", "1", expect=1)
+    convert("cuad", "s3://no-such-bucket-here/cuad", "--max-documents", "1", expect=1)
     assert "s3://no-such-bucket-here/cuad: not there; is the bucket's name right?" in capsys.readouterr().err
     fsspec.get_filesystem_class("s3").clear_instance_cache()
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")

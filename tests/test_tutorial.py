@@ -23,7 +23,7 @@ COMMANDS = [line for block in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL) 
 
 
 def test_the_page_is_as_short_as_it_promises():
-    assert len(PAGE.split()) < 1000 and COMMANDS[0] == "pip install exhibit-rag"
+    assert len(PAGE.split()) < 1000 and COMMANDS[0] == "pip install PATH/TO/EXHIBIT"
     assert all(line.startswith(("pip ", "exhibit ")) for line in COMMANDS)
 
 

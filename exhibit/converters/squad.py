@@ -8,10 +8,10 @@ import json
 import re
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from exhibit.converters import Benchmark, Item, Quote, RawDocument, RawRow, Tally, read_info
 from exhibit.converters.benchmark import Label
@@ -19,6 +19,9 @@ from exhibit.converters.raw.source import find_one
 from exhibit.converters.steps.cli import main
 from exhibit.law.names import file_key
 from exhibit.schemas.errors import SourceError
+from exhibit.schemas.layout import fit_name
+from exhibit.schemas.parsing import parse_json
+from exhibit.storage.place import files_below
 
 INFO = read_info(__file__)
 _ODD = re.compile(r"[^\w.-]+")
@@ -30,7 +33,9 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read the file; each context is a document."""
     path = find_one(source, INFO, "*.json")
     data = path.read_bytes()
-    contexts = list(_contexts(path, data))
+    contexts = list(_contexts(path, data, tally))
+    if not contexts:
+        raise SourceError(f"{path}: not in SQuAD's form (no context in it); expected {INFO.expects}")
     names = _names(contexts)
     given = _given(options.documents)
     documents, rows = [], []
@@ -73,21 +78,38 @@ class _Context:
     number: int
     title: str
     text: str
-    qas: tuple[Mapping[str, Any], ...]
+    qas: tuple[Any, ...]
 
 
-def _contexts(path: Path, data: bytes) -> Iterator[_Context]:
-    try:
-        record = json.loads(data)
-        number = 0
-        for article in record["data"]:
-            for at, paragraph in enumerate(article["paragraphs"]):
-                title = str(article.get("title") or "")
-                part = f"{title} {at + 1}" if title and len(article["paragraphs"]) > 1 else title
-                yield _Context(number, part, str(paragraph["context"]), tuple(paragraph["qas"]))
-                number += 1
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise SourceError(f"{path}: not in SQuAD's form ({error!r}); expected {INFO.expects}") from error
+def _contexts(path: Path, data: bytes, tally: Tally) -> Iterator[_Context]:
+    """Yield the contexts in order; one that is malformed is counted and left out."""
+    record = parse_json(data, where=path, error=SourceError)
+    articles = record.get("data") if isinstance(record, dict) else None
+    if not isinstance(articles, list):
+        raise SourceError(f"{path}: not in SQuAD's form (no list `data`); expected {INFO.expects}")
+    number = 0
+    for place, article in enumerate(articles):
+        paragraphs = article.get("paragraphs") if isinstance(article, dict) else None
+        if not isinstance(paragraphs, list):
+            _leave_out(tally, "files", "article without a list of paragraphs", f"article {place}")
+            continue
+        title = str(article.get("title") or "")
+        for at, paragraph in enumerate(paragraphs):
+            text = paragraph.get("context") if isinstance(paragraph, dict) else None
+            rows = paragraph.get("qas", []) if isinstance(paragraph, dict) else None
+            if not isinstance(text, str) or not isinstance(rows, list):
+                reason = "paragraph without a context and a list of questions"
+                _leave_out(tally, "files", reason, f"article {place}, paragraph {at}")
+                continue
+            part = f"{title} {at + 1}" if title and len(paragraphs) > 1 else title
+            yield _Context(number, part, text, tuple(rows))
+            number += 1
+
+
+def _leave_out(tally: Tally, kind: Literal["files", "rows"], reason: str, name: str) -> None:
+    item = Item(kind, name)
+    tally.take([item])
+    tally.fault(reason, name, item=item)
 
 
 def _names(contexts: list[_Context]) -> list[str]:
@@ -95,7 +117,9 @@ def _names(contexts: list[_Context]) -> list[str]:
     stems = [_ODD.sub("_", context.title.removesuffix(".pdf")).strip("_.")[:_LONGEST] for context in contexts]
     keys = [stem.casefold() for stem in stems]
     return [
-        f"{stem}.pdf" if stem and keys.count(key) == 1 else f"{stem or 'context'}_{context.number:04}.pdf"
+        fit_name(stem, ".pdf")
+        if stem and keys.count(key) == 1
+        else fit_name(stem or "context", f"_{context.number:04}.pdf")
         for stem, key, context in zip(stems, keys, contexts, strict=True)
     ]
 
@@ -103,15 +127,21 @@ def _names(contexts: list[_Context]) -> list[str]:
 def _given(folder: Path | None) -> dict[str, Path]:
     if folder is None:
         return {}
-    files = {file_key(path.name): path for path in sorted(folder.rglob("*")) if path.suffix.lower() == ".pdf"}
+    files = {file_key(path.name): path for path in files_below(folder) if path.suffix.lower() == ".pdf"}
     if not files:
         raise SourceError(f"{folder}: no PDFs in it")
     return files
 
 
-def _row(
-    record: Mapping[str, Any], context: _Context, filename: str, count: int, numbers: set[int], tally: Tally
-) -> RawRow | None:
+def _is_impossible(value: Any) -> bool | None:
+    """Return what a row says, also as a word or a number, as exports write it; None where it says neither."""
+    return {"true": True, "1": True, "false": False, "0": False, "none": False, "": False}.get(str(value).lower())
+
+
+def _row(record: Any, context: _Context, filename: str, count: int, numbers: set[int], tally: Tally) -> RawRow | None:
+    if not isinstance(record, Mapping):
+        _leave_out(tally, "rows", "question that is no object", f"question {count}")
+        return None
     name = f"question {record.get('id', count)}"
     item = Item("rows", f"{count}: {name}")
     tally.take([item])
@@ -121,13 +151,19 @@ def _row(
         return None
     number = record.get("id")
     number = int(number) if isinstance(number, str) and number.isdecimal() and len(number) < _DIGITS else number
-    if not isinstance(number, int) or number < 0 or number in numbers:
+    if not isinstance(number, int) or isinstance(number, bool) or number < 0 or number in numbers:
         number = count
         while number in numbers:
             number += 1
     numbers.add(number)
-    impossible = bool(record.get("is_impossible"))
-    quotes = () if impossible else _quotes(record.get("answers") or (), context, filename, name, tally)
+    impossible, answers = _is_impossible(record.get("is_impossible")), record.get("answers") or []
+    if impossible is None:
+        tally.fault("question whose `is_impossible` is neither true nor false", name, item=item)
+        return None
+    if not isinstance(answers, list) or not all(isinstance(answer, Mapping) for answer in answers):
+        tally.fault("question whose answers are no list of objects", name, item=item)
+        return None
+    quotes = () if impossible else _quotes(answers, context, filename, name, tally)
     if not quotes and not impossible:
         tally.fault("question without an answer that is not marked impossible", name, item=item)
         return None
@@ -136,7 +172,9 @@ def _row(
     return RawRow(number, question, answer, quotes, filename, impossible, labels, (item,), name)
 
 
-def _quotes(answers: Any, context: _Context, filename: str, name: str, tally: Tally) -> tuple[Quote, ...]:
+def _quotes(
+    answers: Sequence[Mapping[str, Any]], context: _Context, filename: str, name: str, tally: Tally
+) -> tuple[Quote, ...]:
     """Return the answers as gold; the same words at several places are one passage."""
     places: dict[str, list[tuple[int, int]]] = {}
     for answer in answers:
@@ -144,7 +182,7 @@ def _quotes(answers: Any, context: _Context, filename: str, name: str, tally: Ta
         if not text.strip():
             continue
         spans = places.setdefault(text, [])
-        if isinstance(start, int) and context.text[start : start + len(text)] == text:
+        if isinstance(start, int) and start >= 0 and context.text[start : start + len(text)] == text:
             spans.append((start, start + len(text)))
         else:
             tally.note("answer that does not stand at its offset: located by its words", name)

@@ -14,13 +14,15 @@ from itertools import groupby
 from pathlib import Path
 
 from exhibit.converters import Benchmark, Item, RawDocument, RawRow, Tally, read_info
+from exhibit.converters.raw.law_files import Version, read_versions
 from exhibit.converters.raw.law_questions import PrintedEdition, QuestionMaker
-from exhibit.converters.raw.laws import Law, Version, read_law, read_versions, wrapped
+from exhibit.converters.raw.laws import Law, read_law, wrapped
 from exhibit.converters.steps.cli import main
 from exhibit.law.editions import LawName, law_name
 from exhibit.law.figures import write_day
 from exhibit.law.language import system_for, systems
 from exhibit.schemas.errors import SourceError
+from exhibit.schemas.layout import fit_name
 
 INFO = read_info(__file__)
 
@@ -57,7 +59,13 @@ def _day(text: str) -> str:
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read the versions, print each, and ask about them."""
     since, as_of = (date.fromisoformat(day) if day else None for day in (options.since, options.as_of))
-    versions = read_versions(source, since=since, as_of=as_of)
+
+    def skip(reason: str, name: str) -> None:
+        item = Item("files", name)
+        tally.take([item])
+        tally.fault(reason, name, item=item)
+
+    versions = read_versions(source, skip=skip, since=since, as_of=as_of)
     tally.take(Item("files", version.source) for version in versions)
     laws: dict[str, list[PrintedEdition]] = {}
     documents = []
@@ -100,7 +108,7 @@ def _edition(version: Version, law: Law) -> tuple[PrintedEdition, RawDocument]:
     labels = {"law": version.law, "effective_from": day.isoformat() if day else None,
               "effective_to": version.end.isoformat() if version.end else None}  # fmt: skip
     document = RawDocument(
-        filename=f"{stem}.pdf",
+        filename=fit_name(stem, ".pdf"),
         title=f"{title} ({dated})" if dated else title,
         text=above + law.text,
         source=law.fields.get("source", ""),

@@ -99,6 +99,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     gold = GoldReader(columns, seen, texts, _only_document(columns, shelf), tally)
     questions = list(_questions(records, columns, gold, tally))
     gold.check(table)
+    _count_pages_from_1(questions)
     questions = [question for question in questions if _find_documents(question, texts, tally)]
     names = list(dict.fromkeys(passage.document for question in questions for passage in question.passages))
     judged = any(question.judged for question in questions)
@@ -129,6 +130,16 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         sha256={table.name: hashlib.sha256(data).hexdigest()},
         info=_info(table, options),
     )
+
+
+def _count_pages_from_1(questions: Sequence[_Question]) -> None:
+    """Count pages that are gold by themselves from 1, where the table has a page 0."""
+    if any(passage.page == 0 for question in questions for passage in question.passages):
+        for question in questions:
+            question.passages = [
+                one if one.page is None or one.text or one.provision else one._replace(page=one.page + 1)
+                for one in question.passages
+            ]
 
 
 def _with_texts(
@@ -354,7 +365,8 @@ def _quote(passage: CitedPassage, question: _Question, documents: dict[str, RawD
         labels=(*passage.labels, *own),
         provision="" if text else passage.provision,
         acceptable=() if text or not passage.provision else tuple(accepted),
-        page=passage.page,
+        stated=passage.page if text or passage.provision else None,
+        page=None if text or passage.provision else passage.page or None,
         answer=bool(answer) and not text,
     )
 

@@ -4,6 +4,7 @@ exhibit draft contracts/ --out datasets_out/mine
 """
 
 import json
+import re
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -53,6 +54,7 @@ INFO = DatasetInfo(
         note="The documents are their owner's: nobody else may pass this bundle on.",
     ),
     citation="",
+    command="exhibit draft FOLDER",
     expects="a folder of documents: PDF, Word, mail, text, and what else there is a reader for",
     tags=("legal", "drafted"),
     questions=(
@@ -68,7 +70,9 @@ INFO = DatasetInfo(
     annotations=("machine-generated",),
 )
 
-VERSION = 7  # raised when the same folder would give other drafts: what is remembered under another is not used
+IMPOSSIBLE = 1 / 3
+"""CUAD, whose experts looked for every clause, has more; but a system that refuses everything must not look good."""
+VERSION = 8  # raised when the same folder would give other drafts: what is remembered under another is not used
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -85,6 +89,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--absent", type=float, metavar="P", help="an absence is sure up to here (default: as the playbook says)"
     )
+    parser.add_argument(
+        "--impossible",
+        type=float,
+        default=IMPOSSIBLE,
+        metavar="SHARE",
+        help="at most this share of the questions that count has no answer (default: a third)",
+    )
     parser.add_argument("--llm", default="none", metavar="NAME", help="a language model that drafts more: openai:MODEL")
     parser.add_argument("--topic", default="", metavar="WORDS", help="what the language model is to ask about")
     parser.add_argument("--embedder", default="legal", metavar="NAME", help="the model that finds passages")
@@ -97,6 +108,8 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read a folder, draft questions on every document, and propose their gold."""
     if not source.is_dir():
         raise SourceError(f"{source}: no such folder; give the folder that holds the documents")
+    if not 0 <= options.impossible <= 1:
+        raise SourceError(f"--impossible {options.impossible}: a share from 0 to 1 is needed, as 0.33")
     shelf = Shelf(source, source, as_pdf=True, policy=Policy())
     shelf.find([], tally)
     documents = list(shelf.find_others({}, take=True, limited=False, tally=tally).values())
@@ -107,6 +120,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     titles = _titles(drafted)
     rows = [row for one in drafted for row in _rows(one, titles[one.filename])]
     rows += _comparisons(drafted, titles)
+    rows = _capped(rows, options.impossible, tally)
     for why, count in drafter.dropped.items():
         tally.note(f"drafted by the language model and thrown away: {why}", f"{count} questions")
     if not rows:
@@ -214,7 +228,7 @@ class Drafter:
 
     def _draft(self, filename: str, worked: Worked) -> Drafted:
         prepared = replace(worked.prepared, entry=replace(worked.prepared.entry, filename=filename))
-        playbook = chosen_playbook(self._playbooks, prepared.entry.profile)
+        playbook = chosen_playbook(self._playbooks, prepared.entry.profile, prepared.text)
         asked = self._asker.ask(playbook, prepared) if playbook else []
         generated = self._generator.draft(prepared) if self._generator else []
         drafts = [replace(draft, filename=filename) for draft in (*worked.made, *asked, *generated)]
@@ -245,6 +259,21 @@ class Drafter:
 _DRAFTED = TypeAdapter(Drafted)
 
 
+def _capped(rows: Sequence[RawRow], share: float, tally: Tally) -> list[RawRow]:
+    """Return the rows with at most a share of impossible ones among those that count, the same ones always."""
+    impossible = sorted((row for row in rows if row.is_impossible), key=lambda row: digest(str(row.id), "capped"))
+    answered = sum(row.labels["draft"] == "sure" for row in rows)
+    most = len(impossible) if share >= 1 else int(answered * share / (1 - share) + 1e-9)
+    dropped = {row.id for row in impossible[most:]}
+    if dropped:
+        tally.note(f"impossible questions above the share of {share:.2f} (--impossible)", f"{len(dropped)} questions")
+    return [row for row in rows if row.id not in dropped]
+
+
+_GENERIC = re.compile(r"(?:the |this |letter )?(?:agreement|contract|amendment|addendum|letter|deed)", re.IGNORECASE)
+"""Titles by which nobody can tell one document from another."""
+
+
 def _titles(drafted: Iterable[Drafted]) -> dict[str, str]:
     """Return a title for each document that no other has: its own name, then its parties, its date, its file's stem."""
     candidates = {}
@@ -253,7 +282,8 @@ def _titles(drafted: Iterable[Drafted]) -> dict[str, str]:
         plain = profile.title or Path(one.filename).stem
         parties = f"{plain} between {join_names(profile.parties)}" if profile.parties else plain
         dated = f"{parties} of {profile.date}" if profile.date else parties
-        candidates[one.filename] = [plain, parties, dated, f"{plain} ({Path(one.filename).stem})"]
+        called = [plain, parties, dated, f"{plain} ({Path(one.filename).stem})"]
+        candidates[one.filename] = [name for name in called if not _GENERIC.fullmatch(name)]
     return unique_titles(candidates)
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import tomllib
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from exhibit.law.profile import Profile
+from exhibit.law.profile import AGREED, Profile
 from exhibit.schemas.errors import SourceError
+from exhibit.schemas.parsing import parse_toml, read_outside
 
 SHIPPED = Path(__file__).parent / "playbooks"
-_LARGEST = 1 << 20  # bytes: a thousand questions in ten wordings
 
 SURE, ABSENT = 0.85, 0.1
 """Levels for what no playbook knows better; chosen with contracts of CUAD (bench/results/draft.md)."""
@@ -74,14 +74,8 @@ class Playbook(_Model):
 def read_playbook(path: Path) -> Playbook:
     """Return a playbook from its file, or say what is wrong with it."""
     try:
-        if path.stat().st_size > _LARGEST:
-            raise SourceError(f"{path}: a playbook of over {_LARGEST >> 20} MiB; split it")
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = parse_toml(read_outside(path, error=SourceError), where=path, error=SourceError)
         return Playbook.model_validate({**content, "name": path.stem.replace("_", "-")})
-    except OSError as error:
-        raise SourceError(f"{path}: cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise SourceError(f"{path}: not TOML: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "playbook"
@@ -97,7 +91,29 @@ def find_playbooks(names: Sequence[str] = ()) -> list[Playbook]:
     return [read_playbook(shipped.get(name, Path(name))) for name in names or shipped]
 
 
-def chosen_playbook(playbooks: Sequence[Playbook], profile: Profile) -> Playbook | None:
-    """Return the playbook for a document: of those that suit, one that knows words of its title comes first."""
+_OPERATIVE = re.compile(
+    r"\b(?:shall|hereby|hereunder|hereof|agrees?|undertakes?|covenants?|whereas|part(?:y|ies)|governed by|means"
+    r"|agreement is (?:made|entered))\b",
+    re.IGNORECASE,
+)
+_FEWEST, _NOTE = 2, 1500
+"""Words of obligation in an agreement, and the characters up to which they are counted: a longer text may have none."""
+_MAIL = re.compile(r"\s*(?:(?:from|to|cc|sent|date|subject):[^\n]*\n\s*){2}", re.IGNORECASE)
+"""The head of a mail: it may speak of an agreement, and it is none."""
+
+
+def is_agreement(text: str) -> bool:
+    """Return whether a text binds anybody: a mail or a note about an agreement does not."""
+    binding = len(text) > _NOTE or len(_OPERATIVE.findall(text)) >= _FEWEST
+    return binding and _MAIL.match(text) is None
+
+
+def chosen_playbook(playbooks: Sequence[Playbook], profile: Profile, text: str | None = None) -> Playbook | None:
+    """Return the playbook for a document: of those that suit, one that knows words of its title comes first.
+
+    What only speaks of an agreement is asked no question about agreements.
+    """
+    if text is not None and profile.kind in AGREED and not is_agreement(text):
+        return None
     fitting = [playbook for playbook in playbooks if playbook.suits(profile)]
     return min(fitting, key=lambda playbook: not playbook.words, default=None)

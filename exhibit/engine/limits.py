@@ -277,7 +277,9 @@ def run_program(
 ) -> subprocess.CompletedProcess[bytes]:
     """Return what a program wrote; one that is not done in time is ended, with all that it started."""
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment) as process:
+    # not in the working folder, where a program may look for settings of its own: it may come from elsewhere
+    root = Path.cwd().anchor
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, cwd=root) as process:
         try:
             written, said = process.communicate(given, timeout=seconds)
         except BaseException:

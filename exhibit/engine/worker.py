@@ -11,19 +11,19 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import CancelledError
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from io import BytesIO
-from multiprocessing import get_context, parent_process
+from multiprocessing import parent_process
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.reduction import ForkingPickler
 from multiprocessing.spawn import _fixup_main_from_name  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
 from exhibit.engine.limits import Limits, end_programs, serve_within, spent_by
 from exhibit.engine.outcome import TRIES, Outcome, attempt_within, worker_died, worker_failed
+from exhibit.engine.processes import ScriptContext, WorkerContext, belongs_to_script, main_name
 from exhibit.schemas.errors import ToolkitError
 
 
@@ -78,55 +78,6 @@ def outcome_in(data: bytes) -> Outcome[Any]:
     return answer
 
 
-# ---------------------------------------------------------------- processes that do not run the user's script again
-
-
-class _Process(SpawnProcess):
-    @staticmethod
-    def _Popen(process_obj: Any) -> Any:  # noqa: N802 - multiprocessing's own name
-        with _hiding, _script_hidden():
-            return SpawnProcess._Popen(process_obj)
-
-
-class WorkerContext(SpawnContext):
-    """Spawned processes that import what they are sent, and nothing else."""
-
-    Process = _Process
-
-
-_hiding = threading.Lock()  # threads start workers at the same time
-
-
-@contextmanager
-def _script_hidden() -> Iterator[None]:
-    """Hide the script or the module that runs, which a new process would otherwise run from its top.
-
-    Of a module that was started with `-m` a worker needs little or nothing: it imports that when it is sent something
-    of it.
-    """
-    main = sys.modules["__main__"]
-    path, spec = main.__dict__.get("__file__"), main.__spec__
-    if path is None:
-        yield
-        return
-    del main.__file__
-    main.__spec__ = None
-    try:
-        yield
-    finally:
-        main.__file__, main.__spec__ = path, spec
-
-
-def main_name() -> str:
-    """Return the name of the module that was started with `-m`, empty where a script or a notebook runs."""
-    return getattr(sys.modules["__main__"].__spec__, "name", "")
-
-
-def belongs_to_script(function: Any) -> bool:
-    """Return whether a function is defined in the script itself, so that a worker must run it to have the function."""
-    return not main_name() and "__main__" in (getattr(function, "__module__", ""), type(function).__module__)
-
-
 # ---------------------------------------------------------------- this side
 
 
@@ -135,7 +86,7 @@ class Worker:
 
     def __init__(self, *, script: bool) -> None:
         """Start it; `script`: it runs the user's script first, for functions that are defined there."""
-        context = get_context("spawn") if script else WorkerContext()
+        context = ScriptContext() if script else WorkerContext()
         self.pipe, theirs = context.Pipe()
         # spawn: the same on every system, and no lock or browser is inherited half-way
         self._process = context.Process(target=_serve, args=(theirs,), daemon=True)

@@ -9,10 +9,11 @@ from pathlib import PurePath
 
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.metrics import gold_texts
-from exhibit.law.citations import BRACKETED, find_citations, is_refusal, without_places
+from exhibit.law.citations import BRACKETED, find_citations, rewritten, without_places
 from exhibit.law.figures import stands_in
 from exhibit.law.language import word_runs
 from exhibit.law.names import plain, without_ending
+from exhibit.law.refusals import is_refusal
 
 _APART = re.compile(
     r"[;@#$%&?!()\[\]{}<>\"“”‘’«»„`*]|--+|\.{3}|[:,](?!\d)|'(?:s|m|d|ll|re|ve)?(?=\s|$)|n't\b|\.(?=\s|$)"
@@ -61,10 +62,7 @@ def against(case: Case, expected: Iterable[str], score: Callable[[str, str], flo
 
 def without_citations(text: str) -> str:
     """Return a text without `[1]`, `[Document#page=Section]` and the list of places, which are not what it says."""
-    text = without_places(text)
-    for citation in reversed(find_citations(text)):
-        text = text[: citation.span.start] + text[citation.span.end :]
-    return _PAGE_CITATION.sub("", text)
+    return _PAGE_CITATION.sub("", rewritten(without_places(text), lambda *_: ""))
 
 
 _ARTICLE = re.compile(r"\b(a|an|the)\b")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from exhibit.evidence import Span
-from exhibit.law.citations import is_refusal
+from exhibit.law.refusals import is_refusal
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import How
 
@@ -29,16 +29,22 @@ class GoldPassage:
     """Whether its words were looked for in its document and are not there: no passage can be held against it."""
     how: How | None = None
     """How it was located; None where the source quotes no words."""
+    ambiguous: bool = False
+    """Whether it has few words that stand on many places, and nothing tells which is meant."""
 
     @property
     def located(self) -> bool:
         """Whether its place is known."""
-        return self.filename is not None and any(span.start < span.end for place in self.places for span in place)
+        return (
+            not self.ambiguous
+            and self.filename is not None
+            and any(span.start < span.end for place in self.places for span in place)
+        )
 
     @property
     def worded(self) -> bool:
         """Whether passages can be held against it: its place is known, or its words are and nothing says they err."""
-        return self.located or (not self.absent and bool(self.text and self.text.strip()))
+        return self.located or (not self.absent and not self.ambiguous and bool(self.text and self.text.strip()))
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,25 @@ class Passage:
     """The provision that the system names for it, `§ 535 BGB`: what has no words of its own is placed by it."""
     also_in: tuple[str, ...] = ()
     """The files that have its words, where several do and no name tells which: it is ambiguous."""
+    more: tuple[Span, ...] = ()
+    """Where its other pieces stand, when it is in pieces; `span` is the longest."""
+    added: tuple[Span, ...] = ()
+    """The ranges of its own text that no document has: a summary in front of it, a frame, a heading repeated."""
+    misnamed: bool = False
+    """Whether the system names another file of the corpus than the one that has its words."""
+    unplaced: bool = False
+    """Whether its words were looked for, and no place can be told: they stand nowhere, or everywhere."""
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """Where its pieces stand; none where that is not known."""
+        return () if self.span is None else (self.span, *self.more)
+
+    @property
+    def tells(self) -> bool:
+        """Whether it is known what it holds: by its place, by its words, or as it is from elsewhere."""
+        elsewhere = bool(self.told_filename) and self.filename is None
+        return bool(self.span) or (bool(self.text.strip()) and (elsewhere or not self.unplaced))
 
     @property
     def source(self) -> str | None:

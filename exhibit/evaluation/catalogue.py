@@ -122,12 +122,12 @@ _NOW = {
     "--force-ingestion": ("--ingest", "fresh"),
     "--all": ("--by", "source_type"),
 }
-"""Flags of earlier versions without a value, and what says the same."""
+"""Flags without a value that other tools have, and what says the same."""
 _TRUTHS = frozenset({"true", "false", "on", "off", "yes", "no", "1", "0"})
 
 
 def modern(argv: Sequence[str], known: Sequence[str], say: Callable[[str], None]) -> list[str]:
-    """Return a command line in which flags of earlier versions are written as they are now, after saying how."""
+    """Return a command line in which settings and other tools' flags are written as ours, after saying how."""
     words: list[str] = []
     left = list(argv)
     while left:

@@ -16,16 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.engine import positive
-from exhibit.evaluation import terminal
+from exhibit.evaluation.analysis import analysis_lines, comparison_lines, distribution_lines, flag_lines
 from exhibit.evaluation.cases import LABELS, labels_in_words
 from exhibit.evaluation.catalogue import catalogue, modern, parse_set
+from exhibit.evaluation.confidence import in_words
 from exhibit.evaluation.datasets import load_datasets
 from exhibit.evaluation.evaluate import Draw, EvaluatedRun, evaluate
 from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.records import summary_json
 from exhibit.evaluation.settings import Settings, parse_settings, read_config_file
 from exhibit.evaluation.targets import target_names
-from exhibit.evaluation.verdicts import in_words
+from exhibit.evaluation.text_tables import ALL, shown_metrics, table_of
 from exhibit.hub.pull import fetch, is_repository, parse_address
 from exhibit.rag.config import DEFAULT, PLUGINS, preset_names
 from exhibit.runtime import command
@@ -48,7 +49,8 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
     bundles = [*flags.pop("bundles", []), *flags.pop("dataset_paths", [])]
     flags |= {"dataset_paths": bundles} if bundles else {}
     if analysed:
-        print("\n".join(terminal.analysis_lines(Path(analysed), metrics=split_requests(flags.get("metrics") or ""))))
+        metrics = split_requests(flags.get("metrics") or "")
+        print("\n".join(analysis_lines(Path(analysed), metrics=metrics, width=command.text_width())))
         return 0
     file = flags.pop("config", None)
     file_settings, notes = read_config_file(file) if file else ({}, [])
@@ -57,7 +59,7 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
         raise ToolkitError("\n".join(["no dataset: name one, such as datasets_out/cuad", *notes]))
     if analysed is not None:
         datasets, _ = load_datasets(with_fetched(settings).dataset_paths, settings.selection)
-        print("\n".join(terminal.distribution_lines([case.labels for one in datasets for case in one.cases])))
+        print("\n".join(distribution_lines([case.labels for one in datasets for case in one.cases])))
         return 0
     run = evaluate(with_fetched(settings), warn=command.print_note, draw=draw)
     command.print_results(_record(run), "\n".join(_lines(run, settings, label)), as_json=as_json)
@@ -69,12 +71,12 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
 def _lines(run: EvaluatedRun, settings: Settings, label: str) -> Iterator[str]:
     """Yield what a person is shown of a run: one table, what was asked for beside it, and where the report is."""
     means = run.by_dataset()
-    means |= {terminal.ALL: run.summary} if len(means) > 1 else {}
-    yield terminal.table_of(means, terminal.shown_metrics(run.summary, settings.metrics))
+    means |= {ALL: run.summary} if len(means) > 1 else {}
+    yield table_of(means, shown_metrics(run.summary, settings.metrics), width=command.text_width())
     if label:
-        yield from ("", *terminal.comparison_lines(run.tables, label, metrics=settings.metrics))
+        yield from ("", *comparison_lines(run.tables, label, metrics=settings.metrics, width=command.text_width()))
     if settings.flag_below is not None:
-        yield from ("", *terminal.flag_lines(run.tables, settings.flag_below))
+        yield from ("", *flag_lines(run.tables, settings.flag_below))
     folder = RunFolder(run.folder)
     for name in folder.datasets:
         if (sure := folder.confidence(name)).questions:
@@ -97,12 +99,8 @@ def _record(run: EvaluatedRun) -> dict[str, Any]:
 
 
 def _flags(words: list[str]) -> dict[str, Any]:
-    """Return what a command line says, by the names of the settings; flags of earlier versions are understood."""
+    """Return what a command line says, by the names of the settings; other tools' flags are understood."""
     parser = _parser()
-    ways = ("auto", "never", "fresh")
-    for at, word in enumerate(words):
-        if word == "--ingest" and words[at + 1 : at + 2] not in [[way] for way in ways]:
-            words[at] = "--ingest=auto"  # as earlier versions had it, without a value
     known = [flag for action in parser._actions for flag in action.option_strings]
     if any(word.startswith("--") and word.partition("=")[0] not in known for word in words):
         parser.words = tuple(f"--{name.replace('_', '-')}" for name in catalogue())

@@ -11,16 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.engine import Limits, track
+from exhibit.evaluation.ambiguity import settle_ambiguous
 from exhibit.evaluation.cases import Case, GoldPassage, Turn, offers_of, with_choices
-from exhibit.evaluation.documents import (
-    GRADE,
-    GRADES,
-    Documents,
-    changed_tables,
-    check_files,
-    check_questions,
-    read_grades,
-)
+from exhibit.evaluation.corpus_files import changed_tables, check_files, check_questions
+from exhibit.evaluation.documents import GRADE, GRADES, Documents, read_grades
 from exhibit.evidence import Span, readable
 from exhibit.schemas.bundle import GOLD, INFO, Question
 from exhibit.schemas.errors import BundleError, ToolkitError
@@ -173,7 +167,20 @@ def load_datasets(
         raise BundleError("\n".join(problems))
     warnings += [f"{bundles[name].address}: no question is asked; left out" for name in bundles if not asked[name]]
     datasets = [_dataset(name, bundles[name], asked[name], selection, limits) for name in bundles if asked[name]]
+    warnings += lone_variants(datasets)
     return datasets, [*warnings, *(warning for dataset in datasets for warning in dataset.warnings)]
+
+
+def lone_variants(datasets: Sequence[Dataset]) -> list[str]:
+    """Return a line for each variant whose control is not among the datasets: its effect cannot be told alone."""
+    labels = {dataset.name: dataset.cases[0].labels for dataset in datasets if dataset.cases}
+    controls = {own.get("pair") for own in labels.values() if own.get("varied") == "control"}
+    return [
+        f"{name}: a variant ({own['varied']}) without its control; evaluate the control as well: "
+        "the difference between the two is the effect"
+        for name, own in labels.items()
+        if own.get("varied") not in (None, "control") and own.get("pair") not in controls
+    ]
 
 
 def _endings(bundle: BundleFolder) -> str:
@@ -245,7 +252,9 @@ def _dataset(
                 loose = None if known else documents.named(filename)
                 filename = composed.get(unicodedata.normalize("NFC", filename)) or loose or filename
             gold = _placed(line) if line and known else _located(filename, context.text, documents)
-            golds.append(replace(gold, filename=filename or gold.filename, text=context.text))
+            pages = gold.pages or (tuple(line.pages) if line else ())
+            golds.append(replace(gold, filename=filename or gold.filename, text=context.text, pages=pages))
+        golds = settle_ambiguous(golds, documents)
         case = _case(question, golds, lines.get((question.id, None)), bundle.labels, grades.get(question.id, {}))
         if offer := offers.get(question.id):
             asked = with_choices(case.question, offer.choices, offer.asked)

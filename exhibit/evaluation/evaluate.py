@@ -46,6 +46,7 @@ from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.locations import origin_of
 from exhibit.storage.place import locked
+from exhibit.storage.removal import refuse_links
 
 Warn = Callable[[str], None]
 Draw = Callable[..., Path]
@@ -92,6 +93,7 @@ def _evaluate(
     plan = _prepare(settings, dict(parts or {}), judge, say)
     folder = run_folder(settings, plan)
     folder.mkdir(parents=True, exist_ok=True)
+    refuse_links(folder)
     with locked(folder, busy=f"{folder}: another run is writing it now; wait for it, or give --run-name"):
         config = _open_run(folder, settings, plan)
         _probe(folder, settings, plan, say)
@@ -170,7 +172,8 @@ def _options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any]) ->
     depth = settings.config.depth if settings.target_name == "builtin" else max(KS)
     if judge is None and settings.judge:
         module, argument = load_plugin("exhibit.models.llms", settings.judge)
-        judge = module.open(argument, {"cache": (parts.get("cache") or cache_folder()) / "llm"})
+        own = {} if settings.timeout == Settings.model_fields["timeout"].default else {"timeout": settings.timeout}
+        judge = module.open(argument, {"cache": (parts.get("cache") or cache_folder()) / "llm", **own})
     # beyond the depth of the ranking nothing more can be found: such figures would only repeat the last
     ks = tuple(k for k in KS if k <= depth) or (depth,)
     given = (settings.config.price_in, settings.config.price_out)
@@ -180,6 +183,7 @@ def _options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any]) ->
     return Options(
         ks=ks,
         parity=settings.parity,
+        count_added=settings.count_added,
         judge=judge,
         votes=settings.judge_votes,
         prices=prices,
@@ -276,6 +280,7 @@ def _config(settings: Settings, plan: _Plan) -> dict[str, Any]:
     prompts = {file: version for file, version in versions.items() if version} if judge else {}
     measured = {"metrics": list(plan.names), "ks": list(plan.options.ks), "k": plan.options.k} | judge
     measured |= {"parity": settings.parity, "prompts": prompts}
+    measured |= {"count_added": True} if settings.count_added else {}
     return {"format": FORMAT, "version": __version__, **settings.asked(), "datasets": datasets, "measured": measured}
 
 

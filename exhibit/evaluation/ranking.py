@@ -91,8 +91,6 @@ def _in_order(ranks: Sequence[int | None], passages: int) -> list[str]:
     return [places.get(rank, f"passage-{rank}") for rank in range(1, max(passages + 1, free))]
 
 
-ENOUGH = 50
-"""Characters that a piece of a gold passage must have to stand for it in a verdict, unless it is half of it."""
 _ANCHOR = 16
 """Characters by which the end of one text is looked for at the start of another; fewer meet by accident."""
 
@@ -116,18 +114,32 @@ def _identity(gold: GoldPassage) -> tuple[object, ...]:
 
 def gold_ranks(case: Case) -> list[int | None]:
     """Return for each of `golds_of` the rank, from 1, at which it is found; None where it is not."""
-    return [_rank_of(gold, case.reply.passages) for gold in golds_of(case)]
+    return [rank_found(gold, case.reply.passages) for gold in golds_of(case)]
 
 
-def _rank_of(gold: GoldPassage, passages: Sequence[Passage]) -> int | None:
-    """Return the earliest rank by place, for passages whose place is known, or by words, for the others."""
+def first_found(case: Case, numbers: Sequence[int]) -> int | None:
+    """Return the first of some passages, by number, with which a gold is found; None where none is.
+
+    It is the rule of recall: the passages so far hold at least half of the gold's characters.
+    """
+    passages = [case.reply.passages[number - 1] for number in numbers]
+    ranks = (rank_found(gold, passages) for gold in golds_of(case) if gold.worded)
+    return min((numbers[rank - 1] for rank in ranks if rank is not None), default=None)
+
+
+def rank_found(gold: GoldPassage, passages: Sequence[Passage]) -> int | None:
+    """Return the rank at which a gold is found: the passages up to it hold at least half of its characters.
+
+    It is told by place, for passages whose place is known, and by words for the others. This is the one rule for
+    recall, verdicts and the tiles of a report.
+    """
     placed: list[Held] = []
     worded: list[tuple[int, str]] = []
     for rank, passage in enumerate(passages, 1):
         if gold.filename is not None and not _may_be_from(passage, gold.filename):
             continue
         if gold.places and passage.span is not None and passage.source is not None:
-            placed.append((rank, passage.span))
+            placed += [(rank, span) for span in passage.spans]
         else:
             worded.append((rank, passage.text))
     ranks = [_half_held(place, placed) for place in gold.places] if placed else []
@@ -206,22 +218,6 @@ def _shared(part: str, text: str) -> Iterator[Span]:
 @lru_cache(maxsize=16384)
 def _folded(text: str) -> str:
     return fold(text, loose=True)
-
-
-def matches(passage: str, gold: str) -> bool:
-    """Return whether one passage has the gold's words, or is a piece of them that is long enough for a verdict.
-
-    Texts are compared folded: a line break or a curly quote of a PDF is no difference. A gold with parts left out
-    is in a passage that has all its parts.
-    """
-    words = _folded(passage)
-    parts = [part for part in map(_folded, quote_parts(gold)) if part]
-    if not words or not parts:
-        return False
-    if all(part in words for part in parts):
-        return True
-    long_enough = len(" ".join(passage.split())) >= ENOUGH or 2 * len(words) >= sum(map(len, parts))
-    return long_enough and any(words in part for part in parts)
 
 
 # ---------------------------------------------------------------- the seed's reading

@@ -3,7 +3,6 @@
 import json
 import os
 import platform
-import subprocess
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,13 +12,18 @@ from typing import IO, Any
 
 from exhibit.evaluation.answer_words import cited_files
 from exhibit.evaluation.cases import Case, Passage
+from exhibit.evaluation.correctness import decide_case
+from exhibit.evaluation.judgement import EXPECTED, expected_kind
+from exhibit.evaluation.missing import notes_on
 from exhibit.evaluation.ranking import QRELS, RUN, trec_lines
 from exhibit.evaluation.statistics import Column, Table, macro, summarise_by
-from exhibit.evaluation.verdicts import cited, examine, notes_on
-from exhibit.law.citations import is_refusal
+from exhibit.evaluation.verdicts import cited, examine
+from exhibit.law.refusals import is_refusal
+from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import QUESTION, RESULTS, Means, RunGold, RunPassage, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.place import whole, write_whole
+from exhibit.storage.programs import count_changes, is_git_repository, opened_repository
 
 PREDICTIONS = "predictions.json"
 """The first ten passages of each question, as score.py reads them."""
@@ -58,6 +62,7 @@ def row_text(times: Sequence[Case], *, tag: str) -> bytes:
         "verdict": judgment.verdict,
         "stage": judgment.stage,
         "evidence": judgment.evidence,
+        "answer_reason": decide_case(case).reason,
         "notes": notes_on(case),
     }
     if len(times) > 1:
@@ -125,7 +130,8 @@ def _passage(passage: Passage, rank: int) -> dict[str, Any]:
     # where the system itself says that it stands
     fields = {name: getattr(passage, name) for name in ("told_page", "told_box", "told_size")}
     fields["told_filename"] = passage.told_filename if passage.told_filename != passage.filename else None
-    row |= {"also_in": passage.also_in} if passage.also_in else {}
+    told = ("also_in", "more", "added", "misnamed", "unplaced")
+    row |= {name: own for name in told if (own := getattr(passage, name))}
     row |= {name: value for name, value in fields.items() if value is not None}
     return {**row, "text": passage.text} if rank < _QUOTED else row
 
@@ -136,12 +142,13 @@ def _passage(passage: Passage, rank: int) -> dict[str, Any]:
 def write_evaltools(folder: Path) -> None:
     """Write the two files that evaltools' `summary` and `diff` want beside summary.json: flat rows, and parameters."""
     run, count = RunFolder(folder), 0
-    partial = folder / f"{RESULTS}.partial"
     # a row at a time: the words of all passages need not fit into memory
-    with partial.open("w", encoding="utf-8", errors="replace", newline="\n") as out:
+    with (
+        whole(folder / RESULTS) as partial,
+        partial.open("w", encoding="utf-8", errors="replace", newline="\n") as out,
+    ):
         for count, row in enumerate(run.rows, 1):  # noqa: B007  (the last number is the number of rows)
             out.write(json.dumps(_flat(row), ensure_ascii=False) + "\n")
-    partial.replace(folder / RESULTS)
     asked = run.config.model_dump(exclude_unset=True)
     options = {key.removeprefix("target_"): value for key, value in asked.items() if key not in _OURS}
     parameters = {
@@ -202,11 +209,16 @@ def kinds_of(labels: Sequence[Mapping[str, Any]], *, most: int = 60) -> list[str
     return [name for name, seen in values.items() if 1 < len(seen) <= min(most, max(2, len(labels) // 2))]
 
 
-def breakdown(table: Table) -> dict[str, dict[str, Any]]:
+def breakdown(table: Table) -> dict[str, dict[str, Means]]:
     """Return the means for each value of every label that sorts questions into kinds."""
     grouped = [table.groups] if table.groups and any(table.groups in labels for labels in table.labels) else []
     names = dict.fromkeys([*kinds_of(table.labels), *grouped])
-    by_label = {name: summarise_by(table, name) for name in names}
+    return {name: dict(summarise_by(table, name)) for name in names}
+
+
+def breakdown_json(table: Table) -> dict[str, dict[str, Any]]:
+    """Return the same as `breakdown.json` has it."""
+    by_label = breakdown(table)
     return {name: {value: summary_json(m) for value, m in means.items()} for name, means in by_label.items()}
 
 
@@ -218,7 +230,7 @@ def read_tables(run: RunFolder | Path) -> list[Table]:
     folder = run if isinstance(run, RunFolder) else RunFolder(run)
     tables = {name: _Reading() for name in folder.rows.names}
     for row in folder.rows:
-        tables[row.dataset].add(row)
+        tables[row.dataset].add(row, folder.content_of(row))
     return [reading.table(name, folder.config.datasets[name].groups) for name, reading in tables.items()]
 
 
@@ -230,10 +242,11 @@ class _Reading:
         self.documents: list[str] = []
         self.labels: list[dict[str, Any]] = []
         self.failed: list[int] = []
+        self.contents: list[str] = []
         self.values: dict[str, Column] = {}
         self.repeats: list[dict[str, Column]] | None = None
 
-    def add(self, row: RunQuestion) -> None:
+    def add(self, row: RunQuestion, content: str) -> None:
         before = len(self.ids)
         bad, times = bool(row.reply.error), row.repeats
         if self.repeats is None:
@@ -244,13 +257,18 @@ class _Reading:
         for own, one in zip(self.repeats, times, strict=False):
             _append(own, one.scores, before)
         self.ids.append(row.id)
+        self.contents.append(content)
         self.documents.append(row.document)
-        self.labels.append(row.labels)
+        golds = [gold.text for gold in row.gold if gold.text]
+        kind = expected_kind(row.truth, ["\n".join(golds), *golds], impossible=row.is_impossible)
+        self.labels.append({EXPECTED: kind, **row.labels})
         self.failed.append(sum(bool(one.error) for one in times) if times else int(bad))
 
     def table(self, name: str, groups: str | None) -> Table:
         repeats = self.repeats or ()
-        return Table(name, self.ids, self.documents, self.values, self.failed, self.labels, groups, repeats)
+        return Table(
+            name, self.ids, self.documents, self.values, self.failed, self.labels, groups, repeats, self.contents
+        )
 
 
 def _append(columns: dict[str, Column], scores: Mapping[str, float | None], before: int) -> None:
@@ -272,11 +290,19 @@ def commit_of(folder: Path, environment: Mapping[str, str]) -> dict[str, Any]:
     named = next((environment[name] for name in _COMMITS if environment.get(name)), None)
     if named:
         return {"commit": named, "changed_files": None}
-    commit = _git(folder, "rev-parse", "HEAD")
-    if commit is None:
+    clone = next((place for place in (folder, *folder.parents) if is_git_repository(place)), None)
+    if clone is None:
         return {"commit": None, "changed_files": None}
-    changed = _git(folder, "status", "--porcelain", "--untracked-files=no")
-    return {"commit": commit, "changed_files": None if changed is None else len(changed.splitlines())}
+    try:
+        # a second working tree keeps its commits outside its folder: no more of them is shown than a number
+        with opened_repository(clone, confined=False) as repository:
+            try:
+                changed = count_changes(repository, clone, seconds=_PATIENCE)
+            except ToolkitError:
+                changed = None
+            return {"commit": repository.head, "changed_files": changed}
+    except (ToolkitError, OSError):
+        return {"commit": None, "changed_files": None}
 
 
 def machine() -> dict[str, Any]:
@@ -287,14 +313,3 @@ def machine() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "python": platform.python_version(),
     }
-
-
-def _git(folder: Path, *words: str) -> str | None:
-    """Return what git says; None where there is no git, or no repository."""
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *words], capture_output=True, encoding="utf-8", timeout=_PATIENCE, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None

@@ -59,13 +59,14 @@ def _cases(
         waiting[query].append(golds)
     asked = Counter(query for query, _ in predicted)
     unknown = [query for query in asked if query not in waiting]
+    where = f"{predictions}: {len(unknown)} of {len(asked)} queries are not in {gold}"
+    if len(unknown) == len(asked):
+        raise ToolkitError(f"{where}, first {_short(unknown[0])}; is this the gold file they were made for?")
     if unknown:
-        raise ToolkitError(
-            f"{predictions}: {len(unknown)} of {len(asked)} queries are not in {gold}, first {_short(unknown[0])}; "
-            "is this the gold file they were made for?"
-        )
+        print_note(f"{where} and are not counted, first {_short(unknown[0])}: impossible questions have no gold there")
+    predicted = [(query, passages) for query, passages in predicted if query in waiting]
     for query, times in asked.items():
-        if times != len(waiting[query]):
+        if query in waiting and times != len(waiting[query]):
             raise ToolkitError(
                 f"{predictions}: {_short(query)} is predicted {times} times, "
                 f"but asked {len(waiting[query])} times in {gold}: which is which cannot be told"

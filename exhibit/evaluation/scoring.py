@@ -21,14 +21,17 @@ from pydantic import TypeAdapter
 from exhibit.engine import track
 from exhibit.evaluation import records
 from exhibit.evaluation.cases import LABELS, Case, Chosen, Passage, Reply, choices_made, describe_choices
+from exhibit.evaluation.confidence import confidence_of, describe, weighted_means
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.flips import Flips
+from exhibit.evaluation.judgement import ANSWERED_RIGHTLY, answered_rightly
 from exhibit.evaluation.metrics import Options, measure, needing
+from exhibit.evaluation.missing import Evidence
 from exhibit.evaluation.provisions import ProvisionPlacer
 from exhibit.evaluation.ranking import Mismatch, pooled, totals
 from exhibit.evaluation.statistics import Column, Table, Values, summarise
 from exhibit.evaluation.targets import Target
-from exhibit.evaluation.verdicts import Evidence, confidence_of, describe, weighted_means
+from exhibit.evaluation.verdicts import examine
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.run import BREAKDOWN, CONFIDENCE, EVIDENCE, FLIPS, SUMMARY
 
@@ -275,7 +278,7 @@ class Scored:
         """Measure the next few cases."""
         first = times[0]
         for number, cases in enumerate(times):
-            for name, column in measure(cases, scoring.options, names=scoring.names).items():
+            for name, column in _scores_of(cases, scoring).items():
                 self._values[number].setdefault(name, Column()).extend(column)
             errors = [case.reply.error for case in cases]
             self._failed[number].extend(map(bool, errors))
@@ -333,7 +336,7 @@ class Scored:
         with self._rows as file:
             file.seek(0)
             records.write_rows(self._place, file, table, failed=failed)
-        records.write_json(self._place / BREAKDOWN, records.breakdown(table))
+        records.write_json(self._place / BREAKDOWN, records.breakdown_json(table))
         counts = {name: Mismatch(self._wrong[name], total) for name, total in self._counted.items()}
         means = records.with_drm_means(summarise(table), pooled(counts), table)
         records.write_json(self._place / EVIDENCE, self.evidence.as_json(self._dataset.name))
@@ -347,6 +350,16 @@ class Scored:
         if confidence is not None:
             records.write_json(self._place / CONFIDENCE, confidence)
         records.write_json(self._place / SUMMARY, records.summary_json(means))
+
+
+def _scores_of(cases: Sequence[Case], scoring: Scoring) -> dict[str, list[float | None]]:
+    """Return the values of the metrics asked for, and whether each answer is right where all are measured."""
+    values = measure(cases, scoring.options, names=scoring.names)
+    if scoring.names:
+        return values
+    rows = [{name: column[at] for name, column in values.items()} for at in range(len(cases))]
+    right = [answered_rightly(case, examine(case).verdict, row) for case, row in zip(cases, rows, strict=True)]
+    return {ANSWERED_RIGHTLY: right, **values}
 
 
 def table_of(

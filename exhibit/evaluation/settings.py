@@ -11,10 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from exhibit.engine import Limits, make_limits
 from exhibit.evaluation.datasets import Selection
 from exhibit.evaluation.metrics import split_requests
+from exhibit.evaluation.other_tools import OTHER_NAMES
 from exhibit.evaluation.registers import CASE_LAW, LEGISLATION
 from exhibit.evaluation.servers.server import hide
 from exhibit.evaluation.targets import TargetOptions, read_target_settings
-from exhibit.evaluation.terminal import OTHER_NAMES
 from exhibit.rag.config import DEFAULT, Config, given_settings, setting_help
 from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN, read_text
 from exhibit.schemas.errors import SourceError, ToolkitError
@@ -88,6 +88,8 @@ class Settings(BaseModel):
     """the metrics, as NAME, NAME@K or NAME(parameter=value); none = all that apply"""
     parity: Literal["", "legalbenchrag", "seed", "squad"] = ""
     """count as published elsewhere"""
+    count_added: bool = False
+    """count words that passages add to the documents' own against precision"""
     judge: str | None = None
     """the model that marks groundedness, relevance and correctness, as NAME:MODEL"""
     judge_votes: Positive = 1

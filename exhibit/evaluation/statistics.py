@@ -7,7 +7,7 @@ groups, of the groups' means; a run's mean is that of its datasets' means. Docum
 
 import math
 from array import array
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -70,6 +70,8 @@ class Table:
     """The label by which the mean is taken first, as `bundle.json` says."""
     repeats: Sequence[Mapping[str, Values]] = field(default=(), repr=False)
     """The values of each time that the questions were asked, where it was more than once; `values` are their means."""
+    contents: Sequence[str] = field(default=(), repr=False)
+    """A digest of each question: its words, expected answer, gold and documents; empty where they are not known."""
 
     @classmethod
     def of_repeats(cls, tables: "Sequence[Table]") -> "Table":
@@ -90,6 +92,10 @@ class Table:
         """How many replies are errors."""
         return sum(self.failed)
 
+    def has_failed(self, row: int) -> bool:
+        """Return whether a case got an error for a reply, at least once."""
+        return bool(self.failed) and bool(self.failed[row])
+
     def only(self, rows: Sequence[int]) -> "Table":
         """Return the table of some rows."""
         return replace(
@@ -100,6 +106,7 @@ class Table:
             failed=[self.failed[row] for row in rows] if self.failed else (),
             labels=[self.labels[row] for row in rows] if self.labels else (),
             repeats=[_rows_of(one, rows) for one in self.repeats],
+            contents=[self.contents[row] for row in rows] if self.contents else (),
         )
 
 
@@ -163,9 +170,11 @@ def _estimate(tables: Sequence[Table], name: str) -> Estimate:
 
 
 def compare(first: Sequence[Table], second: Sequence[Table]) -> dict[str, Difference]:
-    """Return how the second run differs from the first, paired by dataset and id, for the metrics both have."""
-    others = {table.name: table for table in second}
-    pairs = [_pair(table, others[table.name]) for table in first if table.name in others]
+    """Return how the second run differs from the first over the same questions, for the metrics that both have.
+
+    Questions are paired by dataset and content (words, expected answer, gold, documents), not by id.
+    """
+    pairs = list(_pairs(first, second))
     names = dict.fromkeys(name for one, other in pairs for name in one.values if name in other.values)
     return {name: _difference([pair for pair in pairs if all(name in t.values for t in pair)], name) for name in names}
 
@@ -181,30 +190,67 @@ class Overlap:
     """Those that neither run failed at: what is compared."""
     only_before: int = 0
     only_after: int = 0
+    changed: int = 0
+    """Ids that both runs have, of questions with other words, another expected answer, other gold or documents."""
+    not_comparable: tuple[str, ...] = ()
+    """Datasets that both runs have by name, without one question in common."""
 
 
 def overlap(first: Sequence[Table], second: Sequence[Table]) -> Overlap:
     """Return which questions two runs can be compared over."""
-    before, after = (
-        {(t.name, id): bool(bad) for t in tables for id, bad in zip(t.ids, t.failed or [0] * len(t.ids), strict=True)}
-        for tables in (first, second)
-    )
-    shared = before.keys() & after.keys()
+    pairs = [(one, other, *_shared_rows(one, other)) for one, other in _namesakes(first, second)]
+    failed = [
+        (one.has_failed(a), other.has_failed(b))
+        for one, other, rows, at in pairs
+        for a, b in zip(rows, at, strict=True)
+    ]
+    asked = len(failed)
+    same = [({one.ids[row] for row in rows}, set(one.ids) & set(other.ids)) for one, other, rows, _ in pairs]
     return Overlap(
-        asked=len(shared),
-        failed_before=sum(before[key] for key in shared),
-        failed_after=sum(after[key] for key in shared),
-        answered=sum(not before[key] and not after[key] for key in shared),
-        only_before=len(before) - len(shared),
-        only_after=len(after) - len(shared),
+        asked=asked,
+        failed_before=sum(before for before, _ in failed),
+        failed_after=sum(after for _, after in failed),
+        answered=sum(not before and not after for before, after in failed),
+        only_before=sum(len(table.ids) for table in first) - asked,
+        only_after=sum(len(table.ids) for table in second) - asked,
+        changed=sum(len(ids - paired) for paired, ids in same),
+        not_comparable=tuple(one.name for one, other, rows, _ in pairs if not rows and one.ids and other.ids),
     )
 
 
-def _pair(first: Table, second: Table) -> tuple[Table, Table]:
-    """Return both tables with the rows they share, in the first one's order."""
-    place = {id: row for row, id in enumerate(second.ids)}
-    rows = [row for row, id in enumerate(first.ids) if id in place]
-    return first.only(rows), second.only([place[first.ids[row]] for row in rows])
+def same_questions(first: Table, second: Table) -> Iterator[tuple[int, int]]:
+    """Yield the rows of both tables that have the same question, in the order of the first."""
+    return zip(*_shared_rows(first, second), strict=True)
+
+
+def _namesakes(first: Sequence[Table], second: Sequence[Table]) -> list[tuple[Table, Table]]:
+    others = {table.name: table for table in second}
+    return [(table, others[table.name]) for table in first if table.name in others]
+
+
+def _pairs(first: Sequence[Table], second: Sequence[Table]) -> Iterator[tuple[Table, Table]]:
+    for one, other in _namesakes(first, second):
+        rows, places = _shared_rows(one, other)
+        yield one.only(rows), other.only(places)
+
+
+def _shared_rows(first: Table, second: Table) -> tuple[list[int], list[int]]:
+    """Return the rows of the first table that the second has too, and where: by content, or by id without it."""
+    by_content = bool(first.contents) and bool(second.contents)
+    place = {key: row for row, key in enumerate(_keys(second, by_content))}
+    rows = [(row, place[key]) for row, key in enumerate(_keys(first, by_content)) if key in place]
+    return [row for row, _ in rows], [at for _, at in rows]
+
+
+def _keys(table: Table, by_content: bool) -> Iterator[Any]:
+    """Yield what tells a question from the others; the second of two alike pairs with the second of the other run."""
+    if not by_content:
+        yield from table.ids
+        return
+    seen: Counter[str] = Counter()
+    for content in table.contents:
+        seen[content] += 1
+        yield content, seen[content]
 
 
 def _difference(pairs: Sequence[tuple[Table, Table]], name: str) -> Difference:
@@ -218,7 +264,7 @@ def _difference(pairs: Sequence[tuple[Table, Table]], name: str) -> Difference:
 
 def change_of(first: Table, second: Table, name: str) -> float:
     """Return the change of a mean over the questions of both runs; 0 where no question has both values."""
-    one, other = _pair(first, second)
+    [(one, other)] = _pairs([first], [replace(second, name=first.name)])
     pairs = zip(one.values.get(name, ()), other.values.get(name, ()), strict=False)
     return _mean(_strata([(one, [None if a is None or b is None else b - a for a, b in pairs])])) or 0.0
 

@@ -8,11 +8,14 @@
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from exhibit.engine import add_limit_arguments, limits_from, limits_in_force
 from exhibit.evidence.document import Document, Span
 from exhibit.evidence.fold import align, fold
-from exhibit.evidence.locate import MIN_SIMILARITY
+from exhibit.evidence.locate import MIN_SIMILARITY, without_crumbs
+from exhibit.evidence.parser_markup import cells_of, letters_of
+from exhibit.evidence.pieces import place_pieces
 from exhibit.evidence.read import read_within
 from exhibit.runtime.command import Parser, add_json, guarded, spelled
 from exhibit.schemas.bundle import Question
@@ -53,7 +56,6 @@ def faults_of(line: Gold, question: Question, document: Document) -> Iterator[st
         yield f"there is no context {line.context} in train.json"
         return
     quote = question.contexts[line.context or 0].text or ""
-    pieces = [fold(piece, loose=True) for piece in quote_parts(quote)]
     least = 1.0 if line.how in {"exact", "folded"} else MIN_SIMILARITY
     if line.how == "section":
         yield from _misplaced(line, document)
@@ -61,13 +63,41 @@ def faults_of(line: Gold, question: Question, document: Document) -> Iterator[st
         if place[-1][1] > len(document.text):
             yield f"span {place[-1]} is past the end of the text ({len(document.text)})"
             continue
-        words = fold("".join(document.text[start:end] for start, end in place), loose=True)
-        likeness = similarity(pieces, words)
+        likeness = _likeness(quote, place, document)
         if likeness < least:
             yield f"span {place} holds other words ({likeness:.2f} alike, {line.how})"
+        spans = tuple(Span(start, end) for start, end in place)
+        if line.how == "fuzzy" and without_crumbs(spans, document) != spans:
+            yield f"span {place} takes a few characters of another page at its edge"
     pages = sorted({number for start, end in line.spans for number in document.pages_of(Span(start, end))})
     if pages != line.pages:
         yield f"is on pages {pages}, not {line.pages}"
+
+
+def _likeness(quote: str, place: Sequence[tuple[int, int]], document: Document) -> float:
+    """Return how alike a quote and the words of a place are, in whichever way locating may have compared them.
+
+    Locating leaves running heads out of a place, though a quote may have them, and reads words through markup.
+    """
+    pieces = [fold(piece, loose=True) for piece in quote_parts(quote)]
+    words = "".join(document.text[start:end] for start, end in place)
+    likeness = similarity(pieces, fold(words, loose=True))
+    if likeness >= MIN_SIMILARITY:
+        return likeness
+    pages = set(document.pages_of(Span(place[0][0], place[-1][1])))
+    heads = [line for line in document.furniture if pages.issuperset(document.pages_of(line))]
+    ranges = sorted([*((first, last) for first, last in place), *heads])
+    with_heads = "".join(document.text[first:last] for first, last in ranges)
+    letters = letters_of(words).text
+    cells = [letters_of(quote[cell.start : cell.end]).text for cell in cells_of(quote)] or [letters_of(quote).text]
+    inside = [piece for piece in (letters_of(part).text for part in quote_parts(quote)) if piece]
+    return max(
+        likeness,
+        similarity(pieces, fold(with_heads, loose=True)),
+        similarity([cell for cell in cells if cell], letters),
+        similarity(inside, letters),
+        place_pieces(quote, replace(document, text=words, pages=())).share,
+    )
 
 
 def _misplaced(line: Gold, document: Document) -> Iterator[str]:

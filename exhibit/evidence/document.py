@@ -149,3 +149,8 @@ class Document:
     def body(self) -> Fold:
         """Like `loose`, without the page furniture: sentences run on from page to page."""
         return Fold.of(self.text, loose=True, without=self.furniture) if self.furniture else self.loose
+
+    @property
+    def letters(self) -> Fold:
+        """The letters and digits of `body`: what is left where punctuation and a parser's markup differ."""
+        return self.body.letters

@@ -210,7 +210,7 @@ def refuse_entities(archive: zipfile.ZipFile) -> None:
 
 def parse(data: bytes) -> Any:
     """Return the root of an XML part; what is not well-formed raises lxml's own error."""
-    from lxml import etree
+    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     root = etree.fromstring(data, parser)

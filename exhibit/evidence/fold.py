@@ -8,7 +8,7 @@ the offset of the original one, so that what is found in the folded text is know
 import unicodedata
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -84,6 +84,15 @@ class Fold:
         folded = np.concatenate(table)[starts[which[offsets]] + within]
         shuffled = _reorder_marks(folded, offsets)
         return Fold(folded.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass"), offsets, shuffled)
+
+    @cached_property
+    def letters(self) -> "Fold":
+        """The fold's letters and digits alone, which no markup and no punctuation parts."""
+        points = code_points(self.text)
+        distinct, which = np.unique(points, return_inverse=True)
+        kept = np.array([chr(point).isalnum() for point in distinct], dtype=bool)[which]
+        text = points[kept].astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
+        return Fold(text, self.offsets[kept], self.shuffled)
 
     def less(self, characters: Collection[str]) -> "Fold":
         """Return the fold without these characters, wherever they stand."""

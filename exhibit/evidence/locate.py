@@ -8,11 +8,13 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 from exhibit.evidence.document import Document, Span
 from exhibit.evidence.fold import Fold, align, fold
+from exhibit.evidence.parser_markup import cells_of, leaves_out, letters_of
+from exhibit.evidence.pieces import nearest_places, occurrences, place_pieces, without_furniture
 from exhibit.schemas.layout import HOWS, How, quote_parts
 
 MIN_SIMILARITY = 0.95  # as the definition of a located quote has it
@@ -31,6 +33,13 @@ MOST_PLACES = 5000
 
 _MOST_CELLS = 1_000_000_000
 """Characters of a quote times characters of a document that may be compared: about ten seconds."""
+
+_MIN_LETTERS = 12
+"""Letters and digits of a quote that is found without its punctuation, unless it is a table's row."""
+_SPREAD = 3
+"""Pieces of one quote stand within so many times its length, ..."""
+_APART = 600
+"""... and this many characters, the size of a paragraph, whatever the page puts between them."""
 
 _COMMON = 256
 """A piece of a quote that stands in more places than this (a run of blanks in a form) does not tell where to look."""
@@ -52,16 +61,22 @@ class Match:
         return Span(self.spans[0].start, self.spans[-1].end)
 
 
-def locate(quote: str, document: Document) -> list[Match]:
-    """Return every place where the quote stands, best first and then in reading order; [] when absent."""
+def locate(quote: str, document: Document, *, page: int | None = None) -> list[Match]:
+    """Return every place where the quote stands, best first and then in reading order; [] when absent.
+
+    A page that the source states decides between places that are equally good; it never overrules the words.
+    """
     if not quote.strip():
         return []
     effort = _Effort(_MOST_CELLS)
-    for attempt in (_as_it_stands, _in_parts, _alike, _by_paragraphs):
+    for attempt in (find_as_it_stands, _in_parts, _alike, _by_paragraphs, _through_markup):
         matches = attempt(quote, document, effort)
         if matches:
             break
-    return sorted(matches, key=lambda match: (not match.whole, HOWS.index(match.how), -match.score, match.span))
+    matches.sort(key=lambda match: (not match.whole, HOWS.index(match.how), -match.score, match.span))
+    if page is not None:
+        matches.sort(key=lambda match: (not match.whole, -match.score, page not in document.pages_of(match.span)))
+    return matches
 
 
 def worthy(matches: Sequence[Match]) -> list[Match]:
@@ -84,7 +99,7 @@ class _Effort:
 # ---------------------------------------------------------------- as it stands
 
 
-def _as_it_stands(quote: str, document: Document, _: _Effort) -> list[Match]:
+def find_as_it_stands(quote: str, document: Document, _: _Effort | None = None) -> list[Match]:
     """Return the places that hold the quote's characters, folded with care and then loosely, on and over pages."""
     words = quote.strip()
     matches = {at: _verbatim(at, quote, words, document) for at in _find(words, document.text)}
@@ -117,14 +132,7 @@ def _folded(start: int, end: int, span: Span, document: Document) -> Iterator[Ma
 
 
 def _find(needle: str, text: str) -> Iterator[int]:
-    return islice(_occurrences(needle, text), MOST_PLACES)
-
-
-def _occurrences(needle: str, text: str) -> Iterator[int]:
-    start = text.find(needle) if needle else -1
-    while start >= 0:
-        yield start
-        start = text.find(needle, start + 1)
+    return islice(occurrences(needle, text), MOST_PLACES)
 
 
 def _loosely(quote: str, document: Document) -> list[Match]:
@@ -134,7 +142,7 @@ def _loosely(quote: str, document: Document) -> list[Match]:
         for start in _find(needle, haystack.text):
             if haystack.cuts(start, start + len(needle)):
                 continue
-            spans = _without_furniture(Span(*haystack.span(start, start + len(needle))), document)
+            spans = without_furniture(Span(*haystack.span(start, start + len(needle))), document)
             whole = _is_whole(spans[0], document.text) and _is_whole(spans[-1], document.text)
             matches.append(Match(spans, "parts" if len(spans) > 1 else "folded", whole=whole))
         if matches:
@@ -152,27 +160,6 @@ def _inside(text: str, at: int) -> bool:
         return False
     before, after = text[at - 1], text[at]
     return (before.isalpha() and after.isalpha()) or (before.isdigit() and after.isdigit())
-
-
-def _without_furniture(span: Span, document: Document) -> tuple[Span, ...]:
-    """Cut the furniture lines, and the white space around them, out of a span, unless it is nothing else."""
-    pieces = []
-    start = span.start
-    for line in document.furniture:
-        if line.end <= start or line.start >= span.end:
-            continue
-        pieces.append(Span(start, max(line.start, start)))
-        start = line.end
-    pieces.append(Span(start, span.end))
-    trimmed = (_trim(piece, document.text) for piece in pieces)
-    return tuple(piece for piece in trimmed if piece.start < piece.end) or (span,)
-
-
-def _trim(span: Span, text: str) -> Span:
-    words = text[slice(*span)]
-    inner = words.strip()
-    start = span.start + words.find(inner)
-    return Span(start, start + len(inner))
 
 
 # ---------------------------------------------------------------- in parts
@@ -199,7 +186,7 @@ def _from_pieces(pieces: Sequence[str], shortest: int, document: Document, effor
     places: dict[str, list[Match]] = {}
     for piece in pieces:
         if piece not in places:
-            matches = _as_it_stands(piece, document, effort) or _alike(piece, document, effort)
+            matches = find_as_it_stands(piece, document) or _alike(piece, document, effort)
             places[piece] = sorted(worthy(matches), key=lambda match: match.span)
         if not places[piece]:
             return []
@@ -263,6 +250,50 @@ def joined(chain: Sequence[Match]) -> Match:
     return Match(tuple(spans), "fuzzy" if fuzzy else "parts", score, all(match.whole for match in chain))
 
 
+# ---------------------------------------------------------------- through markup
+
+
+def _through_markup(quote: str, document: Document, _: _Effort) -> list[Match]:
+    """Return where the words of a quote stand when a parser's markup and punctuation are left out of it.
+
+    The cells of a table may stand in any order, but close together; so must the pieces of a quote that does not say
+    that it leaves words out.
+    """
+    placement = place_pieces(quote, document)
+    places = nearest_places(placement.pieces)
+    cells = cells_of(quote)
+    # a word that stands between two pieces, and is not in the quote, is an error like one that is misspelt
+    skipped = 0 if cells else sum(_few_letters(Span(*gap), document) for gap in _gaps(places))
+    score = round(placement.share - skipped / max(placement.letters, 1), 4)
+    if score < (MIN_SIMILARITY if placement.letters >= MIN_FUZZY else 1.0):
+        return []
+    if any(len(letters_of(quote[slice(*span)]).text) >= _MIN_PARAGRAPH for span in placement.added):
+        return []
+    if placement.letters < _MIN_LETTERS and not cells:
+        return []
+    if len(places) == 1:
+        return [_match(place, score) for place in placement.pieces[0].places]
+    spans = joined([Match(place, "parts") for place in places]).spans
+    if not leaves_out(quote) and spans[-1].end - spans[0].start > _SPREAD * len(quote) + _APART:
+        return []
+    return [_match(spans, score)]
+
+
+def _match(spans: tuple[Span, ...], score: float) -> Match:
+    return Match(spans, "fuzzy" if score < 1.0 else "parts" if len(spans) > 1 else "folded", score)
+
+
+def _gaps(places: Sequence[tuple[Span, ...]]) -> Iterator[tuple[int, int]]:
+    """Yield the ranges between places that follow one another."""
+    return ((one[-1].end, two[0].start) for one, two in pairwise(places) if one[-1].end < two[0].start)
+
+
+def _few_letters(gap: Span, document: Document) -> int:
+    """Return how many letters lie in a gap between two pieces; 0 in one that is long enough to be an omission."""
+    start, end = document.letters.folded_range(*gap)
+    return end - start if end - start < MIN_FUZZY else 0
+
+
 # ---------------------------------------------------------------- alike
 
 
@@ -277,7 +308,8 @@ class Window(NamedTuple):
 
 def _alike(quote: str, document: Document, effort: _Effort) -> list[Match]:
     """Return where words stand that differ from the quote in at most one character of twenty."""
-    needle = fold(" ".join(quote_parts(quote)), loose=True)
+    # signs of a heading, a quotation or a table would be taken for misprints of the words before them
+    needle = fold(" ".join(quote_parts(quote)).strip("#>| \n"), loose=True)
     if len(needle) < MIN_FUZZY:
         return []
     matches = _aligned(needle, document.body, document, effort)
@@ -299,9 +331,39 @@ def _aligned(needle: str, haystack: Fold, document: Document, effort: _Effort) -
             best[window.start + part.start, window.start + part.end] = score
     matches = []
     for (start, end), score in _apart(best):
-        spans = _without_furniture(Span(*haystack.span(start, end)), document)
-        matches.append(Match(spans, "fuzzy", score))
+        spans = without_furniture(Span(*haystack.span(start, end)), document)
+        matches.append(Match(without_crumbs(spans, document), "fuzzy", score))
     return matches
+
+
+def without_crumbs(spans: tuple[Span, ...], document: Document) -> tuple[Span, ...]:
+    """Return spans that are only alike without the few characters at an edge that lie on another page.
+
+    An alignment takes such characters for the quote's own first or last ones, which the page does not have.
+    """
+    starts = [page.span.start for page in document.pages]
+    first, last = spans[0], spans[-1]
+    cut = next((at for at in starts if first.start < at), None)
+    if cut is not None and cut < last.end and _crumbs(Span(first.start, min(cut, first.end)), document):
+        rest = Span(max(cut, first.start), first.end)
+        spans = (*((_inner(rest, document.text),) if cut < first.end else ()), *spans[1:])
+    first, last = spans[0], spans[-1]
+    cut = next((at for at in reversed(starts) if at < last.end), None)
+    if cut is not None and cut > first.start and _crumbs(Span(max(cut, last.start), last.end), document):
+        rest = Span(last.start, min(cut, last.end))
+        spans = (*spans[:-1], *((_inner(rest, document.text),) if cut > last.start else ()))
+    return spans
+
+
+def _crumbs(edge: Span, document: Document) -> bool:
+    start, end = document.letters.folded_range(*edge)
+    return end - start < _MIN_LETTERS
+
+
+def _inner(span: Span, text: str) -> Span:
+    """Return a span without the white space at its edges."""
+    words = text[slice(*span)]
+    return Span(span.start + len(words) - len(words.lstrip()), span.start + len(words.rstrip()))
 
 
 def windows(needle: str, text: str, allowed: int) -> list[Window]:
@@ -316,7 +378,7 @@ def windows(needle: str, text: str, allowed: int) -> list[Window]:
     merged: list[Window] = []
     votes: Counter[int] = Counter()
     for index in range(count):
-        hits = list(islice(_occurrences(needle[bounds[index] : bounds[index + 1]], text), _COMMON + 1))
+        hits = list(islice(occurrences(needle[bounds[index] : bounds[index + 1]], text), _COMMON + 1))
         if len(hits) <= _COMMON:
             votes.update(hit - bounds[index] for hit in hits)
     for start in sorted(votes):

@@ -158,7 +158,7 @@ def fragment(page: str) -> str:
 
     Raise ValueError for tags in tags without end, of which the rest could not be read.
     """
-    from lxml import etree
+    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
     from lxml import html as lxml_html
 
     if not page.strip():

@@ -11,6 +11,7 @@ from tqdm import tqdm
 from exhibit.engine import add_limit_arguments, limits_from, limits_in_force
 from exhibit.evidence.read import read_within
 from exhibit.runtime.command import Parser, add_json, guarded, print_results, spelled
+from exhibit.schemas.layout import fit_name
 from exhibit.storage.bundle import corpus_files, mirrored
 from exhibit.storage.locations import Location, parse_location
 from exhibit.storage.place import FolderKind, placed
@@ -26,7 +27,7 @@ def write_texts(root: Location, out: Path, *, force: bool = False) -> int:
             text = read_within(files[name]).text
             # a lone half of a surrogate pair, which a broken PDF may give, has no place in UTF-8
             data = text.encode("utf-8", "replace")
-            (folder / f"{name}.txt").write_bytes(data)
+            (folder / fit_name(name, ".txt")).write_bytes(data)
     return len(files)
 
 

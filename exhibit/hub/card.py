@@ -40,6 +40,8 @@ class CardText:
     """Who marked the gold, in the Hub's words: `expert-generated`, `crowdsourced` …"""
     converter: str = ""
     """What made the bundle, where the bundle has another name."""
+    command: str = ""
+    """The words in front of the flags that make the bundle again, where no converter makes it."""
     derived: str = ""
     """The dataset that this one extends, where it has a name of its own."""
 
@@ -99,7 +101,7 @@ def render_card(bundle: BundleInfo, *, configs: Sequence[HubConfig], example: "E
         line=json.dumps(_shortened_line(example.line), ensure_ascii=False) if example and example.line else "",
         picture=PICTURE,
         text=text,
-        command=_command(bundle, text.converter or bundle.name),
+        command=_command(bundle, text.command or f"python -m converters.{text.converter or bundle.name}"),
         citation=_citation(bundle),
     )
 
@@ -157,7 +159,7 @@ def _json(record: object) -> str:
     return json.dumps(record, ensure_ascii=False, indent=2)
 
 
-def _command(bundle: BundleInfo, converter: str) -> str:
+def _command(bundle: BundleInfo, command: str) -> str:
     """Return the command that makes this bundle again."""
     flags = []
     for name, value in bundle.options.items():
@@ -166,7 +168,7 @@ def _command(bundle: BundleInfo, converter: str) -> str:
             flags.append(flag)
         elif value is not False and value is not None:
             flags.append(f"{flag} {shlex.quote(str(value))}")
-    return " ".join([f"python -m converters.{converter}", *flags, f"--out datasets_out/{bundle.name}"])
+    return " ".join([command, *flags, f"--out datasets_out/{bundle.name}"])
 
 
 def _citation(bundle: BundleInfo) -> str:

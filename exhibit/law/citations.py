@@ -1,16 +1,15 @@
-"""Citations in an answer: found, put right, tied to their claims, checked against the sources; and refusals."""
+"""Citations in an answer: found, put right, tied to their claims, checked against the sources."""
 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from exhibit.evidence import Span
 from exhibit.law.editions import without_version
 from exhibit.law.figures import figures, missing_figures
-from exhibit.law.language import content_words, systems
+from exhibit.law.language import content_words
 from exhibit.law.sentences import CITATION, sentences
 
 OVERLAP = 0.4
@@ -34,9 +33,6 @@ _PINPOINT = re.compile(r"\[\d{4}\][^\[\]\n]{2,40}\s(?:at|paras?\.?|paragraphs?)\
 _BULLET = re.compile(r"(?i)(?:[-*•▪◦●–]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)])\s+")
 _MARKUP = re.compile(r"\*\*|__|^#+\s*")
 _GAPS = re.compile(r"\s+(?=[.,;:!?])|\s+(?=\s)")
-_REFUSAL = re.compile(r"""(?isx)[^\w]*(?:.{0,60}\b)?not\s+(?:be\s+|been\s+)?(?:found|available|contained)\s+in\s+
-    (?:any\s+of\s+)?(?:the\s+|these\s+|any\s+)?(?:(?:provided|given|supplied)\s+)?
-    (?:documents?|sources?|context|excerpts?)(?:\s+(?:provided|given|supplied))?\W*""")
 _CITATION = re.compile(CITATION)
 _LONGEST_RANGE = 30  # passages: an answer is given fewer, so that a longer range is no list of them
 
@@ -84,10 +80,12 @@ def normalise(text: str) -> str:
 
 def rewritten(text: str, write: Callable[[str, Sequence[int]], str]) -> str:
     """Return a text with its citations as `write` has them, which is given each as it stands and its numbers."""
-    for citation in reversed(find_citations(text)):
+    pieces, last = [], 0
+    for citation in find_citations(text):
         start, end = citation.span
-        text = text[:start] + write(text[start:end], citation.numbers) + text[end:]
-    return text
+        pieces += [text[last:start], write(text[start:end], citation.numbers)]
+        last = end
+    return "".join([*pieces, text[last:]])
 
 
 def _numbers(citation: str) -> tuple[int, ...]:
@@ -225,23 +223,3 @@ def _evidence(source: NumberedSource) -> _Evidence:
     text = "\n\n".join(part for part in (source.text, source.section, source.document, page) if part)
     words = content_words(f"{source.text}\n\n{source.section}")
     return _Evidence(frozenset(words), frozenset(content_words(Path(source.document).stem)), text)
-
-
-# ---------------------------------------------------------------- refusals
-
-
-def is_refusal(text: str) -> bool:
-    """Return whether a reply opens with the refusal phrase, or has it and cites nothing; small variations count.
-
-    A phrase after a cited statement only says what part of the question stays open.
-    """
-    parts = [rewritten(text[span.start : span.end], lambda *_: "") for span in sentences(text)]
-    said = [bool(_REFUSAL.fullmatch(part) or _foreign().fullmatch(part)) for part in parts]
-    return bool(said) and (said[0] or (any(said) and not find_citations(text)))
-
-
-@cache
-def _foreign() -> re.Pattern[str]:
-    """The refusal in the languages of the legal systems: a short sentence that says nothing else."""
-    phrases = "|".join(phrase for system in systems() for phrase in system.data.get("refusals", ()))
-    return re.compile(rf"\W*(?:.{{0,60}}\b)?(?:{phrases}).{{0,30}}", re.IGNORECASE | re.DOTALL)

@@ -30,8 +30,8 @@ _SPACED_DATE = re.compile(r"(?i)\b(?P<first>\d{1,2})\. (?P<second>\d{1,2})\. (?P
 # Numbers with a point or a space for thousands that can be nothing else: `1.500,50`, `2.500.000`.
 _EUROPEAN = re.compile(r"(?<![\w.,])\d{1,3}(?:(?:[.\xa0 ]\d{3})+,\d{1,2}|(?:\.\d{3}){2,})(?![\w.,]*\d)")
 _NUMBER = re.compile(
-    r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+)((?:\.\d+)*)(?:(?:st|nd|rd|th)\b)?(?:\s?(thousand|million|billion|bn|"
-    r"m|k)\b)?"
+    r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+)((?:\.\d+)*)(?:(?:st|nd|rd|th)\b)?(?:\s?(thousand|million|mn|billion|"
+    r"bn|trillion|tn|m|k)\b)?"
 )
 _UNIT_WORDS = """
 zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
@@ -39,7 +39,9 @@ nineteen
 """.split()
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 _SMALL = rf"(?:(?:{any_word(_TENS)})(?:[\s-](?:one|two|three|four|five|six|seven|eight|nine))?|{any_word(_UNIT_WORDS)})"
-_SPELT = re.compile(rf"\b{_SMALL}(?:\s+hundred(?:\s+(?:and\s+)?{_SMALL})?)?(?:\s+(?:thousand|million|billion))?\b")
+_SPELT = re.compile(
+    rf"\b{_SMALL}(?:\s+hundred(?:\s+(?:and\s+)?{_SMALL})?)?(?:\s+(?:thousand|million|billion|trillion))?\b"
+)
 _TOKEN = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+")
 # l.l.c.
 _DOTTED = re.compile(r"\b[a-z]\.(?:[a-z]\.)+")
@@ -55,7 +57,8 @@ _WRITTEN: dict[str, re.Pattern[str]] = {
     "percent": re.compile(r"%|\bper\s?cent\b"),
 }
 _DATES = (_ISO_DATE, _DAY_MONTH, _MONTH_DAY, _MONTH_YEAR, _NUMERIC_DATE, _SPACED_DATE)
-_SCALES = {"thousand": 10**3, "k": 10**3, "million": 10**6, "m": 10**6, "billion": 10**9, "bn": 10**9}
+_SCALES = {"thousand": 10**3, "k": 10**3, "million": 10**6, "mn": 10**6, "m": 10**6, "billion": 10**9, "bn": 10**9}
+_SCALES |= {"trillion": 10**12, "tn": 10**12}
 _VALUES = {word: value for value, word in enumerate(_UNIT_WORDS)}
 _VALUES |= {word: 10 * value for value, word in enumerate(_TENS, 2)}
 
@@ -92,12 +95,16 @@ def figures(text: str) -> Figures:
     plain = _EUROPEAN.sub(lambda match: re.sub(r"[.\s]", "", match[0]).replace(",", "."), normal)
     rest = plain
     dates = []
+
+    def blank(match: re.Match[str]) -> str:
+        readings = frozenset(_readings(match))
+        if not readings:
+            return match.group()
+        dates.append(readings)
+        return "\0" * len(match.group())
+
     for pattern in (*_DATES, _foreign_dates()):
-        for match in pattern.finditer(rest):
-            readings = frozenset(_readings(match))
-            if readings:
-                dates.append(readings)
-                rest = rest[: match.start()] + "\0" * len(match.group()) + rest[match.end() :]
+        rest = pattern.sub(blank, rest)
     plain, rest = plain.lower(), rest.lower()
     loose = {*map(_digit, _NUMBER.finditer(rest)), *(_value(m) for m in _SPELT.finditer(rest) if m[0] != "one")}
     numbers = {*map(_digit, _NUMBER.finditer(plain)), *map(_value, _SPELT.finditer(plain))}

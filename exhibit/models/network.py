@@ -8,7 +8,6 @@ fraction of the time, and a device need not wait for its tokens.
 import atexit
 import hashlib
 import json
-import multiprocessing
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ import numpy.typing as npt
 from tokenizers import Tokenizer
 from tqdm import tqdm
 
+from exhibit.engine.processes import WorkerContext
 from exhibit.schemas.errors import ServiceError, SourceError
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
@@ -339,7 +339,7 @@ class Feed:
     def _started(self) -> ProcessPoolExecutor:
         if self._pool is None:
             # spawned, not forked: a process that has used a device cannot be
-            self._pool = ProcessPoolExecutor(self._workers, multiprocessing.get_context("spawn"), _make_ready)
+            self._pool = ProcessPoolExecutor(self._workers, WorkerContext(), _make_ready)
             atexit.register(self.close)
         return self._pool
 

@@ -1,6 +1,7 @@
 """What a pipeline is made of: settings that decide an index, settings that decide a search; a preset names both."""
 
 import argparse
+import difflib
 import hashlib
 import json
 from collections.abc import Mapping
@@ -9,18 +10,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from exhibit.runtime.command import HIDDEN, Renamed
 from exhibit.runtime.plugins import load_plugin, plugin_names
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.parsing import parse_toml
+from exhibit.schemas.parsing import parse_toml, read_outside
 
 PRESETS = Path(__file__).parent / "presets"
 DEFAULT = "routed"
 """The preset that the settings' own defaults are: the one that finds most, see bench/results/legalbenchrag.md."""
 WEIGHT = "weight_"
 """How a weight is called where settings stand in one row: on the command line, `--weight-lexical`."""
-RENAMED = {"documents": "document_limit", "limit": "passage_size"}
-"""Settings that earlier indexes and presets call by a name that means something else on a command line."""
 PLUGINS = {
     "ocr_engine": "exhibit.evidence.ocr",
     "splitter": "exhibit.rag.splitters",
@@ -192,7 +190,6 @@ class Config(Search, Ingest):
         """Accept `weight_lexical` for `weights.lexical`, as flags have it."""
         if not isinstance(given, Mapping):
             return given
-        given = {RENAMED.get(name, name): value for name, value in given.items()}
         single = {name.removeprefix(WEIGHT): given[name] for name in given if name.startswith(WEIGHT)}
         rest = {name: value for name, value in given.items() if not name.startswith(WEIGHT)}
         if not single:
@@ -256,13 +253,13 @@ class Config(Search, Ingest):
     def preset(cls, name: str, **overrides: Any) -> "Config":
         """Return a preset by name or by the path of a TOML file, with settings overruled."""
         path = Path(name) if name.endswith(".toml") else PRESETS / f"{name}.toml"
-        if not path.is_file():
-            raise ToolkitError(f"no preset {name!r}; there are {', '.join(preset_names())}, or pass a .toml file")
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ToolkitError(f"{path}: cannot be read as UTF-8: {error}") from error
-        settings = parse_toml(text, where=path)
+        if not path.exists():
+            near = difflib.get_close_matches(name, preset_names(), n=1)
+            meant = f"did you mean {near[0]}? " if near else ""
+            raise ToolkitError(
+                f"no preset {name!r}; {meant}there are {', '.join(preset_names())}, or pass a .toml file"
+            )
+        settings = parse_toml(read_outside(path), where=path)
         for key, value in settings.items():
             # a file may come from elsewhere: it does not decide where questions and keys are sent
             if "://" in str(value) and overrides.get(key) != value:
@@ -315,9 +312,6 @@ def add_setting_flags(group: Any, settings: type[FlagModel] = Config, *, but: fr
                 names = ", ".join(file.replace("_", "-") for file in plugin_names(PLUGINS[name]))
                 text = f"{text}; there are {names}"
             group.add_argument(flag, metavar="X", default=argparse.SUPPRESS, help=text.replace("%", "%%"))
-    for name in RENAMED:
-        now = f"--{RENAMED[name].replace('_', '-')}"
-        group.add_argument(f"--{name}", dest=RENAMED[name], action=Renamed, const=now, default=HIDDEN, help=HIDDEN)
 
 
 def given_settings(flags: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ The database has documents, their texts, chunks and words.
 """
 
 import json
-import os
+import secrets
 import shutil
 import sqlite3
 import time
@@ -166,7 +166,7 @@ class Scratch:
         path = None
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-            path = folder / f".scratch-{os.getpid()}-{id(self)}.sqlite"
+            path = folder / f".scratch-{secrets.token_hex(8)}.sqlite"
         self._path = path
         self.database = _made(str(path or ":memory:"), [table])
         if path is not None:

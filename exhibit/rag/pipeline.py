@@ -60,11 +60,13 @@ class Pipeline:
         embedder: Embedder | None = None,
         llm: LLM | None = None,
         heard: Callable[[str], object] | None = None,
+        timeout: float | None = None,
     ) -> None:
         """Make a pipeline; parts given here are used instead of those that the config names.
 
         `limits` is what one document may take: two minutes and 2 GiB unless told. `heard` is given the words of the
-        language model as they come.
+        language model as they come. `timeout` is the seconds that a language model has for one prompt, with
+        retries; without it, each of its replies has a minute, or what OPENAI_TIMEOUT says.
         """
         self.config = config or Config.preset(DEFAULT)
         self._cache = cache or cache_folder()
@@ -75,6 +77,7 @@ class Pipeline:
         self._given_embedder = embedder
         self._given_llm = llm
         self._heard = heard
+        self._timeout = timeout
 
     # ---------------------------------------------------------------- the index
 
@@ -245,7 +248,8 @@ class Pipeline:
 
     def _open_llm(self, name: str, options: Mapping[str, object]) -> LLM:
         module, argument = load_plugin("exhibit.models.llms", name)
-        llm: LLM = module.open(argument, {"cache": self._cache / "llm", **options, **self._caps(argument)})
+        patience = {"timeout": self._timeout, "total": self._timeout} if self._timeout else {}
+        llm: LLM = module.open(argument, {"cache": self._cache / "llm", **options, **patience, **self._caps(argument)})
         return llm
 
     def _caps(self, model: str | None) -> dict[str, object]:

@@ -43,7 +43,7 @@ class Building:
 def open_for_questions(folder: Path, config: Config | None = None, *, own: Mapping[str, Any] | None = None) -> Index:
     """Open an index, or as much as there is of one that is being built; `missing` tells how many vectors it lacks."""
     unfinished = unfinished_folder(folder)
-    if (folder / MANIFEST).is_file() or not (unfinished / RECORD).is_file():
+    if unfinished is None or (folder / MANIFEST).is_file() or not (unfinished / RECORD).is_file():
         return open_index(folder, config, own=own)
     try:
         return _open(unfinished, folder, config, own or {})

@@ -10,6 +10,7 @@ import functools
 import json
 import os
 import re
+import shutil
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn, ParamSpec
 
+from exhibit.runtime.plugins import failed_plugin
 from exhibit.runtime.secrets import scrubbed, scrubbed_logs
 from exhibit.schemas.errors import ToolkitError, disk_trouble
 from exhibit.schemas.parsing import read_beside
@@ -87,6 +89,11 @@ def guarded(stopped: str = "stopped") -> Callable[[Callable[Arguments, int]], Ca
                 except KeyboardInterrupt:
                     sys.stderr.write(f"\n{stopped}\n")
                     return STOPPED
+                except MemoryError:
+                    print_error(ToolkitError(_NO_MEMORY))
+                    return FAILED
+                except UnicodeEncodeError as error:
+                    return _encoding_or_bug(error)
                 except Exception as error:
                     if type(error).__module__ != "sqlite3" or "disk" not in str(error):
                         return _bug()
@@ -149,15 +156,6 @@ def print_usage_error(wrong: str, nearest: str, program: str) -> int:
     for line in (f"error: {wrong}", nearest, f"help: {program} --help"):
         sys.stderr.write(f"{without_controls(scrubbed(line))}\n")
     return USAGE
-
-
-class Renamed(argparse.Action):
-    """A flag of earlier versions: it works, and says how it is called now, which is its `const`."""
-
-    def __call__(self, _parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-        """Keep the value as the new flag does."""
-        print_note(f"{option_string} is now {self.const}")
-        setattr(namespace, self.dest, values)
 
 
 def parser_of(
@@ -237,6 +235,14 @@ def print_results(record: Any, lines: str, *, as_json: bool) -> None:
     sys.stdout.write(f"{text}\n")
 
 
+def text_width() -> int:
+    """Return how many columns the terminal has, and at least what every terminal has."""
+    return max(_NARROWEST, shutil.get_terminal_size((_NARROWEST, 24)).columns)
+
+
+_NARROWEST = 80  # columns: what every terminal has
+
+
 def aligned(rows: Sequence[Sequence[str]], most: int = sys.maxsize) -> list[str]:
     """Return cells as lines, each column as wide as its widest cell, or as `most` says but for the last."""
     widths = [min(most, max(map(len, column))) for column in zip(*rows, strict=True)]
@@ -290,8 +296,47 @@ def _disk_or_bug(error: OSError) -> int:
     return FAILED
 
 
+_LEAST_ROOM = 680 << 20  # bytes of addresses: with 500,000 KiB FAISS crashes when it is loaded, 700,000 are enough
+
+
+def check_room() -> None:
+    """Raise where the shell allows a process too few addresses: libraries would crash without a word."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if 0 <= allowed < _LEAST_ROOM:
+        words = f"this shell allows {allowed >> 20} MiB of memory (ulimit -v)"
+        raise ToolkitError(f"{words}; at least {_LEAST_ROOM >> 20} MiB are needed: ulimit -v unlimited")
+
+
+_NO_MEMORY = "no memory is left (ulimit -v, or other programs); close some, or use fewer --jobs and smaller documents"
+
+
+def _encoding_or_bug(error: UnicodeEncodeError) -> int:
+    """Say what to do where this system's encoding of file names has no room for a name; anything else is a bug."""
+    used = sys.getfilesystemencoding()
+    if used.replace("-", "").lower() == "utf8":
+        return _bug()
+    name = error.object[: error.end][-_NAME:]
+    print_error(ToolkitError(f"{name}: a name that {used}, this system's encoding of names, lacks; set PYTHONUTF8=1"))
+    return FAILED
+
+
+_NAME = 80  # characters of a name that are shown
+
+
 def _bug() -> int:
-    """Print the traceback of what is being handled; it may hold what was sent to a server."""
+    """Print the traceback of what is being handled; it may hold what was sent to a server.
+
+    A part that another distribution brings is named, and its fault is one line.
+    """
+    trace = traceback.format_exc()
+    if part := failed_plugin(trace):
+        error = sys.exc_info()[1]
+        print_error(ToolkitError(f"{part} failed: {type(error).__name__}: {error}; mend it, or uninstall it"))
+        return FAILED
     sys.stderr.write(without_controls(scrubbed(traceback.format_exc())))
     return FAILED
 

@@ -68,8 +68,20 @@ def brought_names() -> dict[str, list[str]]:
 @cache
 def points_of(package: str) -> dict[str, EntryPoint]:
     """Return what other distributions bring of a kind, by name."""
-    found = entry_points(group=_GROUP + package.rpartition(".")[2])
-    return {point.name.replace("-", "_"): point for point in found}
+    points: dict[str, EntryPoint] = {}
+    for point in entry_points(group=_GROUP + package.rpartition(".")[2]):
+        other = points.setdefault(point.name.replace("-", "_"), point)
+        if other.value != point.value:  # which of them is meant would depend on the order of the search path
+            raise ToolkitError(
+                f"{point.name} ({point.group}) is brought twice, by {owner_of(other)} and by {owner_of(point)}; "
+                "uninstall one of them"
+            )
+    return points
+
+
+def owner_of(point: EntryPoint) -> str:
+    """Return the distribution that brings a part."""
+    return point.dist.name if point.dist else "an installed distribution"
 
 
 @cache
@@ -77,11 +89,22 @@ def _load(point: EntryPoint) -> ModuleType:
     try:
         module = point.load()
     except Exception as error:
-        owner = point.dist.name if point.dist else "an installed distribution"
+        owner = owner_of(point)
         raise ToolkitError(
             f"{point.name} ({point.group}) of {owner} cannot be loaded: {type(error).__name__}: {error}; "
             f"mend {point.value} or uninstall {owner}"
         ) from error
     if not isinstance(module, ModuleType):
         raise ToolkitError(f"{point.name} ({point.group}): {point.value} is no module; name a module, without a colon")
+    _loaded[str(module.__file__)] = point
     return module
+
+
+_loaded: dict[str, EntryPoint] = {}
+"""The files of the parts that other distributions bring, once they are loaded."""
+
+
+def failed_plugin(trace: str) -> str:
+    """Return which brought part stands in a traceback, and who brings it; empty where none does."""
+    points = [point for file, point in _loaded.items() if f'File "{file}"' in trace]
+    return f"{points[-1].name} ({points[-1].group}) of {owner_of(points[-1])}" if points else ""

@@ -16,7 +16,7 @@ else:
         return getattr(import_module("exhibit.schemas.models"), name)
 
 
-__version__ = "1.0.0"
+__version__ = "1.1.0"
 
 __all__ = [
     "IMPOSSIBLE_ANSWER",

@@ -17,7 +17,7 @@ from exhibit.schemas.layout import ORIGIN as ORIGIN
 from exhibit.schemas.layout import PARTIAL as PARTIAL
 from exhibit.schemas.layout import TRAIN as TRAIN
 from exhibit.schemas.models import BundleInfo, Gold, Row
-from exhibit.schemas.parsing import faults_in, parse_json
+from exhibit.schemas.parsing import faults_in, parse_json, read_regular
 
 # ---------------------------------------------------------------- writing
 
@@ -152,7 +152,7 @@ def read_text(path: Path) -> str:
     """Return a file's text, which must be UTF-8."""
     try:
         # bytes first: read_text would turn \r\n inside a quoted passage into \n
-        return path.read_bytes().decode("utf-8")
+        return read_regular(path, most=None).decode("utf-8")
     except FileNotFoundError:
         raise BundleError(f"{path}: missing") from None
     except UnicodeDecodeError as error:
@@ -171,6 +171,8 @@ def _lines(path: Path) -> Iterator[str]:
     """Yield the lines of a JSONL file; one at a time is in memory."""
     at = 0
     try:
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            raise BundleError(f"{path}: not a file")
         with path.open("rb") as file:
             for line in file:
                 if line.strip(b"\n"):

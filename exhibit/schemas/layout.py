@@ -1,6 +1,8 @@
 """What the files of a bundle are called, and words and marks in them: for those who need no models."""
 
+import os
 import re
+from hashlib import sha256
 from typing import Literal, get_args
 
 CORPUS = "corpus"
@@ -8,6 +10,8 @@ TRAIN = "train.json"
 GOLD = "gold.jsonl"
 INFO = "bundle.json"
 CARD = "README.md"
+DRAFTS = "drafts.jsonl"
+"""The file of a drafted bundle with the questions that wait for a person."""
 ORIGIN = ".exhibit-origin.json"
 """In a folder of the cache: the URL of the bundle whose small files it holds."""
 PARTIAL = "bundle.partial"
@@ -16,6 +20,19 @@ PARTIAL = "bundle.partial"
 How = Literal["exact", "folded", "parts", "fuzzy", "section", "answer", "absent"]
 """How a gold passage was found, best first; `section`: under the heading or the number that the source cites;
 `answer`: the source quotes nothing, and the words of its answer stand once in the document that it names."""
+
+LONGEST_NAME = 255
+"""Bytes of a file's name, on every file system that is in use."""
+
+
+def fit_name(name: str, ending: str = "") -> str:
+    """Return a file's name with an ending; one that is too long is cut, and told apart by a digest."""
+    data, most = os.fsencode(name), LONGEST_NAME - len(os.fsencode(ending))
+    if len(data) > most:
+        digest = sha256(data).hexdigest()[:16]
+        return f"{data[: most - len(digest)].decode('utf-8', 'ignore')}{digest}{ending}"
+    return f"{name}{ending}"
+
 
 HOWS: tuple[How, ...] = get_args(How)
 

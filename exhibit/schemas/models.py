@@ -103,6 +103,17 @@ class Gold(_Model):
         return self
 
 
+class DraftedRow(Row):
+    """One line of `drafts.jsonl`: a question that waits for a person, with the places that are proposed."""
+
+    gold: list[Gold]
+
+    @property
+    def row(self) -> Row:
+        """The question as train.json would have it."""
+        return Row(**{name: getattr(self, name) for name in Row.model_fields})
+
+
 class FileEntry(_Model):
     """A file of the bundle, by content."""
 

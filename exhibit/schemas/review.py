@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import Filename, Natural, NonBlank, Offsets, Sha256
-from exhibit.schemas.parsing import faults_in
+from exhibit.schemas.parsing import faults_in, read_regular
 
 REVIEW: Literal["exhibit-review/1"] = "exhibit-review/1"
 PATCH: Literal["exhibit-patch/1"] = "exhibit-patch/1"
@@ -71,6 +71,24 @@ class ReviewedCase(_Model):
     """`gold_digest` of what was judged: where a draft proposes other words now, the judgment is of no use."""
 
 
+class AddedQuestion(_Model):
+    """A question that a reviewer wrote: its answer, and the words of a document that give it."""
+
+    question: NonBlank
+    answer: str = ""
+    """What an expert would reply; without it the marked words are the answer."""
+    contexts: list[MarkedPassage] = []
+    filename: Filename | None = None
+    """The document that it is about, where nothing in it answers."""
+    comment: str = ""
+    """For example the reply that a user complained about."""
+
+    @property
+    def is_impossible(self) -> bool:
+        """Whether the documents do not answer it."""
+        return not self.contexts
+
+
 class Sample(_Model):
     """How the questions were drawn."""
 
@@ -86,10 +104,14 @@ class Review(_Model):
     format: Literal["exhibit-review/1"]
     review: NonBlank
     """The same in all files that came from one page."""
+    of: Literal["run", "bundle"] | None = None
+    """What was reviewed: a run, or a bundle."""
     run: NonBlank
+    """The name of the run or of the bundle."""
     reviewer: NonBlank
     sample: Sample
     cases: list[ReviewedCase]
+    added: list[AddedQuestion] = []
 
     @model_validator(mode="after")
     def _once(self) -> "Review":
@@ -190,7 +212,7 @@ def _read(path: Path, model: type[Kind]) -> Kind:
     try:
         if path.stat().st_size > _LARGEST:
             raise SourceError(f"{path}: over {_LARGEST // 1_000_000} MB, which is no {model.__name__.lower()}")
-        return model.model_validate_json(path.read_bytes())
+        return model.model_validate_json(read_regular(path, most=_LARGEST))
     except OSError as error:
         raise SourceError(f"{path}: cannot be read: {error.strerror}") from error
     except ValidationError as error:

@@ -104,6 +104,14 @@ class RunPassage(_Part):
     """The name that the system gave, where it is not the file's own."""
     also_in: tuple[str, ...] = ()  # a list would be copied for each of 64 passages
     """Other files that have the same words: it cannot be told which one was meant."""
+    more: tuple[tuple[int, int], ...] = ()
+    """Where its other pieces stand; `span` is the longest."""
+    added: tuple[tuple[int, int], ...] = ()
+    """The ranges of its text that no document has."""
+    misnamed: bool = False
+    """Whether another file of the corpus has its words than the one that the system names."""
+    unplaced: bool = False
+    """Whether its words were looked for, and no place can be told."""
 
 
 class RunReply(_Part):
@@ -172,6 +180,8 @@ class RunQuestion(_Part):
     verdict: str
     stage: str | None = None
     evidence: str = ""
+    answer_reason: str = ""
+    """Why the reply was called right or wrong, or was not judged."""
     notes: list[str] = []
     """What is missing to judge it by."""
     repeats: list[RunRepeat] = []
@@ -214,6 +224,7 @@ class Measured(_Part):
     k: Positive | None = None
     judge: str | None = None
     parity: str | None = None
+    count_added: bool = False
     prompts: dict[str, Any] = {}
 
 

@@ -6,7 +6,9 @@ for question in run.rows:
     question.reply.answer
 """
 
+import hashlib
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -17,11 +19,13 @@ from typing import Any, TypeVar, overload
 from pydantic import TypeAdapter, ValidationError
 
 from exhibit.schemas import run as files
-from exhibit.schemas.bundle import load_json, read_text
+from exhibit.schemas.bundle import CORPUS, load_json, read_text
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.parsing import LazyLines, faults_in
 
 Content = TypeVar("Content")
+_ROUNDING = 1e-9  # what sums of the same numbers in another order differ by is less
+_DIGEST = 32  # hexadecimal digits, 128 bits: no two questions of any benchmark share them by chance
 _SECRET = re.compile(r"(?:^|[_.-])(?:api_?key|token|secret|password|authorization)$", re.IGNORECASE)
 
 
@@ -141,18 +145,33 @@ class RunFolder:
         """Return the questions of one dataset."""
         return RunRows(self.folder, [dataset])
 
+    def content_of(self, row: files.RunQuestion) -> str:
+        """Return a digest of what was asked: the question, its expected answer, its gold, and the documents of both.
+
+        Questions of two runs are the same where these are, whatever their ids.
+        """
+        gold = sorted((one.filename or "", one.text or "", repr(one.places)) for one in row.gold)
+        names = sorted({name for name in (row.filename, *(one.filename for one in row.gold)) if name})
+        documents = [(name, self._checksums.get(row.dataset, {}).get(name)) for name in names]
+        asked = json.dumps([row.question, row.truth, row.is_impossible, gold, documents])
+        return hashlib.sha256(asked.encode()).hexdigest()[:_DIGEST]
+
     @cached_property
-    def means(self) -> files.Means:
-        """The means over the run, each of its datasets counting alike; empty where the run has not ended."""
-        return self._optional(files.SUMMARY, files.Means())
+    def _checksums(self) -> dict[str, dict[str, str | None]]:
+        """The sha256 of each dataset's documents by their names, which are unique in a bundle."""
+        return {
+            dataset: {
+                path.rpartition("/")[2]: sha256 for path, sha256 in known.items() if path.startswith(f"{CORPUS}/")
+            }
+            for dataset, known in self.provenance.data.items()
+        }
 
-    def means_of(self, dataset: str) -> files.Means:
-        """Return a dataset's means."""
-        return self._optional(f"{dataset}/{files.SUMMARY}", files.Means())
+    def stored_means(self, dataset: str = "") -> files.Means:
+        """Return the means as `summary.json` has them, over the run or a dataset; empty where there is no such file.
 
-    def breakdown(self, dataset: str) -> dict[str, dict[str, files.Means]]:
-        """Return a dataset's means by label and value."""
-        return self._optional(f"{dataset}/{files.BREAKDOWN}", dict[str, dict[str, files.Means]]())
+        They are for checks alone: what is shown of a run is taken from its rows (`evaluation.runs.RunResults`).
+        """
+        return self._optional(f"{dataset}/{files.SUMMARY}" if dataset else files.SUMMARY, files.Means())
 
     def ingestion(self, dataset: str) -> files.Ingestion:
         """Return what the system read of a dataset; nothing is known where there is no such file."""
@@ -177,15 +196,77 @@ class RunFolder:
         return dict(_settings(self.config.model_dump(exclude_unset=True)))
 
     def faults(self) -> Iterator[str]:
-        """Yield everything in the folder that is not as this version writes it."""
+        """Yield everything in the folder that is not as this version writes it, or that disagrees with the rows."""
         for path in sorted([*self.folder.glob("*.json"), *self.folder.glob("*/*.json")]):
             if path.name in files.FILES:
                 try:
                     _read(path, files.FILES[path.name])
                 except BundleError as error:
                     yield str(error)
-        for path in sorted(self.folder.glob(f"*/{files.RESULTS}")):
-            yield from filter(None, LazyLines(path, _row_fault))
+        rows = [LazyLines(path, _row_fault) for path in sorted(self.folder.glob(f"*/{files.RESULTS}"))]
+        faults = [fault for lines in rows for fault in lines if fault]
+        yield from faults
+        if not faults and len(rows) == len(self.datasets):
+            yield from self._disagreements()
+
+    def _disagreements(self) -> Iterator[str]:
+        """Yield where a summary.json is not what the rows give."""
+        sums = {name: _plain_means(self.rows_of(name), entry.groups) for name, entry in self.config.datasets.items()}
+        for name, given in {**sums, "": _mean_of_means(list(sums.values()))}.items():
+            for wrong in differing_means(self.stored_means(name), given):
+                yield f"{self.folder / name / files.SUMMARY}: is not what the rows give: {wrong}"
+
+
+def differing_means(stored: files.Means, given: files.Means) -> list[str]:
+    """Return how the means of a file differ from those that its rows give, a line a metric.
+
+    Intervals are not compared: they are drawn anew from the rows wherever a run is shown.
+    """
+    lines = []
+    for name, one in stored.items():
+        other = given.get(name, files.Estimate(None, 0, one.errors))
+        pairs = {"mean": (one.mean, other.mean), "n": (one.n, other.n), "errors": (one.errors, other.errors)}
+        apart = {what: pair for what, pair in pairs.items() if not _near(*pair)}
+        wrong = [f"{what} is {said}, the rows give {known}" for what, (said, known) in apart.items()]
+        lines += [f"{name}: {'; '.join(wrong)}"] if wrong else []
+    return lines
+
+
+def _near(one: float | None, other: float | None) -> bool:
+    """Return whether numbers differ by rounding alone."""
+    if one is None or other is None:
+        return one is other
+    return math.isclose(one, other, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
+
+
+def _plain_means(rows: Iterable[files.RunQuestion], groups: str | None) -> files.Means:
+    """Return a dataset's means without intervals: over its rows, or over its groups' means where it has groups."""
+    values: dict[str, dict[str, list[float]]] = {}
+    errors = 0
+    for row in rows:
+        errors += sum(bool(one.error) for one in row.repeats) if row.repeats else bool(row.reply.error)
+        for name, value in row.scores.items():
+            column = values.setdefault(name, {})
+            if value is not None and not row.reply.error:
+                column.setdefault(str(row.labels.get(groups)) if groups else "", []).append(value)
+    return {
+        name: files.Estimate(_mean([_mean(own) for own in column.values()]), sum(map(len, column.values())), errors)
+        for name, column in values.items()
+    }
+
+
+def _mean_of_means(datasets: Sequence[files.Means]) -> files.Means:
+    names = dict.fromkeys(name for means in datasets for name in means)
+    each = {name: [means[name] for means in datasets if name in means] for name in names}
+    return {
+        name: files.Estimate(_mean(e.mean for e in own), sum(e.n for e in own), sum(e.errors for e in own))
+        for name, own in each.items()
+    }
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None
 
 
 def is_secret_setting(name: str) -> bool:

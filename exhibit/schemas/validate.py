@@ -1,7 +1,8 @@
 """Checks a bundle's folder against its contract: every broken promise, by file, row and field."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -10,10 +11,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from exhibit.schemas.bundle import CARD, CORPUS, GOLD, INFO, ORIGIN, TRAIN, read_lines, read_text
 from exhibit.schemas.errors import BundleError
-from exhibit.schemas.models import BundleInfo, Context, FileEntry, Gold, Row
+from exhibit.schemas.layout import DRAFTS
+from exhibit.schemas.models import BundleInfo, Context, DraftedRow, FileEntry, Gold, Row
 
 _ROWS = TypeAdapter(list[Row])
 Result = TypeVar("Result")
+_SHOWN = 20  # faults of one file that an error lists: a screen of them
 
 
 class Problem(NamedTuple):
@@ -40,6 +43,7 @@ def validate(root: Path, *, elsewhere: Mapping[str, FileEntry] | None = None) ->
     gold = _check_gold(root, problems)
     if rows is not None and gold is not None:
         problems += _agreement(rows, gold)
+    _check_drafts(root, names, {row.id for row in rows or ()}, problems)
     info = _read(root / INFO, lambda: BundleInfo.model_validate_json(read_text(root / INFO)), problems)
     if info is not None:
         problems += _checksums(root, elsewhere, info)
@@ -111,7 +115,43 @@ def _check_gold(root: Path, problems: list[Problem]) -> list[Gold] | None:
     return sound if len(sound) == len(gold) else None
 
 
-def _agreement(rows: list[Row], gold: list[Gold]) -> Iterator[Problem]:
+def read_drafts(root: Path, names: Collection[str], taken: Collection[int]) -> list[DraftedRow]:
+    """Return the questions of a drafted bundle that wait for a person; raise BundleError with what is wrong with them.
+
+    `names` are the documents of the bundle, and `taken` the ids of train.json.
+    """
+    problems: list[Problem] = []
+    drafts = _check_drafts(root, names, taken, problems)
+    if problems:
+        raise BundleError("\n".join(f"{root}: {problem}" for problem in problems[:_SHOWN]))
+    return drafts
+
+
+def _check_drafts(
+    root: Path, names: Collection[str], taken: Collection[int], problems: list[Problem]
+) -> list[DraftedRow]:
+    path = root / DRAFTS
+    lines = _read(path, lambda: read_lines(path), problems) if os.path.lexists(path) else None
+    drafts: list[DraftedRow] = []
+    seen = set(taken)
+    for number, line in enumerate(lines or (), 1):
+        draft = _read(path, partial(DraftedRow.model_validate_json, line), problems, f"line {number}")
+        if draft is None:
+            continue
+        if draft.id in seen:
+            problems.append(Problem(DRAFTS, f"line {number}", "id", f"{draft.id} is also the id of another question"))
+        files = {context.filename for context in draft.contexts} | {gold.filename for gold in draft.gold}
+        for name in sorted(name for name in files if name is not None and name not in names):
+            problems.append(Problem(DRAFTS, f"line {number}", "filename", f"no file {name!r} under {CORPUS}/"))
+        for fault in _agreement([draft], draft.gold):
+            message = f"{fault.field}: {fault.message}".replace(TRAIN, "the row")
+            problems.append(Problem(DRAFTS, f"line {number}", "gold", message))
+        seen.add(draft.id)
+        drafts.append(draft)
+    return drafts
+
+
+def _agreement(rows: Sequence[Row], gold: Sequence[Gold]) -> Iterator[Problem]:
     """Yield where gold.jsonl is not train.json's contexts, one by one and in order."""
     expected: list[tuple[int, int | None, Context | None]] = []
     for row in rows:

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from exhibit.schemas.validate import sha256_of as digest_of
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.locations import Location, Remote, fetch, fetched, origin_of
 from exhibit.storage.place import files_below
+from exhibit.storage.removal import remove_below
 
 
 @dataclass(frozen=True)
@@ -126,11 +126,11 @@ def mirrored(root: Location) -> Path:
         info = read_info(partial / INFO)
         if not _is_whole(folder, info):
             _fetch_rest(root, partial, info)
-            shutil.rmtree(folder, ignore_errors=True)  # damaged
+            remove_below(cache, folder.name)  # damaged
             _put(partial, folder)
         return folder
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        remove_below(cache, partial.name)
 
 
 def _fetch_info(root: Remote, path: Path) -> str:

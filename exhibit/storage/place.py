@@ -3,20 +3,27 @@
 import ctypes
 import errno
 import os
+import re
 import secrets
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
-from uuid import uuid4
 
 from filelock import FileLock, Timeout
 
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.layout import CORPUS, TRAIN
+from exhibit.storage.removal import (
+    FolderIdentity,
+    UnfinishedRecord,
+    identity_of,
+    make_folder_beside,
+    name_beside,
+    remove_folder,
+)
 
 _AT_FDCWD = -100  # of Linux: paths count from the working folder
 _SWAP = 2  # RENAME_EXCHANGE on Linux, RENAME_SWAP on macOS
@@ -36,9 +43,22 @@ class FolderKind(NamedTuple):
 BUNDLE = FolderKind("a bundle", lambda folder: (folder / CORPUS).is_dir() and (folder / TRAIN).is_file())
 
 
-def unfinished_folder(out: Path) -> Path:
-    """Return where a folder is made before it is put into place."""
-    return out.with_name(out.name + ".partial")
+_PARTIAL = ".partial"
+_UNFINISHED = re.compile(r"\.[0-9a-f]{16}\.partial")
+
+
+def unfinished_folder(out: Path) -> Path | None:
+    """Return the folder in which `out` is being made, to read in it; None where there is none.
+
+    Its name has a part that nobody can know before. Whoever writes or removes knows it by its identity, not by this.
+    """
+    start = name_beside(out, "." + 16 * "0" + _PARTIAL).name[: -len(_PARTIAL) - 17]
+    try:
+        beside = [path for path in out.parent.iterdir() if path.name.startswith(start)]
+    except OSError:
+        return None
+    folders = [path for path in beside if _UNFINISHED.fullmatch(path.name[len(start) :]) and identity_of(path)]
+    return max(folders, key=lambda path: path.lstat().st_mtime_ns, default=None)
 
 
 @contextmanager
@@ -47,18 +67,20 @@ def placed(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> Iterator[Pat
 
     Killed at any point, or with the power gone, `out` is what it was or what it should be: its files are on the disk
     before it has its name. A folder left by a killed run is emptied by the next one, but for what its kind keeps; two
-    runs at once on one `out` are refused.
+    runs at once on one `out` are refused. Nothing but what this function made, or replaced with `force`, is removed.
     """
-    partial = unfinished_folder(out)
     try:
         check_free(out, force=force, kind=kind)
-        if partial.parent.is_file():
+        if out.parent.is_file():
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
-        partial.parent.mkdir(parents=True, exist_ok=True)
-        with locked(partial, busy=f"{out}: another run is writing it now; wait for it to end"):
+        out.parent.mkdir(parents=True, exist_ok=True)
+        lock = out.with_name(out.name + _PARTIAL)
+        with locked(lock, busy=f"{out}: another run is writing it now; wait for it to end"):
+            record = UnfinishedRecord(out)
+            partial = _begin(out, record, kind.kept)
+            old, new = identity_of(out), identity_of(partial)
+            record.write(partial, new, old)
             try:
-                partial.mkdir(exist_ok=True)
-                _empty(partial, kept=kind.kept)
                 yield partial
                 _flush(partial)
                 _swap_in(partial, out)
@@ -69,10 +91,21 @@ def placed(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> Iterator[Pat
                     kind.let_go(partial)
                 raise
             finally:
-                shutil.rmtree(partial, ignore_errors=True)
+                with suppress(OSError):
+                    if not remove_folder(partial, new):
+                        remove_folder(partial, old)
+                    record.forget()
     except OSError as error:
         reason = error.strerror or str(error)
         raise BundleError(f"{out}: cannot be written: {reason}; nothing there was changed") from error
+
+
+def _begin(out: Path, record: UnfinishedRecord, kept: frozenset[str]) -> Path:
+    """Return an empty folder beside `out`: a new one, or the one of a killed run with what its kind keeps."""
+    left = record.read(out.parent)
+    if left is not None:
+        remove_folder(left, identity_of(left), kept=kept)
+    return left if left is not None and kept else make_folder_beside(out, _PARTIAL)
 
 
 def check_free(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> None:
@@ -93,7 +126,7 @@ def check_free(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> None:
 def locked(folder: Path, *, busy: str, say: Callable[[str], None] | None = None) -> Iterator[None]:
     """Hold a folder for one process; when another has it raise with the words of `busy`, or `say` them and wait."""
     # beside the folder: Windows renames no folder in which a file is open
-    path = folder.with_name(f".{folder.name}.lock")
+    path = name_beside(folder, ".lock")
     lock = FileLock(path)
     try:
         lock.acquire(timeout=0)
@@ -108,16 +141,6 @@ def locked(folder: Path, *, busy: str, say: Callable[[str], None] | None = None)
         with suppress(OSError):  # Windows removes no open file; filelock does it there when it lets go
             path.unlink()  # while it is held: one who waits for it sees that its file is gone, and begins anew
         lock.release()
-
-
-def _empty(folder: Path, *, kept: frozenset[str]) -> None:
-    for path in folder.iterdir():
-        if path.name in kept:
-            continue
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
 
 
 def _flush(folder: Path) -> None:
@@ -147,8 +170,8 @@ def _swap_in(partial: Path, out: Path) -> None:
     if _exchange(partial, out):
         return  # the old bundle is now the partial folder, and goes with it
     # A file system that cannot exchange: the old bundle stays beside until the new one is in place.
-    old = out.with_name(out.name + ".old")
-    shutil.rmtree(old, ignore_errors=True)
+    old = make_folder_beside(out, ".old")
+    old.rmdir()  # Windows renames to no name that is taken
     out.replace(old)
     try:
         partial.replace(out)
@@ -181,7 +204,7 @@ def whole(path: Path) -> Iterator[Path]:
     Whoever else writes the file at the same time, one of the two is there afterwards, never a mixture.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name[:100]}.{uuid4().hex}.partial")
+    partial = name_beside(path, f".{secrets.token_hex(16)}{_PARTIAL}")
     try:
         yield partial
         partial.replace(path)
@@ -218,18 +241,23 @@ def scratch_folder() -> Iterator[Path]:
         except OSError as error:
             named = os.environ.get("TMPDIR") or "the folder for temporary files"
             raise ToolkitError(f"{named}: cannot be written: {error.strerror}; set TMPDIR to another folder") from error
-        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        stack.callback(_remove_quietly, folder, identity_of(folder))
         yield folder
+
+
+def _remove_quietly(folder: Path, made: FolderIdentity | None) -> None:
+    with suppress(OSError):
+        remove_folder(folder, made)
 
 
 def _sweep(place: Path) -> None:
     """Remove the folders of this user that no process holds any more."""
     for folder in place.glob(f"{_PREFIX}*"):
         with suppress(OSError, BundleError):  # somebody holds it, or removes it now
-            if folder.is_symlink() or (hasattr(os, "getuid") and folder.stat().st_uid != os.getuid()):
+            if hasattr(os, "getuid") and folder.lstat().st_uid != os.getuid():
                 continue
             with locked(folder, busy=""):
-                shutil.rmtree(folder, ignore_errors=True)
+                remove_folder(folder, identity_of(folder))
 
 
 LINK = "link that leads out of the folder; not followed"

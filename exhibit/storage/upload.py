@@ -7,7 +7,6 @@ with opened_out(parse_location("s3://bucket/bundles/cuad"), force=False) as out:
 import hashlib
 import json
 import secrets
-import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.locations import FileInfo, Location, Remote, StorageError, explained, list_file, list_files, opened
 from exhibit.storage.place import check_free, locked, placed
+from exhibit.storage.removal import remove_below
 
 _AT_ONCE = 8  # objects sent at a time: more wait for the line, not for us
 
@@ -134,7 +134,7 @@ def opened_out(out: Location, *, force: bool, progress: Progress = lambda items,
     work.mkdir(parents=True, exist_ok=True)
     with locked(work, busy=f"{out}: another run is writing it now; wait for it to end"):
         folder = work / "bundle"
-        shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed
+        remove_below(work, folder.name)  # of a run that was killed
         folder.mkdir()
         try:
             target = Out(folder, out)
@@ -142,8 +142,8 @@ def opened_out(out: Location, *, force: bool, progress: Progress = lambda items,
             yield target
             _finish(target, out, token, progress)
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
-        shutil.rmtree(work, ignore_errors=True)
+            remove_below(work, folder.name)
+        remove_below(work.parent, work.name)
 
 
 def _begin(out: Out, remote: Remote, *, force: bool) -> bytes:

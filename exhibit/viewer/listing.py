@@ -12,9 +12,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from exhibit.evaluation.metrics import about
-from exhibit.schemas.run import Id, RunQuestion
-from exhibit.schemas.run_folder import RunFolder
+from exhibit.evaluation.answer_words import same_words
+from exhibit.evaluation.judgement import ANSWERED_RIGHTLY
+from exhibit.evaluation.metrics import K, about
+from exhibit.evaluation.runs import RunResults
+from exhibit.evaluation.statistics import Table, summarise
+from exhibit.schemas.run import RunQuestion
 from exhibit.viewer.drawing import Record, Wanted
 from exhibit.viewer.page import CHANGES, GOOD_VERDICTS, OUTCOMES, Cases, as_json, error_kind, is_right, nearest, outcome
 
@@ -236,11 +239,13 @@ class Outcomes:
     """By dataset."""
     counts: Counter[str] = field(default_factory=Counter)
     seconds: array[float] = field(default_factory=lambda: array("d"))
+    right: list[tuple[float, str]] = field(default_factory=list)
+    """Of every answer that is judged: 1 where it is right, else 0, and its document."""
     worst: dict[str, RunQuestion] = field(default_factory=dict)
     """Of each outcome that is a fault, the question that the system was surest of."""
 
     def add(self, row: RunQuestion) -> None:
-        """Count a question."""
+        """Count a question: what the metrics and tiles of a page say is counted from the same values."""
         name = outcome(row)
         self.outcomes.setdefault(row.dataset, Counter())[name] += 1
         if row.reply.seconds is not None:
@@ -248,20 +253,32 @@ class Outcomes:
         if row.reply.error:
             self.counts["failed"] += 1
             return
-        recall, right = nearest(row.scores, "char_recall"), is_right(row)
+        found, right = nearest(row.scores, "recall", K), is_right(row)
+        refused, abstained = (row.scores.get(name) for name in ("false_refusal_rate", "abstention_accuracy"))
         self.counts.update(
-            asked=1,
             answerable=not row.is_impossible,
             impossible=row.is_impossible,
-            judged_found=recall is not None,
-            found=bool(recall),
-            judged_right=right is not None and not row.is_impossible,
-            right=bool(right) and not row.is_impossible,
+            judged_found=found is not None,
+            found=bool(found),
+            judged_right=right is not None,
+            right=bool(right),
+            judged_refused=refused is not None,
+            refused=bool(refused),
+            judged_abstained=abstained is not None,
+            abstained=bool(abstained),
         )
-        if not OUTCOMES[name].good and OUTCOMES[name].judged:
+        if right is not None:
+            self.right.append((float(right), f"{row.dataset}/{row.document}"))
+        if not OUTCOMES[name].good and OUTCOMES[name].judged and not right and not _equals_expected(row):
             before = self.worst.get(name)
             if before is None or _sureness(row) > _sureness(before):
                 self.worst[name] = row
+
+    def right_interval(self) -> tuple[float, float] | None:
+        """Return the 95% interval of the share answered rightly, over documents; None where they are too few."""
+        values, documents = [value for value, _ in self.right], [document for _, document in self.right]
+        table = Table("", list(range(len(values))), documents, {ANSWERED_RIGHTLY: values})
+        return summarise(table)[ANSWERED_RIGHTLY].ci95
 
     @property
     def questions(self) -> int:
@@ -275,6 +292,10 @@ class Outcomes:
     def total(self) -> Counter[str]:
         """Return how many questions have each outcome."""
         return sum(self.outcomes.values(), Counter())
+
+
+def _equals_expected(row: RunQuestion) -> bool:
+    return bool(same_words(row.reply.answer or "", row.truth))
 
 
 def _sureness(row: RunQuestion) -> tuple[float, float]:
@@ -293,7 +314,7 @@ def dataset_of(sides: Sequence[Side]) -> str:
 class Matching:
     """The questions of runs in the order of the list: faults, or changes for the worse, first."""
 
-    def __init__(self, runs: Sequence[RunFolder]) -> None:
+    def __init__(self, runs: Sequence[RunResults]) -> None:
         self.runs = list(runs)
         self.several = len(self.runs) > 1
         self.tallies = [Outcomes() for _ in self.runs]
@@ -304,10 +325,14 @@ class Matching:
     def _matched(self) -> list[tuple[int | None, ...]]:
         if not self.several:
             return [(number,) for number in range(len(self.runs[0].rows))]
-        places: dict[tuple[str, Id], list[int | None]] = {}
+        # the same question in all runs, by its content; the second of two alike is the second of another run's
+        places: dict[tuple[str, str, int], list[int | None]] = {}
         for at, run in enumerate(self.runs):
+            seen: Counter[tuple[str, str]] = Counter()
             for number, row in enumerate(run.rows):
-                places.setdefault(row.key, [None] * len(self.runs))[at] = number
+                content = row.dataset, run.content_of(row)
+                seen[content] += 1
+                places.setdefault((*content, seen[content]), [None] * len(self.runs))[at] = number
         return [tuple(numbers) for numbers in places.values()]
 
     def __len__(self) -> int:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from exhibit.evaluation.judgement import ANSWERED_RIGHTLY
 from exhibit.evidence import Span
 from exhibit.schemas.parsing import read_beside
 from exhibit.schemas.run import RunGold, RunPassage, RunQuestion
@@ -32,13 +33,15 @@ def page(
     scripts: Sequence[str] = (),
     data: Mapping[str, str] | None = None,
     pieces: bool = False,
+    served: bool = False,
     language: str = "en",
 ) -> str:
     """Return a whole HTML page: `body` inside the look that all pages of results share.
 
     `styles` are style sheets after the shared one, `scripts` run in their order at the end of the body, and `data` is
     put in front of them as blocks that scripts read by id (make them with `as_json`). Nothing else can run in the
-    page, and it asks nothing of any server; with `pieces` it may also load scripts and images from beside itself.
+    page, and it asks nothing of any server; with `pieces` it may also load scripts and images from beside itself, and
+    where it is `served` by `exhibit view` it may ask that server.
     """
     css = "\n".join(map(read, ["viewer.css", *styles]))
     code = translated("\n".join(map(read, scripts)), language)
@@ -50,7 +53,7 @@ def page(
         '<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_policy(css, code, pieces)}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy(css, code, pieces, served)}">\n'
         f"<title>{escape(title)}</title>\n<style>{css}</style>\n</head>\n<body>\n{body}\n{blocks}"
         + (f"<script>{code}</script>\n" if code else "")
         + "</body>\n</html>\n"
@@ -130,13 +133,15 @@ def _environment(language: str) -> Environment:
     return environment
 
 
-def _policy(css: str, code: str, pieces: bool) -> str:
+def _policy(css: str, code: str, pieces: bool, served: bool) -> str:
     # `file:` is what 'self' means where a page was opened by double click
     beside = " 'self' file:" if pieces else ""
     script = f"'{_hash(code)}'{beside}" if code else "'none'"
+    asked, form = ("connect-src 'self'; ", "'self'") if served else ("", "'none'")
+    beside = beside or (" 'self'" if served else "")
     return (
-        f"default-src 'none'; img-src data:{beside}; style-src '{_hash(css)}'; script-src {script}; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; {asked}img-src data:{beside}; style-src '{_hash(css)}'; script-src {script}; "
+        f"base-uri 'none'; form-action {form}"
     )
 
 
@@ -146,6 +151,9 @@ def _hash(text: str) -> str:
 
 
 GOOD_VERDICTS = ("answered", "expected answer given")
+ANOTHER = "right answer, another passage"
+_DOUBTFUL = ("failed", "invented figures")
+"""Outcomes that a right answer does not make good."""
 
 
 class OutcomeLook(NamedTuple):
@@ -168,19 +176,33 @@ CHANGES: dict[str, OutcomeLook] = {name: OutcomeLook(**fields) for name, fields 
 
 
 def is_right(row: RunQuestion) -> bool | None:
-    """Return whether the reply gives the expected answer; None where no metric tells."""
+    """Return whether the answer is right; None where it is not judged, or the documents have no answer."""
+    if row.is_impossible or row.reply.error:
+        return None
+    if ANSWERED_RIGHTLY in row.scores:
+        value = row.scores[ANSWERED_RIGHTLY]
+        return None if value is None else bool(value)
+    if row.reply.refused or row.verdict == "expected answer given":
+        return not row.reply.refused
     known = ((row.scores.get(name), least) for name, least in _WORDS["right"].items())
     return next((value >= least for value, least in known if value is not None), None)
 
 
 def outcome(row: RunQuestion) -> str:
-    """Return what became of a question: one of `OUTCOMES`."""
+    """Return what became of a question: one of `OUTCOMES`.
+
+    A right answer is no fault, whatever it was made from; a refusal of what the documents answer is one of its own,
+    whatever was retrieved.
+    """
+    right = is_right(row)
+    if row.scores.get("false_refusal_rate") and not row.reply.error:
+        return "wrongly refused"
     if row.verdict not in GOOD_VERDICTS:
         name = _WORDS["verdicts"].get(row.verdict, row.verdict)
-        return name if name in OUTCOMES else "cannot be judged"
+        name = name if name in OUTCOMES else "cannot be judged"
+        return ANOTHER if right and name not in _DOUBTFUL else name
     if row.is_impossible:
         return "rightly refused"
-    right = is_right(row) if row.verdict == "answered" else True
     if right is None:
         return "right passage used"
     return "answered rightly" if right else "right passage, another answer"

@@ -8,8 +8,8 @@ from statistics import median
 from typing import Any
 
 from exhibit.evaluation.metrics import about, shortened
+from exhibit.evaluation.runs import RunResults
 from exhibit.schemas.run import Estimate, Means
-from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer.page import OUTCOMES
 
 WIDTH, HEIGHT = 340, 210  # of a plot, in pixels: three stand beside each other
@@ -116,7 +116,7 @@ def outline(sides: Sequence[tuple[float, float, float]]) -> str:
 # ---------------------------------------------------------------- the plots of a run
 
 
-def make_plots(run: RunFolder, seconds: Sequence[float]) -> list[Plot]:
+def make_plots(run: RunResults, seconds: Sequence[float]) -> list[Plot]:
     """Return the plots that the run has values for."""
     plots = [
         over_k(run.means, ["char_recall", "char_precision"], "Precision and recall", "by passages read (k)"),
@@ -151,7 +151,7 @@ def _over_depths(family: str, estimates: Mapping[int, Estimate], x: Mapping[int,
     return PlotLine(described.title, points, [outline(sides)] if sides else [])
 
 
-def by_dataset(run: RunFolder) -> Plot | None:
+def by_dataset(run: RunResults) -> Plot | None:
     """Return a bar for each dataset, of the first metric that they have."""
     names = sorted(filter(_plotted, shortened(run.means)), key=lambda name: not name.startswith("char_recall"))
     each = {name: run.means_of(name) for name in run.datasets}
@@ -203,7 +203,7 @@ def _time(seconds: float) -> str:
     return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
-def confidence_plots(run: RunFolder) -> list[Plot]:
+def confidence_plots(run: RunResults) -> list[Plot]:
     """Return the calibration and the risk at each coverage; nothing where no reply tells its confidence."""
     sure = {name: run.confidence(name) for name in run.datasets}
     # where every question has an answer, or none has, there is nothing to tell apart

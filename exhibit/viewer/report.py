@@ -10,13 +10,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from exhibit.evaluation.bands import Scale, read_scale
 from exhibit.evaluation.command import main as evaluate
+from exhibit.evaluation.judgement import ANSWERED_RIGHTLY, EXPECTED
 from exhibit.evaluation.metrics import GROUPS, About, about, shortened
+from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.statistics import Difference
-from exhibit.evaluation.terminal import Scale, read_scale
 from exhibit.runtime.command import guarded
 from exhibit.schemas.run import REPORT, Estimate, Means
-from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer.drawing import Record
 from exhibit.viewer.listing import Matching, Outcomes
 from exhibit.viewer.page import OUTCOMES, reasons, render, say
@@ -73,11 +74,11 @@ def by_group(rows: Sequence[MetricRow]) -> list[tuple[str, list[MetricRow]]]:
     return [(group, mine) for group, mine in groups if mine]
 
 
-def run_columns(run: RunFolder) -> dict[str, Means]:
+def run_columns(run: RunResults) -> dict[str, Means]:
     """Return a run's means by column: all datasets where there are several, then each."""
     each = {name: run.means_of(name) for name in run.datasets}
     if len(each) == 1:
-        return {name: means or run.means for name, means in each.items()}
+        return each
     return {"": run.means, **each}
 
 
@@ -93,10 +94,12 @@ def metric_rows(columns: Mapping[str, Means], metrics: Iterable[str] | None, sca
     return rows
 
 
-def breakdowns(run: RunFolder, scale: Scale) -> list[Breakdown]:
+def breakdowns(run: RunResults, scale: Scale) -> list[Breakdown]:
     """Return a table for each label whose values tell questions apart."""
     tables = [
-        _breakdown(name, label, values, scale) for name in run.datasets for label, values in run.breakdown(name).items()
+        _breakdown(name, label, values, scale)
+        for name in run.datasets
+        for label, values in run.means_by_label(name).items()
     ]
     return [table for table in tables if table is not None]
 
@@ -104,6 +107,8 @@ def breakdowns(run: RunFolder, scale: Scale) -> list[Breakdown]:
 def _breakdown(dataset: str, label: str, values: Mapping[str, Means], scale: Scale) -> Breakdown | None:
     names = dict.fromkeys(name for means in values.values() for name in means)
     chosen = [name for name in shortened(names) if about(name).group in _LABELLED]
+    if label == EXPECTED:  # within a kind like is compared with like
+        chosen = [name for name in names if about(name).group == "Answers" and about(name).unit == "share"]
     metrics = metric_rows(values, chosen, scale)
     # a label with a value of its own for every other question is a name, not a kind
     if not metrics or not 1 < len(values) <= max(2, sum(map(_rows, values.values())) / 2):
@@ -150,10 +155,10 @@ def compared(metric: str, own: Cell, difference: Difference | None) -> Cell:
     return own._replace(change=f"{described.change_in_words(change)}{ends}, {words}", kind=kind)
 
 
-def write_report(folder: Path, **how: Any) -> Path:
-    """Write the report of a results folder and return its path; `how` are the fields of `View`."""
-    run = RunFolder(folder)
-    return View(**how).write([run], folder / REPORT, f"{run.name} – Exhibit report", _body)
+def write_report(folder: Path, *, out: Path | None = None, **how: Any) -> Path:
+    """Write the report of a results folder, into it unless `out` says where; `how` are the fields of `View`."""
+    run = RunResults(folder)
+    return View(**how).write([run], out or folder / REPORT, f"{run.name} – Exhibit report", _body)
 
 
 @guarded("stopped; go on with the same command and --resume")
@@ -177,6 +182,7 @@ def _body(matching: Matching, meta: Record, notes: list[str]) -> str:
         notes=notes,
         language=language,
         tested=tested(run, tally, language),
+        opening=opening(tally, language),
         headlines=headlines(run, language),
         tiles=tiles(tally),
         looks=worth_looking_at(tally, language),
@@ -193,13 +199,13 @@ def _body(matching: Matching, meta: Record, notes: list[str]) -> str:
     )
 
 
-def _warnings(run: RunFolder) -> list[str]:
+def _warnings(run: RunResults) -> list[str]:
     """Return what a reader must know before any figure: what was drafted, and what is missing to judge by."""
     drafted = [f"{name}: {entry.draft}." for name, entry in run.config.datasets.items() if entry.draft]
     return [*drafted, *(f"{line}." for name in run.datasets for line in run.missing(name).lines)]
 
 
-_HEADLINES = ("char_recall", "ndcg", "document_hit", "answer_f1")
+_HEADLINES = ("char_recall", "ndcg", "document_hit")
 """Families of metrics that sum a benchmark up, the first that was measured; a converter may name another."""
 _DEPTH = 8  # passages, about what an answer is made from
 _WORTH = 3  # questions that are named: more would not be looked at
@@ -211,8 +217,9 @@ class Tile(NamedTuple):
     words: str
     number: int
     of: int
+    among: str = ""
+    """What it is counted among, in words."""
     note: str = ""
-    tone: str = ""
 
     @property
     def share(self) -> str:
@@ -229,7 +236,7 @@ class Look(NamedTuple):
     why: str
 
 
-def tested(run: RunFolder, tally: Outcomes, language: str = "en") -> str:
+def tested(run: RunResults, tally: Outcomes, language: str = "en") -> str:
     """Return what was tested, on how much, and when."""
     settings, t = run.settings, partial(say, language)
     if (run.config.target or "builtin") != "builtin":
@@ -249,7 +256,7 @@ def tested(run: RunFolder, tally: Outcomes, language: str = "en") -> str:
     )  # fmt: skip
 
 
-def when(run: RunFolder, language: str = "en") -> str:
+def when(run: RunResults, language: str = "en") -> str:
     """Return the day and the time that a run began."""
     try:
         began = datetime.fromisoformat(run.provenance.started)
@@ -258,7 +265,7 @@ def when(run: RunFolder, language: str = "en") -> str:
     return say(language, "on {began.day} {began:%B %Y} at {began:%H:%M} UTC", began=began)
 
 
-def headline_of(run: RunFolder, dataset: str, means: Means) -> str | None:
+def headline_of(run: RunResults, dataset: str, means: Means) -> str | None:
     """Return the metric that sums a dataset up: the one its converter names, or the first usual one that applies."""
     known = [name for name, one in means.items() if one.mean is not None]
     named = run.config.datasets[dataset].headline
@@ -273,11 +280,11 @@ def _far(metric: str) -> int:
     return abs(int(depth) - _DEPTH) if depth.isdecimal() else 0
 
 
-def headlines(run: RunFolder, language: str = "en") -> list[str]:
+def headlines(run: RunResults, language: str = "en") -> list[str]:
     """Return a sentence for each headline metric: its value for each benchmark that it sums up, with the interval."""
     by_metric: dict[str, dict[str, Estimate]] = defaultdict(dict)
     for name in run.datasets:
-        means = run.means_of(name) or (run.means if len(run.datasets) == 1 else {})
+        means = run.means_of(name)
         metric = headline_of(run, name, means)
         if metric:
             by_metric[metric][name] = means[metric]
@@ -303,16 +310,54 @@ def _figure(metric: str, one: Estimate, language: str, *, first: bool) -> str:
 
 
 def tiles(tally: Outcomes) -> list[Tile]:
-    """Return how many questions were found, answered rightly, refused wrongly; what cannot be told is left out."""
-    counts, total = tally.counts, tally.total()
+    """Return the first figures of a report, each with what it is counted among; the first is the right answers.
+
+    Refusals are those that `false_refusal_rate` and `abstention_accuracy` count, and found is the rule of `recall@10`.
+    """
+    counts = tally.counts
+    not_judged = counts["answerable"] - counts["judged_right"]
+    among = "judged answers"
     every = [
-        Tile("right passage found", counts["found"], counts["judged_found"], "some of the gold is among the first 8"),
-        Tile("answered rightly", counts["right"], counts["judged_right"], "the reply gives the expected answer", "ok"),
-        Tile("wrongly refused", total["wrongly refused"], counts["answerable"], OUTCOMES["wrongly refused"].meaning),
-        Tile("rightly refused", total["rightly refused"], counts["impossible"], OUTCOMES["rightly refused"].meaning),
-        Tile("failed", counts["failed"], tally.questions, OUTCOMES["failed"].meaning),
-    ]
-    return [tile for tile in every if tile.of and (tile.number or tile.words != "failed")]
+        Tile("answered rightly", counts["right"], counts["judged_right"], among, "the reply gives the expected answer"),
+        Tile(
+            "gold passage found", counts["found"], counts["judged_found"], "questions with located gold",
+            "the first 10 passages hold at least half of a gold passage",
+        ),
+        Tile("wrongly refused", counts["refused"], counts["judged_refused"], "questions that the documents answer",
+             OUTCOMES["wrongly refused"].meaning),
+        Tile("rightly refused", counts["abstained"], counts["judged_abstained"],
+             "questions that the documents do not answer", OUTCOMES["rightly refused"].meaning),
+        Tile("answers not judged", not_judged, counts["answerable"], "questions that the documents answer",
+             "nothing tells whether the reply is right: the expected answer has no figure, date or name to look for"),
+        Tile("failed", counts["failed"], tally.questions, "questions", OUTCOMES["failed"].meaning),
+    ]  # fmt: skip
+    return [tile for tile in every if tile.of and (tile.number or tile.words not in ("failed", "answers not judged"))]
+
+
+def opening(tally: Outcomes, language: str = "en") -> list[str]:
+    """Return the first sentences of a report: how many answers are right, and what the questions are."""
+    counts, t = tally.counts, partial(say, language)
+    judged, sentences = counts["judged_right"], []
+    if judged:
+        share = about(ANSWERED_RIGHTLY)
+        ends = tally.right_interval()
+        interval = (
+            t("; 95% interval {low} to {high}", low=share.in_words(ends[0]), high=share.in_words(ends[1]))
+            if ends
+            else ""
+        )
+        sentences.append(
+            t(
+                "Answered rightly: {right:,} of {judged:,} judged answers, {share}%{interval}.",
+                right=counts["right"], judged=judged, share=share.in_words(counts["right"] / judged), interval=interval,
+            )
+        )  # fmt: skip
+    else:
+        sentences.append(t("No answer could be judged."))
+    parts = [t("{count:,} that the documents answer", count=counts["answerable"])]
+    parts += [t("{count:,} that they do not answer", count=counts["impossible"])] if counts["impossible"] else []
+    parts += [t("{count:,} that failed", count=counts["failed"])] if counts["failed"] else []
+    return [*sentences, t("Of {questions:,} questions: {parts}.", questions=tally.questions, parts=", ".join(parts))]
 
 
 def worth_looking_at(tally: Outcomes, language: str = "en") -> list[Look]:

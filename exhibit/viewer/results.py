@@ -23,24 +23,18 @@ from typing import Any
 
 from exhibit.engine import positive
 from exhibit.engine.limits import add_limit_arguments, limits_from
+from exhibit.evaluation import regression
+from exhibit.evaluation.bands import read_scale
 from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
 from exhibit.evaluation.metrics import about, shortened, split_requests
-from exhibit.evaluation.records import read_tables, summary_json
+from exhibit.evaluation.records import summary_json
+from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.statistics import Overlap, Table, compare, overlap, summarise, summarise_run
-from exhibit.evaluation.terminal import (
-    ALL,
-    diff_lines,
-    is_regression,
-    not_compared,
-    read_scale,
-    shown_metrics,
-    table_of,
-)
-from exhibit.runtime.command import guarded, parser_of, print_note, print_results
+from exhibit.evaluation.text_tables import ALL, diff_lines, not_compared, shown_metrics, table_of
+from exhibit.runtime.command import guarded, parser_of, print_note, print_results, text_width
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import HOWS
 from exhibit.schemas.parsing import parse_pair, read_beside
-from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.place import whole
 from exhibit.viewer.drawing import PAGES, Record
 from exhibit.viewer.listing import Matching
@@ -66,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _summary(options: Any) -> int:
-    runs = {run.name: read_tables(run) for run in options.runs}
+    runs = {run.name: list(RunResults(run).tables.values()) for run in options.runs}
     if len(runs) == 1:  # its datasets side by side
         [tables] = runs.values()
         columns = {table.name: summarise(table) for table in tables}
@@ -74,28 +68,28 @@ def _summary(options: Any) -> int:
     else:
         columns = {name: summarise_run(tables) for name, tables in runs.items()}
     names = {name: estimate for means in columns.values() for name, estimate in means.items()}
-    table = table_of(columns, list(names) if options.all else shown_metrics(names, options.metrics))
+    chosen = list(names) if options.all else shown_metrics(names, options.metrics)
+    table = table_of(columns, chosen, width=text_width())
     print_results({name: summary_json(means) for name, means in columns.items()}, table, as_json=options.json)
     return 0
 
 
 def _diff(options: Any) -> int:
-    before, after = (read_tables(run) for run in options.runs)
-    differences = compare(before, after)
-    if not differences:
-        raise ToolkitError(f"{options.runs[0]} and {options.runs[1]} have no dataset and metric in common")
+    before, after = (list(RunResults(run).tables.values()) for run in options.runs)
+    differences, shared = compare(before, after), overlap(before, after)
+    regression.check_comparable(options.runs, differences, shared)
     names = list(differences) if options.all else shown_metrics(differences, options.metrics)
-    shared = overlap(before, after)
-    lines = diff_lines(differences, names, shared)
-    worse = [name for name in differences if is_regression(name, differences[name], options.metrics)]
+    better = regression.better_in_words([run.name for run in options.runs], differences)
+    lines = [better, "", *diff_lines(differences, names, shared)]
+    worse = regression.regressions(differences, options.metrics, max_fall=options.max_fall)
     worse = [name for name in worse if not options.metrics or name in names]
     if worse:
-        lines += ["", f"worse beyond chance: {', '.join(worse)}"]
+        lines += ["", *regression.in_words(differences, worse, max_fall=options.max_fall)]
     more = shared.failed_after - shared.failed_before
     if more > 0:
         lines += ["", f"worse: {shared.failed_after} of {shared.asked} questions failed, {more} more than before"]
     metrics = {name: {**asdict(one), "change": one.mean} for name, one in differences.items()}
-    record = {"metrics": metrics, "questions": asdict(shared), "worse": worse}
+    record = {"metrics": metrics, "questions": asdict(shared), "worse": worse, "better": better}
     print_results(record, "\n".join(lines), as_json=options.json)
     return 1 if (worse or more > 0) and options.fail_on_regression else 0
 
@@ -110,7 +104,9 @@ def _pages(options: Any) -> int:
     how |= {"limits": limits_from(options)}
     how |= {"language": options.language}
     if options.dataset_paths:
-        how["datasets"] = dataset_roots(list(map(RunFolder, options.runs)), given=options.dataset_paths, say=print_note)
+        how["datasets"] = dataset_roots(
+            list(map(RunResults, options.runs)), given=options.dataset_paths, say=print_note
+        )
     if options.command == "report":
         page = write_report(options.runs[0], **how)
     else:
@@ -126,7 +122,7 @@ def _export(options: Any) -> int:
         wanted = dict(parse_pair(given, example="verdict=failed") for given in options.only)
     except ValueError as error:
         raise ToolkitError(f"--only: {error}") from error
-    rows = records([RunFolder(run) for run in options.runs])
+    rows = records([RunResults(run) for run in options.runs])
     count = write_table(only(rows, wanted), options.export)
     if options.json:
         print_results({"file": options.export, "questions": count}, "", as_json=True)
@@ -138,10 +134,10 @@ def _card(options: Any) -> int:
     """Print a run's means as the head of a model's or a Space's card, where the Hub looks for results."""
     from huggingface_hub import EvalResult, ModelCardData  # half a second to load
 
-    run = RunFolder(options.runs[0])
+    run = RunResults(options.runs[0])
     results = []
-    for table in read_tables(run):
-        means = summarise(table)
+    for table in run.tables.values():
+        means = run.means_of(table.name)
         for metric in shown_metrics(means, options.metrics):
             one = means[metric]
             given = {"n": one.n, "failed": one.errors, **({"ci95": list(one.ci95)} if one.ci95 else {})}
@@ -180,6 +176,8 @@ def gold_lines(dataset: Dataset, *, listed: int) -> list[str]:
     lines += [f"  {how:<7} {counts[how]}" for how in HOWS if counts[how]]
     names = sum(len(case.gold) for case in dataset.cases) - len(worded)
     lines += [f"  {names} name a file and quote no words"] if names else []
+    ambiguous = sum(gold.ambiguous for _, gold in worded)
+    lines += [f"  {ambiguous} have few words that stand on many places: in no passage metric"] if ambiguous else []
     absent = [(case, gold) for case, gold in worded if gold.how == "absent"]
     for case, gold in absent[:listed]:
         words = " ".join((gold.text or "").split())
@@ -193,7 +191,7 @@ def gold_lines(dataset: Dataset, *, listed: int) -> list[str]:
 def _parser() -> argparse.ArgumentParser:
     kinds: dict[str, Any] = {"metrics": split_requests, "positive": positive, "pages": _page_limit, "gate": parse_gate}
     kinds |= {"languages": languages()}
-    words = {"pages": PAGES, "compare": NAME, "index": INDEX, "gate": GATE}
+    words = {"pages": PAGES, "compare": NAME, "index": INDEX, "gate": GATE, "max_fall": regression.MAX_FALL}
     parser, commands = parser_of("exhibit results", __doc__, read_beside(__file__), kinds, **words)
     for name in ("report", "compare"):
         add_limit_arguments(commands[name])
@@ -208,7 +206,7 @@ _BATCH = 2000  # rows written at a time: a matter of memory
 _FORMULA = tuple("=+-@\t\r")
 
 
-def records(runs: Sequence[RunFolder]) -> Iterator[Record]:
+def records(runs: Sequence[RunResults]) -> Iterator[Record]:
     """Yield the questions of a run, or of several side by side, as the page lists them."""
     matching = Matching(runs)
     for _ in matching.scan():
@@ -294,20 +292,23 @@ def write_comparison(folders: Sequence[Path], *, out: Path | None = None, **how:
 
     It is `compare.html` in the last one's folder unless `out` says otherwise; `how` are the fields of `View`.
     """
-    runs = [RunFolder(folder) for folder in folders]
-    tables = [read_tables(run) for run in runs]
+    runs = [RunResults(folder) for folder in folders]
+    tables = [list(run.tables.values()) for run in runs]
     grids, overlaps = _grids(tables, folders), [overlap(tables[0], other) for other in tables[1:]]
     names = [run.name for run in runs]
     title = f"{', '.join(names[:-1])} and {names[-1]} – Exhibit comparison"
-    body = partial(_body, grids=grids, overlaps=overlaps)
+    better = [
+        regression.better_in_words([names[0], name], compare(tables[0], other))
+        for name, other in zip(names[1:], tables[1:], strict=True)
+    ]
+    body = partial(_body, grids=grids, overlaps=overlaps, better=better)
     return View(**how).write(runs, out or Path(folders[-1]) / NAME, title, body)
 
 
 def _grids(tables: Sequence[Sequence[Table]], folders: Sequence[Path]) -> list[tuple[str, list[MetricRow]]]:
     """Return the metrics of all runs over all datasets, then of each dataset."""
     for folder, other in zip(folders[1:], tables[1:], strict=True):
-        if not compare(tables[0], other):
-            raise ToolkitError(f"{folders[0]} and {folder} have no dataset and metric in common")
+        regression.check_comparable([folders[0], folder], compare(tables[0], other), overlap(tables[0], other))
     names = [table.name for table in tables[0]]
     grids = [("All benchmarks, each counting alike" if len(names) > 1 else names[0], _grid(tables))]
     if len(names) > 1:
@@ -334,6 +335,7 @@ def _body(
     *,
     grids: list[tuple[str, list[MetricRow]]],
     overlaps: Sequence[Overlap],
+    better: Sequence[str],
 ) -> str:
     counts = dict(zip(meta["facets"][0]["values"], meta["facets"][0]["counts"], strict=True))
     names = [run.name for run in matching.runs]
@@ -351,13 +353,14 @@ def _body(
         asked=min(one.asked for one in overlaps),
         answered=min(one.answered for one in overlaps),
         left_out=left_out,
+        better=better,
         changes=[(name, change.meaning, counts[name]) for name, change in CHANGES.items() if counts.get(name)],
         shares=shares({name: tally.total() for name, tally in zip(names, matching.tallies, strict=True)}),
         differing=_differing(matching.runs),
     )
 
 
-def _differing(runs: Sequence[RunFolder]) -> list[tuple[str, list[str]]]:
+def _differing(runs: Sequence[RunResults]) -> list[tuple[str, list[str]]]:
     """Return the settings that are not the same in all runs."""
     settings = [run.settings for run in runs]
     names = dict.fromkeys(name for one in settings for name in one if name.partition(".")[0] not in _NOT_SETTINGS)

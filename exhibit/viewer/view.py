@@ -1,6 +1,5 @@
 """One page over runs: its pieces and pictures beside it, or all of it in a single file."""
 
-import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
@@ -8,11 +7,13 @@ from pathlib import Path
 
 from exhibit.engine import Limits, track
 from exhibit.evaluation.datasets import find_datasets
+from exhibit.evaluation.runs import RunResults
 from exhibit.schemas.bundle import CORPUS, TRAIN
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.locations import is_url, keeping
 from exhibit.storage.place import FolderKind, placed, scratch_folder, write_whole
+from exhibit.storage.removal import identity_of, remove_folder
 from exhibit.viewer.drawing import PAGES, Drawings, Record, Wanted, draw
 from exhibit.viewer.listing import IMAGES, Catalogue, Inlined, Matching, PieceWriter, write_piece
 from exhibit.viewer.page import as_json, brief, fields_of, labels_of, page, words
@@ -44,7 +45,7 @@ class View:
     say: Callable[[str], None] | None = None
     """Is told what is not drawn, and why."""
 
-    def write(self, runs: Sequence[RunFolder], path: Path, title: str, body: Body) -> Path:
+    def write(self, runs: Sequence[RunResults], path: Path, title: str, body: Body) -> Path:
         """Write the page from what is on disk, a row at a time, and return its path."""
         notes: list[str] = []
         matching = Matching(runs)
@@ -70,7 +71,7 @@ class View:
             )
             write_whole(path, frame)
         if self.single_file and PIECES.is_one(out):
-            shutil.rmtree(out)
+            remove_folder(out, identity_of(out))
         for note in notes:
             (self.say or (lambda _: None))(note)
         return path

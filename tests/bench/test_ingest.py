@@ -33,11 +33,14 @@ def test_a_checkout_without_the_code_is_an_error(source, tmp_path):
 
 
 def test_the_ratio_is_that_of_the_least_processor_time(source, monkeypatch, capsys, tmp_path):
-    times = {(tmp_path, "routed"): [100.0, 90.0], (ingest.ROOT, "routed"): [30.0, 45.0], (ingest.ROOT, "fast"): [4, 3]}
+    times = {(tmp_path, "routed"): [100.0, 90.0], (ingest.ROOT, "routed"): [30.0, 45.0], (ingest.ROOT, "naive"): [4, 3]}
     monkeypatch.setattr(
         ingest, "run", lambda where, _, preset, every: Ingested(72, 9000, 60.0, times[where, preset].pop(0))
     )
-    assert ingest.main(["--source", str(source), "--before", str(tmp_path), "--rounds", "2"]) == 0
+    assert (
+        ingest.main(["--source", str(source), "--before", str(tmp_path), "--rounds", "2", "--presets", "routed,naive"])
+        == 0
+    )
     ends = [line.split()[-1] for line in capsys.readouterr().out.splitlines()[4:]]
     assert ends == ["1.0", "3.0", "30.0"]
 
@@ -52,5 +55,20 @@ def test_the_parts_of_a_checkout_are_timed(source):
 def test_of_parts_in_both_checkouts_the_least_of_each_counts(source, monkeypatch, capsys, tmp_path):
     times = {tmp_path: [{"words": 4.0}, {"words": 5.0}], ingest.ROOT: [{"words": 3.0}, {"words": 2.0}]}
     monkeypatch.setattr(ingest, "run_parts", lambda where, *_, every: times[where].pop(0))
-    assert ingest.main(["--parts", "--source", str(source), "--before", str(tmp_path), "--rounds", "2"]) == 0
+    assert (
+        ingest.main(
+            [
+                "--parts",
+                "--source",
+                str(source),
+                "--before",
+                str(tmp_path),
+                "--rounds",
+                "2",
+                "--presets",
+                "routed,naive",
+            ]
+        )
+        == 0
+    )
     assert capsys.readouterr().out.splitlines()[-1].split() == ["words", "4.00", "2.00", "2.00"]

@@ -145,7 +145,7 @@ def test_an_archive_may_have_a_folder_around_it(source, tmp_path, convert, monke
         for path in source.rglob("*.*"):
             file.write(path, f"ACORD Dataset/{path.relative_to(source)}")
         file.writestr("__MACOSX/ACORD Dataset/corpus.jsonl", b"\0")
-    folder = convert("acord", "--source", archive, "--split", "test", "--limit", "25")
+    folder = convert("acord", "--source", archive, "--split", "test", "--max-documents", "25")
     assert len(list((folder / "corpus").iterdir())) == 25
 
 

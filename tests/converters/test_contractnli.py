@@ -368,7 +368,7 @@ def test_a_file_that_is_not_utf8_is_read_as_windows_1252(copy):
 def test_a_zip_is_read_too_and_an_official_file_needs_no_browser(convert, copy, tmp_path, monkeypatch):
     monkeypatch.setenv("EXHIBIT_BROWSER", "/nowhere")
     archive = shutil.make_archive(str(tmp_path / "contract-nli"), "zip", copy.parent, copy.name)
-    bundle = convert("contractnli", "--source", archive, "--split", "train", "--limit", "1")
+    bundle = convert("contractnli", "--source", archive, "--split", "train", "--max-documents", "1")
     assert [path.name for path in (bundle / CORPUS).iterdir()] == [OFFICIAL]
     assert len(rows_of(bundle)) == 17
 

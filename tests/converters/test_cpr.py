@@ -461,7 +461,7 @@ def test_two_documents_of_one_name_are_refused_and_two_that_differ_are_told(tmp_
 
 
 def test_a_limit_keeps_the_documents_that_are_asked_about(samples):
-    benchmark, tally = read_rows(samples / "cpr", "--limit", "2")
+    benchmark, tally = read_rows(samples / "cpr", "--max-documents", "2")
     benchmark = chosen(benchmark, tally, limit=2)
     names = {document.filename for document in benchmark.documents}
     assert names == {"Part 4 – Service of Documents.pdf", "Practice Direction 12 – Fees And Costs.pdf"}

@@ -100,7 +100,7 @@ def test_an_amendment_is_not_ambiguous(source, convert):
 def test_filters_never_renumber(convert, converted, samples):
     rows, _, _ = load(converted("cuad", "--keep-ambiguous"))
     fewer, _, info = load(
-        convert("cuad", "--source", samples / "cuad", "--answerable-only", "--limit", "3", out="some")
+        convert("cuad", "--source", samples / "cuad", "--answerable-only", "--max-documents", "3", out="some")
     )
     assert len(info["documents"]) == 3 and not any(row["is_impossible"] for row in fewer.values())
     assert all(rows[identity] == row for identity, row in fewer.items())
@@ -302,6 +302,6 @@ def test_cuad_itself(data, convert):
 
 @pytest.mark.data
 def test_a_few_contracts_of_cuad_itself(data, convert):
-    bundle = convert("cuad", "--source", data / "cuad" / "CUAD_v1", "--limit", "12", "--jobs", "2")
+    bundle = convert("cuad", "--source", data / "cuad" / "CUAD_v1", "--max-documents", "12", "--jobs", "2")
     assert load(bundle)[2]["counts"]["located"]["absent"] == 0
     assert check_gold(bundle)[1] == []

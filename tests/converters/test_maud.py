@@ -133,6 +133,27 @@ def test_a_row_that_no_agreement_has_the_definition_of_is_counted(source):
     assert tally.left_out[reason] == ["Tallow_Creek_Bancorp_Brookmere_Financial_Group.pdf"]
 
 
+@pytest.mark.parametrize("name", ["contract_11", "contract_13"])
+def test_a_definition_that_two_agreements_have_is_given_to_neither(source, name):
+    """Whichever of the two comes first: a row of the wrong agreement would have gold that is wrong."""
+    contracts = source / "data" / "contracts"
+    shutil.copy(contracts / "contract_12.txt", contracts / f"{name}.txt")
+    benchmark, tally = read(source)
+    assert not {"contract_12.pdf", f"{name}.pdf"} & {row.filename for row in benchmark.rows}
+    reason = "no agreement has the row's MAE definition, or several do"
+    assert tally.left_out[reason] == ["Tallow_Creek_Bancorp_Brookmere_Financial_Group.pdf"]
+    assert {"contract_12.txt", f"{name}.txt"} <= set(tally.left_out["no row for the agreement"])
+
+
+def test_a_definition_that_the_labels_give_to_two_agreements_is_looked_for_in_their_texts(source):
+    path = source / "data" / "MAUD_train.csv"
+    text = path.read_text(encoding="utf-8")
+    again = text.partition("\n")[2].replace("contract_7.pdf", "contract_88.pdf")
+    path.write_text(text + again, encoding="utf-8")
+    benchmark, _ = read(source)
+    assert {row.filename for row in benchmark.rows if row.id // 25 == NORDVIK} == {"contract_7.pdf"}
+
+
 def test_an_agreement_without_a_text_is_counted(source):
     (source / "data/contracts/contract_7.txt").unlink()
     _, tally = read(source)
@@ -344,7 +365,7 @@ def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 @pytest.mark.data
 @pytest.mark.slow
 def test_gold_that_is_in_the_text_is_in_the_printed_pdf(data, convert):
-    bundle = open_bundle(convert("maud", "--source", data / "maud", "--limit", "6"))
+    bundle = open_bundle(convert("maud", "--source", data / "maud", "--max-documents", "6"))
     located = [line for line in bundle.gold if line.how != "absent"]
     assert len(located) >= 0.999 * len(bundle.gold) > 60
     rows = {(row.id, n): context.text for row in bundle.questions for n, context in enumerate(row.contexts)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -39,11 +40,9 @@ def test_the_environment_names_the_browser(monkeypatch, tmp_path):
 
 def test_the_systems_browser_comes_first_and_playwrights_last(monkeypatch, tmp_path):
     monkeypatch.delenv("EXHIBIT_BROWSER", raising=False)
-    monkeypatch.setattr(
-        browser.shutil, "which", lambda name: "/usr/bin/google-chrome" if name == "google-chrome" else None
-    )
+    monkeypatch.setattr(shutil, "which", lambda name: "/usr/bin/google-chrome" if name == "google-chrome" else None)
     assert find_browser() == Path("/usr/bin/google-chrome")
-    monkeypatch.setattr(browser.shutil, "which", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
     (tmp_path / "chrome").touch()
     monkeypatch.setattr(browser, "_playwrights", lambda: str(tmp_path / "chrome"))
     assert find_browser() == tmp_path / "chrome"
@@ -67,7 +66,7 @@ def test_a_browser_is_fetched_by_playwright_then_by_the_distribution(monkeypatch
 
     monkeypatch.setattr(browser, "find_browser", lambda: found["browser"])
     monkeypatch.setattr(browser.subprocess, "run", run)
-    monkeypatch.setattr(browser.shutil, "which", lambda name: "/usr/bin/apt-get" if name == "apt-get" else None)
+    monkeypatch.setattr(shutil, "which", lambda name: "/usr/bin/apt-get" if name == "apt-get" else None)
     monkeypatch.setattr(browser.os, "geteuid", lambda: 0)
     assert fetch_browser() == tmp_path
     lines = [line.partition(" (")[0] for line in capsys.readouterr().err.splitlines()]
@@ -94,7 +93,7 @@ def test_a_driver_that_cannot_start_is_one_line(monkeypatch, tmp_path, error):
     with pytest.raises(ServiceError, match=r"^Playwright's driver does not start: .*ulimit -v and ulimit -n$"):
         Printer().__enter__()
     monkeypatch.delenv("EXHIBIT_BROWSER", raising=False)
-    monkeypatch.setattr(browser.shutil, "which", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
     monkeypatch.setattr(browser, "_MAC", ())
     assert find_browser() is None, "nor can it say where its own browser is"
 

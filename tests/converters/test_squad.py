@@ -63,3 +63,51 @@ def test_a_file_of_another_form_is_one_error(tmp_path: Path):
     (tmp_path / "a.json").write_text('{"data": [{"x": 1}]}', encoding="utf-8")
     with pytest.raises(SourceError, match="not in SQuAD's form"):
         squad.read(tmp_path / "a.json", options_of(squad, "--source", tmp_path), Tally())
+
+
+def question(id: object, **fields: object) -> dict[str, object]:
+    return {
+        "id": id,
+        "question": f"What is due ({id})?",
+        "answers": [{"text": "The rent", "answer_start": 0}],
+        **fields,
+    }
+
+
+def test_a_malformed_row_is_left_out_by_name_and_the_others_are_kept(tmp_path: Path):
+    odd = [
+        None, "words", 7,
+        question(1, answers="The rent"), question(2, answers=[None]), question(3, is_impossible="maybe"),
+        question(4, question=None), question(5, answers={"text": ["The rent"]}),
+    ]  # fmt: skip
+    sound = [
+        question("a", is_impossible="false"), question(6, is_impossible="True", answers=[]), question(True),
+        question(7, is_impossible=0), question(8, answers=[{"text": "The rent", "answer_start": -8}]),
+    ]  # fmt: skip
+    paragraphs = [{"context": "The rent is due.", "qas": [*odd, *sound]}, None, {"qas": []}, {"context": "x", "qas": 5}]
+    record = {"data": [{"title": "Lease", "paragraphs": paragraphs}, [], {"title": "Sublease", "paragraphs": {}}]}
+    (tmp_path / "a.json").write_text(json.dumps(record), encoding="utf-8")
+    tally = Tally()
+    benchmark = squad.read(tmp_path / "a.json", options_of(squad, "--source", tmp_path), tally)
+    assert [(row.question, row.is_impossible) for row in benchmark.rows] == [
+        ("What is due (a)?", False), ("What is due (6)?", True), ("What is due (True)?", False),
+        ("What is due (7)?", False), ("What is due (8)?", False),
+    ]  # fmt: skip
+    assert {reason: len(names) for reason, names in tally.left_out.items()} == {
+        "paragraph without a context and a list of questions": 3,
+        "article without a list of paragraphs": 2,
+        "question that is no object": 3,
+        "question whose answers are no list of objects": 3,
+        "question whose `is_impossible` is neither true nor false": 1,
+        "question without words": 1,
+    }
+    kept = [item for one in (*benchmark.documents, *benchmark.rows) for item in one.items]
+    assert tally.account(kept)["rows"].given == len(odd) + len(sound)
+    with pytest.raises(SourceError, match="--strict"):
+        squad.read(tmp_path / "a.json", options_of(squad, "--source", tmp_path), Tally(strict=True))
+
+
+def test_a_file_that_is_nested_too_deep_is_one_error(tmp_path: Path):
+    (tmp_path / "a.json").write_text('{"data":' + "[" * 100_000, encoding="utf-8")
+    with pytest.raises(SourceError, match="nested too deep"):
+        squad.read(tmp_path / "a.json", options_of(squad, "--source", tmp_path), Tally())

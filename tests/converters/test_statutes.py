@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from argparse import Namespace
 from datetime import date
@@ -11,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from exhibit.converters import Benchmark, Tally, statutes
-from exhibit.converters.raw.laws import read_law, read_versions, wrapped
+from exhibit.converters.raw.law_files import read_versions
+from exhibit.converters.raw.laws import read_law, wrapped
 from exhibit.schemas.errors import SourceError
 from tests.conftest import Convert
 from tests.converters.account import account_of
@@ -102,6 +104,10 @@ def test_the_versions_of_a_day_and_from_a_day_on(samples: Path):
         read(source, as_of="1990-01-01")
 
 
+def unexpected(reason: str, name: str) -> None:
+    pytest.fail(f"{name}: {reason}")
+
+
 def git(folder: Path, *arguments: str, day: str = "2000-01-01") -> None:
     env = {
         "GIT_AUTHOR_DATE": f"{day}T12:00:00Z", "GIT_COMMITTER_DATE": "2024-01-01T12:00:00Z", "HOME": str(folder),
@@ -124,7 +130,7 @@ def test_a_repositorys_history_is_the_laws_bare_or_not(samples: Path, tmp_path: 
         git(clone, "commit", "-qm", day, day=day)
     git(tmp_path, "clone", "-q", "--bare", str(clone), str(tmp_path / "bare.git"))
     for source in (clone, tmp_path / "bare.git"):
-        versions = read_versions(source)
+        versions = read_versions(source, skip=unexpected)
         assert [(version.law, version.start, version.end) for version in versions] == [
             ("pristavni-zakon", date(2019, 7, 1), date(2022, 12, 31)),
             ("pristavni-zakon", date(2023, 1, 1), None),
@@ -280,7 +286,7 @@ def test_a_version_ends_the_day_before_the_next_and_the_later_of_one_day_counts(
     }.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
-    versions = {(v.law, v.start): v.end for v in read_versions(tmp_path)}
+    versions = {(v.law, v.start): v.end for v in read_versions(tmp_path, skip=unexpected)}
     assert versions == {
         ("mola", date(2020, 1, 1)): date(2021, 2, 28),
         ("mola", date(2021, 3, 1)): None,
@@ -290,13 +296,93 @@ def test_a_version_ends_the_day_before_the_next_and_the_later_of_one_day_counts(
         ("pozdni", None): None,
     }
     for day, laws in {"2021-02-28": ["mola"], "2021-03-01": ["mola"], "2019-12-31": []}.items():
-        kept = read_versions(tmp_path, as_of=date.fromisoformat(day))
+        kept = read_versions(tmp_path, skip=unexpected, as_of=date.fromisoformat(day))
         assert [v.law for v in kept if v.law == "mola"] == laws and "bez data" in {v.law for v in kept}
     for day, number in {"2021-02-28": 2, "2021-03-01": 1}.items():
-        assert len([v for v in read_versions(tmp_path, since=date.fromisoformat(day)) if v.law == "mola"]) == number
+        assert (
+            len([v for v in read_versions(tmp_path, skip=unexpected, since=date.fromisoformat(day)) if v.law == "mola"])
+            == number
+        )
     (tmp_path / "mola" / "2021-02-30.md").write_text("no day", encoding="utf-8")
-    with pytest.raises(SourceError, match="2021-02-30 is no day of the calendar"):
-        read_versions(tmp_path)
+    said: list[tuple[str, str]] = []
+    kept = read_versions(tmp_path, skip=lambda *told: said.append(told))
+    assert said == [("a day that no calendar has", "mola/2021-02-30.md")] and len(kept) == len(versions)
+
+
+UNITS = "### § 1 Pojem\n\nPřístavem je místo pro lodě.\n\n### § 2 Poplatek\n\nPoplatek je {fee} Kč za den.\n"
+
+
+def law_text(title: str, fee: int) -> str:
+    return f"---\ncountry: cz\n---\n# {title}\n\n{UNITS.format(fee=fee)}"
+
+
+def test_what_cannot_be_used_is_left_out_by_name_and_the_rest_is_asked_about(tmp_path: Path):
+    folder = tmp_path / "laws"
+    for name in ("mola", "lode"):
+        (folder / name).mkdir(parents=True)
+    (folder / "mola" / "2020-01-01.md").write_text(law_text("Zákon o molech", 20), encoding="utf-8")
+    (folder / "mola" / "2021-13-01.md").write_text(law_text("Zákon o molech", 30), encoding="utf-8")
+    (folder / "mola" / "2022-01-01.md").write_bytes(b" \n")
+    (folder / "lode" / "2020-01-01.md").write_bytes("Zákon o lodích".encode("cp1250"))
+    (folder / "lode.md").write_text("---\neffective_date: 2020-02-31\n---\n" + law_text("x", 1), encoding="utf-8")
+    os.mkfifo(folder / "pipe.md")
+    (tmp_path / "private.md").write_text(law_text("Zákon o tajemství", 99), encoding="utf-8")
+    (folder / "secret.md").symlink_to(tmp_path / "private.md")
+    (folder / "away").symlink_to(tmp_path)
+    tally = Tally()
+    options = Namespace(since=None, as_of=None, questions=6, ask_in=None)
+    benchmark = statutes.read(folder, options, tally)
+    assert [document.filename for document in benchmark.documents] == ["mola_2020-01-01.pdf"]
+    assert tally.left_out == {
+        "a pipe, socket or device, not a file": ["pipe.md"],
+        "a link that leads out of the folder; not followed": ["secret.md"],
+        "a day that no calendar has": ["lode.md", "mola/2021-13-01.md"],
+        "not UTF-8": ["lode/2020-01-01.md"],
+        "an empty file": ["mola/2022-01-01.md"],
+    }
+    tally.account(item for document in benchmark.documents for item in document.items)
+    with pytest.raises(SourceError, match="--strict"):
+        statutes.read(folder, options, Tally(strict=True))
+
+
+def test_two_laws_of_one_folder_name_are_two_laws(tmp_path: Path):
+    for place, fee in (("cz/mola/2020-01-01.md", 20), ("sk/mola/2021-01-01.md", 30), ("sk/mola/2022-01-01.md", 40)):
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).write_text(law_text("Zákon o molech", fee), encoding="utf-8")
+    (tmp_path / "cz-mola.md").write_text(law_text("Jiný zákon", 5), encoding="utf-8")
+    versions = [(v.law, v.source, v.end) for v in read_versions(tmp_path, skip=unexpected)]
+    assert versions == [
+        ("cz-mola", "cz-mola.md", None),
+        ("cz-mola-2", "cz/mola/2020-01-01.md", None),
+        ("sk-mola", "sk/mola/2021-01-01.md", date(2021, 12, 31)),
+        ("sk-mola", "sk/mola/2022-01-01.md", None),
+    ]
+
+
+def test_in_a_repository_a_moved_law_is_one_law_and_two_of_one_name_are_two(tmp_path: Path):
+    clone = tmp_path / "laws"
+    clone.mkdir()
+    git(clone, "init", "-q")
+    days = iter(["2001-01-01", "2002-01-01", "2003-01-01", "2004-01-01"])
+
+    def commit(**files: str | None) -> None:
+        for name, text in files.items():
+            path = clone / f"{name.replace('_', '/')}.md"
+            path.parent.mkdir(exist_ok=True)
+            path.unlink() if text is None else path.write_text(text, encoding="utf-8")
+        git(clone, "add", "-A")
+        git(clone, "commit", "-qm", "x", day=next(days))
+
+    commit(mola=law_text("Zákon o molech", 1), cz_lode="a")
+    commit(mola=None, cz_mola=law_text("Zákon o molech", 2))
+    commit(sk_lode="b")
+    commit(cz_lode="a2", cz_empty="")
+    said: list[str] = []
+    versions = read_versions(clone, skip=lambda reason, name: said.append(f"{name[11:]}: {reason}"))
+    assert [(v.law, v.start and v.start.year) for v in versions] == [
+        ("cz-lode", 2001), ("cz-lode", 2004), ("mola", 2001), ("mola", 2002), ("sk-lode", 2003),
+    ]  # fmt: skip
+    assert said == ["cz/empty.md: an empty file"]
 
 
 @pytest.mark.parametrize(("most", "changed", "same"), [(1, 1, 0), (3, 2, 1), (6, 4, 2), (50, 6, 3)])

@@ -103,7 +103,7 @@ def source(samples, tmp_path):
 
 
 def test_llm_titles_are_asked_once_and_kept(llm, source, convert, capsys, tmp_path):
-    first = convert("cuad", "--source", source, "--titles", "llm", "--limit", "2", out="first")
+    first = convert("cuad", "--source", source, "--titles", "llm", "--max-documents", "2", out="first")
     questions = {
         row["question"].split(";")[0] for row in json.loads((first / "train.json").read_text(encoding="utf-8"))
     }
@@ -112,7 +112,7 @@ def test_llm_titles_are_asked_once_and_kept(llm, source, convert, capsys, tmp_pa
     assert path == "/v1/chat/completions" and body["model"] == "tiny" and body["temperature"] == 0
     assert "HOSTING AGREEMENT" in body["messages"][0]["content"]
 
-    second = convert("cuad", "--source", source, "--titles", "llm", "--limit", "2", out="second")
+    second = convert("cuad", "--source", source, "--titles", "llm", "--max-documents", "2", out="second")
     assert len(llm.asked) == 2
     assert (second / "train.json").read_bytes() == (first / "train.json").read_bytes()
     kept = b"".join(path.read_bytes() for path in (tmp_path / "cache" / "titles").iterdir())
@@ -121,7 +121,7 @@ def test_llm_titles_are_asked_once_and_kept(llm, source, convert, capsys, tmp_pa
 
 def test_llm_titles_that_clash_are_told_apart(llm, source, convert):
     llm.reply = "Supply Agreement"
-    bundle = convert("cuad", "--source", source, "--titles", "llm", "--limit", "2")
+    bundle = convert("cuad", "--source", source, "--titles", "llm", "--max-documents", "2")
     titles = [
         document["title"] for document in json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))["documents"]
     ]
@@ -130,7 +130,7 @@ def test_llm_titles_that_clash_are_told_apart(llm, source, convert):
 
 def test_a_model_that_can_be_held_to_a_schema_is(llm, source, convert):
     llm.reply = '{"title": "Hosting Agreement between A and B"}'
-    bundle = convert("cuad", "--source", source, "--titles", "llm", "--limit", "1")
+    bundle = convert("cuad", "--source", source, "--titles", "llm", "--max-documents", "1")
     [document] = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))["documents"]
     assert document["title"] == "Hosting Agreement between A and B"
     wanted = llm.asked[0][2]["response_format"]["json_schema"]
@@ -139,11 +139,11 @@ def test_a_model_that_can_be_held_to_a_schema_is(llm, source, convert):
 
 def test_a_failing_llm_keeps_the_titles_so_far(llm, source, convert, capsys, monkeypatch):
     llm.status = 500
-    convert("cuad", "--source", source, "--titles", "llm", "--limit", "2", expect=1)
+    convert("cuad", "--source", source, "--titles", "llm", "--max-documents", "2", expect=1)
     error = capsys.readouterr().err
     assert "no title" in error and "planted" not in error
     llm.status, llm.nonsense = 200, True
-    convert("cuad", "--source", source, "--titles", "llm", "--limit", "2", expect=1)
+    convert("cuad", "--source", source, "--titles", "llm", "--max-documents", "2", expect=1)
     assert "no title" in capsys.readouterr().err
 
 

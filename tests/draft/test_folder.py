@@ -11,7 +11,9 @@ from exhibit.draft import folder
 from exhibit.draft.__main__ import main
 from exhibit.draft.asked import Thresholds
 from exhibit.draft.drafts import Draft, digest
+from exhibit.draft.playbook import chosen_playbook, find_playbooks
 from exhibit.evidence import Span
+from exhibit.law.profile import Profile
 from exhibit.models.llms import Completion
 from exhibit.rag.config import Config
 from exhibit.rag.ingest import Preparation
@@ -23,7 +25,7 @@ __all__ = ["contracts"]
 
 USUAL = {
     "playbook": "", "sure": None, "absent": None, "llm": "none", "topic": "", "embedder": "hashing",
-    "reranker": "none", "engine": "serial", "jobs": 1, "ocr": False,
+    "reranker": "none", "impossible": 1.0, "engine": "serial", "jobs": 1, "ocr": False,
 }  # fmt: skip
 
 
@@ -176,3 +178,62 @@ def test_the_work_on_a_document_needs_its_structure(tmp_path):
     assert worked.prepared.whole is None and worked.prepared.words is None, "nothing large travels between processes"
     with pytest.raises(ToolkitError, match="prepared without its structure"):
         folder.PreparationWork(Preparation(Config.preset("routed"), lambda *given: "It supplies planks."))(path)
+
+
+MAIL = """From: Ada Quill <ada@quill.example>
+To: Ben Ostler <ben@ostler.example>
+Subject: Letter agreement
+
+Dear Ben,
+
+This letter agreement is still with the printers. If you agree, please sign where marked and send it back by Friday;
+each party shall have a copy. The ferry is booked for the second, and the keys of the boathouse lie under the mat.
+
+Kind regards, Ada
+"""
+NOTE = "LETTER AGREEMENT\n\nThe signed copy is in the safe. Ask Ben for the key before you open it, and put it back.\n"
+SHORT = """CONFIDENTIALITY AGREEMENT
+
+Quill Ltd and Ostler Ltd agree that each party shall keep the other party's plans secret and shall use them
+for the ferry only. This agreement is governed by the law of Norway.
+No party may assign it without the consent of the other party.
+"""
+
+
+@pytest.mark.parametrize(("text", "asked"), [(MAIL, False), (NOTE, False), (SHORT, True)])
+def test_what_only_speaks_of_an_agreement_gets_no_question_about_agreements(text, asked):
+    chosen = chosen_playbook(find_playbooks(), Profile(title="Letter Agreement", kind="contract"), text)
+    assert (chosen is not None) is asked
+    assert chosen_playbook(find_playbooks(), Profile(title="Privacy Policy", kind="privacy policy"), text) is not None
+
+
+def test_a_non_disclosure_agreement_is_asked_for_its_law_and_its_assignment():
+    [nda] = find_playbooks(["nda"])
+    assert {"governing law", "assignment"} <= {question.name for question in nda.questions}
+
+
+@pytest.mark.parametrize(("share", "impossible"), [(1 / 3, 2), (0.5, 4), (1.0, 9), (0.0, 0)])
+def test_impossible_questions_are_at_most_a_share_of_those_that_count(contracts, monkeypatch, share, impossible):
+    sure = [a_draft(name=f"sure {n}", asks=f"Who pays {n}?") for n in range(4)]
+    absent = [a_draft(name=f"absent {n}", status="absent", spans=(), asks=f"Who burns {n}?") for n in range(9)]
+    (contracts[0] / "Birch.txt").unlink()
+    Written(monkeypatch, (*sure, *absent, a_draft(name="open", status="unsure")))
+    benchmark, tally = read(contracts[0], impossible=share)
+    assert sum(row.is_impossible for row in benchmark.rows) == impossible and len(benchmark.rows) == impossible + 5
+    noted = [note for note in tally.noted if "impossible questions above the share" in note]
+    assert bool(noted) is (impossible < 9)
+
+
+def test_a_title_that_many_documents_have_is_told_apart_by_its_file(contracts, monkeypatch):
+    source = contracts[0]
+    for path in source.iterdir():
+        path.unlink()
+    (source / "boathouse lease.txt").write_text(f"AGREEMENT\n\n{SHORT.partition(chr(10))[2]}", encoding="utf-8")
+    Written(monkeypatch, (a_draft(),))
+    benchmark, _ = read(source)
+    assert "boathouse lease" in benchmark.rows[0].question or "between" in benchmark.rows[0].question
+
+
+def test_a_share_of_impossible_questions_is_a_share(contracts):
+    with pytest.raises(SourceError, match="--impossible 3.0: a share from 0 to 1 is needed"):
+        read(contracts[0], impossible=3.0)

@@ -23,7 +23,7 @@ __all__ = ["contracts"]
 @pytest.fixture
 def drafted(contracts):
     source, out, _ = contracts
-    return out, *draft(source, out)
+    return out, *draft(source, out, "--impossible", "1")
 
 
 def page_of(out, tmp_path, *flags):

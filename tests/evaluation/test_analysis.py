@@ -7,10 +7,10 @@ import json
 import pytest
 
 import evaluate_rag
+from exhibit.evaluation.analysis import question_kinds
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.metrics import Options, about, flagged
 from exhibit.evaluation.servers.shapes import read_confidence
-from exhibit.evaluation.terminal import question_kinds
 from tests.evaluation.loopback import imitating
 
 KINDS = ["CPR", "CPR", "PD", "PD", "Court Guide", "Court Guide"]

@@ -24,7 +24,7 @@ from exhibit.evaluation.records import read_tables
 from exhibit.evaluation.scoring import Journal
 from exhibit.evaluation.settings import parse_settings, read_config_file
 from exhibit.evaluation.statistics import summarise_run
-from exhibit.evaluation.terminal import cell
+from exhibit.evaluation.text_tables import cell
 from exhibit.evaluation.verdicts import VERDICTS, examine, judge
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.llms import Completion
@@ -46,7 +46,7 @@ def bundle(tmp_path) -> Path:
 def run(tmp_path, bundle):
     """Run with a small embedder; flags as keywords. Answers are read only where they are looked at."""
 
-    def start(name="run", *, notes=None, judge=None, answers=False, **told):
+    def start(name="run", *, notes=None, judge=None, answers=False, draw=write_report, **told):
         settings = parse_settings(
             {
                 "dataset_paths": [str(bundle)],
@@ -60,9 +60,7 @@ def run(tmp_path, bundle):
             }
         )
         parts = {"cache": tmp_path / "cache", "embedder": Hashing(256)}
-        return evaluate(
-            settings, parts=parts, judge=judge, warn=(notes if notes is not None else []).append, draw=write_report
-        )
+        return evaluate(settings, parts=parts, judge=judge, warn=(notes if notes is not None else []).append, draw=draw)
 
     return start
 
@@ -260,6 +258,23 @@ def test_the_newest_stopped_run_is_found_without_its_name(run, tmp_path):
     assert run(None, resume=True).folder.name == "stopped"
     with pytest.raises(BundleError, match="no stopped run with these settings"):
         run(None, resume=True)
+
+
+def test_a_run_that_was_stopped_while_its_report_was_drawn_is_found_and_drawn_without_asking_again(run, server):
+    told = {"target_url": server.url, "metrics": "answer_length"}
+
+    def stop(folder, **_):
+        (folder / "report").mkdir()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run("half", **told, draw=stop)
+    server.bodies.clear()
+    drawn = run(None, **told, resume=True)
+    assert drawn.folder.name == "half" and drawn.report.is_file() and (drawn.folder / "summary.json").is_file()
+    assert server.questions == []
+    with pytest.raises(BundleError, match="no stopped run with these settings"):
+        run(None, **told, resume=True)
 
 
 def test_a_finished_run_that_is_gone_on_with_and_stopped_has_no_summary(run, server):
@@ -508,7 +523,13 @@ REFUSED = "Not found in provided documents."
         ("answered", {"passages": [HIT], "golds": [NOWHERE, *RENT]}),
         ("expected answer given", {"passages": [NEAR], "golds": [gold()], "answer": "In 30 days.", "truth": "30 days"}),
         ("expected answer given", {"passages": [], "golds": [], "answer": "In 30 days.", "truth": "30 days"}),
-        ("wrong document", {"passages": [OFF], "golds": [gold()], "answer": "In 30 days.", "truth": "30 days"}),
+        (
+            "right answer, another passage",
+            {"passages": [OFF], "golds": [gold()], "answer": "In 30 days.", "truth": "30 days"},
+        ),
+        ("right answer, another passage", {"passages": [OFF, NEAR], "answer": "In 30 days [1].", "truth": "30 days"}),
+        ("right answer, another passage", {"passages": [NEAR, HIT], "answer": "30 days [1].", "truth": "30 days"}),
+        ("right document, wrong passage", {"passages": [OFF, NEAR], "answer": "At once.", "truth": "30 days"}),
         (
             "retrieved but not used",
             {
@@ -540,14 +561,15 @@ def test_verdicts(expected, told):
 @pytest.mark.parametrize(
     ("stage", "evidence", "told"),
     [
-        (None, "Passage 2 is the first to touch the gold.", {"passages": [OFF, HIT], "answer": "Yes."}),
+        (None, "With passage 2 at least half of the gold is found.", {"passages": [OFF, HIT], "answer": "Yes."}),
         ("retrieval", "None of the 1 passages read is from a document with gold.", {"passages": [OFF]}),
-        ("retrieval", "Passage 2 is the first from the right document; none of 2 touches the gold.",
+        ("retrieval", "Passage 2 is the first from the right document; none of 2 holds half of the gold.",
          {"passages": [OFF, NEAR]}),
-        ("reading", "Passage 2 is the first to touch the gold. The answer cites 1.", {"passages": [NEAR, HIT]}),
-        ("reading", "Passage 2 is the first to touch the gold, but only 1 were read.",
+        ("reading", "With passage 2 at least half of the gold is found. The answer cites 1.",
+         {"passages": [NEAR, HIT]}),
+        ("reading", "With passage 2 at least half of the gold is found, but only 1 were read.",
          {"passages": [NEAR, HIT], "selected": 1}),
-        ("invented", "900: in none of the passages. Passage 1 is the first to touch the gold.",
+        ("invented", "900: in none of the passages. With passage 1 at least half of the gold is found.",
          {"passages": [HIT], "answer": "It is 900 [1]."}),
         ("invented", "The documents do not answer it.", {"passages": [HIT], "is_impossible": True}),
         (None, "Passage 1 is the first from the right document; the benchmark quotes no words of it.",

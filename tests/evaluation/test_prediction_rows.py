@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage
+from exhibit.evaluation.corpus_files import check_files, check_questions
 from exhibit.evaluation.datasets import Selection, load_datasets
-from exhibit.evaluation.documents import Documents, check_files, check_questions, read_grades, touches
+from exhibit.evaluation.documents import Documents, read_grades, touches
 from exhibit.evaluation.records import commit_of, kinds_of, machine
 from exhibit.evaluation.servers.shapes import SHAPES
 from exhibit.evaluation.targets import TargetOptions

@@ -17,6 +17,7 @@ from exhibit.evaluation.records import read_tables
 from exhibit.evaluation.scoring import BATCH, Journal
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.statistics import Column, summarise_run
+from exhibit.evidence.pieces import Placement
 from tests.rag.bundles import contract, rows_of, write_bundle
 
 PASSAGES = 20
@@ -142,7 +143,8 @@ def test_places_that_were_found_are_remembered_up_to_a_limit(tmp_path, monkeypat
     (tmp_path / "a.txt").write_text(contract("Alder Ltd", "Norway"), encoding="utf-8")
     library = Documents({"a.txt": tmp_path / "a.txt"})
     looked_for = []
-    monkeypatch.setattr(documents, "locate", lambda words, document: looked_for.append(words) or [])
+    nowhere = Placement((), (), 0)
+    monkeypatch.setattr(documents, "place_text", lambda words, document: looked_for.append(words) or nowhere)
     for words in ("one", "two", "three", "two", "four", "one", "four"):
         library.place(Passage(words, "a.txt"))
     assert looked_for == ["one", "two", "three", "four", "one"], "the oldest is forgotten first"

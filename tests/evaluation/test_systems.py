@@ -339,7 +339,7 @@ def test_the_command_ingests_asks_and_deletes(imitation, dataset, tmp_path, caps
     with imitation("nvidia", True) as system:
         flags = ["--target", "nvidia", "--target-url", system.url, "--target-ingestor", system.url]
         common = ["--dataset-paths", str(dataset.root), "--output-dir", str(tmp_path / "out"), "--run-name", "run"]
-        code = evaluate_rag.main([*common, *flags, "--ingest", "--delete-collection", "--report-cases", "0"])
+        code = evaluate_rag.main([*common, *flags, "--ingest", "auto", "--delete-collection", "--report-cases", "0"])
         err = capsys.readouterr().err
         assert code == 0, err
         assert not system.exists and system.answers == 2 + 18, "one question and its search before the run"

@@ -17,9 +17,10 @@ from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.documents import Documents
 from exhibit.evaluation.metrics import about, measure
+from exhibit.evaluation.missing import notes_on
 from exhibit.evaluation.servers.shapes import read_passages
 from exhibit.evaluation.targets import TargetOptions, open_target
-from exhibit.evaluation.verdicts import judge, notes_on
+from exhibit.evaluation.verdicts import judge
 from exhibit.evidence import Span
 from exhibit.schemas.errors import ToolkitError
 from tests.rag.bundles import row, rows_of
@@ -181,13 +182,16 @@ LACKS = {
                     "expected answer given", "the reply has no passages"),
     "no words": ([{"filename": "Alder Freight.txt"}],
                  {"char_recall@8": None, "recall@10": None, "document_hit@1": 1.0, "drm@1": 0.0},
-                 "right document, wrong passage", "no passage has words"),
+                 "right answer, another passage", "no passage has words"),
     "no name, words nowhere": ([{"text": "summary of a clause"}],
-                               {"char_recall@8": 0.0, "recall@10": 0.0, "document_hit@1": None, "drm@1": None},
-                               "cannot be judged", "1 of 1 passages have words that stand in no document"),
+                               {"char_recall@8": None, "recall@10": None, "document_hit@1": None, "drm@1": None},
+                               "cannot be judged", "1 of 1 passages have so few words that no place can be told"),
+    "words nowhere": ([{"text": "A summary of this clause in the system's words.", "filename": "Alder Freight.txt"}],
+                      {"char_recall@8": None, "recall@10": None, "document_hit@1": 1.0, "drm@1": 0.0},
+                      "cannot be judged", "1 of 1 passages have words that stand in no document"),
     "a file from elsewhere": ([{"text": "other words", "filename": "Quarry.txt"}],
                               {"char_recall@8": 0.0, "document_hit@1": 0.0, "drm@1": 1.0},
-                              "wrong document", "1 of 1 passages name files that the bundle lacks"),
+                              "right answer, another passage", "1 of 1 passages name files that the bundle lacks"),
     "one passage twice": ([HIT, HIT], {"char_recall@8": 1.0, "char_precision@2": 1.0, "ndcg@10": 1.0, "map": 1.0},
                           "answered", None),
     "offsets beyond the end": ([{**HIT, "start": 5, "end": 10**7}], {"char_recall@8": 1.0, "char_precision@1": 1.0},
@@ -195,7 +199,7 @@ LACKS = {
     "a score that is no number": ([{**HIT, "score": float("nan")}], {"char_recall@8": 1.0}, "answered", None),
     "a reply to another question": ([{"text": template("Birch Court"), "filename": "Birch Court.txt"}],
                                     {"char_recall@8": 0.0, "document_hit@1": 0.0, "drm@1": 1.0},
-                                    "wrong document", None),
+                                    "right answer, another passage", None),
 }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from exhibit.evaluation.bands import Bands, Bound, Scale, read_scale
 from exhibit.evaluation.cases import (
     Case,
     GoldPassage,
@@ -22,18 +23,12 @@ from exhibit.evaluation.cases import (
     with_choices,
     without_choices,
 )
+from exhibit.evaluation.confidence import calibration, risk_at_coverage
+from exhibit.evaluation.missing import Evidence, notes_on, passage_lacks, question_lacks
+from exhibit.evaluation.regression import is_regression
 from exhibit.evaluation.statistics import Difference, Estimate
-from exhibit.evaluation.terminal import Bands, Bound, Scale, cell, is_regression, read_scale
-from exhibit.evaluation.verdicts import (
-    Evidence,
-    calibration,
-    cited,
-    examine,
-    notes_on,
-    passage_lacks,
-    question_lacks,
-    risk_at_coverage,
-)
+from exhibit.evaluation.text_tables import cell
+from exhibit.evaluation.verdicts import cited, examine
 from exhibit.evidence import Span
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.errors import BundleError, ToolkitError

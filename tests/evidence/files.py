@@ -249,12 +249,17 @@ def _entry(name: str, kind: int, left: int, right: int, child: int, start: int, 
 
 def pdf(text: str) -> bytes:
     """Return a PDF of one line of Helvetica."""
-    stream = f"BT /F 11 Tf 60 700 Td ({text}) Tj ET".encode("ascii")
+    return drawn_pdf(f"BT /F 11 Tf 60 700 Td ({text}) Tj ET")
+
+
+def drawn_pdf(content: str) -> bytes:
+    """Return a PDF of one page that draws this; `/F` is Helvetica, `/Faint` transparent, `/Marker` a marker's ink."""
+    stream = content.encode("ascii")
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
         b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R"
-        b" /Resources << /Font << /F 5 0 R >> >> >>",
+        b" /Resources << /Font << /F 5 0 R >> /ExtGState << /Faint << /ca 0 >> /Marker << /BM /Multiply >> >> >> >>",
         b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
     ]

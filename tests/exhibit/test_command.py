@@ -1,9 +1,8 @@
-"""The one command: every verb reaches what it names, quick help, its own exit codes, completion from the same table."""
+"""The one command: every verb reaches what it names, quick help, its own exit codes."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -16,9 +15,8 @@ import pytest
 import exhibit
 from exhibit import conversion, prepare, reference
 from exhibit.__main__ import main
-from exhibit.commands import EXIT_CODES, FLAGS, VERBS, kept_help, spellings
+from exhibit.commands import EXIT_CODES, VERBS, kept_help, spellings
 from exhibit.runtime.command import Manner, called, print_note, spelled
-from exhibit.runtime.plugins import plugin_names
 from tests.rag.bundles import write_bundle
 
 ROOT = Path(__file__).parent.parent.parent
@@ -244,73 +242,6 @@ def test_the_console_script_is_this_command():
     assert getattr(import_module(module), attribute) is main
 
 
-# ---------------------------------------------------------------- completion
-
-
-@pytest.fixture
-def completed(capsys):
-    """Complete a command line as bash does, with the script and the command of this folder."""
-    assert main(["completion", "bash"]) == 0
-    script = capsys.readouterr().out
-    bash = shutil.which("bash")
-    assert bash, "bash runs this script, and there is none"
-    command = f"exhibit() {{ echo asked >&2; '{sys.executable}' -m exhibit \"$@\"; }}"
-
-    def complete(*lines: tuple[str, ...]) -> list[list[str]]:
-        asks = [
-            f"COMP_WORDS=({' '.join(map(repr, words))}); COMP_CWORD={len(words) - 1}; _exhibit;"
-            ' echo "${COMPREPLY[@]}"'
-            for words in lines
-        ]
-        code = "\n".join([command, script, *asks])
-        done = subprocess.run([bash, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-        return [line.split() for line in done.stdout.split("\n")[:-1]]
-
-    return complete
-
-
-def test_bash_completes_verbs_and_converters(completed):
-    assert completed(
-        ("exhibit", "ev"),
-        ("exhibit", "--quiet", "pu"),
-        ("exhibit", "convert", "cu"),
-        ("exhibit", "convert", "cuad", "cu"),
-    ) == [["evaluate"], ["publish", "pull"], ["cuad"], []]
-
-
-@pytest.mark.slow
-def test_bash_completes_the_flags_of_each_verb_and_converter(completed):
-    found = completed(
-        ("exhibit", "validate", "--m"),
-        ("exhibit", "validate", "datasets_out", "--min"),  # asked once in a session
-        ("exhibit", "convert", "table", "--she"),
-        ("exhibit", "convert", "cuad", "--tit"),
-    )
-    assert found == [["--minimal"], ["--minimal"], ["--sheet"], ["--titles"]]
-
-
-@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "convert"])
-def test_the_flags_of_a_verb_are_those_of_its_help(verb, capsys):
-    assert main(["completion", "flags", verb]) == 0
-    flags = capsys.readouterr().out.split()
-    assert {"--help", "--quiet"} < set(flags) and all(flag.startswith("--") for flag in flags)
-    wanted = {"evaluate": "--dataset-paths", "index": "--preset", "ask": "--stream", "publish": "--repo-id"}
-    assert wanted.get(verb, "--help") in flags
-
-
-def test_flags_are_those_of_the_first_verb_among_the_words(capsys):
-    assert main(["completion", "flags", "", "-q", "validate", "pull"]) == 0
-    flags = capsys.readouterr().out.split()
-    assert "--minimal" in flags and "--revision" not in flags and "--version" not in flags
-    for words in ([], [""], ["-x"], ["nothing"]):
-        assert main(["completion", "flags", *words]) == 0
-        assert "--version" in capsys.readouterr().out.split()
-    assert main(["completion", "flags", "convert", "table"]) == 0
-    assert "--sheet" in capsys.readouterr().out.split()
-    assert main(["completion", "settings", "--set"]) == 0
-    assert "limit=" in capsys.readouterr().out.split()
-
-
 def test_the_kept_help_is_written_where_it_is_out_of_date(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(reference, "FILE", tmp_path / "help.json")
     monkeypatch.setattr(reference, "generate", lambda: "new\n")
@@ -320,23 +251,3 @@ def test_the_kept_help_is_written_where_it_is_out_of_date(tmp_path, monkeypatch,
     assert reference.main([]) == 0 and capsys.readouterr().out == "written: help.json\n"
     assert (tmp_path / "help.json").read_text(encoding="utf-8") == "new\n"
     assert reference.main(["--check"]) == reference.main([]) == 0 and capsys.readouterr().out == ""
-
-
-def test_fish_knows_converters_shells_settings_and_flags(capsys):
-    assert main(["completion", "fish"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(VERBS) + len(FLAGS) + 4
-    converters, shells, settings, flags = lines[-4:]
-    assert "from convert; and not" in converters and converters.endswith(
-        f"-f -a '{' '.join(plugin_names(CONVERTERS))}'"
-    )
-    assert "from completion; and not" in shells and shells.endswith("-f -a 'bash zsh fish'")
-    assert settings.endswith("-l set -x -a '(exhibit completion settings 2>/dev/null)'")
-    assert flags.endswith("-f -a '(exhibit completion flags (commandline -opc)[2..-1] 2>/dev/null)'")
-
-
-@pytest.mark.parametrize(("shell", "word"), [("zsh", "bashcompinit"), ("fish", "__fish_use_subcommand -f -a doctor")])
-def test_other_shells_have_a_script(shell, word, capsys):
-    assert main(["completion", shell]) == 0
-    script = capsys.readouterr().out
-    assert word in script and "exhibit completion flags" in script

@@ -108,7 +108,7 @@ def test_it_converts_evaluates_and_publishes_from_an_empty_folder(programs, hub,
         return run(programs / "exhibit", *words, cwd=folder, env=env)
 
     assert exhibit("--version").startswith("exhibit ")
-    exhibit("convert", "cuad", "--source", "source", "--out", "cuad", "--limit", "1", "--jobs", "1")
+    exhibit("convert", "cuad", "--source", "source", "--out", "cuad", "--max-documents", "1", "--jobs", "1")
     assert "cuad: sound" in exhibit("validate", "cuad")
     asked = ["--embedder", "hashing", "--limit", "4", "--report-cases", "1", "--run-name", "r", "--jobs", "2"]
     exhibit("evaluate", "--dataset-paths", "cuad", *asked)

@@ -57,7 +57,7 @@ def told(folder, samples, request) -> dict[str, Told]:
     asked = [item for item in request.session.items if item.path == request.path and hasattr(item, "callspec")]
     for name in ("table", *(item.callspec.params["name"] for item in asked)):
         out = ["--out", str(folder / name), "--jobs", "1"]
-        limit = [] if name == "table" else ["--limit", "1"]
+        limit = [] if name == "table" else ["--max-documents", "1"]
         commands[name] = ["convert", name, "--source", str(samples / name), *out, *limit]
     commands["draft"] = ["draft", str(folder / "contracts"), "--out", str(folder / "mine"), "--jobs", "1"]
     commands |= {"doctor": ["doctor"], "prepare": ["prepare", "browser"]}

@@ -13,8 +13,8 @@ from exhibit.converters import Tally
 from exhibit.converters.raw.records import read_records
 from exhibit.converters.raw.source import unpack
 from exhibit.engine import Limits, open_engine
+from exhibit.evaluation.bands import read_scale
 from exhibit.evaluation.settings import read_config_file
-from exhibit.evaluation.terminal import read_scale
 from exhibit.evidence import read_document
 from exhibit.evidence.read import list_folder
 from exhibit.rag.config import Config

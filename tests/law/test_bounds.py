@@ -8,10 +8,11 @@ from exhibit.evaluation.registers import page_elements
 from exhibit.evaluation.registers.client import RegisterPage
 from exhibit.evidence import Span
 from exhibit.law import profile
-from exhibit.law.citations import claims_of, is_refusal
+from exhibit.law.citations import claims_of
 from exhibit.law.profile import file_title, own_date, paragraphs, title_of
 from exhibit.law.references import references
 from exhibit.law.references.reference import read_numbers
+from exhibit.law.refusals import is_refusal
 from exhibit.law.structure import cut, section_path
 from exhibit.law.structure.headings import Heading
 from exhibit.law.structure.labels import is_prose, run_in
@@ -266,7 +267,7 @@ def test_a_contracts_title_is_sound_or_its_files_name(monkeypatch, name, title):
 
 def test_a_refusal_is_known_beside_its_citation():
     assert is_refusal("Not found in [1] provided documents.") and is_refusal("Not found in provided[1] documents.")
-    assert is_refusal("Rent is due. It was not found in the documents.")
+    assert not is_refusal("Rent is due. It was not found in the documents.")  # it answers, and regrets
     assert not is_refusal("Rent is due [1]. It was not found in the documents.") and not is_refusal("")
 
 

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exhibit.evidence import Span
-from exhibit.law.citations import Claim, claims_of, find_citations, is_refusal, normalise, verify
+from exhibit.law.citations import Claim, claims_of, find_citations, normalise, verify
 from exhibit.law.figures import figures, missing_figures
 from exhibit.law.language import content_words, stem
+from exhibit.law.refusals import is_refusal
 from exhibit.law.sentences import sentences
 from exhibit.rag.protocols import Chunk, Hit, Source
 from exhibit.schemas import IMPOSSIBLE_ANSWER

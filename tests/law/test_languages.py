@@ -6,12 +6,12 @@ from datetime import date
 
 import pytest
 
-from exhibit.law.citations import is_refusal
 from exhibit.law.editions import Edition, LawName, label_key, provisions, read_edition, units
 from exhibit.law.figures import figures, find_days, write_day
 from exhibit.law.language import language_of, system_for
 from exhibit.law.names import ends_in_form
 from exhibit.law.references import ReferenceCorpus, credit, references
+from exhibit.law.refusals import is_refusal
 
 
 @pytest.mark.parametrize(

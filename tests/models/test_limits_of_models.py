@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from exhibit.models import network, rerankers
-from exhibit.models.embedders import CachedEmbedder, VectorCache, hashing, static, to_unit
+from exhibit.models.embedders import CachedEmbedder, VectorCache, hashing, to_unit
 from exhibit.models.embedders import openai as openai_embedder
 from exhibit.models.embedders.minilm import same_lengths
 from exhibit.models.endpoint import Budget, CapError, Prices, refused_parameter
@@ -86,14 +86,6 @@ def test_texts_of_one_length_run_together_as_many_as_there_is_room_for():
     assert Tokens(np.zeros(0, np.uint16), np.zeros(0, np.int64)).batches(4) == []
     ids = [np.zeros((1, length), np.int64) for length in (2, 5, 2, 2, 5)]
     assert same_lengths(ids, 2) == [[1, 4], [0, 2], [3]] and same_lengths([], 2) == []
-
-
-def test_the_static_embedder_opens_with_its_table(monkeypatch):
-    table = np.eye(4, dtype=np.float32)
-    monkeypatch.setattr(static, "ready_table", lambda: table)
-    assert static.open(None)._table is table
-    with pytest.raises(ToolkitError, match="it takes no argument"):
-        static.open("x")
 
 
 def test_hashing_has_as_many_dimensions_as_asked_for():
@@ -193,7 +185,7 @@ def test_confidence_is_logistic_in_the_best_score():
     assert reranker.confidence([1.5, 0.0]) == pytest.approx(1 / (1 + math.exp(-2)))
 
 
-@pytest.mark.parametrize("name", ["hashing", "legal", "minilm", "static"])
+@pytest.mark.parametrize("name", ["hashing", "legal", "minilm"])
 def test_an_embedder_that_asks_nobody_says_so(name):
     assert load_plugin("exhibit.models.embedders", name)[0].LOCAL is True
 

@@ -52,7 +52,7 @@ def corpus(tmp_path) -> Path:
 
 
 def pipeline(tmp_path: Path, store: str, **settings) -> Pipeline:
-    config = Config.preset("sac-multilayer", **{"store": store, "size": 120, "documents": 0, **settings})
+    config = Config.preset("sac-multilayer", **{"store": store, "size": 120, "document_limit": 0, **settings})
     return Pipeline(config, cache=tmp_path / "cache", jobs=1, embedder=Hashing(64))
 
 

@@ -313,7 +313,7 @@ def test_answerers_are_found_by_the_names_of_their_files():
 @pytest.mark.slow
 def test_refusals_on_real_contracts_are_mostly_right(data: Path, convert: Callable[..., Path]):
     """Gold among five passages at random, or six at random where there is none: refusals right in at least 75%."""
-    bundle = convert("cuad", "--source", data / "cuad", "--limit", "25")
+    bundle = convert("cuad", "--source", data / "cuad", "--max-documents", "25")
     golds = defaultdict(list)
     for line in (bundle / "gold.jsonl").read_text(encoding="utf-8").splitlines():
         gold = json.loads(line)

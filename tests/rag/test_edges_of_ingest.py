@@ -29,6 +29,7 @@ from exhibit.rag.unfinished import open_for_questions
 from exhibit.schemas.errors import BundleError, DocumentError, ServiceError
 from exhibit.storage.locations import Remote
 from exhibit.storage.place import unfinished_folder
+from exhibit.storage.removal import make_folder_beside
 from tests.evidence import files
 from tests.rag.bundles import document_of, write_bundle
 from tests.storage.memory import memory, put
@@ -384,8 +385,8 @@ def test_an_index_that_became_whole_while_it_was_opened_is_opened(tmp_path, monk
     folder = tmp_path / "index"
     made(tmp_path).index(written(tmp_path / "c", a="The rent is due."), folder)
     manifest = (folder / "manifest.json").read_text(encoding="utf-8")
-    building = unfinished_folder(folder)
-    building.mkdir(parents=True)
+    building = make_folder_beside(folder, ".partial")
+    assert unfinished_folder(folder) == building
     (building / RECORD).write_text("{}", encoding="utf-8")
     assert open_for_questions(folder).finished is None, "a whole one comes first"
     (folder / "manifest.json").unlink()

@@ -42,6 +42,8 @@ def test_every_default_is_as_it_is_told(golden):
 def test_settings_are_told_apart_by_when_they_decide():
     with pytest.raises(ToolkitError, match="size: decided when the index was built"):
         Config().with_search(size=400)
+    with pytest.raises(ToolkitError, match="no preset 'ruoted'; did you mean routed\\? there are "):
+        Config.preset("ruoted")
     with pytest.raises(ToolkitError, match="no preset 'none'; there are "):
         Config.preset("none")
     with pytest.raises(ToolkitError, match="nowhere: size: .*; settings are "):

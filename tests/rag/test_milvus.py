@@ -27,6 +27,7 @@ from exhibit.rag.protocols import VectorStore
 from exhibit.rag.stores.faiss import open as open_faiss
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, ServiceError, ToolkitError
+from exhibit.storage.place import unfinished_folder
 from tests.rag.milvus_cases import BUILDER, CONTRACT, collections, corpus, opened, pipeline, run_until
 
 __all__ = ["corpus"]
@@ -375,7 +376,7 @@ def test_an_index_that_fails_leaves_nothing_on_the_server(tmp_path, corpus, serv
     config = Config.preset("sac", store=f"milvus:{server}", size=120)
     with pytest.raises(ServiceError, match="no more"):
         Pipeline(config, cache=tmp_path / "c", jobs=1, embedder=Broken(64)).index(corpus, tmp_path / "index")
-    assert collections(server) == before and not (tmp_path / "index.partial").exists()
+    assert collections(server) == before and unfinished_folder(tmp_path / "index") is None
 
 
 @pytest.mark.extra
@@ -450,7 +451,7 @@ def test_a_build_that_is_killed_goes_on_in_its_own_collections(tmp_path, corpus,
             if count == 2:
                 os.kill(builder.pid, signal.SIGKILL)
                 break
-    record = tmp_path / "index.partial" / "store" / "milvus.json"
+    record = unfinished_folder(tmp_path / "index") / "store" / "milvus.json"
     left = json.loads(record.read_text())["name"]
     made = Pipeline(
         Config.preset("sac", store=f"milvus:{argument}", size=120),

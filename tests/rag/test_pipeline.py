@@ -366,7 +366,7 @@ def test_presets_are_files_that_can_be_copied_and_edited(tmp_path):
     with pytest.raises(ToolkitError, match="colour: .*; settings are ocr, ocr_language"):
         Config.preset(str(tmp_path / "bad.toml"))
     with pytest.raises(
-        ToolkitError, match="there are bm25, careful, fast, naive, rcts, routed, sac, sac-multilayer, seed, tfidf"
+        ToolkitError, match="there are bm25, careful, naive, rcts, routed, sac, sac-multilayer, seed, tfidf"
     ):
         Config.preset("none-such")
 

@@ -93,7 +93,7 @@ def test_it_is_asked_before_the_first_vector_halfway_and_when_it_is_whole(corpus
         assert "law of Ohio" in best  # by its words alone at first
         assert f"still being built, or stopped: {have} of {total} chunks have vectors" in note
     assert main(["search", str(out), QUESTION]) == 0
-    assert not notes(capsys.readouterr().err) and not unfinished_folder(out).exists() and not (out / RECORD).exists()
+    assert not notes(capsys.readouterr().err) and unfinished_folder(out) is None and not (out / RECORD).exists()
 
 
 def test_at_the_end_it_is_what_it_would_be_in_one_go(corpus, tmp_path, monkeypatch):

@@ -23,7 +23,7 @@ from exhibit.schemas.bundle import (
 )
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import BundleInfo, Context, Gold, Row
-from exhibit.schemas.parsing import parse_json
+from exhibit.schemas.parsing import LazyLines, parse_json
 from exhibit.schemas.validate import sha256_of, validate
 
 CONTEXT = {"filename": "a.pdf", "text": "rënt"}
@@ -360,3 +360,12 @@ def test_plug_ins_are_the_files_that_do_not_begin_with_a_line():
     assert load_plugin("exhibit.evaluation.metrics", "answer-f1")[0].__name__ == "exhibit.evaluation.metrics.answer_f1"
     with pytest.raises(ToolkitError, match="no splitter 'words'; there are naive, rcts, sections"):
         load_plugin("exhibit.rag.splitters", "words")
+
+
+@pytest.mark.parametrize("take", [lambda rows: rows[1], lambda rows: list(rows)])
+def test_a_broken_line_is_named_by_its_number_in_the_file(tmp_path, take):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"a": 1}\n\n\n{"a": \n', encoding="utf-8")
+    rows = LazyLines(path, lambda line, where: parse_json(line, where=where))
+    with pytest.raises(ToolkitError, match="rows.jsonl: line 4"):
+        take(rows)

@@ -62,8 +62,8 @@ def test_nothing_is_wrong_with_what_we_write(sound_run, capsys):
         (f"supply/{RESULTS}", ("id",), {}, "review"),
         ("supply/ingestion.json", ("set_aside",), 5, "report"),
         ("supply/summary.json", ("answer_f1",), {"mean": {}}, "report"),
-        ("provenance.json", ("data", "supply"), 7, "index"),
-        ("provenance.json", ("machine",), {"cores": 2}, "index"),
+        ("provenance.json", ("data", "supply"), 7, "summary"),
+        ("provenance.json", ("machine",), {"cores": 2}, "summary"),
     ],
 )
 def test_a_damaged_file_of_a_run_is_named(sound_run, tmp_path, capsys, file, keys, value, command):
@@ -72,7 +72,7 @@ def test_a_damaged_file_of_a_run_is_named(sound_run, tmp_path, capsys, file, key
     if command == "review":
         code = review_main(["make", str(run), "--out", str(tmp_path / "review.html")])
     else:
-        code = results.main([command, str(run.parent if command == "index" else run)])
+        code = results.main([command, str(run)])
     # a busy machine may say how far it is before
     err = "\n".join(line for line in capsys.readouterr().err.splitlines() if "documents" not in line)
     assert code == 1 and err.startswith(f"error: {run / file}: ") and len(err.splitlines()) == 1

@@ -125,6 +125,20 @@ def test_a_changed_a_missing_and_an_unlisted_file(bundle):
     assert any("files: corpus/extra.txt: in the bundle, but not recorded" in message for message in found)
 
 
+@pytest.mark.parametrize("name", [".DS_Store", "corpus/.lease.pdf.swp", ".git/config"])
+def test_a_hidden_file_is_a_file_of_the_bundle(bundle, name):
+    """A bundle is published whole: what an editor or a file manager leaves in it goes out with it."""
+    (bundle / name).parent.mkdir(exist_ok=True)
+    (bundle / name).write_bytes(b"left here")
+    assert [line for line in messages(bundle) if f"files: {name}: in the bundle, but not recorded" in line]
+
+
+def test_the_cache_that_the_hub_keeps_in_a_folder_is_no_file_of_the_bundle(bundle):
+    (bundle / ".cache" / "huggingface").mkdir(parents=True)
+    (bundle / ".cache" / "huggingface" / "train.json.metadata").write_bytes(b"kept by the Hub's own client")
+    assert messages(bundle) == []
+
+
 def test_counts_must_be_true(bundle):
     edit_json(bundle / "bundle.json", lambda info: info["counts"].update(questions=3))
     assert any("counts: questions: 3, but train.json has 41" in message for message in messages(bundle))

@@ -27,9 +27,11 @@ from exhibit.storage.place import (
     locked,
     placed,
     scratch_folder,
+    unfinished_folder,
     whole,
     write_whole,
 )
+from exhibit.storage.removal import refuse_links, remove_below
 
 ROOT = Path(__file__).parents[2]
 
@@ -84,9 +86,10 @@ def test_every_file_is_on_the_disk_before_the_folder_has_its_name(tmp_path, monk
         bundle(folder, "new")
         (folder / "corpus" / "a.txt").write_text("Rent is due.", encoding="utf-8")
     at = steps.index("named")
-    partial = str(tmp_path / "out.partial")
+    partial = steps[at - 1]
+    assert partial.startswith(str(tmp_path / ".out.")) and partial.endswith(".partial")
     assert set(steps[:at]) == {partial, *(f"{partial}/{name}" for name in ("train.json", "corpus", "corpus/a.txt"))}
-    assert steps[at - 1] == partial and steps[-1] == str(tmp_path)
+    assert steps[-1] == str(tmp_path)
 
 
 def test_the_old_bundle_is_back_where_the_new_one_cannot_take_its_place(tmp_path, monkeypatch):
@@ -127,12 +130,105 @@ def test_an_error_leaves_the_old_bundle_and_no_rest(tmp_path):
 
 
 def test_what_a_killed_run_left_is_cleared(tmp_path):
-    bundle(tmp_path / "out.partial", "half")
-    (tmp_path / "out.partial" / "junk").touch()
+    left = killed_while_writing(tmp_path / "out")
+    assert left is not None and (left / "junk").is_file()
     with placed(tmp_path / "out", force=False) as folder:
         assert list(folder.iterdir()) == []
         bundle(folder, "new")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def killed_while_writing(out: Path, *names: str) -> Path | None:
+    """Let a process write into the folder that becomes `out`, and kill it there."""
+    code = f"""
+import os, signal
+from pathlib import Path
+from exhibit.storage.place import placed
+with placed(Path({str(out)!r}), force=False) as folder:
+    for name in {names or ("junk",)!r}:
+        (folder / name).write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False)
+    return unfinished_folder(out)
+
+
+@pytest.mark.parametrize("name", ["out.partial", ".out.0123456789abcdef.partial", ".out.partial", "out.old"])
+@pytest.mark.parametrize("linked", [True, False])
+def test_a_folder_that_somebody_prepared_under_any_of_our_names_is_left_as_it_is(tmp_path, name, linked):
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "thesis.doc").touch()
+    parent = tmp_path / "received"
+    parent.mkdir()
+    if linked:
+        (parent / name).symlink_to(home)
+    else:
+        (parent / name).mkdir()
+        (parent / name / "theirs.txt").touch()
+    for _ in range(2):
+        with placed(parent / "out", force=True) as folder:
+            bundle(folder, "new")
+    assert (home / "thesis.doc").is_file() and sorted(path.name for path in parent.iterdir()) == sorted([name, "out"])
+    assert linked or (parent / name / "theirs.txt").is_file()
+
+
+@pytest.mark.parametrize("exchange", [True, False])
+def test_nothing_is_removed_where_the_folder_was_replaced_by_a_link_meanwhile(tmp_path, monkeypatch, exchange):
+    if not exchange:
+        monkeypatch.setattr(place, "_exchange", lambda *_: False)
+    home = tmp_path / "home"
+    bundle(home, "mine")
+    old = bundle(tmp_path / "out", "old")
+    with pytest.raises(KeyError), placed(old, force=True) as folder:
+        folder.rename(tmp_path / "moved")
+        folder.symlink_to(home)
+        raise KeyError
+    assert (home / "train.json").read_text() == "mine" and (tmp_path / "moved").is_dir()
+
+
+def test_a_prepared_lock_that_is_a_link_is_neither_followed_nor_emptied(tmp_path):
+    (tmp_path / "profile").write_text("export A=1")
+    (tmp_path / ".out.partial.lock").symlink_to(tmp_path / "profile")
+    with pytest.raises(BundleError, match="cannot be written"), placed(tmp_path / "out", force=False):
+        pytest.fail("must not begin")
+    assert (tmp_path / "profile").read_text() == "export A=1"
+
+
+def test_without_a_cache_a_folder_is_still_placed(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "file" / "cache"))
+    with placed(tmp_path / "out", force=False) as folder:
+        bundle(folder, "new")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "out"]
+
+
+def test_a_name_of_any_length_has_room_for_what_is_beside_it(tmp_path):
+    for name in ("n" * 255, "ß" * 127, "法" * 85):
+        write_whole(tmp_path / name, "x")
+        assert (tmp_path / name).read_text(encoding="utf-8") == "x"
+        (tmp_path / name).unlink()
+        with placed(tmp_path / name, force=False) as folder:
+            assert unfinished_folder(tmp_path / name) == folder
+            bundle(folder, "new")
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_what_is_removed_below_a_folder_is_reached_through_no_link(tmp_path):
+    home, folder = tmp_path / "home", tmp_path / "index"
+    for name in (home, folder):
+        (name / "deep").mkdir(parents=True)
+        (name / "deep" / "a.txt").touch()
+    (folder / "link").symlink_to(home)
+    remove_below(folder, "link/deep")
+    assert (home / "deep" / "a.txt").is_file()
+    remove_below(folder, "link")
+    remove_below(folder, "deep/a.txt")
+    remove_below(folder, "deep/gone.txt")
+    assert [path.name for path in folder.rglob("*")] == ["deep"] and (home / "deep" / "a.txt").is_file()
+    with pytest.raises(BundleError, match=r"deep/link: is a link"):
+        (folder / "deep" / "link").symlink_to(home)
+        refuse_links(folder)
 
 
 def test_two_runs_at_once_are_refused(tmp_path):
@@ -153,7 +249,7 @@ def test_an_unwritable_place_is_a_clear_error(tmp_path, convert, samples, capsys
 
 
 def test_a_full_disk_is_a_clear_error_and_leaves_nothing(tmp_path, convert, samples, capsys, monkeypatch):
-    first = convert("cuad", "--source", samples / "cuad", "--limit", "1", out="out")
+    first = convert("cuad", "--source", samples / "cuad", "--max-documents", "1", out="out")
     before = sorted((p, p.stat().st_size) for p in first.rglob("*"))
 
     def full(*_: object) -> None:
@@ -179,7 +275,7 @@ def test_a_full_disk_is_a_clear_error_and_leaves_nothing(tmp_path, convert, samp
     ],
 )
 def test_a_stopped_run_leaves_the_old_bundle_or_the_new(tmp_path, samples, convert, how, moments):
-    out = convert("cuad", "--source", samples / "cuad", "--limit", "1", out="out")
+    out = convert("cuad", "--source", samples / "cuad", "--max-documents", "1", out="out")
     command = [
         sys.executable,
         "-m",
@@ -192,17 +288,16 @@ def test_a_stopped_run_leaves_the_old_bundle_or_the_new(tmp_path, samples, conve
         "--jobs",
         "2",
     ]
-    partial = tmp_path / "out.partial"
     for moment in moments:
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        while process.poll() is None and not (partial / moment).exists():
+        while process.poll() is None and not ((there := unfinished_folder(out)) and (there / moment).exists()):
             time.sleep(0.01)
         process.send_signal(how)
         error = process.communicate()[1]
         assert process.returncode in {0, -how, 130}, error
         assert validate(out) == []
         if how == signal.SIGINT and process.returncode == 130:
-            assert not partial.exists()
+            assert unfinished_folder(out) is None
 
 
 def test_what_belongs_to_a_folder_goes_with_it_and_a_killed_run_leaves_what_its_kind_keeps(tmp_path):
@@ -221,8 +316,8 @@ def test_what_belongs_to_a_folder_goes_with_it_and_a_killed_run_leaves_what_its_
         (folder / "word").write_text("three")
         raise KeyError
     assert let_go == ["one", "three"] and (tmp_path / "shelf" / "word").read_text() == "two"
-    for name in ("far", "near"):
-        (tmp_path / "shelf.partial" / name).mkdir(parents=True)
+    (tmp_path / "shelf").rename(tmp_path / "away")
+    killed_while_writing(tmp_path / "shelf", "far", "near")
     with placed(tmp_path / "shelf", force=True, kind=kind) as folder:
         assert [path.name for path in folder.iterdir()] == ["far"]
         (folder / "word").write_text("four")

@@ -39,6 +39,10 @@ def make_results(folder: Path, bundles: dict[str, Path], *, limit: int = 40, tur
         bundle = open_bundle(path)
         cases = list(make_cases(bundle, limit=limit, turn=turn))
         values = measure([case for case, _ in cases])
+        # whether the answer is right is told by the row itself, and not by what metrics there are
+        values["answer_contained"] = [
+            None if case.reply.error else float(verdict == "answered") for case, verdict in cases
+        ]
         tables.append(table_of([case for case, _ in cases], values, name=name))
         write_dataset(folder / name, cases, values, tables[-1], bundle)
     write(folder / "summary.json", {name: e.as_json() for name, e in summarise_run(tables).items()})
@@ -125,8 +129,7 @@ def record(case: Case, verdict: str, scores: dict[str, float | None], read: dict
             "error": reply.error,
             "usage": reply.usage,
         },
-        # whether the answer is right is told by the row itself, and not by what metrics there are
-        "scores": scores | {"answer_contained": float(verdict == "answered")},
+        "scores": scores,
         "verdict": verdict,
         "stage": None,
         "evidence": "Passage 1 is the first to touch the gold." if verdict == "retrieved but not used" else "",

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from exhibit.evaluation.bands import read_scale
+from exhibit.evaluation.confidence import describe
+from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.statistics import Table, summarise, summarise_run
-from exhibit.evaluation.terminal import read_scale
-from exhibit.evaluation.verdicts import STAGES, describe
-from exhibit.schemas.run_folder import RunFolder
+from exhibit.evaluation.verdicts import STAGES
 from exhibit.viewer.plots import make_plots
 from exhibit.viewer.report import headlines, metric_rows, run_columns
 from exhibit.viewer.results import main
@@ -39,6 +40,9 @@ def write(path: Path, value: Any) -> None:
 
 def a_row(dataset: str, id: int, turn: int) -> dict[str, Any]:
     verdict = VERDICTS[(id + turn) % len(VERDICTS)]
+    impossible = VERDICTS[id % len(VERDICTS)] == "answered though impossible" or id == 8
+    if impossible != (verdict == "answered though impossible") and verdict != "failed":
+        verdict = ("answered" if id == 8 else "answered though impossible") if impossible else "wrong document"
     failed = verdict == "failed"
     level = round(0.3 + 0.07 * (id % 7) - 0.05 * turn * (1 + id % 3), 4)
     scores: dict[str, float | None] = {
@@ -47,7 +51,7 @@ def a_row(dataset: str, id: int, turn: int) -> dict[str, Any]:
         **{f"document_hit@{k}": float(id % 4 > 0) for k in DEPTHS},
         **{f"drm@{k}": float(id % 4 == 0) for k in DEPTHS},
         "answer_f1": level + 0.1,
-        "answer_contained": float(id % 5 < 3),
+        "answer_right": float(id % 5 < 3),
         "latency": 0.2 * (id + 1),
     }
     start = TEXT.index("The rent", 100 * (id % 5))
@@ -61,7 +65,6 @@ def a_row(dataset: str, id: int, turn: int) -> dict[str, Any]:
         for at in (start - 20, start + 30, 0)
     ]
     refused = "refused" in verdict or id == 8
-    impossible = verdict == "answered though impossible" or id == 8
     reply = {
         "error": f"HTTP 50{id % 3}: away at 10:0{id}" if failed else "",
         "answer": None if failed else "not found in the documents" if refused else "In advance [1].",
@@ -96,6 +99,7 @@ def a_run(root: Path, turn: int, *, k: int = 6) -> Path:
             [row["id"] for row in rows],
             [row["filename"] for row in rows],
             {name: [row["scores"][name] for row in rows] for name in names},
+            failed=[int(bool(row["reply"]["error"])) for row in rows],
             labels=[row["labels"] for row in rows],
         )
         tables.append(table)
@@ -148,7 +152,7 @@ def rounded(value: Any) -> Any:
 
 def test_the_plots_of_a_run(runs, golden):
     seconds = [0.2 * (id + 1) for id in range(14)] + [9.0]
-    plots = [asdict(plot) | {"summary": plot.summary} for plot in make_plots(RunFolder(runs[1]), seconds)]
+    plots = [asdict(plot) | {"summary": plot.summary} for plot in make_plots(RunResults(runs[1]), seconds)]
     golden("viewer/plots.json", as_lines(rounded(plots)))
     assert [plot["title"] for plot in plots][:3] == ["Precision and recall", "The right document", "By benchmark"]
 
@@ -203,7 +207,7 @@ def test_runs_over_time_in_words_and_plots(runs, golden, capsys, tmp_path):
 
 
 def test_the_rows_of_a_report(runs, golden):
-    run = RunFolder(runs[2])
+    run = RunResults(runs[2])
     rows = metric_rows(run_columns(run), None, read_scale())
     told = [[row.metric, [list(one) for one in row.cells]] for row in rows]
     golden("viewer/rows.json", as_lines(rounded({"rows": told, "headlines": headlines(run)})))

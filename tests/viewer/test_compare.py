@@ -12,9 +12,9 @@ import pytest
 from playwright.sync_api import Page
 
 from exhibit.evaluation.records import read_tables
+from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.statistics import compare, summarise_run
 from exhibit.schemas.run import RunQuestion
-from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer.listing import how_changed
 from exhibit.viewer.page import CHANGES
 from exhibit.viewer.results import main
@@ -26,6 +26,7 @@ from tests.viewer.report_data import (
     served,
     shown,
 )
+from tests.viewer.trend_data import write_sums_again
 
 COMPLAINTS: list[str] = []
 
@@ -38,6 +39,7 @@ def runs(report_bundles, tmp_path_factory) -> tuple[Path, Path]:
     after = make_results(root / "after", report_bundles, limit=24, turn=1)
     path = after / "leases" / "eval_results.jsonl"
     path.write_text("\n".join(path.read_text(encoding="utf-8").split("\n")[:-2]) + "\n", encoding="utf-8")
+    write_sums_again(after)
     config = json.loads((after / "config.json").read_text(encoding="utf-8"))
     (after / "config.json").write_text(json.dumps({**config, "embedder": "other"}), encoding="utf-8")
     assert main(["compare", str(before), str(after)]) == 0
@@ -47,7 +49,7 @@ def runs(report_bundles, tmp_path_factory) -> tuple[Path, Path]:
 @pytest.fixture(scope="module")
 def expected(runs) -> dict[str, str]:
     """How every question changed, told anew from the rows."""
-    ones, others = ({f"{row.dataset}/{row.id}": row for row in RunFolder(run).rows} for run in runs)
+    ones, others = ({f"{row.dataset}/{row.id}": row for row in RunResults(run).rows} for run in runs)
     return {key: how_changed([ones.get(key), others.get(key)]) for key in {**ones, **others}}
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from exhibit.engine import Limits
+from exhibit.evaluation.bands import Bands, Bound, Scale
 from exhibit.evaluation.statistics import Difference, Estimate, Table
-from exhibit.evaluation.terminal import Bands, Bound, Scale
 from exhibit.evidence import Span
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import RunQuestion
@@ -43,9 +43,8 @@ def row(id: int | str = 1, verdict: str = "answered", **given: Any) -> RunQuesti
 class Timed(SimpleNamespace):
     """A run with its values."""
 
-    @property
-    def means_by_dataset(self) -> dict[str, dict[str, Estimate]]:
-        return {"d": {name: Estimate(1.0, 1) for name in self.tables["d"].values}}
+    def means_of(self, dataset: str) -> dict[str, Estimate]:
+        return {name: Estimate(1.0, 1) for name in self.tables[dataset].values}
 
     def data_version(self, dataset: str) -> str:
         return self.data
@@ -61,7 +60,7 @@ def timed(name: str, values: dict[str, list[float | None]], *, ids: Any = None, 
         "d", ids, [f"{at % 10}.pdf" for at, _ in enumerate(ids)], values, list(failed) or [0] * len(ids), labels
     )
     rows = [row(id, filename=f"{at % 10}.pdf") for at, id in enumerate(ids)]
-    given = {"asked": {}, "commit": "", "data": "x", "rows": rows, **told}
+    given = {"system_settings": {}, "commit": "", "data": "x", "rows": rows, **told}
     config = SimpleNamespace(version=given.pop("version", "1"))
     provenance = SimpleNamespace(machine=given.pop("machine", None))
     return Timed(name=name, tables={"d": table}, config=config, provenance=provenance, **given)
@@ -142,10 +141,11 @@ def test_metrics_are_followed_that_were_asked_for_or_can_get_worse():
 def test_what_fell_is_told_with_where_and_what_was_changed():
     values: list[float | None] = [0.9] * 20
     after: list[float | None] = [0.9, 0.1, 0.9, 0.5, None, 0.1, *[0.9 + 1e-12] * 13, 0.95]
-    one = timed("r0", {"answer_f1": values}, asked={"k": "6", "old": "x"}, commit="a" * 40, machine=SimpleNamespace(
-        model_dump=lambda: {"cores": 8, "system": "Linux"}))  # fmt: skip
-    two = timed("r1", {"answer_f1": after}, asked={"k": "3", "new": "y"}, data="z", version="2", ids=range(1, 21),
-                failed=[*[0] * 18, 1, 0])  # fmt: skip
+    settings = [{"system_settings": {"k": "6", "old": "x"}}, {"system_settings": {"k": "3", "new": "y"}}]
+    machine = SimpleNamespace(model_dump=lambda: {"cores": 8, "system": "Linux"})
+    one = timed("r0", {"answer_f1": values}, commit="a" * 40, machine=machine, **settings[0])
+    two = timed("r1", {"answer_f1": after}, data="z", version="2", ids=range(1, 21), failed=[*[0] * 18, 1, 0],
+                **settings[1])  # fmt: skip
     two.tables["d"].ids[:] = [*range(19), "new"]
     two.rows = [row(id, "failed" if id == 18 else "wrong document", filename="f.pdf") for id in two.tables["d"].ids]
     fall = Fall("answer_f1", Difference(0.9, 0.8, 20), None)
@@ -182,14 +182,9 @@ def test_figures_are_the_newest_the_one_before_and_the_best():
 
 def test_series_are_told_apart_by_what_differs():
     def run(name: str, dataset: str = "d", **told: str) -> Any:
-        kind = (
-            dataset,
-            told.get("target", "builtin"),
-            told.get("parity", ""),
-            told.get("judge", ""),
-            told.get("by", ""),
-        )
-        return SimpleNamespace(name=name, tables={dataset: None}, kind=lambda _: kind)
+        measured = SimpleNamespace(parity=told.get("parity"), judge=told.get("judge"))
+        config = SimpleNamespace(measured=measured, datasets={dataset: SimpleNamespace(groups=told.get("by"))})
+        return SimpleNamespace(name=name, tables={dataset: None}, system="builtin", config=config)
 
     runs = [run("a"), run("b", parity="p"), run("c", by="kind"), run("e", "e"), run("f")]
     assert {one.title: [run.name for run in one.runs] for one in make_series(runs)} == {
@@ -200,10 +195,9 @@ def test_series_are_told_apart_by_what_differs():
 
 def test_gates_say_what_was_seen():
     newest = timed("r1", {"answer_f1": [0.5] * 4}, failed=[1, 0, 0, 0])
-    newest_means = {"d": {"answer_f1": Estimate(0.51234, 4)}}
-    series = SimpleNamespace(
-        runs=[SimpleNamespace(name="r1", tables=newest.tables, means_by_dataset=newest_means)], dataset="d", title="t"
-    )
+    means = {"answer_f1": Estimate(0.51234, 4)}
+    run = SimpleNamespace(name="r1", tables=newest.tables, means_of=lambda _: means)
+    series = SimpleNamespace(runs=[run], dataset="d", title="t")
     scale = Scale({"answer_f1": Bands(Bound(">", 0.8), Bound("<", 0.5))}, {})
     checks = check_gates(["d: answer-f1 < 0.6", "failed >= 0.3", "band", "regression"], [series], [], scale)  # type: ignore[list-item]
     assert [(one.suite, one.holds) for one in checks] == [("t", False), ("t", True), ("t", True), ("t", True)]
@@ -279,7 +273,7 @@ def test_a_case_has_all_that_is_shown_of_it():
 
 
 def folder_of(*rows: RunQuestion) -> Any:
-    return SimpleNamespace(name="r", rows=list(rows))
+    return SimpleNamespace(name="r", rows=list(rows), content_of=lambda row: str(row.id))
 
 
 def test_faults_come_first_and_the_first_of_each_kind_is_drawn_before_the_second():
@@ -311,7 +305,7 @@ def test_questions_of_two_runs_are_put_side_by_side():
 
 def test_a_reply_of_no_seconds_is_a_reply():
     tally = Outcomes()
-    tally.add(row(reply={"seconds": 0.0}, scores={"char_recall@8": 0.0}))
+    tally.add(row(reply={"seconds": 0.0}, scores={"recall@10": 0.0}))
     tally.add(row(reply={"seconds": None}))
     assert list(tally.seconds) == [0.0] and tally.counts["judged_found"] == 1 and tally.counts["found"] == 0
 

@@ -53,8 +53,8 @@ def test_the_report_opens_in_another_language(report_results, tmp_path, browser,
     page = Tab(browser).open((run / "report.html").as_uri(), complaints)
     assert page.locator("html").get_attribute("lang") == language
     assert page.locator("#questions").inner_text() == texts_of(language)["The questions"]
-    assert words["right passage found"] in page.locator(".tiles").inner_text()
-    assert words["Gold text retrieved"] in page.locator(".headline").first.inner_text()
+    assert words["gold passage found"] in page.locator(".tiles").inner_text()
+    assert words["Answered rightly"] in page.locator(".headline").first.inner_text()
     pick = page.locator(".picks button").first
     outcome = pick.get_attribute("data-pick")
     assert words[outcome] in pick.inner_text()

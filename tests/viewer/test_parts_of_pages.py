@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pyarrow.parquet as pq
 import pytest
 
+from exhibit.evaluation.bands import Bands, Bound, Scale
 from exhibit.evaluation.statistics import Difference, Estimate, Table
-from exhibit.evaluation.terminal import Bands, Bound, Scale
 from exhibit.evidence import Span
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import RunQuestion
@@ -99,9 +99,9 @@ def test_a_text_is_shown_around_its_marks_with_no_word_cut():
     [
         ("answered", {"is_impossible": True}, "rightly refused"),
         ("answered", {}, "right passage used"),
-        ("answered", {"scores": {"answer_contained": 1.0}}, "answered rightly"),
-        ("answered", {"scores": {"answer_contained": 0.0}}, "right passage, another answer"),
-        ("expected answer given", {"scores": {"answer_contained": 0.0}}, "answered rightly"),
+        ("answered", {"scores": {"answer_right": 1.0}}, "answered rightly"),
+        ("answered", {"scores": {"answer_right": 0.0}}, "right passage, another answer"),
+        ("expected answer given", {"scores": {"answer_right": 0.0}}, "answered rightly"),
         ("wrong document", {}, "wrong document"),
         ("failed", {}, "failed"),
         ("what nobody knows", {}, "cannot be judged"),
@@ -112,7 +112,7 @@ def test_what_became_of_a_question(verdict, told, name):
 
 
 def test_a_reply_is_right_by_the_first_metric_that_tells():
-    assert is_right(row()) is None and is_right(row(scores={"answer_contained": None})) is None
+    assert is_right(row()) is None and is_right(row(scores={"answer_right": None})) is None
     failed = row("failed", reply={"error": "HTTP 500"})
     assert reasons(failed)[1:] == ["The error:", "HTTP 500"] and reasons(row("failed"))[2] == "unknown"
     told = reasons(row("wrong document", stage="retrieval", evidence="a.pdf"))
@@ -175,9 +175,8 @@ class FakeRun(SimpleNamespace):
     def data_version(self, dataset):
         return self.data
 
-    @property
-    def means_by_dataset(self):
-        return {"d": self.own}
+    def means_of(self, dataset):
+        return self.own
 
 
 def series_of(*means: Estimate | None, data: str = ""):
@@ -376,13 +375,13 @@ def test_how_a_question_changed_from_one_run_to_another(first, second, change):
 def test_questions_are_counted_and_the_surest_mistake_is_kept():
     tally = Outcomes()
     sure = row(
-        "wrong document", id=2, dataset="d", reply={"confidence": 0.9, "seconds": 2.0}, scores={"char_recall@8": 0.0}
+        "wrong document", id=2, dataset="d", reply={"confidence": 0.9, "seconds": 2.0}, scores={"recall@10": 0.0}
     )
     for one in (
         row("wrong document", id=1, dataset="d", reply={"confidence": 0.5}), sure,
-        row("wrong document", id=3, dataset="d", reply={"confidence": 0.9}, scores={"char_recall@8": 0.0}),
-        row(dataset="d", scores={"char_recall@8": 1.0, "answer_contained": 1.0}),
-        row(dataset="e", is_impossible=True, scores={"answer_contained": 1.0}),
+        row("wrong document", id=3, dataset="d", reply={"confidence": 0.9}, scores={"recall@10": 0.0}),
+        row(dataset="d", scores={"recall@10": 1.0, "answer_right": 1.0}),
+        row(dataset="e", is_impossible=True, scores={"answer_right": 1.0}),
         row("failed", dataset="e", reply={"error": "x"}),
     ):  # fmt: skip
         tally.add(one)
@@ -392,10 +391,8 @@ def test_questions_are_counted_and_the_surest_mistake_is_kept():
         and list(tally.seconds) == [2.0]
         and tally.total()["wrong document"] == 3
     )
-    counts = {
-        name: tally.counts[name] for name in ("asked", "answerable", "impossible", "judged_found", "found", "right")
-    }
-    assert counts == {"asked": 5, "answerable": 4, "impossible": 1, "judged_found": 3, "found": 1, "right": 1}
+    counts = {name: tally.counts[name] for name in ("answerable", "impossible", "judged_found", "found", "right")}
+    assert counts == {"answerable": 4, "impossible": 1, "judged_found": 3, "found": 1, "right": 1}
     assert tally.counts["judged_right"] == 1 and tally.counts["failed"] == 1
 
 
@@ -433,7 +430,7 @@ def test_all_families_are_in_the_table_and_the_short_ones_where_questions_are_to
 )
 def test_a_label_with_a_value_for_every_other_question_is_a_name(values, rows, shown):
     means = {f"v{n}": {"answer_f1": Estimate(0.5, rows), "answer_length": Estimate(9.0, rows)} for n in range(values)}
-    run = SimpleNamespace(datasets=["d"], breakdown=lambda name: {"kind": means})
+    run = SimpleNamespace(datasets=["d"], means_by_label=lambda name: {"kind": means})
     found = breakdowns(run, SCALE)
     assert [(one.label, [row.metric for row in one.metrics]) for one in found] == [("kind", ["answer_f1"])] * shown
 
@@ -460,12 +457,14 @@ def test_a_change_is_better_worse_or_within_chance(difference, words, kind):
 def test_a_count_is_told_in_per_cent_and_what_cannot_be_told_is_left_out():
     assert Tile("x", 1, 3).share == "33%" and Tile("x", 0, 0).share == "–"
     tally = Outcomes()
-    tally.add(row(dataset="d", scores={"char_recall@8": 1.0, "answer_contained": 1.0}))
+    tally.add(row(dataset="d", scores={"recall@10": 1.0, "answer_right": 1.0, "false_refusal_rate": 0.0}))
+    tally.add(row(dataset="d", scores={"recall@10": 0.0}))
     assert [(tile.words, tile.number, tile.of) for tile in tiles(tally)] == [
-        ("right passage found", 1, 1), ("answered rightly", 1, 1), ("wrongly refused", 0, 1),
+        ("answered rightly", 1, 1), ("gold passage found", 1, 2), ("wrongly refused", 0, 1),
+        ("answers not judged", 1, 2),
     ]  # fmt: skip
     tally.add(row("failed", dataset="d", reply={"error": "x"}))
-    assert tiles(tally)[-1][:3] == ("failed", 1, 2)
+    assert tiles(tally)[-1][:3] == ("failed", 1, 3)
 
 
 def test_three_mistakes_are_worth_looking_at():

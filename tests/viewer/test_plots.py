@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 
-from exhibit.evaluation.verdicts import describe
-from exhibit.schemas.run_folder import RunFolder
+from exhibit.evaluation.confidence import describe
+from exhibit.evaluation.runs import RunResults
 from exhibit.viewer.plots import confidence_plots, latency
 
 
-def run_with(folder, **confidences) -> RunFolder:
+def run_with(folder, **confidences) -> RunResults:
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps({"datasets": {name: {} for name in confidences}}))
     for name, told in confidences.items():
         (folder / name).mkdir()
         if told:
             (folder / name / "confidence.json").write_text(json.dumps(describe(told)))
-    return RunFolder(folder)
+    return RunResults(folder)
 
 
 def test_the_report_draws_what_the_confidence_is_worth(tmp_path):

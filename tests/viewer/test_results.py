@@ -45,8 +45,8 @@ def test_summary_shows_datasets_or_runs(runs, capsys):
     assert head.split() == ["leases"]
     assert any(line.split(maxsplit=1) == ["recall@10", "0.450 [0.450, 0.450] SD 0.051 (n 40)"] for line in rows)
     assert main(["summary", *map(str, runs), "--metrics", "drm"]) == 0
-    head, line = capsys.readouterr().out.splitlines()
-    assert head.split() == ["one", "two"] and line.split()[0] == "drm@1" and "0.750" in line
+    one, first, two, second = capsys.readouterr().out.splitlines()
+    assert (one, two) == ("one", "two") and first.split()[:2] == ["drm@1", "↓"] and "0.750" in second
 
 
 def test_the_hub_reads_a_runs_means_from_a_models_card(runs, capsys):
@@ -76,9 +76,9 @@ def test_all_says_that_it_is_a_mean_of_means_and_has_no_n(tmp_path, capsys):
     run = write_run(tmp_path / "r", {"answer_f1": [1.0] * 8}, failed=(7,))
     write_run(run, {"answer_f1": [0.0] * 2}, dataset="maud", config=("leases", "maud"))
     assert main(["summary", str(run)]) == 0
-    head, row, *rest = capsys.readouterr().out.splitlines()
-    assert head.split("  ")[-1].strip() == "ALL (mean of 2 datasets)"
-    assert row.split("  ")[-1].strip() == "0.500 (2 datasets, 1 failed)", "7 ones and 2 zeros would pool to 0.778"
+    head, row, *rest = capsys.readouterr().out.splitlines()[4:]
+    assert head == "ALL (mean of 2 datasets)"
+    assert row.split() == "answer_f1 0.500 2 datasets, 1 failed".split(), "7 ones and 2 zeros would pool to 0.778"
     assert rest[0].startswith("A mean over several datasets is the mean of their means")
 
 

@@ -12,11 +12,11 @@ from types import SimpleNamespace
 import pytest
 from playwright.sync_api import Browser
 
+from exhibit.evaluation.bands import Bound, read_scale
 from exhibit.evaluation.evaluate import describe_run, evaluate
 from exhibit.evaluation.records import commit_of
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.statistics import Table
-from exhibit.evaluation.terminal import Bound, read_scale
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.schemas.errors import ToolkitError
 from exhibit.viewer.page import plain
@@ -24,7 +24,7 @@ from exhibit.viewer.results import main
 from exhibit.viewer.trend.changes import Series, find_regressions, make_series, read_runs
 from exhibit.viewer.trend.summary import explain
 from tests.rag.bundles import write_bundle
-from tests.viewer.trend_data import WORDS, make_run, make_runs, write
+from tests.viewer.trend_data import WORDS, make_run, make_runs, write, write_sums_again
 from tests.viewer.watching import CONTRASTS, served, watched
 
 FELL = [id for id in range(40) if WORDS[id % 4] in ("repairs", "notice")]
@@ -101,8 +101,12 @@ def test_a_decline_too_slow_for_any_step_is_one_of_the_newest_run_against_the_fi
     assert find_regressions(made_up(level, documents=30), ["answer_f1"]) == []
 
 
-def test_one_document_tells_nothing():
-    assert find_regressions(made_up([[0.9] * 6, [0.1] * 6], documents=1), ["answer_f1"]) == []
+def test_of_one_document_only_a_large_fall_is_a_regression():
+    runs = made_up([[0.9] * 6, [0.1] * 6], documents=1)
+    [found] = find_regressions(runs, ["answer_f1"])
+    assert found.run == "r2" and found.falls[0].step.ci95 is None
+    assert find_regressions(runs, ["answer_f1"], max_fall=0.9) == []
+    assert find_regressions(made_up([[0.9] * 6, [0.85] * 6], documents=1), ["answer_f1"]) == []
 
 
 def test_of_two_runs_an_interval_beyond_zero_is_enough_and_its_doubt_is_told(tmp_path, capsys):
@@ -118,6 +122,7 @@ def test_more_failed_questions_are_a_regression(tmp_path):
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     rows[4]["reply"] = {"error": "HTTP 503: the server is away", "answer": None}
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_sums_again(tmp_path / "run-03")
     [told] = found_in(tmp_path)
     assert (told.regression.run, told.regression.more_failed, told.metric) == ("run-03", 1, "")
     assert [(fallen.id, fallen.error) for fallen in told.questions] == [(4, "HTTP 503: the server is away")]
@@ -154,9 +159,9 @@ def test_other_systems_and_judges_are_other_series(tmp_path):
     runs, _ = read_runs(tmp_path)
     titles = {one.title: [run.name for run in one.runs] for one in make_series(runs)}
     assert titles == {
-        "leases, builtin, judged by none": ["run-01", "run-02"],
+        "leases, builtin sac, judged by none": ["run-01", "run-02"],
         "leases, http, judged by none": ["served"],
-        "leases, builtin, judged by m": ["judged"],
+        "leases, builtin sac, judged by m": ["judged"],
     }
 
 
@@ -343,3 +348,26 @@ def test_several_datasets_are_chosen_from(tmp_path, browser):
         assert page.locator(".series:visible").count() == 2
         page.select_option("#dataset", "wills")
         assert page.locator(".series:visible h3").all_inner_texts() == ["wills"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("config.json", b"{"), ("config.json", b"[]"), ("config.json", b'{"datasets": {}}'),
+        ("provenance.json", b"\xff"), ("provenance.json", b'{"data": 5}'), ("provenance.json", None),
+        ("summary.json", b"7"), ("leases/summary.json", b"null"), ("leases/eval_results.jsonl", b"nothing\n"),
+        ("leases/eval_results.jsonl", None),
+    ],
+)  # fmt: skip
+def test_a_damaged_run_is_passed_over_and_the_others_are_shown(tmp_path, capsys, name, content):
+    made = make_runs(tmp_path / "results", runs=3, bad=None)
+    damaged = made / "run-02" / name
+    damaged.unlink()
+    if content is not None:
+        damaged.write_bytes(content)
+    assert main(["index", str(made)]) == 0
+    told = capsys.readouterr()
+    assert "Traceback" not in told.err and (made / "index.html").is_file()
+    runs, notes = read_runs(made)
+    assert {run.name for run in runs} >= {"run-01", "run-03"}
+    assert len(runs) == 3 or any("run-02" in note for note in notes)

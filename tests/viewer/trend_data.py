@@ -7,7 +7,8 @@ import random
 from pathlib import Path
 from typing import Any
 
-from exhibit.evaluation.statistics import Table, summarise
+from exhibit.evaluation.records import read_tables
+from exhibit.evaluation.statistics import Table, summarise, summarise_run
 
 QUESTIONS = 40
 DOCUMENTS = 10
@@ -45,6 +46,14 @@ def make_run(folder: Path, number: int, *, broken: bool, noise: float = 0.02, da
     (folder / dataset / "eval_results.jsonl").write_text(lines, encoding="utf-8")
     (folder / "report.html").write_text("<!doctype html><title>report</title>", encoding="utf-8")
     return folder
+
+
+def write_sums_again(run: Path) -> None:
+    """Write the summary.json files of a run whose rows a test changed, as the rows give them."""
+    tables = read_tables(run)
+    write(run / "summary.json", {name: one.as_json() for name, one in summarise_run(tables).items()})
+    for table in tables:
+        write(run / table.name / "summary.json", {name: one.as_json() for name, one in summarise(table).items()})
 
 
 def _row(id: int, broken: bool, wobble: Any) -> dict[str, Any]:

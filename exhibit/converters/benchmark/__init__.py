@@ -19,7 +19,8 @@ PAST_A_LIMIT = "document passes a limit of time, memory or nesting"
 """Reasons to leave out a file, whichever converter meets it."""
 
 
-Style = Literal["h1", "h2", "p", "pre"]
+Style = Literal["h1", "h2", "p", "pre", "white", "tiny", "outside"]
+"""The last three print words that nobody sees: white on white, half a point high, beside the page."""
 
 
 class Block(NamedTuple):
@@ -83,6 +84,8 @@ class DatasetInfo:
     """A benchmark that only gives documents: its `train.json` is empty until somebody asks questions."""
     flags: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """The flags that only this benchmark has, as argparse takes them."""
+    command: str = ""
+    """The words in front of the flags that make the bundle again, for the card, where it is no converter's."""
     asked: Mapping[str, str] = field(default_factory=dict)
     """The questions that every document is asked, by the source's own name for each and in its order."""
 
@@ -122,6 +125,8 @@ class RawDocument:
     html: str | None = None
     blocks: tuple[Block, ...] = ()
     """The text as it is printed, where that is not `heading` and `text`."""
+    subject: str = ""
+    """What the metadata of a printed file says beside its title."""
     heading: str = ""
     """Set above a printed text; the source's own first line usually does."""
     source: str = ""
@@ -163,8 +168,10 @@ class Quote:
     """The provision that the source names instead of words, `§ 535 BGB`: its text in the document is the gold."""
     acceptable: tuple[str, ...] = ()
     """Provisions of the same document that are as right as this one: they become alternatives."""
+    stated: int | None = None
+    """The page that the source states, counted from 0 or from 1 as all its quotes together tell; `page` is sure."""
     page: int | None = None
-    """The page that the source states, counted from 0 or from 1: it decides between places with the same words."""
+    """The page that the source states for it: it decides between equal places, or is the gold where no words are."""
     answer: bool = False
     """Whether these are the words of the answer: gold where they stand once in the document, and nothing elsewhere."""
 
@@ -184,6 +191,8 @@ class RawRow:
     """The rows of a table that it was read from, for the account."""
     place: str = ""
     """Where it stands in the source, for the list of what is left out."""
+    near_misses: tuple[Quote, ...] = ()
+    """The same clause as of other days; the label `other_versions` says where each stands."""
 
     @property
     def files(self) -> list[str]:
@@ -211,6 +220,8 @@ class Benchmark:
     """What was applied to it."""
     draft: DraftInfo | None = None
     """How its questions were drafted: then a row whose gold is not located is left out."""
+    by_construction: bool = False
+    """Whether gold is known by construction: then, too, a row whose gold is not located is left out."""
 
 
 class Tally:

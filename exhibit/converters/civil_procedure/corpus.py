@@ -224,11 +224,15 @@ class Corpus:
         if citation.section:
             yield from self._inside(citation.document, citation.section, citation, row)
             return
-        for left, right in splits(citation.document):
-            yield from self._inside(left, right, citation, row)
+        inside = [
+            *(one for left, right in splits(citation.document) for one in self._inside(left, right, citation, row)),
+            *self._rules(citation, row),
+        ]
+        yield from inside
         if citation.document.startswith("§") or not re.search(r"[A-Za-z]", citation.document):
             return
-        yield from self._rules(citation, row)
+        if not citation.page and any(one.likeness == 1 and one.heading and one.heading.name.number for one in inside):
+            return  # `Part 1, paragraph 1.1` stands in Part 1: a direction may have a part of that number, too
         for source in self.sources:
             # where the whole document is named, its title is no section of it
             if not any(candidate.source is source for candidate in named):
@@ -297,13 +301,14 @@ class Corpus:
         if source.kind != GUIDE:
             return 0.0
         courts = next((courts for guide, courts in self.guides if guide is source), {})
-        named = "\n".join((row.source_type, *row.fields))
-        if names_court(named, courts):
+        # each text by itself: the end of one and the beginning of the next are no name of a court
+        fields, prose = (row.source_type, *row.fields), row.prose.splitlines()
+        if any(names_court(text, courts) for text in fields):
             return _COURT
-        if names_court(row.prose, courts):
+        if any(names_court(text, courts) for text in prose):
             return _SPOKEN
-        known = self.courts
-        foreign = strange_courts(named, known, guides_only=False) or strange_courts(row.prose, known, guides_only=True)
+        foreign = any(strange_courts(text, self.courts, guides_only=False) for text in fields)
+        foreign = foreign or any(strange_courts(text, self.courts, guides_only=True) for text in prose)
         return _FOREIGN if foreign else 0.0
 
     def by_page(self, source: RulesFile, heading: RuleHeading | None, citation: RuleCitation) -> float:

@@ -57,6 +57,8 @@ class RuleHeading:
 _LONGEST = 150  # characters: what is longer is a sentence
 _LISTED = re.compile(r"[\s.…]\d{1,3}$|[.…]{4}$")
 _LEADERS = re.compile(r"(?<![\s.…])[\s.…]*+\d{0,3}$")
+_LETTER_APART = re.compile(r"(\d+[A-Z]*\.\d+) ([A-Z]{1,2})(?=$|[.(-]|[A-Z][a-z]|[A-Z] | Omitted\b)", re.MULTILINE)
+"""The number of a rule that was inserted, as the official pages write it: `3.5 A` alone, `40.8 AWithout prejudice`."""
 _FEWEST = 3
 """Characters below a heading that make it a place."""
 _DIGITS = 10  # of a page's number: Python refuses to read thousands of them
@@ -149,17 +151,34 @@ def find_headings(document: Document, lines: Sequence[SourceLine], outline: Outl
     """Return the headings in order, each with its section; those with nothing below are a list of headings."""
     starts = [line.start for line in lines]
     sections = (section for section in read_structure(document, outline).walk() if section.heading)
-    headings = (_heading(document.text, one, lines, starts) for one in sections if one.kind != "clause")
-    # a rule may be one sentence, whose first words are taken for its title
-    return [one for one in headings if one.until - one.end >= _FEWEST or document.text[one.until - 1] == "."]
+    headings = (
+        _heading(document.text, one, lines, starts, apart=outline.rules) for one in sections if one.kind != "clause"
+    )
+    # a rule may be one sentence, or one word such as "Omitted", which is taken for its title
+    return [
+        one
+        for one in headings
+        if one.until - one.end >= _FEWEST
+        or document.text[one.until - 1] == "."
+        or (outline.rules and one.titled and one.name.number)
+    ]
 
 
-def _heading(text: str, section: Section, lines: Sequence[SourceLine], starts: Sequence[int]) -> RuleHeading:
+def _heading(
+    text: str, section: Section, lines: Sequence[SourceLine], starts: Sequence[int], *, apart: bool
+) -> RuleHeading:
+    """Return a section's heading; `apart` says that a number's letter may stand apart from it."""
     start, end = section.title
     first = lines[min(bisect_left(starts, start), len(lines) - 1)]
     last = lines[max(bisect_left(starts, section.span.end) - 1, 0)]
     titled = section.heading != section.label or section.kind != "section"
-    name = read_name(FOOTNOTE.sub("", " ".join(text[start:end].split())) if titled else section.label, loose=False)
+    written = FOOTNOTE.sub("", " ".join(text[start:end].split()))
+    at = start
+    if section.label and not written.startswith(section.label):
+        # a rule's number stands below its title
+        written, at = section.heading, end - len(section.label)
+    letter = _LETTER_APART.match(text, at) if apart else None
+    name = read_name(letter[1] + letter[2] if letter else written if titled else section.label, loose=False)
     return RuleHeading(
         start, end, name, section.level, titled, first.page, max(end, last.end), max(first.page, last.page)
     )
@@ -217,7 +236,7 @@ class Layout:
         for heading, like in self.alike(whole):
             any_heading = True
             yield heading, like, False
-            if like == 1 and whole.number and whole.title:
+            if (like == 1 or whole.cut) and whole.number and whole.title:
                 return  # its commas are its own
         for left, right in splits(text):
             for heading, like in self._below(left, right):
@@ -304,7 +323,7 @@ def read_layout(source: RulesFile) -> Layout:
         text = source.raw.text or ""
         marked = {letters(block.text): 0.0 for block in source.blocks if block.style == "h2"}
         lines, shown = list(_lines_in(source)), Document(source.raw.filename, text)
-        return Layout(text, lines, find_headings(shown, lines, Outline(marked)))
+        return Layout(text, lines, find_headings(shown, lines, Outline(marked, rules=True)))
     document = source.document()
     kept, entries, printed, running = lines_of(document)
     known = dict.fromkeys(entries, 0.0) | (bookmarked_levels(source.raw.path) if source.raw.path else {})

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
+from string import capwords
 
 from exhibit.evidence.fold import edit_distance
 from exhibit.law.citations import BRACKETED
@@ -254,19 +255,24 @@ _NEUTRAL = frozenset(
 """Words that tell no court from another."""
 _COURT_WORD = r"(?:[A-Z][\w'’.-]{0,40}|and|of|&)"
 """No word of a court's name is longer: so a text without spaces is not read through from each of its letters."""
-_GUIDE = re.compile(rf"({_COURT_WORD}(?: {_COURT_WORD}){{0,9}}) Guide\b")
-_COURT = re.compile(rf"({_COURT_WORD}(?: {_COURT_WORD}){{0,9}} (?:Courts?|Division|Chamber|Bench|Tribunal))\b")
+_GUIDE = re.compile(rf"({_COURT_WORD}(?: {_COURT_WORD}){{0,9}}?) Guide\b")
+_COURT = re.compile(rf"({_COURT_WORD}(?: {_COURT_WORD}){{0,9}}? (?:Courts?|Division|Chamber|Bench|Tribunal))\b")
+"""Each name ends at its first noun: `Chancery Division Patents Court` names two courts."""
+_BEFORE_NAME = re.compile(r"\b(?i:the|a|an|in|at|to|by|from|for|with|under|before)\b|\b[A-Z]{2}\b")
+"""A court's name begins after the last of these: `Courts and Tribunals Judiciary The Commercial Court`."""
 _SYNONYMS = {"queens": "kings", "patent": "patents"}
 
 
-def courts_in(text: str, *, guides_only: bool = False) -> dict[str, str]:
+def courts_in(text: str, *, guides_only: bool = False, any_case: bool = False) -> dict[str, str]:
     """Return the courts that a text names, or those whose guides it names, by the words that tell each from others.
 
-    The Circuit Commercial Court is not the Commercial Court.
+    The Circuit Commercial Court is not the Commercial Court. Names have capitals, where not all of the text is alike.
     """
     flat = " ".join(re.sub(r"[-_]+", " ", text).split())
+    if any_case or flat.islower() or flat.isupper():
+        flat = capwords(flat)
     matches = [match for pattern in (_GUIDE, _COURT)[: 1 if guides_only else 2] for match in pattern.finditer(flat)]
-    named = {_telling(match[1]): match[0] for match in matches if not match[1].endswith((" of", " and", " &"))}
+    named = {_telling(match[1]): match[0] for match in matches if not match[1].lower().endswith((" of", " and", " &"))}
     return {court: words for court, words in named.items() if court}
 
 
@@ -282,7 +288,8 @@ def guide_courts(names: Iterable[str]) -> dict[str, set[str]]:
 def names_court(text: str, courts: Mapping[str, Collection[str]]) -> bool:
     """Return whether a text names one of these courts, in full or by its initials."""
     short = {initials.upper() for known in courts.values() for initials in known}
-    return not courts.keys().isdisjoint(courts_in(text)) or not short.isdisjoint(re.findall(r"\b[A-Z]{2,}\b", text))
+    named = {_telling(text), *courts_in(text), *courts_in(text, any_case=True)}
+    return not named.isdisjoint(courts) or not short.isdisjoint(re.findall(r"\b[A-Z]{2,}\b", text))
 
 
 def strange_courts(text: str, known: Mapping[str, Collection[str]], *, guides_only: bool) -> list[str]:
@@ -291,15 +298,14 @@ def strange_courts(text: str, known: Mapping[str, Collection[str]], *, guides_on
 
 
 def _telling(name: str) -> str:
-    # "Courts and Tribunals Judiciary The Commercial Court": a court's name begins after the last article
-    own = re.split(r"\b[Tt]he\b|\b[A-Z]{2}\b", name)[-1]
+    own = _BEFORE_NAME.split(name)[-1]
     words = (_SYNONYMS.get(word, word) for word in plain(own).split())
     return " ".join(word for word in words if word not in _NEUTRAL and not word[0].isdigit())
 
 
 def _initials(name: str) -> set[str]:
     """Return `tcc` of the Technology and Construction Court, `kb` and `kbd` of the King's Bench (Division)."""
-    own = re.split(r"\b[Tt]he\b|\b[A-Z]{2}\b", name)[-1]
+    own = _BEFORE_NAME.split(name)[-1]
     short = "".join(word[0] for word in plain(own).split() if word not in {"and", "of"})
     if len(short) < 2 or own.endswith(" Court"):
         return {short} if len(short) > 1 else set()

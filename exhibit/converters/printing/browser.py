@@ -9,7 +9,6 @@ import asyncio
 import importlib.util
 import os
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -24,6 +23,7 @@ from exhibit.converters.printing.text_pdf import font_hashes, sealed_environment
 from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import ServiceError
 from exhibit.storage.place import scratch_folder
+from exhibit.storage.programs import find_program
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Error
@@ -54,7 +54,7 @@ def find_browser() -> Path | None:
     if chosen:
         return Path(chosen)
     for name in _NAMES:
-        path = shutil.which(name)
+        path = find_program(name)
         if path:
             return Path(path)
     return next((Path(p) for p in (*_MAC, _playwrights()) if p and Path(p).is_file()), None)
@@ -145,7 +145,7 @@ def fetch_browser() -> Path:
     if not HERE:
         raise ServiceError(NEEDED)
     attempts = {"Playwright's Chromium": [[sys.executable, "-m", "playwright", "install", "chromium"]]}
-    if shutil.which("apt-get") and is_root():
+    if find_program("apt-get") and is_root():
         attempts["the distribution's Chromium"] = [
             ["apt-get", "update", "-qq"],
             ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "chromium"],

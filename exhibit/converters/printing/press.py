@@ -270,7 +270,7 @@ def _print_sheet(sheet: _Sheet) -> Printed:
     path = sheet.corpus / raw.filename
     text = _text(raw)
     if text is not None:
-        print_blocks(text.blocks, path, title=raw.title)
+        print_blocks(text.blocks, path, title=raw.title, subject=raw.subject)
         return Printed(printer_name(), text.notes)
     words = "\n\n".join(block.text for block in _blocks(raw))
     page = office_page(raw.original) if raw.original else Printable(raw.html or html_from_text(words))

@@ -47,6 +47,10 @@ class _Type(NamedTuple):
     leading: float
     before: float
     after: float
+    gray: float = 0.0
+    """From 0, black, to 1, which is white and cannot be seen on paper."""
+    aside: float = 0.0
+    """Points to the right of where lines begin."""
 
 
 PAGE_BREAK = "\f"
@@ -60,6 +64,9 @@ _TYPES: dict[Style, _Type] = {
     "h2": _Type(BOLD, 11.5, 16, 14, 5),
     "p": _Type(SERIF, 10.5, 15.2, 0, 7),
     "pre": _Type(MONO, 8.5, 10.6, 0, 0),
+    "white": _Type(SERIF, 10.5, 15.2, 0, 7, gray=1.0),
+    "tiny": _Type(SERIF, 0.5, 0.7, 0, 7),
+    "outside": _Type(SERIF, 10.5, 15.2, 0, 7, aside=_A4[0]),
 }
 _BOX = "\u25a1"
 _KEPT_TOGETHER = 3  # lines that a heading must have room for below it
@@ -91,12 +98,12 @@ def printer_name() -> str:
     return f"ReportLab {reportlab.__version__}"
 
 
-def print_blocks(blocks: Iterable[Block], path: Path, *, title: str) -> None:
+def print_blocks(blocks: Iterable[Block], path: Path, *, title: str, subject: str = "") -> None:
     """Print blocks one below the other to a file, which appears whole."""
-    write_whole(path, pdf_of(blocks, title=title))
+    write_whole(path, pdf_of(blocks, title=title, subject=subject))
 
 
-def pdf_of(blocks: Iterable[Block], *, title: str) -> bytes:
+def pdf_of(blocks: Iterable[Block], *, title: str, subject: str = "") -> bytes:
     """Return a PDF of blocks, one below the other."""
     from reportlab.pdfgen.canvas import Canvas
 
@@ -105,6 +112,8 @@ def pdf_of(blocks: Iterable[Block], *, title: str) -> bytes:
     canvas.setTitle(printable(title))
     canvas.setAuthor("")
     canvas.setCreator("exhibit-rag")
+    if subject:
+        canvas.setSubject(printable(subject))
     sheet = _Sheet(canvas)
     for block in blocks:
         sheet.add(block)
@@ -128,6 +137,7 @@ class _Sheet:
         self._left = 0.0
         self._shift = 0.0
         self._font: tuple[str, float] | None = None
+        self._gray = 0.0
 
     def add(self, block: Block) -> None:
         """Set a block below what there is."""
@@ -160,14 +170,17 @@ class _Sheet:
         if self._text is None:
             self._left = _A4[1] - 2 * _MARGIN
             self._text = self._canvas.beginText(_MARGIN, _A4[1] - _MARGIN)
-            self._font, self._shift = None, 0.0
-        shift = 0.0
+            self._font, self._shift, self._gray = None, 0.0, 0.0
+        shift = kind.aside
         if _RIGHT_TO_LEFT.search(line):
             line, right = _as_drawn(line)
             shift = _WIDTH - _width(line, kind) if right else 0.0
         self._text.moveCursor(shift - self._shift, self._gap + kind.leading)
         self._left -= self._gap + kind.leading
         self._gap, self._shift = 0.0, shift
+        if self._gray != kind.gray:
+            self._gray = kind.gray
+            self._text.setFillGray(kind.gray)
         for font, run in _runs(line, kind.font):
             if self._font != (font, kind.size):
                 self._font = (font, kind.size)
@@ -238,7 +251,7 @@ def _face(name: str) -> Any:
     from reportlab.pdfbase.ttfonts import TTFont
 
     pdfmetrics.registerFont(TTFont(name, str(font_path(name))))
-    return pdfmetrics.getFont(name).face
+    return pdfmetrics.getFont(name).face  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _runs(line: str, font: str) -> Iterator[tuple[str, str]]:

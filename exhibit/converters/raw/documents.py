@@ -17,6 +17,7 @@ from exhibit.law.names import FileNames, file_key, split_page
 from exhibit.law.provision_places import ProvisionIndex
 from exhibit.law.provisions import NamedProvision
 from exhibit.schemas.errors import DocumentError, SourceError, printable
+from exhibit.schemas.layout import fit_name
 from exhibit.storage.place import left_out
 
 _URL = re.compile(r"https?://", re.IGNORECASE)
@@ -124,7 +125,9 @@ class Shelf:
     def _document(self, file: NamedFile) -> RawDocument:
         path = file.path
         pdf = path.suffix.lower() == ".pdf" or _looks_like_pdf(path)
-        filename = path.name if path.suffix.lower() == ".pdf" or not (self.as_pdf or pdf) else f"{path.name}.pdf"
+        filename = (
+            path.name if path.suffix.lower() == ".pdf" or not (self.as_pdf or pdf) else fit_name(path.name, ".pdf")
+        )
         document = RawDocument(filename, path.stem, path, items=(_item(file),))
         return document if pdf or not self.as_pdf else replace(document, path=None, original=path)
 

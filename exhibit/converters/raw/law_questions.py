@@ -10,7 +10,8 @@ from datetime import date, timedelta
 from functools import cached_property
 
 from exhibit.converters.benchmark import Label, Quote, RawRow
-from exhibit.converters.raw.laws import Law, Paragraph, Version
+from exhibit.converters.raw.law_files import Version
+from exhibit.converters.raw.laws import Law, Paragraph
 from exhibit.law.editions import LawName, english_names, label_key, law_name, provisions
 from exhibit.law.figures import write_day
 from exhibit.law.language import LegalSystem

@@ -24,11 +24,13 @@ from exhibit.converters.printing.press import Press, printing
 from exhibit.converters.steps.materialise import NOWHERE, Done, QuotePlace, materialise, tasks
 from exhibit.converters.steps.pages import settle_pages
 from exhibit.engine import Engine, limits_from, open_engine, track
+from exhibit.evidence.place import is_ambiguous
 from exhibit.evidence.scan import Ocr, ocr_from
 from exhibit.hub.card import CardText, write_card
 from exhibit.schemas import IMPOSSIBLE_ANSWER, Context, Gold, Row, __version__
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, write_gold, write_info, write_train
 from exhibit.schemas.errors import BundleError, LimitError, ServiceError, SourceError, ToolkitError, printable
+from exhibit.schemas.layout import DRAFTS, LONGEST_NAME
 from exhibit.schemas.models import (
     FORMAT,
     HOWS,
@@ -42,6 +44,7 @@ from exhibit.schemas.models import (
 )
 from exhibit.schemas.validate import validate
 from exhibit.storage.bundle import sha256_of
+from exhibit.storage.removal import remove_below
 from exhibit.storage.upload import Out
 
 _MACHINE_OPTIONS = frozenset(
@@ -53,8 +56,6 @@ _MACHINE_OPTIONS = frozenset(
 
 ORIGINALS = "originals"
 """The folder of a bundle for the files that its documents were printed from."""
-DRAFTS = "drafts.jsonl"
-"""The file of a drafted bundle with the questions that wait for a person."""
 _TEXTS = "texts.partial"
 """The folder, gone before the bundle is finished, in which the documents' texts wait for the tables."""
 ABOUT_UNREADABLE = "question about a document that cannot be read"
@@ -73,9 +74,10 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     with Press(limits) as press:
         done = _materialise_all(benchmark, out, engine, tally, press, ocr=ocr_from(options), texts=texts)
     rows = [row for row in benchmark.rows if _answerable_from(row, done, tally) and _sound(row, tally)]
+    if benchmark.draft or benchmark.by_construction:
+        rows = [row for row in rows if _located(row, done, tally)]
     given = rows
     if benchmark.draft:
-        given = [row for row in rows if _located(row, done, tally)]
         rows = _set_drafts_apart(given, done, folder)
     settle_pages(done, (quote for row in rows for quote in row.quotes), tally)
     questions = [_row(row, done) for row in rows]
@@ -84,6 +86,7 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     write_gold(gold, folder / GOLD)
     _note_absent(gold, questions, tally)
     _note_provisions(rows, done, tally)
+    _note_hidden(gold, tally)
     kept = [raw for raw in benchmark.documents if raw.filename in done]
     if options.keep_originals:
         _keep_originals(kept, folder)
@@ -93,7 +96,7 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     # a table's own name is nobody's dataset
     text = card_text(replace(info, derived="") if benchmark.info else info, converter)
     bundle = write_card(bundle, folder, rows=questions, gold=gold, engine=engine, text=text, out=out, texts=texts)
-    shutil.rmtree(texts)
+    remove_below(folder, _TEXTS)
     printers = press.printers | {raw.printer for raw in benchmark.documents if raw.filename in done}
     return finish(bundle.model_copy(update={"printing": printing(printers)}), out)
 
@@ -115,7 +118,7 @@ def _materialise_all(
     corpus = out.folder / CORPUS
     quotes: dict[str, list[Quote]] = defaultdict(list)
     for row in benchmark.rows:
-        for quote in row.quotes:
+        for quote in (*row.quotes, *row.near_misses):
             quotes[quote.filename].append(quote)
     documents = [raw for raw in benchmark.documents if _writable(raw, tally)]
     work = tasks(documents, quotes, corpus, press=press, out=out, ocr=ocr, texts=texts)
@@ -127,13 +130,13 @@ def _materialise_all(
             raise outcome.error  # a store that is away is not the fault of its documents
         if outcome.error is not None:
             _leave_out(raw, outcome.error, tally)
-            (corpus / name).unlink(missing_ok=True)
+            remove_below(corpus, name)
             continue
         done[name] = outcome.unwrap()
         sent = done[name].sent
         if sent is not None:
             out.record(f"{CORPUS}/{name}", sent)
-            (corpus / name).unlink(missing_ok=True)  # a print; here, not in the worker, which may die and be replaced
+            remove_below(corpus, name)  # a print; here, not in the worker, which may die and be replaced
         for remark in done[name].notes:
             tally.note("remarks on documents", f"{name}: {remark}")
     if not done and (documents or not benchmark.rows):
@@ -170,7 +173,10 @@ def _answerable_from(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
 
 
 def _writable(raw: RawDocument, tally: Tally) -> bool:
-    """Return whether a document's name can stand in train.json; count it where it cannot."""
+    """Return whether a document's name can stand in train.json and in a folder; count it where it cannot."""
+    if len(raw.filename.encode("utf-8", "surrogatepass")) > LONGEST_NAME:
+        tally.fault(f"document's name has more than {LONGEST_NAME} bytes; rename it", raw.filename, item=_file_of(raw))
+        return False
     if printable(raw.filename) == raw.filename:
         return True
     tally.fault("document's name is not UTF-8; rename it", printable(raw.filename), item=_file_of(raw))
@@ -210,10 +216,10 @@ def _row(row: RawRow, done: dict[str, Done]) -> Row:
 
 
 def _located(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
-    """Return whether every passage of a drafted row stands in its document; count it where one does not."""
+    """Return whether every passage of a row stands in its document; count it where one does not."""
     if all(done[quote.filename].places[quote].spans for quote in row.quotes if quote.text):
         return True
-    tally.leave_out("drafted passage not found in the document", f"row {row.id}: {row.filename}")
+    tally.leave_out("passage not found in the document", f"row {row.id}: {row.filename}")
     return False
 
 
@@ -236,13 +242,34 @@ def _gold(rows: Sequence[RawRow], done: dict[str, Done]) -> Iterator[Gold]:
             yield gold_of(row.id, None, row.filename, NOWHERE, row.labels)
         for index, quote in enumerate(row.quotes):
             place = done[quote.filename].places[quote]
-            yield gold_of(row.id, index, quote.filename, place, {**row.labels, **dict(quote.labels)})
+            labels = {**row.labels, **_near_misses(row, done), **dict(quote.labels)}
+            yield gold_of(row.id, index, quote.filename, place, labels)
+
+
+def _near_misses(row: RawRow, done: dict[str, Done]) -> dict[str, Label]:
+    """Return the label that says where the same clause stands as of other days; none where there is no such clause."""
+    places = [
+        f"{quote.filename}#{start}-{end}"
+        for quote in row.near_misses
+        if quote.filename in done
+        for start, end in done[quote.filename].places[quote].spans
+    ]
+    return {"other_versions": " ".join(places)} if places else {}
 
 
 def gold_of(id: int, context: int | None, filename: str | None, place: QuotePlace, labels: dict[str, Label]) -> Gold:
     """Return a line of gold.jsonl."""
-    where = {name: value for name, value in vars(place).items() if name not in ("text", "remark")}
-    return Gold.model_validate({"id": id, "context": context, "filename": filename, "labels": labels, **where})
+    fields = {"id": id, "context": context, "filename": filename, **vars(place)}
+    hidden = fields.pop("hidden")
+    del fields["text"], fields["remark"]
+    return Gold.model_validate({**fields, "labels": {**labels, "hidden": hidden} if hidden else labels})
+
+
+def _note_hidden(gold: Sequence[Gold], tally: Tally) -> None:
+    for line in gold:
+        if "hidden" in line.labels:
+            name = f"{line.filename}: row {line.id}: {line.labels['hidden']}"
+            tally.note("gold with words that nobody sees on the page", name)
 
 
 def _note_absent(gold: Sequence[Gold], rows: Sequence[Row], tally: Tally) -> None:
@@ -256,6 +283,11 @@ def _note_absent(gold: Sequence[Gold], rows: Sequence[Row], tally: Tally) -> Non
             if tally.strict:
                 raise SourceError(f"{name}: quote not found in the document (--strict)")
             tally.note("quote not found in the document (kept in train.json, marked absent in gold.jsonl)", name)
+        elif line.context is not None and is_ambiguous(
+            quote := words[line.id][line.context].text or "", 1 + len(line.alternatives)
+        ):
+            name = f"{line.filename}: row {line.id}: {quote!r} on {1 + len(line.alternatives)} places"
+            tally.note("ambiguous gold: few words on many places", name)
 
 
 def _note_provisions(rows: Sequence[RawRow], done: dict[str, Done], tally: Tally) -> None:
@@ -340,7 +372,7 @@ def _content_options(options: Namespace) -> dict[str, Label]:
 
 def card_text(info: DatasetInfo, converter: str) -> CardText:
     """Return what the card says that no file of the bundle does."""
-    texts = {name: getattr(info, name) for name in ("tags", "questions", "limits", "annotations", "derived")}
+    texts = {name: getattr(info, name) for name in ("tags", "questions", "limits", "annotations", "derived", "command")}
     return CardText(converter=converter, **texts)
 
 

@@ -13,13 +13,10 @@ from exhibit.converters.steps.patches import patched
 from exhibit.engine import add_engine_arguments, check_engine, limits_from, limits_in_force, track
 from exhibit.evidence.scan import add_ocr_arguments
 from exhibit.runtime.command import (
-    HIDDEN,
     Parser,
-    Renamed,
     add_arguments,
     add_json,
     guarded,
-    positive,
     print_results,
     spelled,
 )
@@ -89,7 +86,6 @@ def make_parser(converter: Converter) -> argparse.ArgumentParser:
     )
     parser.add_argument("--source", type=Path, metavar="PATH", help=downloaded if info.downloads else "see above")
     add_arguments(parser, read_beside(__file__))
-    parser.add_argument("--limit", type=positive, action=Renamed, const="--max-documents", help=HIDDEN)
     add_json(parser)
     add_own_flags(converter, parser)
     add_engine_arguments(parser.add_argument_group("how it runs"))

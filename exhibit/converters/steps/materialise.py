@@ -12,6 +12,7 @@ from exhibit.converters.benchmark import Quote, RawDocument, source_text
 from exhibit.converters.printing.press import Press
 from exhibit.evidence import Document, Match, Span, fold, locate, read_document
 from exhibit.evidence.fold import Fold
+from exhibit.evidence.hidden import find_hidden_spans
 from exhibit.evidence.locate import worthy
 from exhibit.evidence.readers import picture
 from exhibit.evidence.scan import Ocr, Scanned, read_scan
@@ -64,6 +65,8 @@ class QuotePlace:
     """The words of a provision that the source only names."""
     remark: str = ""
     """What is to be said of a provision: it is absent, ambiguous, or a part of it could not be told."""
+    hidden: str = ""
+    """Why nobody sees words of it on the page; empty where they are seen."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +138,12 @@ def materialise(task: Task) -> Done:
         shutil.copyfile(path, task.target)
     finder = _Finder(document.text if raw.text_path == task.path else source_text(raw), document)
     places = {quote: finder.place(quote) for quote in dict.fromkeys(task.quotes)}
+    places = _with_hidden(places, document)
+    contradicted = [
+        f"page {quote.page} is stated for words that stand on page {place.pages[0]}: {(quote.text or '')[:60]!r}"
+        for quote, place in places.items()
+        if quote.page and place.pages and place.spans and quote.page not in place.pages
+    ]
     entry = DocumentEntry(
         filename=raw.filename,
         title=raw.title,
@@ -149,8 +158,28 @@ def materialise(task: Task) -> Done:
             write_whole(task.text, document.text)
     # last, so that nothing is sent of a document that cannot be used
     sent = send(path, task.remote, task.known) if task.remote else None
-    starts = tuple(page.span.start for page in document.pages) if any(q.page is not None for q in task.quotes) else ()
-    return Done(entry, places, (*task.notes, *document.notes), sent, starts)
+    starts = tuple(one.span.start for one in document.pages) if any(q.stated is not None for q in task.quotes) else ()
+    return Done(entry, places, (*task.notes, *document.notes, *contradicted), sent, starts)
+
+
+_LETTERS = 3
+"""Hidden letters that a place must have to be told of: a comma in white does not matter."""
+
+
+def _with_hidden(places: dict[Quote, QuotePlace], document: Document) -> dict[Quote, QuotePlace]:
+    """Return the places, each with the reasons why words of it are not seen on the page."""
+    spans = [Span(*span) for place in places.values() for span in place.spans]
+    hidden = find_hidden_spans(document, spans) if spans else []
+
+    def reasons(place: QuotePlace) -> str:
+        letters: Counter[str] = Counter()
+        for start, end in place.spans:
+            for span, why in hidden:
+                words = document.text[max(start, span.start) : min(end, span.end)]
+                letters[why] += sum(character.isalnum() for character in words)
+        return "; ".join(sorted(why for why, count in letters.items() if count >= _LETTERS))
+
+    return {quote: replace(place, hidden=reasons(place)) for quote, place in places.items()} if hidden else places
 
 
 def _wordless(task: Task) -> str:
@@ -224,13 +253,20 @@ class _Finder:
                 how: How = "parts" if len(known) > 1 else "exact" if self.source == self.document.text else "folded"
                 return _place(known, self.document, how if quote.score == 1.0 else "fuzzy", quote.score, others)
         if not quote.text:
-            return NOWHERE
-        matches = worthy(locate(quote.text, self.document))
+            there = quote.page is not None and quote.page <= len(self.document.pages)
+            return replace(NOWHERE, pages=[quote.page]) if there and quote.page else NOWHERE
+        matches = worthy(locate(quote.text, self.document, page=quote.page))
+        matches = self._on_stated_page(matches, quote.page)
         if quote.spans and self.source:
             # of the same words in several places, the one that is as far into the text as the source says
             share = quote.spans[0][0] / len(self.source)
             matches.sort(key=lambda match: abs(match.span.start / len(self.document.text) - share))
         return place_of(matches, self.document)
+
+    def _on_stated_page(self, matches: list[Match], page: int | None) -> list[Match]:
+        """Return the matches on the page that the source states, all where none is there."""
+        there = [match for match in matches if page in self.document.pages_of(match.span)]
+        return there or matches
 
     def _carried(self, spans: Sequence[tuple[int, int]]) -> list[Span]:
         """Return a place from offsets in the source's text; nothing where the texts differ."""

@@ -13,7 +13,7 @@ ELSEWHERE = "quote that does not stand on the page that the source states (its w
 
 def settle_pages(done: Mapping[str, Done], quotes: Iterable[Quote], tally: Tally) -> None:
     """Choose, of the places of each quote, those on the page that its source states."""
-    stated = [quote for quote in dict.fromkeys(quotes) if quote.page is not None and quote.filename in done]
+    stated = [quote for quote in dict.fromkeys(quotes) if quote.stated is not None and quote.filename in done]
     # a quote that would fit both ways of counting says nothing about which is meant
     votes: Counter[int] = Counter()
     for quote in stated:
@@ -32,14 +32,14 @@ def settle_pages(done: Mapping[str, Done], quotes: Iterable[Quote], tally: Tally
             pages = sorted({number for span in spans for number in _pages(span, one.page_starts)})
             one.places[quote] = replace(place, spans=spans, alternatives=alternatives, pages=pages)
         elif place.spans and one.page_starts:
-            where = f"{quote.filename}: page {place.pages[0]}, stated {quote.page}"
+            where = f"{quote.filename}: page {place.pages[0]}, stated {quote.stated}"
             tally.note(ELSEWHERE, f"{where}: {(quote.text or quote.provision)[:60]!r}")
 
 
 def _on_page(quote: Quote, done: Done, base: int) -> Iterator[list[tuple[int, int]]]:
     """Yield the places of a quote that touch the page it states, where the first page has the number `base`."""
     place: QuotePlace = done.places[quote]
-    wanted = (quote.page or 0) + 1 - base
+    wanted = (quote.stated or 0) + 1 - base
     for spans in (place.spans, *place.alternatives):
         if any(wanted in _pages(span, done.page_starts) for span in spans):
             yield spans

@@ -22,13 +22,14 @@ from exhibit.evaluation.cases import Case as Case
 from exhibit.evaluation.cases import GoldPassage
 from exhibit.evaluation.cases import Passage as Passage
 from exhibit.evaluation.cases import Values as Values
+from exhibit.evaluation.metrics._brought import check_names_are_own, values_of
 from exhibit.evaluation.metrics._requests import Request, checked, parse_request
 from exhibit.evaluation.metrics._requests import named as named
 from exhibit.evaluation.metrics._requests import parameters_of as parameters_of
 from exhibit.evaluation.metrics._requests import split_requests as split_requests
 from exhibit.law.references import Reference
 from exhibit.models.llms import LLM
-from exhibit.runtime.plugins import plugin_modules
+from exhibit.runtime.plugins import own_names, plugin_modules
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import read_beside
 
@@ -111,6 +112,7 @@ class About:
         return ".2f"
 
 
+_FOLDER = Path(__file__).parent
 _ABOUTS = TypeAdapter(dict[str, About])
 
 
@@ -144,6 +146,8 @@ class Options:
     ks: tuple[int, ...] = KS
     k: int = K
     parity: Parity = ""
+    count_added: bool = False
+    """Whether words of a passage that no document has count against precision."""
     corpus: Citable | None = None
     """Where `references_exist` looks references up."""
     officials: Registers | None = None
@@ -212,7 +216,7 @@ _KNOWN: dict[Need, Callable[[Case], bool]] = {
     "expected": lambda case: bool(case.truth.strip()) and not case.is_impossible,
     "label": lambda case: bool(case.choices) and case.label is not None,
     "answer": lambda case: case.reply.answer is not None,
-    "passages": lambda case: not case.reply.passages or any(p.span or p.text.strip() for p in case.reply.passages),
+    "passages": lambda case: not case.reply.passages or any(passage.tells for passage in case.reply.passages),
     "impossible": lambda case: case.is_impossible,
     # not where all the gold that is quoted stands in none of the documents
     "answerable": lambda case: not case.is_impossible and not (case.gold and all(gold.absent for gold in case.gold)),
@@ -266,8 +270,10 @@ class MetricModule(Protocol):
 
 @cache
 def metric_modules() -> dict[str, MetricModule]:
-    """Return every metric by the name of its file, in order."""
-    return {name: cast(MetricModule, module) for name, module in plugin_modules(__name__).items()}
+    """Return every metric by the name of its file, in order; raise where two of them yield one name."""
+    modules = {name: cast(MetricModule, module) for name, module in plugin_modules(__name__).items()}
+    check_names_are_own(modules, own=own_names(__name__))
+    return modules
 
 
 def metric_names() -> list[str]:
@@ -281,9 +287,20 @@ def about(name: str) -> About:
     return _described().get(family) or About(family.replace("_", " "), name, unit="number", better="neither")
 
 
+_DERIVED = {
+    "answered_rightly": About(
+        "Answered rightly",
+        "answerable questions whose answer is right, of those that can be judged; a refusal is wrong",
+        group="Answers",
+    )
+}
+"""Figures that the evaluation takes from other metrics and the verdict."""
+
+
 @cache
 def _described() -> dict[str, About]:
-    return {family: entry for module in metric_modules().values() for family, entry in abouts_of(module).items()}
+    metrics = {family: entry for module in metric_modules().values() for family, entry in abouts_of(module).items()}
+    return _DERIVED | metrics
 
 
 def abouts_of(module: MetricModule) -> Mapping[str, About]:
@@ -306,7 +323,7 @@ def shortened(names: Iterable[str], *, all_families: bool = False) -> list[str]:
     for name in names:
         families.setdefault(_family(name), []).append(name)
     chosen = [family for family in families if all_families or about(family).short]
-    chosen.sort(key=lambda family: GROUPS.index(about(family).group))
+    chosen.sort(key=lambda family: (GROUPS.index(about(family).group), not about(family).short))
     return [name for family in chosen for name in _nearest(families[family])]
 
 
@@ -350,7 +367,7 @@ def _measured(module: MetricModule, cases: Sequence[Case], options: Options, **p
     columns: dict[str, Values] = {}
     for needs in dict.fromkeys(about(name).needs for name in module.NAMES):
         rows = [(row, kept) for row, case in enumerate(cases) if (kept := scoped(case, needs, options)) is not None]
-        for name, values in module.measure([case for _, case in rows], options, **parameters).items():
+        for name, values in values_of(module, [case for _, case in rows], options, parameters, own=_FOLDER).items():
             if about(name).needs == needs:
                 columns[name] = [None] * len(cases)
                 for (row, _), value in zip(rows, values, strict=True):

@@ -1,7 +1,10 @@
-"""Abstention: whether impossible questions are refused, and whether answerable ones are not."""
+"""Abstention: whether impossible questions are refused, and whether answerable ones are not.
+
+One rule (`law.refusals`) tells a refusal; `refusal_unsure` is the share of replies of which it was not sure.
+"""
 
 from exhibit.evaluation.metrics import Case, per_case
-from exhibit.law.citations import is_refusal
+from exhibit.law.refusals import is_refusal, read_refusal
 
 
 def _refused(case: Case) -> float:
@@ -9,4 +12,8 @@ def _refused(case: Case) -> float:
     return float(is_refusal(case.reply.answer or ""))
 
 
-NAMES, measure = per_case(abstention_accuracy=_refused, false_refusal_rate=_refused)
+def _unsure(case: Case) -> float:
+    return float(not read_refusal(case.reply.answer or "").sure)
+
+
+NAMES, measure = per_case(abstention_accuracy=_refused, false_refusal_rate=_refused, refusal_unsure=_unsure)

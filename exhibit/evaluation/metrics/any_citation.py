@@ -9,7 +9,8 @@ import re
 from pathlib import PurePath
 
 from exhibit.evaluation.metrics import Case, per_case
-from exhibit.law.citations import BRACKETED, find_citations, is_refusal
+from exhibit.law.citations import BRACKETED, find_citations
+from exhibit.law.refusals import is_refusal
 
 _DOCUMENT = re.compile(r".*\S#page=.*|.*\w\.(?:pdf|txt|html?|docx?|json|md)(?:#.*)?", re.IGNORECASE)
 

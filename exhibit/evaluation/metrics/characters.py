@@ -7,8 +7,12 @@ credited where the largest share of it was retrieved, the first of equals:
     precision@k = retrieved characters inside those best places / retrieved characters
 
 For gold with one place each, recall is overlap / gold characters. Neither can pass 1, and recall never falls as k
-grows. Only located gold counts. A retrieved passage whose place is unknown counts with
-the length of its text and overlaps nothing; where nothing was retrieved both are 0.
+grows. Only located gold counts, and a gold that a row lists several times counts once.
+
+A passage counts with the pieces of it that stand in its document; what it has besides is counted where the option
+`count_added` is set. A passage of a file that the corpus lacks counts with its text and overlaps nothing; one whose
+place cannot be told counts neither way, and where the first k passages are all of this kind both are None. Where
+nothing was retrieved both are 0.
 
 Parity "legalbenchrag" is the published way: nothing is united, each retrieved snippet's overlap with each gold
 snippet is added up, and a gold stands in its first place.
@@ -19,7 +23,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from exhibit.evaluation.metrics import KS, Case, Cutoff, Options, Values
-from exhibit.evaluation.ranking import without
+from exhibit.evaluation.ranking import golds_of, without
 from exhibit.evidence import Span
 
 NAMES = (*(f"char_precision@{k}" for k in KS), *(f"char_recall@{k}" for k in KS))
@@ -30,7 +34,7 @@ def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = 
     """Return character precision and recall at each k."""
     depths = (cutoff,) if cutoff else options.ks
     score = _as_published if options.parity == "legalbenchrag" else _united
-    rows = [score(case, depths) for case in cases]
+    rows = [score(case, depths, options.count_added) for case in cases]
     return {
         f"{name}@{k}": [row[column][side] for row in rows]
         for side, name in enumerate(("char_precision", "char_recall"))
@@ -46,18 +50,31 @@ class _Piece(NamedTuple):
 
 
 Pieces = dict[str | None, list[_Piece]]
-"""By file; None: of passages whose place is unknown, which were retrieved and overlap nothing."""
-Scores = list[tuple[float, float]]
+"""By file; None: words of no document, which were retrieved and overlap nothing."""
+Scores = list[tuple[float | None, float | None]]
 """Precision and recall at each depth."""
 
 
-def _retrieved(case: Case, depth: int) -> Pieces:
+def _retrieved(case: Case, depth: int, count_added: bool) -> Pieces:
     pieces: Pieces = {}
+    seen: set[str] = set()
     for rank, passage in enumerate(case.reply.passages[:depth]):
         known = passage.span is not None and passage.source is not None
-        span = passage.span if known and passage.span else Span(0, len(passage.text))
-        pieces.setdefault(passage.source if known else None, []).append(_Piece(span, rank))
+        if known:
+            pieces.setdefault(passage.source, []).extend(_Piece(span, rank) for span in passage.spans)
+        whole = Span(0, len(passage.text))
+        extra = (passage.added if count_added else ()) if known else (whole,) if count_added or passage.tells else ()
+        if extra and passage.text not in seen:  # one that is listed twice was retrieved once
+            seen.add(passage.text)
+            pieces.setdefault(None, []).extend(_Piece(span, rank) for span in extra)
     return pieces
+
+
+def _told(case: Case, ks: Sequence[int], scores: Sequence[tuple[float, float]]) -> Scores:
+    """Return the scores, None at a depth at which of no passage is known what it holds."""
+    first = next((rank for rank, passage in enumerate(case.reply.passages) if passage.tells), len(case.reply.passages))
+    unknown = bool(case.reply.passages)
+    return [(None, None) if unknown and first >= k else row for k, row in zip(ks, scores, strict=True)]
 
 
 def _unite(pieces: Iterable[_Piece]) -> list[_Piece]:
@@ -74,7 +91,7 @@ def _unite(pieces: Iterable[_Piece]) -> list[_Piece]:
 
 def _golds(case: Case) -> Iterator[tuple[str, list[list[Span]]]]:
     """Yield the file and the places of each located gold."""
-    for gold in case.gold:
+    for gold in golds_of(case):
         places = [spans for place in gold.places if (spans := [one for one in place if one.start < one.end])]
         if places and gold.filename is not None:
             yield gold.filename, places
@@ -101,17 +118,18 @@ def _long(spans: Iterable[Span]) -> int:
     return sum(span.end - span.start for span in spans)
 
 
-def _as_published(case: Case, ks: Sequence[int]) -> Scores:
-    pieces = _retrieved(case, ks[-1])
-    golds = [(file, places[0]) for file, places in _golds(case)]
+def _as_published(case: Case, ks: Sequence[int], count_added: bool) -> Scores:
+    pieces = _retrieved(case, ks[-1], count_added)
+    golds = [(gold.filename or "", gold.places[0]) for gold in case.gold if gold.located]
     held = [_held(place, pieces.get(file, ()), ks) for file, place in golds]
     gold = sum(_long(place) for _, place in golds)
     shared = [sum(row[column] for row in held) for column in range(len(ks))]
-    return [(_share(one, of), _share(one, gold)) for one, of in zip(shared, _lengths(pieces, ks), strict=True)]
+    lengths = _lengths(pieces, ks)
+    return _told(case, ks, [(_share(one, of), _share(one, gold)) for one, of in zip(shared, lengths, strict=True)])
 
 
-def _united(case: Case, ks: Sequence[int]) -> Scores:
-    retrieved = _retrieved(case, ks[-1])
+def _united(case: Case, ks: Sequence[int], count_added: bool) -> Scores:
+    retrieved = _retrieved(case, ks[-1], count_added)
     pieces = {file: _unite(some) if file else some for file, some in retrieved.items()}
     golds = [(file, places, [_held(one, pieces.get(file, ()), ks) for one in places]) for file, places in _golds(case)]
     longest = [max(map(_long, places)) for _, places, _ in golds]
@@ -129,7 +147,7 @@ def _united(case: Case, ks: Sequence[int]) -> Scores:
             _held([one.span for one in _unite(some)], pieces.get(file, ()), ks)[column] for file, some in best.items()
         )
         scores.append((_share(inside, retrieved_characters), _share(credit, sum(longest))))
-    return scores
+    return _told(case, ks, scores)
 
 
 def _share(part: float, whole: float) -> float:

@@ -2,7 +2,7 @@
 
 Essential: the passage shares a character with gold, at any of its places. Complementary: it does not, but ends or
 begins within 500 characters of gold in the same file, and so may hold what the gold refers to. Neither: the rest.
-The three shares add up to 1.
+The three shares add up to 1. A passage of which it is not known what it holds is in none of them.
 """
 
 import math
@@ -35,16 +35,14 @@ def _context(case: Case) -> Sequence[Passage]:
 
 
 def _share(kind: str, case: Case, passages: Sequence[Passage]) -> float | None:
-    return sum(kind_of(passage, case) == kind for passage in passages) / len(passages) if passages else None
+    known = [passage for passage in passages if passage.tells]
+    return sum(kind_of(passage, case) == kind for passage in known) / len(known) if known else None
 
 
 def kind_of(passage: Passage, case: Case) -> str:
-    """Return which of `KINDS` a retrieved passage is; one whose place is unknown is neither."""
-    span = passage.span
-    if span is None:
-        return KINDS[2]
+    """Return which of `KINDS` a retrieved passage is; one without a place is neither."""
     golds = [gold for gold in case.gold if gold.filename == passage.source and gold.filename is not None]
-    gaps = [_gap(span, other) for gold in golds for place in gold.places for other in place]
+    gaps = [_gap(own, one) for own in passage.spans for gold in golds for place in gold.places for one in place]
     nearest = min(gaps, default=math.inf)
     return KINDS[0] if nearest < 0 else KINDS[1] if nearest <= NEAR else KINDS[2]
 

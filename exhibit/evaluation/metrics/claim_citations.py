@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from exhibit.evaluation.metrics import Case, Options, Values
-from exhibit.law.citations import claims_of, is_refusal, verify
+from exhibit.law.citations import claims_of, verify
+from exhibit.law.refusals import is_refusal
 
 NAMES = ("claim_citation_precision", "claim_citation_recall")
 

@@ -5,7 +5,7 @@ A refusal claims nothing and an answer without passages has nothing to stand on:
 
 from exhibit.evaluation.judge import fenced, judged, system_prompt
 from exhibit.evaluation.metrics import Case
-from exhibit.law.citations import is_refusal
+from exhibit.law.refusals import is_refusal
 from exhibit.models.llms import Prompt
 
 PROMPT_VERSION = "groundedness-1"

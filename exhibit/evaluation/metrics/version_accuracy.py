@@ -43,10 +43,8 @@ def near_misses(case: Case) -> Iterator[tuple[str, Span]]:
 
 def right_version(passage: Passage, case: Case) -> bool | None:
     """Return whether a passage of the right paragraph is of the right version; None for any other passage."""
-    if passage.span is None:
-        return None
-    span = passage.span
-    if any(passage.source == gold.filename and touches(span, gold) for gold in case.gold if gold.places):
+    spans = passage.spans
+    if any(passage.source == gold.filename and touches(span, gold) for gold in case.gold for span in spans):
         return True
-    near = (place for name, place in near_misses(case) if name == passage.source)
-    return False if any(span.start < place.end and place.start < span.end for place in near) else None
+    near = [place for name, place in near_misses(case) if name == passage.source]
+    return False if any(one.start < place.end and place.start < one.end for one in spans for place in near) else None

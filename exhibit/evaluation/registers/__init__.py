@@ -226,7 +226,7 @@ def _entries(page: RegisterPage) -> Iterator[tuple[str, str]]:
 
 def page_elements(page: RegisterPage, name: str) -> Iterator[Any]:
     """Yield the elements of a page by name, in whatever namespace; none of what is no XML."""
-    from lxml import etree
+    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
     parser = etree.XMLParser(recover=True, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     root = etree.fromstring(page.text.encode("utf-8"), parser) if page.status in (200, 300) and page.text else None

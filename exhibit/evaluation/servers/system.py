@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from exhibit.schemas.bundle import read_text
 from exhibit.schemas.errors import BundleError, ToolkitError
-from exhibit.schemas.parsing import faults_in, parse_pair, parse_toml
+from exhibit.schemas.parsing import faults_in, parse_pair, parse_toml, read_regular
 
 FOLDER = Path(__file__).parents[1] / "targets" / "systems"
 _LONGEST_PATH = 2000
@@ -53,7 +53,7 @@ def read_template(value: Any) -> Any:
     text = value
     if not value.lstrip().startswith(("{", "[")):
         try:
-            text = Path(value).read_text(encoding="utf-8")
+            text = read_regular(Path(value)).decode("utf-8")
         except OSError as error:
             raise ValueError(f"{value}: cannot be read: {error.strerror}; give JSON, or a file with it") from error
     try:

@@ -72,6 +72,8 @@ class Builtin:
             limits=options.limits,
             embedder=options.embedder,
             llm=options.llm,
+            # unless the user says so, OPENAI_TIMEOUT or the model's own minute holds
+            timeout=options.timeout if options.timeout != TargetOptions.timeout else None,
         )
         self._sha256: dict[Location, str] = {}
         """The documents' checksums that the index is called by."""

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import shutil
 import subprocess
 from collections.abc import Callable
 from functools import cache
@@ -12,6 +11,7 @@ from PIL import Image
 from exhibit.engine.limits import run_program
 from exhibit.evidence.ocr import TextLine
 from exhibit.schemas.errors import DocumentError, ToolkitError
+from exhibit.storage.programs import find_program
 
 CODES = {
     "bg": "bul", "cs": "ces", "da": "dan", "de": "deu", "el": "ell", "en": "eng", "es": "spa", "et": "est",
@@ -45,7 +45,7 @@ def _codes(language: str) -> list[str]:
 
 @cache
 def _installed() -> frozenset[str]:
-    program = shutil.which("tesseract")
+    program = find_program("tesseract")
     if program is None:
         return frozenset()
     try:
@@ -60,7 +60,7 @@ def open(language: str) -> Callable[[Image.Image], list[TextLine]]:
     """Return a reader that runs the command once for each picture."""
     if missing(language):
         raise ToolkitError(missing(language))
-    program, code = shutil.which("tesseract") or "tesseract", "+".join(_codes(language))
+    program, code = find_program("tesseract") or "tesseract", "+".join(_codes(language))
 
     def read(picture: Image.Image) -> list[TextLine]:
         data = io.BytesIO()

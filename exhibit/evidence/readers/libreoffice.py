@@ -11,6 +11,7 @@ from exhibit.evidence.markup import Printable
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import DocumentError
 from exhibit.storage.place import scratch_folder
+from exhibit.storage.programs import find_program
 
 KIND = "older office file (needs LibreOffice)"
 STARTS_A_PROGRAM = True
@@ -40,7 +41,7 @@ _HEADS = (b"\xd0\xcf\x11\xe0", b"{\\rtf", b"PK\x03\x04", b"\xffWPC")
 
 def command() -> str | None:
     """Return the program, or None where there is none."""
-    return next((program for name in _COMMANDS if (program := shutil.which(name))), None)
+    return next((program for name in _COMMANDS if (program := find_program(name))), None)
 
 
 def page(path: Path) -> Printable:

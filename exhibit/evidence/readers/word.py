@@ -65,7 +65,7 @@ def _part_of(archive: zipfile.ZipFile, main: str, kind: str) -> str:
 
 def _prepared(archive: zipfile.ZipFile, main: str) -> tuple[dict[str, bytes], int]:
     """Return the parts that are changed for mammoth, and the number of tracked changes."""
-    from lxml import etree
+    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
     numbering, styles = (_part_of(archive, main, kind) for kind in ("numbering", "styles"))
     lists = read_numbering(parsed(archive, numbering), parsed(archive, styles))
@@ -82,7 +82,7 @@ def _prepared(archive: zipfile.ZipFile, main: str) -> tuple[dict[str, bytes], in
 
 def write_numbers(root: Any, lists: Numbering) -> None:
     """Put each paragraph's number in front of its words."""
-    from lxml import etree
+    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
     if not lists.lists:
         return

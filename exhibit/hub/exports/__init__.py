@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 from exhibit.evidence.read import read_within
 from exhibit.schemas.bundle import GOLD, Question, read_text
 from exhibit.schemas.errors import BundleError
+from exhibit.schemas.layout import fit_name
 from exhibit.schemas.models import Gold
 from exhibit.storage.bundle import BundleFolder
 from exhibit.storage.locations import fetched
@@ -95,7 +96,7 @@ class Export:
         """Return the text that the gold of a document counts in."""
         path = self.bundle.files[filename]
         if self.texts is not None and path.suffix.lower() not in PLAIN:
-            path = self.texts / f"{filename}.txt"
+            path = self.texts / fit_name(filename, ".txt")
             if not path.is_file():
                 raise BundleError(f"{path}: missing; {self._advice()}")
         if path.suffix.lower() in PLAIN:

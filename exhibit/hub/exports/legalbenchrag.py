@@ -8,6 +8,7 @@ from typing import Any
 
 from exhibit.hub.exports import Cut, Export, Words
 from exhibit.schemas.errors import BundleError
+from exhibit.schemas.layout import fit_name
 from exhibit.schemas.models import Gold
 
 _BRIDGED = 1
@@ -87,7 +88,7 @@ def _paths(export: Export) -> dict[str, str]:
             homes.setdefault(line.filename, _group(export, line))
     paths: dict[str, str] = {}
     for filename in sorted(export.bundle.files):
-        name = filename if filename.lower().endswith(".txt") else f"{filename}.txt"
+        name = filename if filename.lower().endswith(".txt") else fit_name(filename, ".txt")
         paths[filename] = f"{homes.get(filename, export.name)}/{name}"
         if len(name.encode("utf-8", "surrogatepass")) > 255:
             raise BundleError(f"{filename}: with .txt at its end longer than the 255 bytes a file name may have")

@@ -41,6 +41,8 @@ class Heading:
     kind: str
     sure: bool = True
     """False for a number that is a heading only where it continues a count."""
+    counted: bool = True
+    """False for a number that is a heading whatever stands before it: rules are inserted, repealed, numbered anew."""
 
     @property
     def text(self) -> str:
@@ -50,10 +52,12 @@ class Heading:
 
 def find_headings(document: Document, outline: Outline = NO_OUTLINE) -> list[Heading]:
     """Return the headings in order; entries of a table of contents and page furniture are none."""
-    lines = [line for line in read_lines(document, listed=bool(outline.titles)) if line.start not in outline.skipped]
+    lines = read_lines(document, listed=bool(outline.titles), paged=not outline.rules)
+    lines = [line for line in lines if line.start not in outline.skipped]
     system = system_of(document.text)
     labels = [read_label(line, system) for line in lines]
-    drop_stray(labels)
+    if not outline.rules:
+        drop_stray(labels)
     headings = _without_empty(list(_Finder(lines, labels, outline).headings()), document.text)
     if system.units or outline.known:
         return headings  # a law says of each of its parts that it is one
@@ -116,7 +120,7 @@ class _Finder:
                     # set as the text is: a sentence whose first line reads as a title
                     heading = replace(heading, title="", end=heading.end - len(label.rest))
             if heading:
-                yield heading
+                yield replace(heading, counted=False) if self._outline.rules else heading
                 quiet = heading.start + _SIGNATURES if heading.kind == "signature" else quiet
             index += taken
 
@@ -153,12 +157,18 @@ class _Finder:
     def _known(self, index: int, last: int, rank: float) -> Heading | None:
         line, end = self._lines[index], self._lines[last].end
         text = FOOTNOTE.sub("", " ".join(line.text for line in self._lines[index : last + 1]))
-        label = self._labels[index] or read_label(line._replace(gap=True, fresh=True, before=""))
         if len(text) > _LONGEST or text[-1] in ",;":
             return None
+        label = self._labels[index]
+        if label is None:
+            # a listed title is read whole: the first of its lines may end in a comma
+            words = text if self._outline.titles else line.text
+            label = read_label(line._replace(text=words, gap=True, fresh=True, before=""))
+            label = label and replace(label, rest=text[len(words) - len(label.rest) :])
+        else:
+            label = replace(label, rest=text[len(line.text) - len(label.rest) :])
         if label is not None:
-            title = text[len(line.text) - len(label.rest) :]
-            return replace(_made(line, label, title, end), sure=True)
+            return replace(_made(line, label, label.rest, end), sure=True)
         # a word of the contents may end a sentence by chance
         apart = line.fresh or index == self._end or self._label(last + 1) is not None
         if not text[0].isupper() or (text[-1] == "." and not text.endswith("etc.")) or not apart:

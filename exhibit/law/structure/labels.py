@@ -20,7 +20,7 @@ _NO_HEADING = re.compile(
 _STARTS = re.compile(r"(?i)(?:this|the|each|any|no|if|all|a|an|in|for|where|when|it|you|we|such|these|subject)\b")
 _VERBS = re.compile(r"\b(?:shall|means?|is|are|will|may|must|has|have|agrees?|includes?|was|were|been|would)\b")
 _NUMBER = re.compile(
-    r"(?P<number>\d{1,3}(?:\.\d{1,3}){1,4}(?:[A-Z](?![A-Za-z]))?|[A-Z](?:\.\d{1,3}){1,4}|"
+    r"(?P<number>\d{1,3}(?:[A-Z]{0,2}\.\d{1,3}){1,4}(?:[A-Z](?![A-Za-z]))?|[A-Z](?:\.\d{1,3}){1,4}|"
     r"\d{1,3}[A-Z]{0,2}(?=[.)—\s]))"
     r"(?P<mark>\.\)|[.)]|—)?(?=[\s“\"‘'A-Z(\[]|$)[ \xa0]*"
 )

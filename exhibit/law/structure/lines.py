@@ -60,11 +60,14 @@ class Line(NamedTuple):
     """The line before, empty at the beginning."""
 
 
-def read_lines(document: Document, *, listed: bool = False) -> list[Line]:
-    """Return the lines in which headings can stand, in order; `listed` says that its headings are known by a list."""
+def read_lines(document: Document, *, listed: bool = False, paged: bool = True) -> list[Line]:
+    """Return the lines in which headings can stand, in order.
+
+    `listed` says that its headings are known by a list; only a `paged` text can have a table of contents.
+    """
     pieces = list(_pieces(document, listed))
     width = full_width(piece.end - piece.start for piece in pieces)
-    contents = find_contents(document.text)
+    contents = find_contents(document.text) if paged else Span(0, 0)
     lines: list[Line] = []
     before, gap = "", True
     for piece in pieces:
@@ -72,7 +75,9 @@ def read_lines(document: Document, *, listed: bool = False) -> list[Line]:
         if not text:
             gap = True
             continue
-        if _PAGE_MARK.fullmatch(text) or contents.start <= piece.start < contents.end:
+        # where headings are listed, running heads and page numbers are known, too: a year may end a title
+        marked = not listed and _PAGE_MARK.fullmatch(text)
+        if marked or contents.start <= piece.start < contents.end:
             continue
         if _RULE.fullmatch(text):
             gap = True
@@ -227,11 +232,13 @@ class Outline(NamedTuple):
 
     least: float = 0.0
     """How high the type of a heading without a number must be."""
+    rules: bool = False
+    """Whether the text is a set of rules: each decimal number at a paragraph's beginning is that of a paragraph."""
 
     @property
     def known(self) -> bool:
         """Whether it says anything of the headings."""
-        return bool(self.titles or self.heights)
+        return bool(self.titles or self.heights or self.rules)
 
 
 NO_OUTLINE = Outline()

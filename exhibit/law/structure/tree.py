@@ -124,7 +124,7 @@ def place(stack: list[Node], heading: Heading) -> Node | None:
         return None
     if heading.style in _LISTS:
         return _place_in_list(stack, heading)
-    if heading.style == "decimal" and not _goes_on(stack, heading):
+    if heading.style == "decimal" and heading.counted and not _goes_on(stack, heading):
         return None
     return _place_by_rank(stack, heading, heading.rank)
 

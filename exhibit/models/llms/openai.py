@@ -18,7 +18,7 @@ from exhibit.models.endpoint import Budget, CapError, Endpoint, Prices, refused_
 from exhibit.models.llms import Completion, Prompt, counter_for
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.cache import Cache, key_of
-from exhibit.storage.exchanges import LONGEST_WAIT, HttpError, Retries
+from exhibit.storage.exchanges import LONGEST_WAIT, Deadline, HttpError, Retries
 
 _THOUGHTS = ("<think>", "</think>")
 """What reasoning models put before their reply stands between these."""
@@ -35,6 +35,8 @@ class ServerOptions:
     concurrency: int = 8
     timeout: float = 60.0
     """Seconds for one reply, from the first byte sent to the last received."""
+    total: float | None = None
+    """Seconds for one prompt, retries included; None: as many as the retries take."""
     retries: int = 4
     backoff: float = 1.0
     """Seconds before the first retry; each further one waits twice as long."""
@@ -86,7 +88,9 @@ class OpenAI:
         self._model = model
         self._options = options
         self._wait = wait
-        self._endpoint = Endpoint(timeout=options.timeout, connections=options.concurrency, azure=azure)
+        self._endpoint = Endpoint(
+            timeout=min(options.timeout, options.total or options.timeout), connections=options.concurrency, azure=azure
+        )
         prices = Prices(*options.prices.get(model, (0.0, 0.0)))
         self.budget = Budget(max_requests=options.max_requests, max_cost=options.max_cost, prices=prices)
         self._cache = Cache(Path(options.cache) / "replies.sqlite") if options.cache else None
@@ -146,7 +150,8 @@ class OpenAI:
         # spread by the prompt's hash: threads that failed together do not come back together
         spread = 0.75 + int(call.key[:4], 16) / 0xFFFF / 2
         try:
-            reply = call.retries(lambda: self._adapted(call), spread=spread)
+            deadline = Deadline(self._options.total) if self._options.total else None
+            reply = call.retries(lambda: self._adapted(call), deadline=deadline, spread=spread)
         except CapError as cap:
             reply = Completion(error=f"{self.name}: {cap}")
         except HttpError as fault:

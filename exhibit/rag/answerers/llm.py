@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from exhibit.evidence import fold
-from exhibit.law.citations import claims_of, is_refusal, normalise, verify
+from exhibit.law.citations import claims_of, normalise, verify
+from exhibit.law.refusals import is_refusal
 from exhibit.models.llms import LLM, Completion, Prompt
 from exhibit.rag.config import Config
 from exhibit.rag.protocols import Answer, AnswerContext

@@ -12,7 +12,6 @@ import hashlib
 import json
 import logging
 import re
-import shutil
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -27,6 +26,7 @@ from exhibit.rag.protocols import Keys
 from exhibit.rag.stores import check_rows, nothing, ranked
 from exhibit.rag.stores._milvus import FLOATS, INTEGER, connect, is_named, milvus_errors
 from exhibit.schemas.errors import BundleError, ServiceError
+from exhibit.storage.removal import remove_below
 
 _KEY, _VECTOR, _DIGEST = "key", "vector", "digest"
 _ID = "id"
@@ -105,8 +105,8 @@ def drop(folder: Path, named: str | None = None) -> None:
             _drop_collections(address, f"{about['name']}_")
         except ServiceError as error:
             raise ServiceError(f"{error}; collections {about['name']}_* are left there, drop them by hand") from None
-    shutil.rmtree(own, ignore_errors=True)
-    record.unlink()
+    for name in (_FILE, _RECORD):
+        remove_below(folder, f"{_PLACE}/{name}")
 
 
 def _drop_collections(address: Address, prefix: str) -> None:

@@ -19,13 +19,15 @@ from exhibit.engine import positive
 from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.records import write_json
 from exhibit.evaluation.statistics import Estimate, Interval, summarise_run
-from exhibit.evaluation.terminal import shown_metrics, table_of
+from exhibit.evaluation.text_tables import shown_metrics, table_of
 from exhibit.runtime.command import guarded, parser_of, print_note, print_results
 from exhibit.schemas.bundle import TRAIN
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import read_beside
 from exhibit.schemas.review import Review, is_review, read_patch, read_review
+from exhibit.storage.bundle import open_bundle
 from exhibit.viewer.page import languages
+from exhibit.viewer.review.added import add_questions
 from exhibit.viewer.review.corrections import Corrections, correct, rescored
 from exhibit.viewer.review.drafts import DraftedBundle, Reviewed, apply_reviews
 from exhibit.viewer.review.make import NAME, make_review
@@ -57,7 +59,9 @@ def _make(options: Any) -> int:
     )
     if made.left_out:
         print_note(f"{made.left_out} pages could not be drawn or did not fit; the questions have their words")
-    lines = f"{made.cases} of {made.of} questions, {made.sheets} pages\npage: {made.path}"
+    lines = f"{made.cases} of {made.of} questions, {made.sheets} pages\npage: {made.path}\n"
+    command = "apply FILE --bundle DIR --out DIR" if isinstance(run, DraftedBundle) else "read FILE"
+    lines += f"next: open the page, judge, save; then exhibit review {command}"
     print_results(made._asdict(), lines, as_json=options.json)
     return 0
 
@@ -72,6 +76,12 @@ def _opened(options: Any) -> Reviewed:
 def _read(options: Any) -> int:
     reviews = [read_review(path) for path in options.files]
     _check(reviews, options.files)
+    if reviews[0].of == "bundle":
+        files = " ".join(map(str, options.files))
+        raise ToolkitError(
+            f"{options.files[0]}: is a review of the bundle {reviews[0].run}, not of a run; "
+            f"apply it: exhibit review apply {files} --bundle DIR --out DIR"
+        )
     folder = options.run or Path("results") / reviews[0].run
     if not folder.is_dir():
         raise ToolkitError(f"{folder}: no such run; give the one that was reviewed with --run")
@@ -90,6 +100,7 @@ def _read(options: Any) -> int:
         lines.append(table_of(columns, shown_metrics(columns["gold as it is"], options.metrics)))
     patches = [out / f"patch-{dataset}.json" for dataset in outcome.patches]
     lines += [f"review: {out / 'review.json'}", *(f"patch:  {patch}" for patch in patches)]
+    lines += [f"next: exhibit review apply {patch} --bundle DIR --out DIR" for patch in patches]
     print_results({**summary, "patches": patches}, "\n".join(lines), as_json=options.json)
     return 0
 
@@ -108,9 +119,15 @@ def _apply(options: Any) -> int:
 def _apply_reviews(options: Any) -> int:
     reviews = [read_review(path) for path in options.patch]
     _check(reviews, options.patch, several_pages=True)
+    bundle = open_bundle(options.bundle)
+    if bundle.info is None or bundle.info.draft is None:
+        return _add_questions(reviews, options)
     drafted = DraftedBundle(options.bundle)
     agreed = agreements(reviews, drafted.questions)
     info, reopened = apply_reviews(reviews, drafted, options.out, force=options.force)
+    open_cases = sum(case.gold is None and not case.better.says_something for one in reviews for case in one.cases)
+    if open_cases:
+        print_note(f"{open_cases} cases have no judgment on the proposed words; their questions are as they were")
     if reopened:
         print_note(f"{reopened} questions wait again: the words that were judged are no longer what is proposed")
     lines = list(map(_agreement, agreed))
@@ -118,6 +135,22 @@ def _apply_reviews(options: Any) -> int:
     record = {"bundle": options.out, "sure": info.sure, "unsure": info.unsure, "reopened": reopened}
     record |= {"agreement": [{"of": [one.first, one.second], "kappa": one.kappa, "n": one.n} for one in agreed]}
     print_results(record, "\n".join(lines), as_json=options.json)
+    return 0
+
+
+def _add_questions(reviews: Sequence[Review], options: Any) -> int:
+    """Add the questions of reviewers to a bundle that nobody drafted; judgments on its runs are applied as a patch."""
+    judged = sum(len(review.cases) for review in reviews)
+    if judged and not any(review.added for review in reviews):
+        files = " ".join(map(str, options.patch))
+        raise ToolkitError(
+            f"{options.patch[0]}: holds judgments on a run; make a patch of them first: exhibit review read {files}"
+        )
+    count = add_questions(reviews, options.bundle, options.out, force=options.force)
+    if judged:
+        print_note(f"{judged} judgments on a run are not applied here; make a patch of them: exhibit review read FILE")
+    line = f"{options.out}: {count} questions added\nnext: exhibit evaluate {options.out}"
+    print_results({"bundle": options.out, "added": count}, line, as_json=options.json)
     return 0
 
 

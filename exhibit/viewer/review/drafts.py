@@ -10,15 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from exhibit.converters.steps.build import DRAFTS
 from exhibit.converters.steps.patches import ChangedBundle, mended, row_of, write_changed
 from exhibit.evaluation.documents import Documents
 from exhibit.evidence import Document
 from exhibit.schemas.errors import BundleError
+from exhibit.schemas.layout import DRAFTS
 from exhibit.schemas.models import BundleInfo, DraftInfo, Gold, Row
 from exhibit.schemas.review import Review, ReviewedCase, gold_digest
 from exhibit.schemas.run import RunGold, RunQuestion, RunReply
+from exhibit.schemas.validate import read_drafts
 from exhibit.storage.bundle import BundleFolder, open_bundle
+from exhibit.viewer.review.added import added_rows
 from exhibit.viewer.review.source import JOINT, Judged, Key, Questions, ReviewedRun, by_question, placed_passage
 
 _ENOUGH = 20  # judged playbook drafts from which on their confidence is fitted anew: fewer say little
@@ -47,14 +49,8 @@ class DraftedBundle:
     @cached_property
     def waiting(self) -> dict[int, tuple[Row, list[Gold]]]:
         """The rows that wait for a person, with the places that are proposed."""
-        path = self.folder / DRAFTS
-        lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-        read: dict[int, tuple[Row, list[Gold]]] = {}
-        for line in lines:
-            record = json.loads(line)
-            gold = [Gold.model_validate_json(json.dumps(one)) for one in record.pop("gold")]
-            read[record["id"]] = Row.model_validate_json(json.dumps(record)), gold
-        return read
+        taken = {int(question.id) for question in self.bundle.questions}
+        return {draft.id: (draft.row, draft.gold) for draft in read_drafts(self.folder, self.bundle.files, taken)}
 
     @cached_property
     def rows(self) -> dict[int, tuple[Row, list[Gold]]]:
@@ -164,11 +160,14 @@ def apply_reviews(
         counts["reviewed"] += _settle(row, gold, judged, changed, drafted)
         counts["judged"] += status != "unsure"
         counts["wrong"] += status != "unsure" and _right(judged) < 0
+    new, places = added_rows(reviews, drafted.bundle, first=max(drafted.rows, default=-1) + 1)
+    changed.rows += new
+    changed.gold += places
     info = drafted.draft.model_copy(
         update={
             "sure": len(changed.rows),
             "unsure": len(waiting),
-            "reviewed": drafted.draft.reviewed + counts["reviewed"],
+            "reviewed": drafted.draft.reviewed + counts["reviewed"] + len(new),
             "judged_sure": drafted.draft.judged_sure + counts["judged"],
             "wrong": drafted.draft.wrong + counts["wrong"],
         }

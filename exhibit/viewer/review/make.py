@@ -44,9 +44,9 @@ class ReviewPage(NamedTuple):
 
 
 def make_review(
-    run: Reviewed, path: Path, *, by: Sequence[str], size: int, seed: int, language: str = "en"
+    run: Reviewed, path: Path, *, by: Sequence[str], size: int, seed: int, language: str = "en", save: str = ""
 ) -> ReviewPage:
-    """Write the page of a sample."""
+    """Write the page of a sample; with `save`, an address of `exhibit view`, each judgment is sent there at once."""
     drafted = isinstance(run, DraftedBundle)
     if isinstance(run, DraftedBundle):
         keys = run.worth_judging(size)
@@ -57,13 +57,20 @@ def make_review(
     with keeping():  # remote documents: a page is drawn in several steps, and questions share documents
         cases, album = _cases(keys, run)
     sample = {"size": len(keys), "of": len(run.questions), "seed": seed, "by": list(by)}
-    about = {"format": REVIEW, "review": _identity(run, keys), "run": run.name, "sample": sample, "drafted": drafted}
+    about: Record = {
+        "format": REVIEW,
+        "review": _identity(run, keys),
+        "of": "bundle" if drafted else "run",
+        "run": run.name,
+    }
+    about |= {"sample": sample, "drafted": drafted, "save": save}
     text = page(
         f"Review of {run.name} – Exhibit",
-        render("review.html.j2", language=language, drafted=drafted),
+        render("review.html.j2", language=language, drafted=drafted, save=save),
         styles=["review.css"],
         language=language,
         scripts=_SCRIPTS,
+        served=bool(save),
         data={"data": as_json({"about": about, "cases": cases, "sheets": album.sheets})},
     )
     write_whole(path, text)
@@ -197,6 +204,16 @@ def _page(document: Document, page: Page) -> Record | None:
         "src": page_uri(document.path, page, width=WIDTH),
         "words": [_word(document, span, boxes) for span, boxes in words_within(document, page.number) if boxes],
     }
+
+
+def sheet_of(document: Document, number: int, gold: Sequence[tuple[int, int]], address: str) -> Record:
+    """Return a page whose picture is at an address; of a document without pages, the text around its gold."""
+    if number and number <= len(document.pages):
+        page = document.pages[number - 1]
+        words = [_word(document, span, boxes) for span, boxes in words_within(document, number) if boxes]
+        size = {"width": page.width, "height": page.height, "src": address}
+        return {"filename": document.filename, "number": number, **size, "words": words}
+    return _text(document, [Span(*span) for span in gold])
 
 
 def _word(document: Document, span: Span, boxes: Sequence[Any]) -> list[Any]:

@@ -39,6 +39,8 @@ def by_question(reviews: Iterable[Review]) -> dict[Key, Judged]:
     said: dict[Key, Judged] = {}
     for review in reviews:
         for case in review.cases:
+            if case.gold is None and case.better.says_something:  # better gold says that this one is wrong
+                case = case.model_copy(update={"gold": "wrong"})
             if case.gold is not None:
                 said.setdefault((case.dataset, case.id), []).append((review.reviewer, case))
     return said

@@ -170,7 +170,7 @@ function excerptFigure(segments, filename, found, side, document) {
 
 function legend() {
   const entry = ([kind, word]) => make("span", {}, make("i", { class: kind, "aria-hidden": "true" }), word);
-  return make("p", { class: "legend" }, [["gold", "gold: the words that answer, marked by the benchmark's experts"],
+  return make("p", { class: "legend" }, [["gold", "gold: the words that answer, marked by experts or, where questions were drafted, proposed by a program"],
     ["hit", "retrieved: a passage the system found, by its number"], ["both", "both: gold that was retrieved"]].map(entry));
 }
 

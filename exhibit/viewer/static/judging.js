@@ -64,6 +64,10 @@ function betterPart(told, state, changed) {
   none.addEventListener("change", () => {
     state.better.is_impossible = none.checked;
     if (none.checked) state.better.contexts = [];
+    if (none.checked && state.gold === null) {
+      state.gold = "wrong"; // that nothing answers says so
+      byId("gold-wrong").checked = true;
+    }
     changed();
   });
   if (!told.impossible) part.append(make("label", { for: "impossible", class: "tick" }, none, " The documents do not answer this question"));

@@ -7,67 +7,22 @@ usual step.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from statistics import median
 
 from exhibit.engine import track
 from exhibit.evaluation.metrics import about, shortened
-from exhibit.evaluation.records import read_tables
-from exhibit.evaluation.statistics import EQUAL, Difference, Table, change_of, compare, overlap, summarise
-from exhibit.evaluation.terminal import is_regression
+from exhibit.evaluation.regression import MAX_FALL, is_regression
+from exhibit.evaluation.runs import RunResults
+from exhibit.evaluation.statistics import EQUAL, Difference, Table, change_of, compare, overlap
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.run import CONFIG, SUMMARY, Estimate, Means
-from exhibit.schemas.run_folder import RunFolder
-
-_APART = ("format", "version", "datasets.")
-"""Settings that say nothing of what was asked of the system, or that are told as the data's version."""
+from exhibit.schemas.run import CONFIG, SUMMARY, Estimate
 
 
-class TrendRun(RunFolder):
-    """A run with its values in memory, to be compared with others."""
-
-    @property
-    def asked(self) -> dict[str, str]:
-        """What was asked of the system, as names and values."""
-        return {name: value for name, value in self.settings.items() if not name.startswith(_APART)}
-
-    @property
-    def commit(self) -> str:
-        """The commit, with a mark where files differed from it; empty where it is unknown."""
-        commit = self.provenance.commit or ""
-        return f"{commit}+" if commit and self.provenance.changed_files else commit
-
-    @cached_property
-    def tables(self) -> dict[str, Table]:
-        """The values by dataset."""
-        return {table.name: table for table in read_tables(self)}
-
-    @cached_property
-    def means_by_dataset(self) -> dict[str, Means]:
-        """The means as the run wrote them, or taken anew where it did not."""
-        return {name: self.means_of(name) or summarise(table) for name, table in self.tables.items()}
-
-    def data_version(self, dataset: str) -> str:
-        """The digest of a dataset's bundle.json, or of train.json where that is all there is."""
-        known = self.provenance.data.get(dataset, {})
-        return known.get("bundle.json") or self.config.datasets[dataset].train_sha256 or known.get("train.json") or ""
-
-    def kind(self, dataset: str) -> tuple[str, ...]:
-        """Return what runs must have in common for their figures to mean the same."""
-        measured, groups = self.config.measured, self.config.datasets[dataset].groups
-        target = (self.config.target or "builtin").partition(":")[0]
-        return (dataset, target, measured.parity or "", measured.judge or "", groups or "")
-
-    @property
-    def questions(self) -> int:
-        """How many questions were asked."""
-        return sum(len(table.ids) for table in self.tables.values())
-
-    @property
-    def failed(self) -> int:
-        """How many of them failed."""
-        return sum(sum(map(bool, table.failed)) for table in self.tables.values())
+def kind_of(run: RunResults, dataset: str) -> tuple[str, ...]:
+    """Return what runs must have in common for their figures to mean the same: one dataset, system and measure."""
+    measured, groups = run.config.measured, run.config.datasets[dataset].groups
+    return (dataset, run.system, measured.parity or "", measured.judge or "", groups or "")
 
 
 @dataclass(frozen=True)
@@ -77,7 +32,7 @@ class Series:
     dataset: str
     title: str
     """The dataset, with whatever else tells it from the other series."""
-    runs: tuple[TrendRun, ...]
+    runs: tuple[RunResults, ...]
 
     @property
     def tables(self) -> list[Table]:
@@ -86,26 +41,29 @@ class Series:
 
     def means(self, metric: str) -> list[Estimate | None]:
         """Return a metric's mean in each run."""
-        return [run.means_by_dataset[self.dataset].get(metric) for run in self.runs]
+        return [run.means_of(self.dataset).get(metric) for run in self.runs]
 
 
-def read_runs(folder: Path, *, where: Mapping[str, Sequence[str]] | None = None) -> tuple[list[TrendRun], list[str]]:
+def read_runs(folder: Path, *, where: Mapping[str, Sequence[str]] | None = None) -> tuple[list[RunResults], list[str]]:
     """Return the runs that ended, oldest first, and a note for each that is passed over."""
     if not folder.is_dir():
         raise ToolkitError(f"{folder}: no such folder; evaluate_rag.py writes its runs to results/")
     folders = sorted(path.parent for path in folder.glob(f"*/{CONFIG}"))
-    runs: list[TrendRun] = []
+    runs: list[RunResults] = []
     notes = []
     for place in track(folders, total=len(folders), label="runs", unit="run"):
         if not (place / SUMMARY).is_file():
             notes.append(f"{place}: has not ended; go on with --resume --run-name {place.name}")
             continue
         try:
-            run = TrendRun(place)
-            run.means_by_dataset  # noqa: B018  (read now: what is wrong with a run is told, and the others are read)
+            # all of it is read now: what is wrong with a run is told, and the others are read
+            run = RunResults(place)
+            _ = run.settings, run.provenance, run.means, run.system_settings
             runs.append(run)
         except ToolkitError as error:
             notes.append(f"{error}; passed over")
+        except (OSError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            notes.append(f"{place}: damaged ({type(error).__name__}: {error}); passed over")
     runs = [run for run in runs if _wanted(run, where or {})]
     if not runs:
         raise ToolkitError(
@@ -114,12 +72,12 @@ def read_runs(folder: Path, *, where: Mapping[str, Sequence[str]] | None = None)
     return sorted(runs, key=lambda run: (run.provenance.started, run.name)), notes
 
 
-def make_series(runs: Sequence[TrendRun]) -> list[Series]:
+def make_series(runs: Sequence[RunResults]) -> list[Series]:
     """Return the runs by dataset and system, each series in the runs' order."""
-    kinds: dict[tuple[str, ...], list[TrendRun]] = {}
+    kinds: dict[tuple[str, ...], list[RunResults]] = {}
     for run in runs:
         for dataset in run.tables:
-            kinds.setdefault(run.kind(dataset), []).append(run)
+            kinds.setdefault(kind_of(run, dataset), []).append(run)
     # what all kinds of a dataset have in common need not be said
     names = ("", "", "parity ", "judged by ", "means by ")
     titles = {}
@@ -132,7 +90,7 @@ def make_series(runs: Sequence[TrendRun]) -> list[Series]:
     return [Series(kind[0], title, tuple(kinds[kind])) for kind, title in titles.items()]
 
 
-def _wanted(run: TrendRun, where: Mapping[str, Sequence[str]]) -> bool:
+def _wanted(run: RunResults, where: Mapping[str, Sequence[str]]) -> bool:
     settings = run.settings
     return all((settings.get(name) or settings.get(f"config.{name}")) in values for name, values in where.items())
 
@@ -183,17 +141,18 @@ class Regression:
 
 def watched_metrics(series: Series, asked: Sequence[str] = (), *, every: bool = False) -> list[str]:
     """Return the metrics that are followed: those asked for, or those that a short table shows and can get worse."""
-    names = dict.fromkeys(name for run in series.runs for name in run.means_by_dataset[series.dataset])
+    names = dict.fromkeys(name for run in series.runs for name in run.means_of(series.dataset))
     if asked:
         return [name for name in names if {name, name.partition("@")[0]} & set(asked)]
     chosen = list(names) if every else shortened(names)
     return [name for name in chosen if about(name).better != "neither" and about(name).gate]
 
 
-def find_regressions(series: Series, metrics: Sequence[str]) -> list[Regression]:
+def find_regressions(series: Series, metrics: Sequence[str], *, max_fall: float = MAX_FALL) -> list[Regression]:
     """Return the runs that made a metric worse, or failed more questions, oldest first.
 
-    A decline too slow for any step is one of the newest run against the first.
+    A decline too slow for any step is one of the newest run against the first. `max_fall` decides where documents are
+    too few for an interval.
     """
     tables = [_only(table, metrics) for table in series.tables]
     last = len(tables) - 1
@@ -206,11 +165,11 @@ def find_regressions(series: Series, metrics: Sequence[str]) -> list[Regression]
         shared = overlap([tables[prior]], [tables[at]])
         more = max(0, shared.failed_after - shared.failed_before)
         others = [one for place, one in steps.items() if place != at]
-        falls = [fall for name in metrics if (fall := _fall(name, tables[prior], tables[at], others))]
+        falls = [fall for name in metrics if (fall := _fall(name, tables[prior], tables[at], others, max_fall))]
         if not falls and not more:
             return None
         falls.sort(key=_sureness, reverse=True)
-        stands = at == last or _stands(tables[prior], tables[-1], falls, more)
+        stands = at == last or _stands(tables[prior], tables[-1], falls, more, max_fall)
         return Regression(series, at, prior, tuple(falls), more, stands)
 
     found = [one for at, prior in priors.items() if (one := regression(at, prior))]
@@ -219,14 +178,16 @@ def find_regressions(series: Series, metrics: Sequence[str]) -> list[Regression]
     return [*found, newest] if newest else found
 
 
-def _fall(metric: str, before: Table, after: Table, others: Sequence[Mapping[str, float]]) -> Fall | None:
+def _fall(
+    metric: str, before: Table, after: Table, others: Sequence[Mapping[str, float]], max_fall: float
+) -> Fall | None:
     """Return how a metric got worse; None where it did not, or no more than it usually does."""
     change = change_of(before, after, metric)
     usual = median(abs(one[metric]) for one in others) if len(others) >= _OTHERS else None
     if abs(change) <= max(EQUAL, _LARGE * (usual or 0.0)) or about(metric).improves(change) is not False:
         return None
     step = compare([_only(before, [metric])], [after]).get(metric)
-    return Fall(metric, step, usual) if step and is_regression(metric, step, [metric]) else None
+    return Fall(metric, step, usual) if step and is_regression(metric, step, [metric], max_fall=max_fall) else None
 
 
 def _sureness(fall: Fall) -> tuple[float, float]:
@@ -237,17 +198,17 @@ def _sureness(fall: Fall) -> tuple[float, float]:
 
 def _alike(one: Table, other: Table) -> bool:
     """Return whether two runs share at least half of the questions of the smaller of the two."""
-    asked, before = set(one.ids), set(other.ids)
-    return 2 * len(asked & before) >= min(len(asked), len(before)) > 0
+    return 2 * overlap([one], [other]).asked >= min(len(one.ids), len(other.ids)) > 0
 
 
-def _stands(before: Table, newest: Table, falls: Sequence[Fall], more: int) -> bool:
+def _stands(before: Table, newest: Table, falls: Sequence[Fall], more: int, max_fall: float) -> bool:
     """Return whether the newest run is still worse than the last one before the fall."""
     shared = overlap([before], [newest])
     if more and shared.failed_after > shared.failed_before:
         return True
     names = [fall.metric for fall in falls]
-    return any(is_regression(name, step, names) for name, step in compare([_only(before, names)], [newest]).items())
+    steps = compare([_only(before, names)], [newest])
+    return any(is_regression(name, step, names, max_fall=max_fall) for name, step in steps.items())
 
 
 def _only(table: Table, metrics: Sequence[str]) -> Table:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from exhibit.evaluation.bands import Bands, Scale, read_scale
 from exhibit.evaluation.metrics import about
+from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.settings import parse_settings
-from exhibit.evaluation.terminal import Bands, Scale, read_scale
 from exhibit.runtime.command import print_note, print_results
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import REPORT, Estimate
@@ -36,7 +37,11 @@ def index(options: argparse.Namespace) -> int:
     metrics = {one.title: changes.watched_metrics(one, options.metrics, every=options.all) for one in series}
     if options.metrics and not any(metrics.values()):
         raise ToolkitError(f"no run has {', '.join(options.metrics)}")
-    regressions = [regression for one in series for regression in changes.find_regressions(one, metrics[one.title])]
+    regressions = [
+        regression
+        for one in series
+        for regression in changes.find_regressions(one, metrics[one.title], max_fall=options.max_fall)
+    ]
     explained = [summary.explain(regression) for regression in regressions]
     checks = summary.check_gates(options.fail_on, series, regressions, scale)
     page = write_index(options.out or options.folder / NAME, runs, series, metrics, explained, scale)
@@ -83,9 +88,18 @@ _NARROWEST = 0.2
 """Of a share's axis: a change of one point must not look like a landslide."""
 
 
+def write_trend(folder: Path, out: Path) -> Path:
+    """Write the page over all runs of a folder, with the metrics and bands that are usual."""
+    runs, _ = changes.read_runs(folder, where={})
+    series = changes.make_series(runs)
+    metrics = {one.title: changes.watched_metrics(one, [], every=False) for one in series}
+    regressions = [regression for one in series for regression in changes.find_regressions(one, metrics[one.title])]
+    return write_index(out, runs, series, metrics, [summary.explain(one) for one in regressions], read_scale())
+
+
 def write_index(
     path: Path,
-    runs: Sequence[changes.TrendRun],
+    runs: Sequence[RunResults],
     series: Sequence[changes.Series],
     metrics: Mapping[str, Sequence[str]],
     explained: Sequence[summary.Explanation],
@@ -115,8 +129,9 @@ def write_index(
     return path
 
 
-def _telling(run: changes.TrendRun) -> dict[str, str]:
-    return {name.removeprefix("config."): run.asked[name] for name in _TELLING if run.asked.get(name)}
+def _telling(run: RunResults) -> dict[str, str]:
+    settings = run.system_settings
+    return {name.removeprefix("config."): settings[name] for name in _TELLING if settings.get(name)}
 
 
 def _series(
@@ -132,7 +147,7 @@ def _series(
     return {"series": series, "plots": [plot for plot in plots if plot], "rows": rows}
 
 
-def _report(run: changes.TrendRun, folder: Path) -> str:
+def _report(run: RunResults, folder: Path) -> str:
     """Return the address of a run's report from the page; nothing where there is none."""
     report = run.folder / REPORT
     if not report.is_file():

@@ -5,16 +5,18 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from exhibit.evaluation.bands import Bound, Scale
 from exhibit.evaluation.metrics import about
 from exhibit.evaluation.records import kinds_of
-from exhibit.evaluation.statistics import EQUAL, Table
-from exhibit.evaluation.terminal import Bound, Scale
+from exhibit.evaluation.runs import RunResults
+from exhibit.evaluation.statistics import EQUAL, Table, same_questions
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import Id, RunQuestion
 from exhibit.viewer.drawing import Record
 from exhibit.viewer.page import render
-from exhibit.viewer.trend.changes import Fall, Regression, Series, TrendRun
+from exhibit.viewer.trend.changes import Fall, Regression, Series
 
 LISTED = 40
 """Questions, documents and labels that are listed; their number is told beside them."""
@@ -33,6 +35,14 @@ class Fallen:
     after: float | None
     verdicts: tuple[str, str]
     error: str = ""
+
+
+class FallenValues(NamedTuple):
+    """The values of a question that got worse, and the id that it had in the earlier run."""
+
+    earlier: Id
+    before: float | None
+    after: float | None
 
 
 @dataclass(frozen=True)
@@ -73,15 +83,17 @@ def explain(regression: Regression) -> Explanation:
     metric = regression.falls[0].metric if regression.falls else ""
     tables = before.tables[series.dataset], after.tables[series.dataset]
     fallen = _fallen(*tables, metric)
-    old, new = ({row.id: row for row in run.rows_of(series.dataset) if row.id in fallen} for run in (before, after))
-    questions = [_question(fallen[id], old.get(id), new[id]) for id in fallen]
+    earlier = {one.earlier for one in fallen.values()}
+    old = {row.id: row for row in before.rows_of(series.dataset) if row.id in earlier}
+    new = {row.id: row for row in after.rows_of(series.dataset) if row.id in fallen}
+    questions = [_question(one, old[one.earlier], new[id]) for id, one in fallen.items()]
     where = _documents(tables[1], set(fallen)), _labels(tables[1], set(fallen))
     return Explanation(regression, metric, questions, *where, list(changes_between(before, after, series.dataset)))
 
 
-def changes_between(before: TrendRun, after: TrendRun, dataset: str) -> Iterator[ChangedSetting]:
+def changes_between(before: RunResults, after: RunResults, dataset: str) -> Iterator[ChangedSetting]:
     """Yield what differs between two runs in their settings and in what they stood on."""
-    one, other = before.asked, after.asked
+    one, other = before.system_settings, after.system_settings
     for name in sorted(one.keys() | other.keys()):
         if one.get(name) != other.get(name):
             yield ChangedSetting(name, one.get(name, "–"), other.get(name, "–"))
@@ -107,30 +119,27 @@ def shown_digest(text: str) -> str:
     return f"{plain[:_SHORTEST]}{mark}" if len(plain) >= 40 else text
 
 
-def _fallen(before: Table, after: Table, metric: str) -> dict[Id, tuple[float | None, float | None]]:
+def _fallen(before: Table, after: Table, metric: str) -> dict[Id, FallenValues]:
     """Return the questions whose value got worse or that failed, the worst first, with both values."""
-    old = dict(zip(before.ids, before.values.get(metric) or [None] * len(before.ids), strict=True))
-    failed_before = {id for id, bad in zip(before.ids, before.failed, strict=False) if bad}
-    worse: dict[Id, tuple[float, float | None, float | None]] = {}
-    new = after.values.get(metric) or [None] * len(after.ids)
-    failed = list(after.failed) or [0] * len(after.ids)
-    for id, value, bad in zip(after.ids, new, failed, strict=True):
-        if id not in old:
-            continue
-        was = old[id]
-        if bad and id not in failed_before:
-            worse[id] = (float("inf"), was, None)
+    worse: dict[Id, tuple[float, FallenValues]] = {}
+    old, new = (table.values.get(metric) or [None] * len(table.ids) for table in (before, after))
+    for row, at in same_questions(before, after):
+        id, was, value = after.ids[at], old[row], new[at]
+        if after.has_failed(at) and not before.has_failed(row):
+            worse[id] = (float("inf"), FallenValues(before.ids[row], was, None))
         elif was is None or value is None or abs(value - was) <= EQUAL:
             continue
         elif about(metric).improves(value - was) is False:
-            worse[id] = (abs(value - was), was, value)
+            worse[id] = (abs(value - was), FallenValues(before.ids[row], was, value))
     ranked = sorted(worse, key=lambda id: (-worse[id][0], isinstance(id, str), id))
-    return {id: worse[id][1:] for id in ranked}
+    return {id: worse[id][1] for id in ranked}
 
 
-def _question(values: tuple[float | None, float | None], before: RunQuestion | None, after: RunQuestion) -> Fallen:
-    verdicts = ("" if before is None else before.verdict, after.verdict)
-    return Fallen(after.id, after.question, after.filename or "", *values, verdicts, after.reply.error)
+def _question(values: FallenValues, before: RunQuestion, after: RunQuestion) -> Fallen:
+    verdicts = (before.verdict, after.verdict)
+    return Fallen(
+        after.id, after.question, after.filename or "", values.before, values.after, verdicts, after.reply.error
+    )
 
 
 def _shares(table: Table, fallen: set[Id], names_of: Callable[[int], Iterable[str]]) -> list[FallenGroup]:
@@ -327,7 +336,7 @@ def _regression_checks(series: Sequence[Series], regressions: Sequence[Regressio
 def _band_checks(series: Sequence[Series], scale: Scale) -> Iterator[Check]:
     for one in series:
         newest = one.runs[-1]
-        for metric, estimate in newest.means_by_dataset[one.dataset].items():
+        for metric, estimate in newest.means_of(one.dataset).items():
             bands = scale.of(one.dataset, metric)
             if bands is None or estimate.mean is None:
                 continue
@@ -353,7 +362,7 @@ def _value(series: Series, metric: str) -> float | None:
     if metric == _FAILED:
         table = newest.tables[series.dataset]
         return sum(map(bool, table.failed)) / len(table.ids) if table.ids else None
-    estimate = newest.means_by_dataset[series.dataset].get(metric)
+    estimate = newest.means_of(series.dataset).get(metric)
     return estimate.mean if estimate else None
 
 

@@ -17,6 +17,7 @@ from exhibit.models.embedders.hashing import Hashing
 from exhibit.viewer import write_report
 from exhibit.viewer.results import main
 from tests.rag.bundles import rows_of, write_bundle
+from tests.viewer.trend_data import write_sums_again
 
 WASTE = '''
 """Wasted tokens: how many tokens of a reply nobody needed."""
@@ -97,6 +98,7 @@ def test_one_more_file_is_in_table_report_and_diff(wasted, tmp_path, capsys):
     for row in rows:
         row["scores"]["wasted"] += 100
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    write_sums_again(after)
 
     assert main(["summary", str(before.folder)]) == 0
     [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("wasted")]

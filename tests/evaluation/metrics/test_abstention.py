@@ -22,4 +22,5 @@ def test_by_hand():
     assert apply(abstention, rows, Options()) == {
         "abstention_accuracy": [1, 0, None, None, None, None, None, None],
         "false_refusal_rate": [None, None, 1, 0, None, None, None, None],
+        "refusal_unsure": [0, 0, 0, 0, None, None, None, None],
     }

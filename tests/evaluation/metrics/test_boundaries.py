@@ -23,7 +23,7 @@ from exhibit.evaluation.metrics import (
     relevance,
 )  # fmt: skip
 from exhibit.evaluation.metrics.legal_terminology_accuracy import us_terms
-from exhibit.evaluation.ranking import gold_ranks, matches, ranking_of
+from exhibit.evaluation.ranking import gold_ranks, ranking_of
 from exhibit.evidence import Span
 from exhibit.law.references import Reference
 from exhibit.models.llms import Completion
@@ -233,13 +233,6 @@ def test_files_and_places_that_are_not_known():
     placed = gold((0, 100), text=words)
     assert gold_ranks(case([placed], [Passage("other words", None, Span(0, 100))])) == [None]
     assert gold_ranks(case([placed], [Passage(words, None, Span(500, 600))])) == [1]
-
-
-def test_a_piece_stands_for_a_gold_with_fifty_characters_or_half_of_it():
-    long = GOLD * 9
-    assert matches(long[:50], long) and not matches(long[:49], long)
-    assert matches(f" {long[:49]}\n\n", long) is False, "white space is no words"
-    assert matches("abcd", "abcdefgh") and not matches("abc", "abcdefgh") and not matches("abcd", "abcdefghi")
 
 
 def test_a_ranking_leaves_out_what_nobody_judged_only_where_irrelevant_files_were():

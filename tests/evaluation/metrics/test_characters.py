@@ -101,8 +101,8 @@ KS = (1, 2, 3, 5, 8)
 def by_sets(row, k):
     """The definition, one character at a time."""
     retrieved = {(p.filename, i) for p in row.reply.passages[:k] if p.span for i in range(*p.span)}
-    unplaced = sum(len(p.text) for p in row.reply.passages[:k] if not p.span)
-    located = [g for g in row.gold if g.places]
+    unplaced = 2 if any(not p.span for p in row.reply.passages[:k]) else 0  # the same words, retrieved once
+    located = list({(g.filename, g.places): g for g in row.gold if g.places}.values())
     if not located:
         return None, None
     credit = total = 0.0

@@ -67,7 +67,7 @@ def test_retrieval_does_not_apply_to_an_impossible_row(file):
         (["document_hit"], [f"document_hit@{k}" for k in KS]),
         (["characters"], [f"char_{kind}@{k}" for kind in ("precision", "recall") for k in KS]),
         (["char_recall@2", "latency"], ["char_recall@2", "latency"]),
-        (["abstention"], ["abstention_accuracy", "false_refusal_rate"]),
+        (["abstention"], ["abstention_accuracy", "false_refusal_rate", "refusal_unsure"]),
         (["ndcg@20", "drm@3"], ["drm@3", "ndcg@20"]),
         (["ndcg(cutoff=20)", "mrr(cutoff=3)"], ["mrr@3", "ndcg@20"]),
         (["recall(cutoff=7)", "recall"], ["recall@10", "recall@7"]),

@@ -1,0 +1,164 @@
+"""What the site has beside the pages of docs/: README, measurements, a reference and the Python API, from the code.
+
+MkDocs calls the `on_…` functions (mkdocs.yml).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import posixpath
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from unittest.mock import patch
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+from exhibit.commands import EXIT_CODES, VERBS, spellings
+from exhibit.evaluation.catalogue import catalogue
+from exhibit.evaluation.metrics import about, abouts_of, headline, metric_modules, parameters_of
+from exhibit.runtime.command import Manner, called
+from exhibit.schemas.generate import generate
+
+ROOT = Path(__file__).parent.parent
+_LINK = re.compile(r"(\]\(|(?:src|href)=\")(?!\w+:|#|/)([^)#\"\s]+)")
+"""A link to a file, in Markdown or HTML."""
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that are not in docs/, and the files that pages link to."""
+    pages = {"index.md": ROOT / "README.md"}
+    pages |= {f"measured/{path.name}": path for path in sorted((ROOT / "bench" / "results").glob("*.md"))}
+    for place, path in pages.items():
+        files.append(File.generated(config, place, content=_moved(path.read_text(encoding="utf-8"), path, place)))
+    for place, text in reference().items():
+        files.append(File.generated(config, place, content=text))
+    texts = [(path, path.read_text(encoding="utf-8")) for path in [*(ROOT / "docs").glob("*.md"), *pages.values()]]
+    linked = {(path.parent / link).resolve() for path, text in texts for _, link in _LINK.findall(text)}
+    for target in sorted(path for path in linked if path.is_file() and _place(path).startswith("files/")):
+        files.append(File.generated(config, _place(target), abs_src_path=str(target)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
+    """Let links that leave docs/ lead to the same file in the site; those to the project's forge are its own."""
+    path = ROOT / "docs" / page.file.src_uri
+    if page.file.src_uri.startswith("files/"):
+        return re.sub(r"\[([^\]\n]+)\]\(\.\./\.\./[^)\n]*\)", r"\1", markdown)
+    return _moved(markdown, path, page.file.src_uri) if path.is_file() else markdown
+
+
+def _place(target: Path) -> str:
+    """Return where a file of the repository stands in the site."""
+    inside = target.relative_to(ROOT).as_posix()
+    if inside == "README.md":
+        return "index.md"
+    if inside.startswith("docs/"):
+        return inside.removeprefix("docs/")
+    if inside.startswith("bench/results/") and inside.endswith(".md"):
+        return f"measured/{target.name}"
+    return f"files/{inside}"
+
+
+def _moved(text: str, path: Path, place: str) -> str:
+    """Return a page's text with its links as they are from its place in the site."""
+
+    def link(match: re.Match[str]) -> str:
+        target = (path.parent / match[2]).resolve()
+        if target.is_dir() or not target.is_relative_to(ROOT):
+            target /= "README.md"
+        if not target.is_file():
+            return match[0]
+        return match[1] + posixpath.relpath(_place(target), posixpath.dirname(place) or ".")
+
+    return _LINK.sub(link, text)
+
+
+# ---------------------------------------------------------------- pages from the code
+
+
+def reference() -> dict[str, str]:
+    """Return the pages that are written from the code, as Markdown."""
+    return {
+        "reference-commands.md": "\n".join(["# Commands\n", *_commands()]),
+        "reference-settings.md": "\n".join(["# Settings\n", "`evaluate --set NAME=VALUE`\n", *_settings()]),
+        "reference-metrics.md": "\n".join(["# Metrics\n", *_metrics()]),
+        "reference-fields.md": "\n".join(["# Fields\n", *_fields()]),
+        "api.md": "\n".join(["# Python API\n", *_modules()]),
+    }
+
+
+def help_of(name: str) -> str:
+    """Return what `exhibit NAME --help` prints."""
+    verb, text = VERBS[name], io.StringIO()
+    with (
+        patch.dict(os.environ, COLUMNS="100"),
+        called(Manner(spellings())),
+        contextlib.redirect_stdout(text),
+        contextlib.suppress(SystemExit),
+    ):
+        getattr(import_module(verb.module), verb.attribute)([*verb.words, "--help"])
+    return text.getvalue()
+
+
+def _commands() -> Iterator[str]:
+    for name, verb in VERBS.items():
+        yield f"## `exhibit {name}`\n\n{verb.help}\n\n```text\n{help_of(name)}```\n"
+    yield from ("## Exit codes\n", "| code | meaning |", "|---|---|")
+    yield from (f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items())
+
+
+def _cell(text: object) -> str:
+    return str(text).replace("|", "\\|").replace("\n", " ")
+
+
+def _settings() -> Iterator[str]:
+    yield from ("| setting | of | values | default | meaning |", "|---|---|---|---|---|")
+    for one in catalogue().values():
+        yield f"| `{one.name}` | {one.group} | {_cell(one.values)} | {_cell(one.default)} | {_cell(one.meaning)} |"
+
+
+def _metrics() -> Iterator[str]:
+    yield from ("| metric | what it is | group | better | parameters | headline |", "|---|---|---|---|---|---|")
+    for file, module in metric_modules().items():
+        parameters = ", ".join(f"{name}={one.default}" for name, one in parameters_of(module).items())
+        for name in abouts_of(module):
+            described = about(name)
+            first = headline(file) if headline(file).partition("@")[0] == name else ""
+            meaning = _cell(f"{described.title}: {described.meaning}")
+            yield f"| `{name}` | {meaning} | {described.group} | {described.better} | {_cell(parameters)} | {first} |"
+
+
+def _fields() -> Iterator[str]:
+    for name, text in generate().items():
+        yield f"## `{name.removesuffix('.schema.json')}`\n"
+        schema = json.loads(text)
+        models = {schema.get("title", name): schema, **schema.get("$defs", {})}
+        yield from ("| of | field | type | meaning |", "|---|---|---|---|")
+        for title, model in models.items():
+            for field, described in model.get("properties", {}).items():
+                several = ", ".join(one.get("type", "object") for one in described.get("anyOf", ()))
+                kind = described.get("type") or several or "object"
+                yield f"| {title} | `{field}` | {kind} | {_cell(described.get('description', ''))} |"
+        yield ""
+
+
+PUBLIC = (
+    "exhibit.bundles", "exhibit.conversion", "exhibit.runs", "exhibit.evidence.locate", "exhibit.evidence.read",
+    "exhibit.evidence.document", "exhibit.rag.pipeline", "exhibit.rag.config", "exhibit.rag.protocols",
+    "exhibit.models.protocols", "exhibit.models.llms", "exhibit.evaluation.target_protocol",
+    "exhibit.evaluation.cases", "exhibit.evaluation.metrics", "exhibit.converters.benchmark", "exhibit.hub.publish",
+    "exhibit.schemas.models", "exhibit.schemas.run", "exhibit.schemas.errors",
+)  # fmt: skip
+"""Modules that users' own code imports: the public names of `exhibit`, and what a part of one's own is made from."""
+
+
+def _modules() -> Iterator[str]:
+    for module in PUBLIC:
+        yield f"::: {module}\n"

@@ -1,0 +1,190 @@
+"""The versions of laws: files of a folder by their day, or the history of a Git repository."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from itertools import groupby
+from pathlib import Path, PurePosixPath
+from typing import TypeVar
+
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.parsing import read_regular
+from exhibit.storage.place import files_below, left_out
+from exhibit.storage.programs import GitRepository, is_git_repository, opened_repository
+
+_DATED = re.compile(r"(\d{4}-\d{2}-\d{2})\.md")
+_IN_FORCE = re.compile(r'^(?:effectiveness_date|effective_date|last_updated):\s*"?(\d{4}-\d{2}-\d{2})', re.MULTILINE)
+_READ_ME = frozenset({"readme.md", "license.md", "contributing.md", "changelog.md"})
+_HEADER_LENGTH = 4000  # characters in which a file's header stands
+_LARGEST = 32 << 20  # bytes of one version; the longest German and Czech codes have 2 MB
+
+Skip = Callable[[str, str], None]
+"""Takes the reason why a file is left out, and the file's name."""
+
+
+@dataclass(frozen=True)
+class Version:
+    """A law as it was worded from a day on."""
+
+    law: str
+    """The law's name: its folder's, or its file's."""
+    markdown: str
+    source: str
+    """Where it was read, for the list of what was given."""
+    start: date | None = None
+    """The day from which it is in force; None where nothing tells."""
+    end: date | None = None
+    """The last day on which it is; None for the last version."""
+
+    def holds(self, day: date) -> bool:
+        """Return whether it is the law of a day."""
+        return (self.start is None or self.start <= day) and (self.end is None or day <= self.end)
+
+
+def read_versions(source: Path, *, skip: Skip, since: date | None = None, as_of: date | None = None) -> list[Version]:
+    """Return all versions by law and day; of each law those in force from `since` on, or the one of a day.
+
+    A file that cannot be used is given to `skip`, and the others are read.
+    """
+    if is_git_repository(source):
+        with opened_repository(source) as repository:
+            versions = list(_history(repository, skip))
+    else:
+        versions = list(_files(source, skip))
+    if not versions:
+        raise SourceError(f"{source}: no laws; expected LAW/DATE.md, LAW.md or a Git repository of such files")
+    versions.sort(key=lambda version: (version.law, version.start or date.min))
+    dated = [version for _, group in groupby(versions, lambda version: version.law) for version in _dated(list(group))]
+    kept = [version for version in dated if _wanted(version, since, as_of)]
+    if not kept:
+        raise SourceError(f"{source}: none of {len(dated)} versions was in force then; see --from and --as-of")
+    return kept
+
+
+def _wanted(version: Version, since: date | None, as_of: date | None) -> bool:
+    return (as_of is None or version.holds(as_of)) and (since is None or version.end is None or version.end >= since)
+
+
+def _dated(versions: list[Version]) -> list[Version]:
+    """Say when each version ended: the day before the next; of two with the same day the later one is the law."""
+    last = {version.start: version for version in versions}
+    ordered = list(last.values())
+    nexts = [version.start for version in ordered[1:]]
+    ends = [following - timedelta(days=1) if following else None for following in nexts]
+    return [replace(version, end=end) for version, end in zip(ordered, [*ends, None], strict=True)]
+
+
+def _parsed(data: bytes, dated: str) -> tuple[str, date | None]:
+    """Return a file's words and the day that its name or its header gives; raise ValueError with what is wrong."""
+    if len(data) > _LARGEST:
+        raise ValueError(f"more than {_LARGEST:,} bytes")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError("not UTF-8") from None
+    if not text.strip():
+        raise ValueError("an empty file")
+    stated = _IN_FORCE.search(text[:_HEADER_LENGTH])
+    day = dated or (stated[1] if stated else "")
+    try:
+        return text, date.fromisoformat(day) if day else None
+    except ValueError:
+        raise ValueError("a day that no calendar has") from None
+
+
+def _is_law(name: str) -> bool:
+    return name.endswith(".md") and PurePosixPath(name).name.lower() not in _READ_ME
+
+
+# ---------------------------------------------------------------- a folder
+
+
+Key = TypeVar("Key")
+
+
+def _files(folder: Path, skip: Skip) -> Iterator[Version]:
+    for path, why in left_out(folder):
+        if _is_law(path.name):
+            skip(f"a {why}", path.relative_to(folder).as_posix())
+    paths = [path for path in files_below(folder) if _is_law(path.name)]
+    dated = {path: match[1] if (match := _DATED.fullmatch(path.name)) else "" for path in paths}
+    # of DATE.md the folder is the law; without a folder, and of any other file, the file is
+    laws = {path: path.parent if dated[path] and path.parent != folder else path.with_suffix("") for path in paths}
+    names = _distinct_names({law: PurePosixPath(law.relative_to(folder).as_posix()) for law in laws.values()})
+    for path in paths:
+        name = path.relative_to(folder).as_posix()
+        try:
+            text, start = _parsed(read_regular(path, most=_LARGEST), dated[path])
+        except OSError as error:
+            skip(f"cannot be read: {error.strerror}", name)
+        except ValueError as error:
+            skip(str(error), name)
+        else:
+            yield Version(names[laws[path]], text, name, start)
+
+
+def _distinct_names(paths: dict[Key, PurePosixPath]) -> dict[Key, str]:
+    """Return a name for each law: the last part of its path; of laws that share it, the whole path."""
+    sharing = defaultdict(set)
+    for path in paths.values():
+        sharing[path.name].add(path)
+    names = {key: path.name if len(sharing[path.name]) == 1 else "-".join(path.parts) for key, path in paths.items()}
+    used: dict[str, PurePosixPath] = {}
+    for key, path in sorted(paths.items(), key=lambda item: (len(item[1].parts), item[1])):
+        while used.setdefault(names[key], path) != path:  # `a-b` may be a law's own name
+            names[key] += "-2"
+    return names
+
+
+# ---------------------------------------------------------------- a Git repository
+
+
+@dataclass(frozen=True)
+class _Written:
+    """A law's file as a commit left it."""
+
+    commit: str
+    day: str
+    path: str
+    law: int
+    """Laws are numbered: a file that was moved is the same law, two files that stand side by side are two."""
+
+
+def _history(repository: GitRepository, skip: Skip) -> Iterator[Version]:
+    """Yield each law as each commit left it; a header's date of effect comes before the commit's own."""
+    written = list(_writings(repository))
+    last = {one.law: PurePosixPath(one.path).with_suffix("") for one in written}
+    names = _distinct_names(last)
+    for one in written:
+        source = f"{one.commit[:10]}:{one.path}"
+        try:
+            text, start = _parsed(repository.run("cat-file", "blob", f"{one.commit}:{one.path}"), "")
+            yield Version(names[one.law], text, source, start or date.fromisoformat(one.day))
+        except (ValueError, SourceError) as error:
+            skip(str(error) if isinstance(error, ValueError) else "not in the repository", source)
+
+
+def _writings(repository: GitRepository) -> Iterator[_Written]:
+    form = "--format=%x01%H %as"
+    log = repository.run("log", "--reverse", "--diff-filter=AMD", "--no-renames", "-z", "--name-status", form)
+    laws: dict[str, int] = {}
+    """The law of each file that stands there, by path."""
+    gone: dict[str, int] = {}
+    """The law that was last called by a name and stands there no more."""
+    count = 0
+    for entry in log.decode("utf-8", "surrogateescape").split("\x01")[1:]:
+        head, *words = entry.split("\x00")
+        commit, _, day = head.strip().partition(" ")
+        changes = [(kind.strip(), path) for kind, path in zip(words[::2], words[1::2], strict=False) if _is_law(path)]
+        for kind, path in changes:
+            if kind == "D" and path in laws:
+                gone[PurePosixPath(path).name] = laws.pop(path)
+        for kind, path in changes:
+            if kind == "D":
+                continue
+            if path not in laws:
+                moved = gone.pop(PurePosixPath(path).name, None)
+                laws[path], count = (count, count + 1) if moved is None else (moved, count)
+            yield _Written(commit, day, path, laws[path])

@@ -1,0 +1,136 @@
+"""A finished run taken apart: what was asked, how the system did by kind of question, and where it did worst."""
+
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import nsmallest
+from pathlib import Path
+from typing import Any
+
+from exhibit.evaluation import statistics
+from exhibit.evaluation.metrics import about
+from exhibit.evaluation.records import kinds_of, read_tables
+from exhibit.evaluation.statistics import mean
+from exhibit.evaluation.text_tables import ALL, NARROW, shown_metrics, table_of
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.run_folder import RunFolder
+
+SOURCE_TYPE = "source_type"
+"""The label that `--all` compares by: what sort of law a question is about."""
+_MOST_KINDS = 20
+"""A label with more values than this says what a question is, not of what kind."""
+_WEAKEST = 10  # a screen has no room for more
+_ANSWERED = ("Answers", "Citations")
+
+
+def analysis_lines(folder: Path, *, metrics: Sequence[str] = (), width: int = NARROW) -> list[str]:
+    """Return what a finished run was asked, how it did in all and by each kind of question, and where it did worst."""
+    run = RunFolder(folder)
+    tables = read_tables(run)
+    columns = {table.name: statistics.summarise(table) for table in tables}
+    columns |= {ALL: statistics.summarise_run(tables)} if len(tables) > 1 else {}
+    names = shown_metrics({name: one for means in columns.values() for name, one in means.items()}, metrics)
+    asked = sum(len(table.ids) for table in tables)
+    failed = sum(table.errors for table in tables)
+    lines = [f"{folder.name}: {asked} questions of {_count(len(tables), 'dataset')}, {failed} failed"]
+    lines += ["", "WHAT WAS ASKED", *distribution_lines([labels for table in tables for labels in table.labels])]
+    lines += ["", "IN ALL", *table_of(columns, names, width=width).splitlines()]
+    for label in question_kinds([labels for table in tables for labels in table.labels]):
+        lines += ["", f"BY {label.upper()}", *comparison_lines(tables, label, metrics=metrics, width=width)]
+    verdicts = Counter(row.verdict for row in run.rows).most_common()
+    lines += ["", "WHAT BECAME OF THE QUESTIONS", *(f"  {verdict:<28} {count:>6}" for verdict, count in verdicts)]
+    lines += _flagged(tables)
+    return lines + _weakest(tables, run)
+
+
+def distribution_lines(labels: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return how many questions there are of each kind, label by label."""
+    lines = [f"questions: {len(labels)}"]
+    for label in question_kinds(labels):
+        counts = Counter(_value(row, label) for row in labels)
+        lines.append(f"{label}:")
+        width = max(map(len, counts))
+        lines += [
+            f"  {value:<{width}}  {count:>6}  {100 * count / len(labels):5.1f}%"
+            for value, count in sorted(counts.items())
+        ]
+    return lines
+
+
+def comparison_lines(
+    tables: Sequence[statistics.Table], label: str, *, metrics: Sequence[str] = (), width: int = NARROW
+) -> list[str]:
+    """Return one table with a column for each value of a label; raise where no question has it."""
+    having = [table for table in tables if any(labels.get(label) is not None for labels in table.labels)]
+    if not having:
+        seen = ", ".join(dict.fromkeys(name for table in tables for labels in table.labels for name in labels))
+        raise ToolkitError(f"no question has a label {label!r}; there are {seen or 'none'}")
+    columns: dict[str, Mapping[str, statistics.Estimate]] = {}
+    for table in having:
+        sizes = Counter(_value(labels, label) for labels in table.labels)
+        for value, means in statistics.summarise_by(table, label).items():
+            name = value or _WITHOUT
+            head = f"{table.name}: {name}" if len(having) > 1 else name
+            columns[f"{head} ({_count(sizes[name], 'question')})"] = means
+        if len(having) == 1:
+            columns[f"{ALL} ({_count(len(table.ids), 'question')})"] = statistics.summarise(table)
+    names = shown_metrics({name: one for means in columns.values() for name, one in means.items()}, metrics)
+    measured = [name for name in names if any(m.get(name) and m[name].mean is not None for m in columns.values())]
+    return table_of(columns, measured, width=width).splitlines()
+
+
+_WITHOUT = "none"
+
+
+def question_kinds(labels: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the labels that sort questions into kinds, the source type first."""
+    return sorted(kinds_of(labels, most=_MOST_KINDS), key=lambda name: name != SOURCE_TYPE)
+
+
+def flag_lines(tables: Sequence[statistics.Table], below: float) -> list[str]:
+    """Return which answers are flagged for review, or that no reply tells how sure it is."""
+    flags = [value for table in tables for value in table.values.get("flagged", ()) if value is not None]
+    if not flags:
+        return [f"--flag-below {below:g}: no reply tells its confidence, so nothing is flagged"]
+    lines = [f"{sum(map(bool, flags))} of {len(flags)} answers have a confidence below {below:g}: flagged for review"]
+    return lines + [f"  {name}: {', '.join(ids)}" for name, ids in _flags(tables) if ids]
+
+
+def _flagged(tables: Sequence[statistics.Table]) -> list[str]:
+    if not any(value is not None for table in tables for value in table.values.get("flagged", ())):
+        return []
+    return ["", "FLAGGED FOR REVIEW", *(f"{name}: {', '.join(ids) or 'none'}" for name, ids in _flags(tables))]
+
+
+def _flags(tables: Iterable[statistics.Table]) -> Iterator[tuple[str, list[str]]]:
+    for table in tables:
+        flags = table.values.get("flagged", ())
+        ids = [str(id) for id, flag in zip(table.ids, flags, strict=False) if flag]
+        yield table.name, [*ids[:_WEAKEST], *([f"… and {len(ids) - _WEAKEST} more"] if len(ids) > _WEAKEST else [])]
+
+
+def _weakest(tables: Sequence[statistics.Table], run: RunFolder) -> list[str]:
+    """Return the questions with the lowest mean of the shares that tell of the answer, else of the retrieval."""
+    names = dict.fromkeys(name for table in tables for name in table.values)
+    shares = [name for name in names if about(name).unit == "share" and about(name).better == "more"]
+    chosen = [name for name in shares if about(name).group in _ANSWERED] or shares
+    answered = (row for row in run.rows if not row.reply.error)
+    scored = ((mean(row.scores.get(name) for name in chosen), row) for row in answered)
+    weakest = nsmallest(_WEAKEST, (one for one in scored if one[0] is not None), key=lambda one: one[0] or 0.0)
+    if not weakest:
+        return []
+    lines = ["", "WEAKEST ANSWERS (mean of their shares for answers and citations, confidence, question)"]
+    for score, row in weakest:
+        sure = row.reply.confidence
+        question = textwrap.shorten(row.question, 80, placeholder=" …")
+        lines.append(f"  {score:.3f}  {'–' if sure is None else f'{sure:.2f}':>4}  {row.id}: {question}")
+    return lines
+
+
+def _value(labels: Mapping[str, Any], label: str) -> str:
+    value = labels.get(label)
+    return _WITHOUT if value is None else str(value)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,103 @@
+"""What a mean is called: good, acceptable or poor, by bounds that a user may set."""
+
+import operator
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from exhibit.evaluation.other_tools import OTHER_NAMES
+from exhibit.schemas.bundle import read_text
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.parsing import parse_toml
+
+Band = Literal["Good", "Acceptable", "Poor"]
+
+DEFAULT = Path(__file__).with_name("bands.toml")
+_DATASETS = "datasets"
+_BOUND = re.compile(r"\s*(>=|<=|>|<)\s*(-?[0-9]+(?:\.[0-9]+)?)\s*")
+_SIGNS: dict[str, Callable[[float, float], bool]] = {
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "<=": operator.le,
+}
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A side of a number: `> 0.8`."""
+
+    sign: str
+    value: float
+
+    @classmethod
+    def parse(cls, text: object, *, where: str) -> "Bound":
+        """Return a bound; raise an error that shows how one is written."""
+        match = _BOUND.fullmatch(text) if isinstance(text, str) else None
+        if not match:
+            raise ToolkitError(f'{where}: {text!r} is no bound; write "> 0.8", ">= 1.0" or "< 0.5"')
+        return cls(match[1], float(match[2]))
+
+    def holds(self, value: float) -> bool:
+        """Return whether a value lies on this side."""
+        return _SIGNS[self.sign](value, self.value)
+
+    def __str__(self) -> str:
+        return f"{self.sign} {self.value:g}"
+
+
+@dataclass(frozen=True)
+class Bands:
+    """The two bounds of a metric; what lies between them is acceptable."""
+
+    good: Bound
+    poor: Bound
+
+    def band(self, value: float) -> Band:
+        """Return what a value is called."""
+        if self.good.holds(value):
+            return "Good"
+        return "Poor" if self.poor.holds(value) else "Acceptable"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The bands of all metrics, and those that a dataset has of its own."""
+
+    general: Mapping[str, Bands]
+    own: Mapping[str, Mapping[str, Bands]]
+
+    def of(self, dataset: str, metric: str) -> Bands | None:
+        """Return a metric's bands; those of `char_recall@8` may stand under `char_recall`."""
+        for bands in (self.own.get(dataset, {}), self.general):
+            bands_of_metric = bands.get(metric) or bands.get(metric.partition("@")[0])
+            if bands_of_metric:
+                return bands_of_metric
+        return None
+
+
+def read_scale(path: Path | None = None) -> Scale:
+    """Return the bands of a file, or those that are shipped."""
+    file = path or DEFAULT
+    content = parse_toml(read_text(file).removeprefix("\ufeff"), where=file)
+    own = content.pop(_DATASETS, {})
+    if not isinstance(own, dict):
+        raise ToolkitError(f"{file}: {_DATASETS}: must be tables, such as [datasets.cuad.answer_f1]")
+    return Scale(
+        _read(content, file, ""), {name: _read(table, file, f"{_DATASETS}.{name}.") for name, table in own.items()}
+    )
+
+
+def _read(content: Any, file: Path, under: str) -> dict[str, Bands]:
+    bands: dict[str, Bands] = {}
+    for name, bounds in dict(content).items() if isinstance(content, dict) else ():
+        where = f"{file}: {under}{name}"
+        if not isinstance(bounds, dict) or set(bounds) != {"good", "poor"}:
+            raise ToolkitError(f'{where}: needs good = "> 0.8" and poor = "< 0.5", and nothing else')
+        good, poor = (Bound.parse(bounds[key], where=f"{where}.{key}") for key in ("good", "poor"))
+        if good.sign[0] == poor.sign[0]:
+            raise ToolkitError(f"{where}: good and poor lie on the same side ({good}, {poor})")
+        bands[OTHER_NAMES["metrics"].get(str(name), str(name))] = Bands(good, poor)
+    return bands

@@ -1,0 +1,355 @@
+"""Two answers held against each other: what of a reply contradicts the expected answer, in words.
+
+Each rule looks at one thing that `law.meaning` reads: figures, dates, polarity, exceptions, who acts, words that
+exclude each other, and single words that stand in the place of others.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from difflib import SequenceMatcher
+
+from exhibit.law.meaning import (
+    DENIALS,
+    FIGURE,
+    Meaning,
+    canonical,
+    carries_meaning,
+    contrasts,
+    is_party,
+    read_meaning,
+    small_contrasts,
+)
+from exhibit.law.quantities import Quantity
+from exhibit.law.sentences import sentences
+
+ALIGNED = 400
+"""Words of texts that are aligned word by word: the time is quadratic in them."""
+_SAME = 0.6
+"""Share of the expected words that two texts must share to be about the same thing."""
+_FEW = 2  # words: so short an answer has no words beside the one that matters
+WORDS = 3
+"""Words that may stand in the place of others for two texts to be the same but for them."""
+_PAIRED = 120
+"""Words of which every two are looked at for having changed places."""
+_LONGER, _FRAME = 3, 15
+"""A reply of this many times the expected words, and some more around them, is read for small differences; a longer one
+has sentences of its own, in which another party or another word says nothing against it."""
+_YES_NO = re.compile(
+    r"\W*(?:is|are|was|were|do|does|did|can|could|may|must|shall|should|will|would|has|have|had|need)\b", re.IGNORECASE
+)
+"""How a question begins that can be answered by yes or no."""
+_ROLE = re.compile(r"(?:ed|ing|or|ee)\b")
+"""Endings that tell who does something from whom it is done to: threatened and threatening."""
+_UNTRUE = re.compile(
+    r"\b(?:not true|untrue|false|incorrect|wrong|not correct|not the case)\b|\bcontrary to\b", re.IGNORECASE
+)
+
+Change = tuple[tuple[str, ...], tuple[str, ...]]
+"""Words of the expected answer, and those of the reply in their place; either may be none."""
+
+
+class AnswerComparison:
+    """Two texts held against each other, with what the question and the gold say already."""
+
+    def __init__(
+        self, question: str, wanted: Meaning, given: Meaning, *, gold: Meaning, scale: Decimal = Decimal(1)
+    ) -> None:
+        """Compare a reply with the expected answer; `scale` is what the question counts amounts in."""
+        self.question, asked = question, read_meaning(question)
+        self.wanted, self.given, self.asked, self.gold, self.scale = wanted, given, asked, gold, scale
+        self.missing = wanted.terms - given.terms
+        self.close = len(given.tokens) <= _LONGER * len(wanted.tokens) + _FRAME
+        self.changes = list(self._changes())
+        self.extra = given.terms - wanted.terms - asked.terms - gold.terms
+
+    def faults(self, text: str) -> Iterator[str]:
+        """Yield what makes the reply wrong, in words."""
+        yield from self._echo(text)
+        yield from self._yes_or_no()
+        yield from self._figures()
+        yield from self._dates()
+        yield from self._polarity(text)
+        yield from self._limits()
+        if self.close:
+            yield from self._rivals()
+            yield from self._roles()
+            yield from self._swaps()
+            yield from self._edits()
+            yield from self._list()
+
+    def _echo(self, text: str) -> Iterator[str]:
+        new = self.given.terms - self.asked.terms
+        figures = [one for one in self.given.quantities if not is_among(one, self.asked.quantities)]
+        told = self.wanted.terms - self.asked.terms or self.wanted.quantities or self.wanted.dates
+        plain = not new and not figures and not self.given.dates and not self.given.lead
+        # a statement in the words of a question that can be answered by yes or no is an answer
+        if told and plain and (text.rstrip().endswith("?") or not _YES_NO.match(self.question)):
+            yield "The reply repeats the question."
+
+    def _yes_or_no(self) -> Iterator[str]:
+        wanted = self.wanted.lead
+        given = self.given.lead if self.wanted.terms else self.stance(self.given)  # yes or no alone
+        if wanted and given and wanted != given:
+            yield f"The reply says {given}, the expected answer {wanted}."
+
+    def stance(self, meaning: Meaning) -> str:
+        """Return yes or no: as a text begins, or by what it says of the words of the question."""
+        if meaning.lead:
+            return meaning.lead
+        signs, asked = meaning.signs(), self.asked.signs()
+        shared = [
+            signs[term] * asked[term]
+            for term in signs.keys() & asked.keys()
+            if signs[term] and asked[term] and not is_party(term)
+        ]
+        about = [term for term in self.asked.terms if not is_party(term)]
+        if not shared or 2 * len([t for t in about if t in meaning.terms]) < len(about) or len(set(shared)) > 1:
+            return ""
+        return "yes" if shared[0] > 0 else "no"
+
+    def _figures(self) -> Iterator[str]:
+        for one in self.wanted.quantities:
+            if one.is_place and len(self.wanted.terms) > WORDS and not self._labels(one):
+                continue
+            same = [other for other in self.given.quantities if one.equals(other, self.scale)]
+            if same:
+                alike = [other.bound for other in self.wanted.quantities if one.equals(other)]
+                if all(one.contradicts_bound(other) for other in same) and len(set(alike)) == 1:
+                    yield f"The expected figure is {one.bound or 'exact'}, that of the reply {same[0].bound}."
+                continue
+            known = (*self.wanted.quantities, *self.asked.quantities, *self.gold.quantities)
+            rivals = [other for other in self.given.quantities if _rival(one, other) and not is_among(other, known)]
+            crossed = [other for other in self.given.quantities if _rival(one, other)]
+            if rivals or (crossed and not is_among(one, self.asked.quantities) and len(self.wanted.quantities) == 1):
+                yield f"The reply has another figure than {shown(one)}."
+
+    def _labels(self, one: Quantity) -> bool:
+        return any(other.dimension == one.dimension for other in self.given.quantities)
+
+    def _dates(self) -> Iterator[str]:
+        known = [day for readings in self.given.dates for day in readings]
+        for readings in self.wanted.dates:
+            if known and not any(day.within(other) for day in readings for other in known):
+                yield "The reply has another date."
+
+    def _polarity(self, text: str) -> Iterator[str]:
+        agree, differ = self.signed(self.given)
+        if len(differ) > len(agree) and set(differ) & (self.wanted.heads | self.given.heads):
+            yield f"The reply denies what the expected answer says, or the other way round: {listed(differ)}."
+        spans = sentences(text)
+        if len(spans) > 1:
+            stances = set()
+            for span in spans:
+                one = read_meaning(text[span.start : span.end])
+                if len(one.terms & self.wanted.terms) >= _SAME * len(self.wanted.terms) > 0:
+                    same, other = self.signed(one)
+                    stances |= {1} if same and not other else {-1} if other and not same else set()
+            if len(stances) > 1:
+                yield "The reply says it and its opposite."
+        if _UNTRUE.search(text) and not _UNTRUE.search(" ".join(self.wanted.tokens)) and not self.missing:
+            yield "The reply calls the expected answer untrue."
+
+    def signed(self, given: Meaning) -> tuple[list[str], list[str]]:
+        """Return the words that both texts deny, or both say where nothing is denied; and those that one denies."""
+        mine, other = self.wanted.signs(), given.signs()
+        shared = sorted(term for term in mine.keys() & other.keys() if mine[term] and other[term])
+        denied = any(mine[term] < 0 or other[term] < 0 for term in shared)
+        agree = [term for term in shared if mine[term] == other[term] and (mine[term] < 0 or not denied)]
+        return agree, [term for term in shared if mine[term] != other[term]]
+
+    def _limits(self) -> Iterator[str]:
+        mine, other = self.wanted.marks, self.given.marks
+        if "except" in mine and "even" in other - mine and "except" not in other:
+            yield "The expected answer has an exception, which the reply denies."
+        if "even" in mine and "except" in other - mine and "even" not in other:
+            yield "The reply has an exception, which the expected answer denies."
+        if "only" in mine and "notonly" in other:
+            yield "The expected answer limits what the reply does not."
+        wanted, given = self.wanted.modals, self.given.modals
+        denied = any(word.sign < 0 for word in (*self.wanted.words, *self.given.words))
+        if (
+            wanted
+            and given
+            and not denied
+            and not wanted & given
+            and len(self.missing) < _SAME * len(self.wanted.terms)
+        ):
+            words = {"must": "required", "maybe": "allowed", "neednot": "not required"}
+            yield f"What is {words[min(wanted)]} is {words[min(given)]} in the reply."
+
+    def _rivals(self) -> Iterator[str]:
+        known = self.wanted.terms | self.asked.terms
+        only = self.asked.terms - self.given.terms if not self.wanted.terms - self.asked.terms else frozenset[str]()
+        for term in sorted(self.missing | only):
+            told = self.asked.terms if term in self.asked.terms and term not in only else frozenset[str]()
+            for group in contrasts().get(term, ()):
+                others = sorted(group & self.given.terms - self.wanted.terms - told)
+                if others and not group & self.given.terms & self.wanted.terms and self._instead(term, others[0]):
+                    yield f"The reply says “{others[0]}” where “{term}” is expected."
+        parties = [term for term in self.given.parties if term not in known and term not in self.gold.terms]
+        absent = [term for term in self.wanted.parties if term in self.missing]
+        if parties and absent:
+            yield f"The reply names the {parties[0]} where the {absent[0]} is expected."
+        names = self.given.names - known - self.gold.terms - self.wanted.names
+        lost = self.wanted.names & self.missing
+        if names and lost and not any(is_party(name) for name in names | lost):
+            yield f"The reply names {listed(sorted(names))} where {listed(sorted(lost))} is expected."
+
+    def _instead(self, term: str, other: str) -> bool:
+        """Return whether a word of the reply stands beside the same words as another one of the expected answer."""
+        few = len(self.wanted.terms) <= _FEW
+        return few or bool(_near(self.wanted, term) & _near(self.given, other))
+
+    def _roles(self) -> Iterator[str]:
+        mine, other = self.wanted.agent, self.given.agent
+        said = mine in self.given.parties or mine not in self.asked.parties  # else the question says who acts
+        if (
+            mine
+            and other
+            and mine != other
+            and said
+            and other in self.wanted.parties
+            and not self._side_by_side(mine, other)
+        ):
+            yield f"The {other} acts in the reply, the {mine} in the expected answer."
+
+    def _side_by_side(self, one: str, other: str) -> bool:
+        """Return whether the expected answer lists two parties together: "employees and advisers"."""
+        tokens = [canonical(token)[0] for token in self.wanted.tokens]
+        return any(
+            {tokens[at], tokens[at + 2]} == {one, other} and tokens[at + 1] in ("and", "or")
+            for at in range(len(tokens) - 2)
+        )
+
+    def _swaps(self) -> Iterator[str]:
+        """Two figures, or two words that exclude each other, stand in each other's place."""
+        for one, two, mine, other in _pairs(self.wanted, self.given):
+            straight = len(mine[0] & other[0]) + len(mine[1] & other[1])
+            crossed = len(mine[0] & other[1]) + len(mine[1] & other[0])
+            if crossed > straight:
+                yield f"“{one}” and “{two}” have changed places."
+
+    def _changes(self) -> Iterator[Change]:
+        """Yield what stands in whose place, where the reply has most of the expected words in order, and no more."""
+        mine, other = self.wanted.tokens, self.given.tokens
+        if not 3 <= len(mine) <= ALIGNED or len(other) > min(ALIGNED, len(mine) + 2 * WORDS):
+            return
+        steps = SequenceMatcher(None, mine, other, autojunk=False).get_opcodes()
+        if sum(end - start for tag, start, end, _, _ in steps if tag == "equal") >= _SAME * len(mine):
+            yield from (
+                (mine[start:end], other[begin:stop]) for tag, start, end, begin, stop in steps if tag != "equal"
+            )
+
+    def _edits(self) -> Iterator[str]:
+        """Yield a word in another's place, one that is left out, and a denial, where all else is the same."""
+        changes = self.changes
+        if not changes or len(changes) > 2:
+            return
+        yield from self._denials_and_swaps(changes)
+        for lost, new in changes:
+            if len(set(changes)) == 1 and max(len(lost), len(new)) <= WORDS and say_the_same(lost, new) is False:
+                yield f"The reply says “{' '.join(new)}” where “{' '.join(lost)}” is expected."
+            if lost and not new and self._is_item(lost) and not {canonical(one)[0] for one in lost} & self.given.terms:
+                yield f"The reply leaves out “{' '.join(lost)}”."
+
+    def _denials_and_swaps(self, changes: Sequence[Change]) -> Iterator[str]:
+        counts = [[sum(token in DENIALS for token in side) for side in change] for change in changes]
+        short = [count for count, change in zip(counts, changes, strict=True) if max(map(len, change)) <= WORDS]
+        differ = sum(one for one, _ in short) != sum(other for _, other in short)
+        odd = sum(map(sum, counts)) % 2 or len(short) == len(counts)
+        if differ and odd and not self.given.lead:
+            yield "The reply denies what the expected answer says, or the other way round."
+        if (
+            len(changes) == 2
+            and changes[0] == changes[1][::-1]
+            and all(changes[0])
+            and not all(map(self._is_item, changes[0]))
+        ):
+            yield f"“{' '.join(changes[0][0])}” and “{' '.join(changes[0][1])}” have changed places."
+
+    def _list(self) -> Iterator[str]:
+        """Yield an item that is left out, where the reply has other items and nothing of its own."""
+        items = self.items_left_out()
+        if items and not self.extra and not self.given.lead and self.given.terms & self.wanted.terms - self.asked.terms:
+            yield f"The reply leaves out {listed(sorted(items[0]))}."
+
+    def items_left_out(self) -> list[frozenset[str]]:
+        """Return the items of which the reply has no word, where the expected answer lists some."""
+        known = self.given.terms | self.asked.terms
+        return [item for item in self._items() if not item & known] if len(self._items()) > 1 else []
+
+    def _items(self) -> list[frozenset[str]]:
+        items: dict[int, set[str]] = {}
+        for word in self.wanted.words:
+            if not word.term.startswith(FIGURE):
+                items.setdefault(word.segment, set()).add(word.term)
+        return [frozenset(item) for item in items.values()]
+
+    def _is_item(self, tokens: Sequence[str]) -> bool:
+        """Return whether words are one of the things that the expected answer lists."""
+        terms = {canonical(token)[0] for token in tokens}
+        return len(self._items()) > 1 and any(item <= terms for item in self._items())
+
+
+def is_among(one: Quantity, others: Sequence[Quantity]) -> bool:
+    """Return whether a figure is one of several."""
+    return any(one.equals(other) for other in others)
+
+
+def _rival(one: Quantity, other: Quantity) -> bool:
+    """Return whether a figure stands where another is expected: of the same kind, and no place in a document."""
+    if other.is_place and one.kind != "label":
+        return False
+    return one.dimension == other.dimension or {one.kind, other.kind} == {"count", "money"}
+
+
+def shown(one: Quantity) -> str:
+    """Return a figure in words."""
+    value = one.value if isinstance(one.value, str) else f"{one.value:f}"
+    return f"{value} {one.unit}".strip()
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return the first few words in a row."""
+    return ", ".join(words[:3]) + (" …" if len(words) > 3 else "")
+
+
+def say_the_same(gone: Sequence[str], come: Sequence[str]) -> bool | None:
+    """Return whether words that stand in the place of others say the same; None where small words stand for others."""
+    if any({one, other} in small_contrasts() for one in gone for other in come):
+        return False
+    mine, other = ([token for token in side if carries_meaning(token) or token[0].isdigit()] for side in (gone, come))
+    if not mine or not other:
+        return None if mine or other else True
+    if sorted(map(canonical, mine)) != sorted(map(canonical, other)):
+        rest = [[token for token in side if token not in kept] for side, kept in ((gone, mine), (come, other))]
+        return False if rest[0] == rest[1] else None
+    endings = {frozenset(_ROLE.findall(" ".join(side))) for side in (mine, other)}
+    return len(endings) == 1 or not all(endings)
+
+
+def _near(meaning: Meaning, term: str) -> frozenset[str]:
+    """Return the words and figures beside a word."""
+    segments = {word.segment for word in meaning.words if word.term == term}
+    return frozenset(word.term for word in meaning.words if word.segment in segments and word.term != term)
+
+
+def _pairs(wanted: Meaning, given: Meaning) -> Iterator[tuple[str, str, list[frozenset[str]], list[frozenset[str]]]]:
+    """Yield two words of a text that exclude each other, with the words beside each in both texts."""
+    terms = list(dict.fromkeys(word.term for word in wanted.words))[:_PAIRED]
+    there = {word.term for word in given.words}
+    for at, one in enumerate(terms):
+        for two in terms[at + 1 :]:
+            figures = one.startswith(FIGURE) and two.startswith(FIGURE)
+            if one == two or not (figures or any(two in group for group in contrasts().get(one, ()))):
+                continue
+            if {one, two} <= there:
+                yield one, two, [_beside(wanted, one), _beside(wanted, two)], [_beside(given, one), _beside(given, two)]
+
+
+def _beside(meaning: Meaning, term: str) -> frozenset[str]:
+    segments = {word.segment for word in meaning.words if word.term == term}
+    return frozenset(
+        word.term for word in meaning.words if word.segment in segments and not word.term.startswith(FIGURE)
+    )

@@ -1,0 +1,93 @@
+"""What the confidence beside a system's replies is worth: AUROC, calibration, risk against coverage, weighted means."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from exhibit.evaluation.cases import Case
+from exhibit.evaluation.metrics import about
+from exhibit.schemas.run import Confidence
+
+_BINS = 10  # of the calibration curve, as usual
+_WEIGHTED = ("answer_contained", "answer_gold_f1", "recall@10")
+"""Means that a line has as weighted by confidence; confidence.json has all."""
+_COVERAGES = tuple(share / 10 for share in range(1, 11))
+
+Told = tuple[float, bool]
+"""A confidence, and whether an answer exists."""
+
+
+def confidence_of(case: Case) -> float | None:
+    """Return the confidence beside a reply, None where there is none or the reply is an error."""
+    return None if case.reply.error else case.reply.confidence
+
+
+def describe(pairs: Sequence[Told], weighted: Mapping[str, float] | None = None) -> dict[str, Any] | None:
+    """Return AUROC, calibration, risk against coverage and weighted means; None where no reply has a confidence."""
+    if not pairs:
+        return None
+    return {
+        "questions": len(pairs),
+        "answerable": sum(exists for _, exists in pairs),
+        "auroc": auroc(pairs),
+        "calibration": calibration(pairs),
+        "risk_at_coverage": risk_at_coverage(pairs),
+        "weighted": dict(weighted or {}),
+    }
+
+
+def weighted_means(values: Mapping[str, Sequence[float | None]], sure: Sequence[float | None]) -> dict[str, float]:
+    """Return each metric's mean with every question counted by the confidence beside its reply."""
+    means = {}
+    for name, column in values.items():
+        pairs = [(value, weight) for value, weight in zip(column, sure, strict=True) if None not in (value, weight)]
+        total = math.fsum(weight for _, weight in pairs if weight)
+        if total:
+            means[name] = math.fsum((value or 0.0) * (weight or 0.0) for value, weight in pairs) / total
+    return means
+
+
+def in_words(name: str, sure: Confidence) -> str:
+    """Return what the confidence of a dataset's replies is worth, in a line."""
+    worth = "every question has an answer, or none has" if sure.auroc is None else f"AUROC {sure.auroc:.2f}"
+    shown = [
+        f"{metric} {about(metric).figure(sure.weighted[metric])}" for metric in _WEIGHTED if metric in sure.weighted
+    ]
+    means = f"; means weighted by it: {', '.join(shown)}" if shown else ""
+    return f"{name}: confidence beside {sure.questions} answers, {sure.answerable} of them answerable: {worth}{means}"
+
+
+def auroc(pairs: Sequence[Told]) -> float | None:
+    """Return how likely a question with an answer has more confidence than one without; equals count half."""
+    yes, no = (np.sort([confidence for confidence, exists in pairs if exists is wanted]) for wanted in (True, False))
+    if not len(yes) or not len(no):
+        return None
+    below, up_to = (int(np.searchsorted(no, yes, side).sum()) for side in ("left", "right"))
+    return (below + up_to) / 2 / (len(yes) * len(no))
+
+
+def calibration(pairs: Sequence[Told]) -> list[dict[str, float]]:
+    """Return, for each tenth of the scale that has questions, the mean confidence and the share that is answerable."""
+    bins: dict[int, list[Told]] = {}
+    for confidence, exists in pairs:
+        bins.setdefault(min(int(confidence * _BINS), _BINS - 1), []).append((confidence, exists))
+    return [
+        {
+            "questions": len(rows),
+            "confidence": sum(confidence for confidence, _ in rows) / len(rows),
+            "answerable": sum(exists for _, exists in rows) / len(rows),
+        }
+        for _, rows in sorted(bins.items())
+    ]
+
+
+def risk_at_coverage(pairs: Sequence[Told]) -> list[dict[str, float]]:
+    """Return the share without an answer among the surest tenth of the questions, the surest two tenths, and so on."""
+    ranked = sorted(pairs, key=lambda row: -row[0])
+    curve = []
+    for coverage in _COVERAGES:
+        kept = ranked[: max(1, round(coverage * len(ranked)))]
+        curve.append({"coverage": coverage, "risk": sum(not exists for _, exists in kept) / len(kept)})
+    return curve

@@ -1,0 +1,156 @@
+"""The files of a bundle as its bundle.json records them, and the questions that cannot be scored on what is there."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from exhibit.evaluation.documents import Documents
+from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
+from exhibit.storage.bundle import BundleFolder, sha256_of
+from exhibit.storage.locations import Location
+
+_LISTED = 3  # file names in one message
+_ALLOW = "--allow-changed-corpus"
+_CHANGED = f"not the file that {INFO} records (sha256 differs), so its gold may be anywhere"
+
+
+@dataclass(frozen=True)
+class CorpusFiles:
+    """The documents that are used, and how they differ from what is recorded."""
+
+    used: Mapping[str, Location]
+    digests: Mapping[str, str]
+    """The sha256 of each of them, and of the bundle's own files."""
+    changed: tuple[str, ...] = ()
+    """Files that are not those of bundle.json."""
+    stray: tuple[str, ...] = ()
+    """Files that bundle.json does not have."""
+    closed: tuple[str, ...] = ()
+    """Files that this user may not open."""
+
+
+def changed_tables(bundle: BundleFolder) -> list[str]:
+    """Return a problem for `train.json` and `gold.jsonl` where they are not those that bundle.json records."""
+    recorded = bundle.info.files if bundle.info else {}
+    return [
+        f"{bundle.address}/{name}: not the file that {INFO} records (sha256 differs): "
+        f"convert it again, or score it all the same with {_ALLOW}"
+        for name in (TRAIN, GOLD)
+        if name in recorded and _digest(bundle.root / name) != recorded[name].sha256
+    ]
+
+
+def check_files(bundle: BundleFolder, files: Mapping[str, Location], *, allow_changed: bool) -> CorpusFiles:
+    """Compare the files with their checksums; those that bundle.json does not have are left out, unless allowed."""
+    recorded = _recorded(bundle)
+    digests = {name: _digest(path) for name, path in sorted(files.items())}
+    stray = tuple(name for name in digests if recorded and name not in recorded)
+    closed = tuple(name for name in digests if not digests[name])
+    changed = tuple(name for name in digests if digests[name] not in ("", recorded.get(name, digests[name])))
+    taken = {name: path for name, path in files.items() if name not in closed}
+    used = {name: path for name, path in taken.items() if allow_changed or name not in stray}
+    own = {name: sha256_of(bundle.root / name) for name in (INFO, TRAIN, GOLD) if (bundle.root / name).is_file()}
+    return CorpusFiles(used, own | {f"{CORPUS}/{name}": digests[name] for name in sorted(used)}, changed, stray, closed)
+
+
+def _digest(path: Location) -> str:
+    """Return a file's sha256; of one that cannot be opened nothing, which no bundle.json records."""
+    try:
+        return sha256_of(path)
+    except OSError:
+        return ""
+
+
+def _recorded(bundle: BundleFolder) -> dict[str, str]:
+    """Return the sha256 of each document that bundle.json lists; nothing where there is no bundle.json."""
+    entries = bundle.info.files.items() if bundle.info else ()
+    return {PurePosixPath(name).name: entry.sha256 for name, entry in entries if name.startswith(f"{CORPUS}/")}
+
+
+# ---------------------------------------------------------------- questions that cannot be scored
+
+
+def check_questions(
+    bundle: BundleFolder,
+    files: CorpusFiles,
+    ends: Mapping[int | str, Mapping[str, int]],
+    documents: Documents,
+    *,
+    allow_changed: bool,
+    needs_documents: bool,
+) -> tuple[dict[int | str, str], tuple[str, ...]]:
+    """Return why questions are failed, by id (a changed or missing document, gold beyond its end), and what to say.
+
+    `ends` has, by question, the documents that it is about, and where the last gold in each ends.
+    """
+    entries = bundle.info.documents if bundle.info else []
+    lengths = {entry.filename: entry.characters for entry in entries if entry.filename not in files.changed}
+    here = files.used if needs_documents else bundle.files
+    refused: dict[int | str, str] = {}
+    lost: dict[str, dict[str, set[int | str]]] = {}
+
+    def length(name: str) -> int | None:
+        if name not in lengths and (document := documents.get(name)):
+            lengths[name] = len(document.text)
+        return lengths.get(name)
+
+    for id, last in ends.items():
+        for name in sorted(last):
+            if reason := _unusable(name, bundle, files, here, allow_changed):
+                why = reason if reason == _CHANGED else f"{reason}, so no system can find it there"
+                refused.setdefault(id, f"{name}: {why}")
+                lost.setdefault(reason, {}).setdefault(name, set()).add(id)
+        for name, end in last.items():
+            if id not in refused and end and (long := length(name)) is not None and end > long:
+                refused[id] = f"{name}: gold up to character {end} of a document of {long}; convert it again"
+    return refused, tuple(_warnings(bundle, files, len(ends), refused, lost, allow_changed))
+
+
+def _unusable(name: str, bundle: BundleFolder, files: CorpusFiles, here: Collection[str], allow_changed: bool) -> str:
+    """Return why no question can be scored on a document; empty where one can."""
+    if name in files.changed and not allow_changed:
+        return _CHANGED
+    if name in here or not bundle.files:
+        return ""
+    if name in files.closed:
+        return "not to be opened by this user"
+    by_type = name in bundle.files and name not in files.stray
+    return "left out by their type (--file-type)" if by_type else "not in corpus/"
+
+
+def _warnings(
+    bundle: BundleFolder,
+    files: CorpusFiles,
+    cases: int,
+    refused: Mapping[int | str, str],
+    lost: Mapping[str, Mapping[str, set[int | str]]],
+    allow_changed: bool,
+) -> Iterator[str]:
+    if files.changed:
+        what = "scored all the same" if allow_changed else "failed"
+        yield (
+            f"{bundle.address}: {len(files.changed)} files are not those of {INFO} ({_listed(files.changed)}); "
+            f"their questions are {what} ({_ALLOW})"
+        )
+    if files.stray:
+        what = "taken in all the same" if allow_changed else "left out"
+        listed = f"{len(files.stray)} files that {INFO} lacks ({_listed(files.stray)})"
+        yield f"{bundle.address}: {listed} are {what} ({_ALLOW})"
+    for why, names in sorted(lost.items()):
+        if why != _CHANGED:
+            count = len(set().union(*names.values()))
+            yield (
+                f"{bundle.address}: the gold of {count} of {cases} questions is in {len(names)} files that are "
+                f"{why}: {_listed(sorted(names))}; they are failed"
+            )
+    beyond = sum("gold up to character" in reason for reason in refused.values())
+    if beyond:
+        yield f"{bundle.address}: {beyond} questions have gold beyond the end of its document; they are failed"
+    known = {question.id for question in bundle.questions}
+    stray = sum(line.id not in known for line in bundle.gold)
+    if stray:
+        yield f"{bundle.address}: {stray} lines of {GOLD} have an id that {TRAIN} does not have; left out"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_LISTED]) + (" …" if len(names) > _LISTED else "")

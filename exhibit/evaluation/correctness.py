@@ -1,0 +1,259 @@
+"""Answered rightly: whether a reply says what the expected answer says, decided by what rules can decide.
+
+Polarity, who acts, figures with their units and bounds, dates, what is allowed or required, exceptions, and complete
+lists are compared (`law.meaning`). A reply that differs in one of them is wrong; one that has all of them and the words
+of the expected answer, or others that mean the same, is right; what is neither is not judged.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from decimal import Decimal
+from difflib import SequenceMatcher
+from functools import lru_cache
+from typing import NamedTuple
+
+from exhibit.evaluation.answer_words import without_citations, without_named
+from exhibit.evaluation.cases import Case, without_choices
+from exhibit.evaluation.comparison import (
+    ALIGNED,
+    WORDS,
+    AnswerComparison,
+    is_among,
+    listed,
+    say_the_same,
+    shown,
+)
+from exhibit.evaluation.metrics import gold_texts
+from exhibit.law.citations import claims_of
+from exhibit.law.figures import Figures, figures, missing_figures
+from exhibit.law.meaning import contrasts, is_party, read_meaning, soft_words
+from exhibit.law.quantities import Quantity, quantities
+from exhibit.law.refusals import is_refusal
+
+_READ = 20_000
+"""Characters of a reply that are read: ten pages, more than any answer has."""
+_DOCUMENT = 6000
+"""Characters from which a reply is a document and no answer, where it is also `_TIMES` as long as what is expected."""
+_TIMES = 12  # an explained answer has ten times the words of a short expected one
+_LISTED = 12
+"""A dozen things are counted in words of one's own; a sum or a period is rarely so small and in no passage."""
+_LEFT_OUT = 0.34
+"""Share of the expected words that a right reply may say in words that are not known to mean the same."""
+_PLACE = re.compile(
+    r"\(?\b(?:(?:see|in|under|per|according to|pursuant to|cf\.?)\s+)?"
+    r"(?:sections?|clauses?|articles?|pages?|paragraphs?|§+|footnotes?|pp?\.)"
+    r"\s*\d[\w.]*(?:\([\w]{1,4}\))*(?:\s?(?:,|and|;)\s?(?:sections?|clauses?|pages?|paragraphs?|footnotes?|pp?\.)\s*\d[\w.]*)*\)?[,:]?",
+    re.IGNORECASE,
+)
+_ARTICLES = frozenset({"the", "a", "an", "each", "any", "every", "all"})
+_SCALE = re.compile(
+    r"\bin (?:\w+ )?(thousand|million|billion)s?\b|\((?:\w+ )?(?:in )?(?:\w+ )?(thousand|million|billion)s?\)",
+    re.IGNORECASE,
+)
+_SCALES = {"thousand": Decimal(10**3), "million": Decimal(10**6), "billion": Decimal(10**9)}
+
+
+class Decision(NamedTuple):
+    """Whether a reply is right, None where that cannot be decided, and why."""
+
+    right: bool | None
+    reason: str
+
+
+def decide(question: str, expected: str, reply: str, gold: Sequence[str] = ()) -> Decision:
+    """Return whether a reply says what is expected; `gold` are the passages that the expected answer rests on."""
+    longest = max([len(expected), *map(len, gold)])
+    if len(reply) > max(_DOCUMENT, _TIMES * longest):
+        return Decision(False, "The reply is as long as a document, and many times as long as the expected answer.")
+    wanted_text = without_named(without_citations(expected))
+    given_text = without_citations(reply[:_READ])
+    if is_refusal(reply):
+        if is_refusal(expected):
+            return Decision(True, "The documents do not say it, and the reply says so.")
+        return Decision(False, "The reply refuses.")
+    if not _PLACE.search(wanted_text):
+        given_text = _PLACE.sub(" ", given_text)
+    wanted, given = read_meaning(wanted_text), read_meaning(given_text)
+    if not (wanted.tokens or wanted.dates or wanted.lead):
+        return Decision(None, "The expected answer has no words.")
+    if not (given.tokens or given.dates or given.lead):
+        return Decision(False, "The reply has no words.")
+    told = read_meaning("\n".join(gold)[:_READ])
+    found = AnswerComparison(question, wanted, given, gold=told, scale=_scale(question))
+    fault = next(found.faults(given_text), None)
+    return _accept(found) if fault is None else Decision(False, fault)
+
+
+def decide_case(case: Case) -> Decision:
+    """Return whether a case's reply is right; not judged where it has no reply, or no answer is expected."""
+    answer = case.reply.answer
+    if case.reply.error or answer is None or case.is_impossible or not case.truth.strip():
+        return Decision(None, "There is no answer to compare, or none to compare it with.")
+    return _decided(without_choices(case), case.truth, answer, tuple(gold_texts(case)))
+
+
+@lru_cache(maxsize=512)  # a case is asked for by its metric, its verdict and its row
+def _decided(question: str, expected: str, answer: str, gold: tuple[str, ...]) -> Decision:
+    return decide(question, expected, answer, gold)
+
+
+def _scale(question: str) -> Decimal:
+    match = _SCALE.search(question)
+    return _SCALES[(match[1] or match[2]).lower()] if match else Decimal(1)
+
+
+def _accept(found: AnswerComparison) -> Decision:
+    """Return the decision where nothing speaks against the reply."""
+    if found.signed(found.given)[1]:
+        return Decision(None, "The reply denies some of the words of the expected answer, or the other way round.")
+    unsaid = _unsaid(found)
+    if unsaid:
+        return Decision(None, unsaid)
+    if not found.wanted.terms and not found.wanted.quantities and not found.wanted.dates:
+        if found.stance(found.given) == found.wanted.lead:
+            return Decision(True, f"The reply says {found.wanted.lead}.")
+        return Decision(None, "The reply says neither yes nor no.")
+    if _reordered(found):
+        return Decision(None, "The reply has the same words in another order.")
+    if _subjects_differ(found):
+        return Decision(None, "Another word of the expected answer is the subject of the reply.")
+    if (
+        any(len(new) <= WORDS and say_the_same(lost, new) is not True for lost, new in found.changes)
+        and found.extra
+        and found.missing
+    ):
+        return Decision(None, "The reply is the expected answer but for some words, which may say the same or not.")
+    if found.given.lead and not found.given.terms:
+        told = found.stance(found.wanted)
+        return Decision(told == found.given.lead if told else None, f"The reply says {found.given.lead} alone.")
+    needed = found.wanted.terms - found.asked.terms
+    lost = (found.missing & needed) - soft_words()
+    return _by_words(found, needed, lost)
+
+
+def _by_words(found: AnswerComparison, needed: frozenset[str], lost: frozenset[str]) -> Decision:
+    """Return the decision by the expected words that the question does not have, and those of them that are lost."""
+    if not lost:
+        if found.missing and (_silent(found) or (not needed and found.extra)):
+            return Decision(None, "The reply may say it in other words.")
+        return Decision(True, "The reply says what is expected.")
+    known = bool(found.items_left_out()) or any(
+        term in contrasts() or is_party(term) or term in found.wanted.names for term in lost
+    )
+    if not known and len(lost) <= _LEFT_OUT * len(needed) and len(found.extra) <= len(lost):
+        return Decision(True, "The reply says what is expected, some of it in other words.")
+    return Decision(None, f"The reply lacks {listed(sorted(lost))}, or says it in other words.")
+
+
+def _reordered(found: AnswerComparison) -> bool:
+    """Return whether the reply has exactly the expected words, more than one of them in another place."""
+    mine, other = found.wanted.tokens, found.given.tokens
+    if mine == other or len(mine) > ALIGNED or Counter(mine) != Counter(other):
+        return False
+    steps = SequenceMatcher(None, mine, other, autojunk=False).get_opcodes()
+    listed = len({word.segment for word in found.wanted.words}) > 1
+    return len([step for step in steps if step[0] != "equal"]) > 2 and not listed
+
+
+def _subjects_differ(found: AnswerComparison) -> bool:
+    """Return whether both texts begin with a noun and the reply with another of the expected ones, in the active."""
+    texts = found.wanted, found.given
+    if "by" in found.given.tokens or any(not one.words or one.tokens[0] not in _ARTICLES for one in texts):
+        return False
+    mine, other = (one.words[0].term for one in texts)
+    return mine != other and mine in found.given.terms and other in found.wanted.terms
+
+
+def _silent(found: AnswerComparison) -> bool:
+    """Return whether nothing but words of the question is shared, and no polarity that could be compared."""
+    agree, _ = found.signed(found.given)
+    told = (
+        found.wanted.quantities
+        or found.wanted.dates
+        or (found.given.lead and found.stance(found.wanted) == found.given.lead)
+    )
+    return not agree and not told
+
+
+def _unsaid(found: AnswerComparison) -> str:
+    """Return what the expected answer says and the reply does not say at all, empty where there is nothing."""
+    for one in found.wanted.quantities:
+        if one.is_place and len(found.wanted.terms) > WORDS:
+            continue
+        same = [other for other in found.given.quantities if one.equals(other, found.scale)]
+        if not same and not is_among(one, found.asked.quantities):
+            return f"The reply does not give {shown(one)}."
+        if same and all(other.bound != one.bound for other in same) and not _bounded(found, one, same):
+            return f"The reply does not say whether {shown(one)} is {one.bound or same[0].bound}."
+    days = [day for readings in found.given.dates for day in readings]
+    if any(not any(day.within(other) for day in readings for other in days) for readings in found.wanted.dates):
+        return "The reply does not give the date."
+    return _unlike_limits(found)
+
+
+def _unlike_limits(found: AnswerComparison) -> str:
+    """Return what limits one of the two texts only, or a figure that nobody gave; empty where there is nothing."""
+    if "except" in found.wanted.marks - found.given.marks and found.missing:
+        return "The reply leaves out the exception, or words it otherwise."
+    known = (*found.wanted.quantities, *found.asked.quantities, *found.gold.quantities)
+    more = [one for one in found.given.quantities if not is_among(one, known) and not one.is_place]
+    if (
+        more
+        and found.missing
+        and not any(one.equals(other, found.scale) for one in more for other in found.wanted.quantities)
+    ):
+        return f"The reply gives {shown(more[0])}, which neither the expected answer nor the gold has."
+    if (
+        "only" in found.given.marks - found.wanted.marks - found.asked.marks - found.gold.marks
+        and not found.wanted.marks
+    ):
+        return "The reply has a limit that the expected answer does not have."
+    if (
+        found.given.marks & {"except", "notonly"} - found.wanted.marks - found.gold.marks
+        and "only" not in found.wanted.marks
+    ):
+        return "The reply has an exception that the expected answer does not have."
+    return ""
+
+
+def _bounded(found: AnswerComparison, one: Quantity, same: Sequence[Quantity]) -> bool:
+    """Return whether it is no matter that one figure has a bound and the other has none."""
+    bounds = {one.bound, *(other.bound for other in same)}
+    asked = bool(found.asked.terms & {"minimum", "maximum", "cap", "highest", "lowest", "limit", "most", "least"})
+    period = one.kind == "time" and "" in bounds and bounds <= {"", "at most", "more than"}
+    return asked or period
+
+
+# ---------------------------------------------------------------- figures that nothing bears out
+
+
+def invented_figures(case: Case) -> list[str]:
+    """Return the numbers of an answer that nothing bears out, and whether it has such a date.
+
+    Words can be put otherwise; a number that stands in no passage, not in the name of its file, in the question or in
+    the expected answer was made up, unless it is a section or a page, or the same figure in another unit.
+    """
+    said = "\n".join(claim.text for claim in claims_of((case.reply.answer or "")[:_READ]))
+    stated, units = figures(said), quantities(said).quantities
+    numbers = {number for number in stated.loose if not _counts(number)}
+    dates = tuple(dict.fromkeys(stated.dates))
+    numbers -= {one.written for one in units if one.is_place}
+    if not any(passage.text.strip() for passage in case.reply.passages):
+        return []
+    read = (f"{passage.text}\n\n{passage.filename or ''}" for passage in case.reply.passages)
+    for part in (case.question, case.truth, *read):
+        if not numbers and not dates:  # most stand in the first passage, and the others need not be read
+            break
+        given = figures(part)
+        numbers -= given.numbers
+        if numbers:
+            read_units = quantities(part).quantities
+            numbers -= {one.written for one in units if any(one.equals(other) for other in read_units)}
+        dates = tuple(one for one in dates if missing_figures(Figures(frozenset(), frozenset(), (one,)), given))
+    return [*sorted(numbers), *(["a date"] if dates else [])]
+
+
+def _counts(number: str) -> bool:
+    """Return whether a number may count what the answer itself lists: "in two cases", "the following three"."""
+    return number.isdecimal() and int(number) <= _LISTED

@@ -1,0 +1,37 @@
+"""Page hit: whether any of the first k passages is from a page of the gold.
+
+For gold that is a page, without words or with all of them, and beside the passage metrics where both are known. A
+passage is on the pages that its words stand on; on the page that the system gives only where its words have no place.
+None where the pages of the gold are not known, or no passage is on one and the page of some passage is not known.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+from exhibit.evaluation.metrics import KS, Case, Cutoff, Options, Passage, Values, each, is_wrong_file
+
+NAMES = tuple(f"page_hit@{k}" for k in KS)
+HEADLINE = "page_hit@8"
+
+
+def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
+    """Return 1 or 0 at each k."""
+    depths = (cutoff,) if cutoff else options.ks
+    return {f"page_hit@{k}": each(cases, partial(_hit, k=k)) for k in depths}
+
+
+def _hit(case: Case, k: int) -> float | None:
+    pages = {(gold.filename, page) for gold in case.gold for page in gold.pages if not case.is_impossible}
+    if not pages:
+        return None
+    hits = [_is_there(passage, pages) for passage in case.reply.passages[:k]]
+    return 1.0 if True in hits else None if None in hits else 0.0
+
+
+def _is_there(passage: Passage, pages: set[tuple[str | None, int]]) -> bool | None:
+    own = passage.pages or ((passage.page,) if passage.span and passage.page else ())
+    own = own or ((passage.told_page,) if passage.told_page and passage.filename else ())
+    if not own:
+        files = {name for name, _ in pages if name}
+        return False if is_wrong_file(passage, files) else None
+    return any((passage.source, page) in pages for page in own)

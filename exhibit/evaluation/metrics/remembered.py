@@ -1,0 +1,60 @@
+"""Variants: whether a reply has the value that the document states, or the one that it stated before it was altered.
+
+By exact match of typed values (`law.values`), so that "thirty (30) days" is "30 days". `read_value`: every new value
+and no old one. `remembered`: an old value and no new one; of a removed clause any of its values, or its words. Else,
+where the reply states a value of that kind, `another_value`. A clause that was turned round is compared by its yes or
+no, and where the reply begins with neither, by the words that were turned.
+"""
+
+import re
+
+from exhibit.evaluation.metrics import Case, per_case
+from exhibit.evaluation.metrics._variants import is_varied, stated_values
+from exhibit.law.figures import stands_in
+
+_POLAR = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
+
+
+def _read(case: Case) -> float | None:
+    if not is_varied(case, "figures", "negated"):
+        return None
+    if case.labels.get("value") == "polarity":
+        return _polarity(case, "new", "old")
+    new, old, stated = stated_values(case)
+    return float(new <= stated and not old & stated)
+
+
+def _remembered(case: Case) -> float | None:
+    if not is_varied(case, "figures", "negated", "removed"):
+        return None
+    if case.labels.get("value") == "polarity":
+        return _polarity(case, "old", "new")
+    new, old, stated = stated_values(case)
+    if not old:
+        words = str(case.labels.get("old") or "")
+        bare = words.strip().rstrip(".").lower() in ("yes", "no", "")
+        said = None if bare else stands_in(words, case.reply.answer or "")
+        return None if said is None else float(said)
+    return float(bool(old & stated) and not new & stated)
+
+
+def _another(case: Case) -> float | None:
+    if not is_varied(case, "figures") or case.labels.get("value") == "polarity":
+        return None
+    new, _, stated = stated_values(case)
+    kinds = {kind for kind, _ in new}
+    return float(any(kind in kinds for kind, _ in stated) and not _read(case) and not _remembered(case))
+
+
+def _polarity(case: Case, wanted: str, other: str) -> float | None:
+    """Return whether a reply says the wanted yes or no; None where neither it nor the turned words tell."""
+    reply = case.reply.answer or ""
+    said = _POLAR.match(reply)
+    if said:
+        return float(said[1].lower() == str(case.labels.get(wanted)).strip().rstrip(".").lower())
+    plain = " ".join(reply.lower().split())
+    has = {name: str(case.labels.get(f"{name}_words") or "\0").lower() in plain for name in (wanted, other)}
+    return float(has[wanted]) if has[wanted] != has[other] else None
+
+
+NAMES, measure = per_case(read_value=_read, remembered=_remembered, another_value=_another)

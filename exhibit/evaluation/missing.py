@@ -1,0 +1,128 @@
+"""What questions and replies lack to be judged by, counted for the terminal, the report and `evidence.json`.
+
+Metrics are None where they cannot be known; here it is said why.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from exhibit.evaluation.cases import Case, Passage
+from exhibit.evidence.parser_markup import letters_of
+from exhibit.evidence.pieces import TELLING
+from exhibit.law.names import FileNames
+from exhibit.schemas.parsing import read_beside
+
+_EXAMPLES = 3  # names: enough to see what they look like
+_MUCH = 0.1
+"""Share of the questions that may lack something before the run's last line says so."""
+
+_WORDS = read_beside(__file__)
+PASSAGES: dict[str, str] = _WORDS["passages"]
+"""What a passage may lack."""
+QUESTIONS: dict[str, str] = _WORDS["questions"]
+"""What a question or its reply may lack."""
+
+
+def passage_lacks(passage: Passage) -> Iterator[str]:
+    """Yield which of `PASSAGES` a passage lacks."""
+    name = passage.told_filename
+    files = [passage.filename] if passage.filename else passage.also_in
+    if passage.misnamed:
+        yield "misnamed"
+    elif name and not FileNames(files).find_all(name):
+        yield "foreign"
+    if name == "" or (name is None and passage.filename is None):
+        yield "nameless"
+    if passage.also_in:
+        yield "ambiguous"
+    elif not passage.text.strip():
+        yield "wordless"
+    elif passage.span is None:
+        few = passage.unplaced and len(letters_of(passage.text).text) < TELLING
+        yield "few" if few else "nowhere"
+    if passage.added:
+        yield "added"
+
+
+def question_lacks(case: Case) -> Iterator[str]:
+    """Yield which of `QUESTIONS` an answered question or its reply lacks."""
+    passages = case.reply.passages
+    if not case.is_impossible and case.gold:
+        worded = [gold for gold in case.gold if gold.worded]
+        if any(gold.ambiguous for gold in case.gold):
+            yield "ambiguous gold"
+        if not worded and not any(gold.ambiguous for gold in case.gold):
+            yield "gold" if any(gold.absent for gold in case.gold) else "quote"
+        elif any(gold.absent for gold in case.gold):
+            yield "some gold"
+    if not passages:
+        yield "passages"
+    elif not any(passage.filename for passage in passages):
+        yield "file"
+    elif not any(passage.text.strip() or passage.span for passage in passages):
+        yield "words"
+    if case.reply.answer is None:
+        yield "answer"
+
+
+def notes_on(case: Case) -> list[str]:
+    """Return what a question lacks, for its row of the results."""
+    if case.reply.error:
+        return []
+    counts = Counter(kind for passage in case.reply.passages for kind in passage_lacks(passage))
+    total = len(case.reply.passages)
+    passages = [f"{counts[kind]} of {total} passages {words}" for kind, words in PASSAGES.items() if counts[kind]]
+    return [*(QUESTIONS[kind] for kind in question_lacks(case)), *passages]
+
+
+@dataclass
+class Evidence:
+    """How much is missing over some questions."""
+
+    questions: int = 0
+    lacking: Counter[str] = field(default_factory=Counter)
+    passages: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+    examples: list[str] = field(default_factory=list)
+    """A few of the names that the bundle lacks."""
+
+    def add(self, cases: Iterable[Case]) -> None:
+        """Count what answered questions lack."""
+        for case in cases:
+            if case.reply.error:
+                continue
+            self.questions += 1
+            self.lacking.update(question_lacks(case))
+            for passage in case.reply.passages:
+                kinds = list(passage_lacks(passage))
+                self.passages += 1
+                self.kinds.update(kinds)
+                if "foreign" in kinds and len(self.examples) < _EXAMPLES:
+                    self.examples = list(dict.fromkeys([*self.examples, str(passage.told_filename)]))
+
+    def lines(self, name: str) -> list[str]:
+        """Return what is missing of a dataset in words: of its passages, then of more than a tenth of its questions."""
+        notes = []
+        for kind in ("foreign", "misnamed", "nameless", "ambiguous", "nowhere", "few"):
+            if self.kinds[kind]:
+                listed = f": {', '.join(self.examples)}" if kind == "foreign" else ""
+                notes.append(f"{name}: {self.kinds[kind]:,} of {self.passages:,} passages {PASSAGES[kind]}{listed}")
+        much = [
+            f"{QUESTIONS[kind]} ({self.lacking[kind]:,} of {self.questions:,} questions)"
+            for kind in QUESTIONS
+            if self.lacking[kind] > _MUCH * self.questions
+        ]
+        return [*notes, *([f"{name}: what is missing is in no mean: {'; '.join(much)}"] if much else [])]
+
+    def as_json(self, name: str) -> dict[str, Any]:
+        """Return the counts and the lines, as `evidence.json` has them."""
+        return {
+            "questions": self.questions,
+            "lacking": {kind: self.lacking[kind] for kind in QUESTIONS if self.lacking[kind]},
+            "passages": self.passages,
+            "passages_lacking": {kind: self.kinds[kind] for kind in PASSAGES if self.kinds[kind]},
+            "examples": self.examples,
+            "lines": self.lines(name),
+        }

@@ -1,0 +1,85 @@
+"""When a change between two runs is a regression."""
+
+from collections.abc import Mapping, Sequence
+
+from exhibit.evaluation.judgement import ANSWERED_RIGHTLY
+from exhibit.evaluation.metrics import K, about, shortened
+from exhibit.evaluation.statistics import Difference, Overlap
+from exhibit.schemas.errors import ToolkitError
+
+MAX_FALL = 0.1
+"""The largest fall that passes where documents are too few for an interval: of a share ten points, of the rest a tenth.
+
+One question of ten may change its answer by chance; two rarely do.
+"""
+
+
+def is_regression(name: str, difference: Difference, asked: Sequence[str] = (), *, max_fall: float = MAX_FALL) -> bool:
+    """Return whether a metric is worse by more than chance; one that depends on the machine only where it is asked.
+
+    Where documents are too few for an interval, chance is unknown: then a fall by more than `max_fall` is one.
+    """
+    change = difference.mean
+    if change is None or (not about(name).gate and name not in asked) or about(name).improves(change) is not False:
+        return False
+    return difference.beyond_chance if difference.ci95 else fall_size(name, difference) > max_fall
+
+
+def regressions(
+    differences: Mapping[str, Difference], asked: Sequence[str] = (), *, max_fall: float = MAX_FALL
+) -> list[str]:
+    """Return the metrics that are worse."""
+    return [name for name, one in differences.items() if is_regression(name, one, asked, max_fall=max_fall)]
+
+
+def in_words(differences: Mapping[str, Difference], worse: Sequence[str], *, max_fall: float = MAX_FALL) -> list[str]:
+    """Return which metrics are worse, and how that is known."""
+    beyond = [name for name in worse if differences[name].ci95]
+    fallen = [name for name in worse if not differences[name].ci95]
+    lines = [f"worse beyond chance: {', '.join(beyond)}"] if beyond else []
+    few = f"worse by more than {max_fall:g}, with too few documents for an interval"
+    return [*lines, f"{few}: {', '.join(fallen)}"] if fallen else lines
+
+
+def better_in_words(names: Sequence[str], differences: Mapping[str, Difference]) -> str:
+    """Return in one sentence which of two runs is better, by the right answers or else by the gold that was found."""
+    first, second = names
+    known = [name for name, one in differences.items() if one.mean is not None]
+    name = next((name for name in (ANSWERED_RIGHTLY, f"recall@{K}", *shortened(known)) if name in known), None)
+    if name is None or about(name).better == "neither":
+        return f"Nothing tells whether {second} or {first} is better."
+    one, metric = differences[name], about(name)
+    change = one.mean or 0.0
+    values = [f"{metric.in_words(value)}{metric.unit_behind}" for value in (one.first, one.second)]
+    ends = f", 95% interval {' to '.join(map(metric.change_in_words, one.ci95))}" if one.ci95 else ""
+    figures = f"{metric.title} {values[0]} in {first}, {values[1]} in {second}"
+    rest = f"{figures} ({metric.change_in_words(change)}{ends}; {one.n:,} questions)."
+    if not change:
+        return f"{second} and {first} are equally good: {rest}"
+    if one.ci95 is None:
+        return f"Whether {second} is better than {first} is not known, as the documents are too few: {rest}"
+    if not one.beyond_chance:
+        return f"Neither {second} nor {first} is better by more than chance: {rest}"
+    better, worse = (second, first) if metric.improves(change) else (first, second)
+    return f"{better} is better than {worse}: {rest}"
+
+
+def check_comparable(names: Sequence[object], differences: Mapping[str, Difference], shared: Overlap) -> None:
+    """Raise where two runs, named by `names`, have no question or no metric in common."""
+    first, second = names
+    if shared.not_comparable and not shared.asked:
+        listed = ", ".join(shared.not_comparable)
+        raise ToolkitError(
+            f"{first} and {second} are not comparable: both have a dataset named {listed}, and none of its questions "
+            "is the same in both (words, expected answer, gold and documents are compared); run both on one bundle"
+        )
+    if not differences:
+        raise ToolkitError(f"{first} and {second} have no dataset and metric in common")
+
+
+def fall_size(name: str, difference: Difference) -> float:
+    """Return the size of a change: of a share its difference, of any other unit its part of the first mean."""
+    change, first = abs(difference.mean or 0.0), abs(difference.first or 0.0)
+    if about(name).unit == "share":
+        return change
+    return change / first if first else float(bool(change))

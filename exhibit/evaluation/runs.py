@@ -1,0 +1,89 @@
+"""A run that ended, read in one place: its figures are taken from its rows, never from its own sums.
+
+run = RunResults("results/first")
+run.means["char_recall@8"].mean
+"""
+
+from functools import cached_property
+from urllib.parse import urlsplit
+
+from exhibit.evaluation.records import breakdown, read_tables
+from exhibit.evaluation.statistics import Table, summarise, summarise_run
+from exhibit.schemas.errors import BundleError
+from exhibit.schemas.run import SUMMARY, Means
+from exhibit.schemas.run_folder import RunFolder, differing_means
+
+_APART = ("format", "version", "datasets.")
+"""Settings that say nothing of what was asked of the system, or that are told as the data's version."""
+
+
+class RunResults(RunFolder):
+    """A run with its values in memory; a run whose summary.json is not what its rows give is an error."""
+
+    @cached_property
+    def tables(self) -> dict[str, Table]:
+        """The values by dataset, once they are known to be those of the run's own sums."""
+        tables = {table.name: table for table in read_tables(self)}
+        stored = {"": self.stored_means(), **{name: self.stored_means(name) for name in tables}}
+        given = {"": summarise_run(list(tables.values())), **{name: summarise(table) for name, table in tables.items()}}
+        for name, means in stored.items():
+            wrong = differing_means(means, given[name])
+            if wrong:
+                raise BundleError(
+                    f"{self.folder / name / SUMMARY}: is not what the rows of the run give: {wrong[0]}; "
+                    "it was changed after the run: evaluate again, or restore the file"
+                )
+        self._means = given
+        return tables
+
+    @cached_property
+    def means(self) -> Means:
+        """The means over the run, each of its datasets counting alike."""
+        self.tables  # noqa: B018  (it takes the means)
+        return self._means[""]
+
+    def means_of(self, dataset: str) -> Means:
+        """Return a dataset's means."""
+        self.tables  # noqa: B018  (it takes the means)
+        return self._means[dataset]
+
+    def means_by_label(self, dataset: str) -> dict[str, dict[str, Means]]:
+        """Return a dataset's means by label and value."""
+        return breakdown(self.tables[dataset])
+
+    @property
+    def system_settings(self) -> dict[str, str]:
+        """What was asked of the system, as names and values."""
+        return {name: value for name, value in self.settings.items() if not name.startswith(_APART)}
+
+    @property
+    def commit(self) -> str:
+        """The commit, with a mark where files differed from it; empty where it is unknown."""
+        commit = self.provenance.commit or ""
+        return f"{commit}+" if commit and self.provenance.changed_files else commit
+
+    def data_version(self, dataset: str) -> str:
+        """The digest of a dataset's bundle.json, or of train.json where that is all there is."""
+        known = self.provenance.data.get(dataset, {})
+        return known.get("bundle.json") or self.config.datasets[dataset].train_sha256 or known.get("train.json") or ""
+
+    @property
+    def system(self) -> str:
+        """The system that was tested: the target, and the preset of the built-in pipeline or the address of a server.
+
+        A port is left out: a CI may start the same server at another one each time.
+        """
+        target = (self.config.target or "builtin").partition(":")[0]
+        address = urlsplit(self.settings.get("target_url", ""))
+        place = f"{address.hostname or ''}{address.path}"
+        return " ".join(filter(None, (target, self.settings.get("preset", "") if target == "builtin" else place)))
+
+    @property
+    def question_count(self) -> int:
+        """How many questions were asked."""
+        return sum(len(table.ids) for table in self.tables.values())
+
+    @property
+    def failed_count(self) -> int:
+        """How many of them failed."""
+        return sum(sum(map(bool, table.failed)) for table in self.tables.values())

@@ -1,0 +1,75 @@
+"""The words of a text in the markup of a parser: Markdown, HTML, LaTeX and the marks of PDF parsers.
+
+Nothing is rewritten: markup is a list of ranges that are left out when the text is folded to its letters, so that every
+letter keeps its offset in the text as it was given.
+"""
+
+import re
+from itertools import pairwise
+from typing import NamedTuple
+
+from exhibit.evidence.fold import Fold
+from exhibit.schemas.layout import quote_parts
+
+_COMMON_MARKUP = (
+    r"<!--[^<>]{0,400}-->"  # <!-- image -->, <!-- PageBreak -->: Docling and others
+    r"|</?[a-zA-Z][^<>]{0,400}>"
+    r"|!\[[^\[\]]{0,200}\]\([^()\s]{0,400}\)"  # a picture: Marker, MinerU, LlamaParse
+    r"|\]\([^()\s]{0,400}\)"  # where a link leads; its words are kept
+    r"|\[\^[^\[\]\s]{1,20}\]"  # a footnote's mark
+    r"|\\(?:begin|end)\{[a-z*]{1,16}\}(?:\{[lcrpmX|@.\d ]{0,40}\})?"
+    r"|\\multi(?:column|row)\{\d{1,2}\}\{[lcr|*]{1,8}\}"
+    r"|\\[nrt](?=[A-Z0-9\\(\"'\s])"  # a line's end as Python and JSON write it; no command goes on so
+    r"|\\[a-zA-Z]{1,24}\*?"  # any command of LaTeX; what it is given is kept
+    r"|&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,8});"
+    r"|~~|\^\{?\d{1,3}\}?(?=\s|$)"  # a raised number at the end of a word is a note's
+)
+_MARKUP = re.compile(_COMMON_MARKUP)
+"""What is no word of the text."""
+_FRAMED = re.compile(r"\"\s{0,3}:\s{0,3}[\"\[{\d]|\\u00[0-9a-f]{2}|\\\"")
+"""What a text in a JSON frame has."""
+_MARKUP_IN_JSON = re.compile(r"\\(?:u[0-9a-fA-F]{4}|[nrtbf\"/])|" + _COMMON_MARKUP)
+"""The same in a JSON frame, where a line's end may stand before any letter."""
+_CUT = re.compile(
+    r"\\\\|(?<!\\)&(?!#|[a-zA-Z]{2,8};)|(?<!\\)\||\n|\t|</?(?:td|th|tr|br|li|p|table)\b[^<>]{0,400}>", re.I
+)
+"""Where a cell ends."""
+_TABLE = re.compile(r"(?<!\\)[&|]|\\\\|</t[dhr]>", re.I)
+"""What a text with a table has."""
+_LINE = 60
+"""Characters of a line of an address or a form, which a page may set beside another one as a table's cells are."""
+
+
+class TextCell(NamedTuple):
+    """The range of a table's cell, or of a line, in a text."""
+
+    start: int
+    end: int
+
+
+def letters_of(text: str) -> Fold:
+    """Return the letters and digits of a text without its markup, in small letters, with their offsets."""
+    return Fold.of(text, loose=True, without=[match.span() for match in _markup(text).finditer(text)]).letters
+
+
+def without_markup(text: str) -> str:
+    """Return a text with its markup taken out."""
+    return _markup(text).sub("", text)
+
+
+def _markup(text: str) -> re.Pattern[str]:
+    return _MARKUP_IN_JSON if _FRAMED.search(text) else _MARKUP
+
+
+def cells_of(text: str) -> list[TextCell]:
+    """Return the cells of a table, row by row, or the lines of a form; [] where a text is neither."""
+    lines = text.strip().splitlines()
+    if not _TABLE.search(text) and (len(lines) < 2 or max(map(len, lines)) > _LINE):
+        return []
+    edges = [(0, 0), *(match.span() for match in _CUT.finditer(text)), (len(text), len(text))]
+    return [TextCell(before[1], after[0]) for before, after in pairwise(edges) if before[1] < after[0]]
+
+
+def leaves_out(text: str) -> bool:
+    """Return whether a quote says that words are left out of it."""
+    return "..." in text or "…" in text or len(quote_parts(text)) > 1

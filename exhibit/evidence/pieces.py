@@ -1,0 +1,351 @@
+"""A text placed in a document by its pieces: each stretch of its words that stands there, and the rest as added.
+
+A passage that a system retrieved, or a quote in a parser's markup, is rarely a clean cut of its document: a summary
+stands in front of it, tags or a JSON frame around it, two cuts were joined, a table was written in Markdown. Texts are
+compared by their letters and digits alone, markup left out, so that none of this moves the words. Stretches that
+stand apart in the document stay apart: no place ever covers words that the text does not have.
+"""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from typing import NamedTuple
+
+from exhibit.evidence.document import Document, Span
+from exhibit.evidence.fold import Fold, fold
+from exhibit.evidence.parser_markup import TextCell, cells_of, letters_of, without_markup
+
+TELLING = 24
+"""Letters and digits that a stretch must share with a document: some five words, which rarely meet by accident."""
+_STEP = 8
+"""Letters between two seeds that are tried; a stretch of 32 letters is never missed."""
+_COMMON = 256
+"""Places of a seed that are looked at; words that stand oftener tell nothing about their place."""
+_SLIP = 6
+"""Letters that may differ inside a stretch, on either side: a misread word, an escaped sign, a note's number."""
+_ANEW = 12
+"""Letters that must agree behind such a difference before the stretch goes on."""
+_EDGE = 4
+"""Letters that must agree where the text ends before that."""
+FEW = 3
+"""Places that a short stretch may have and still tell where the text is from."""
+_LONG = 60
+"""Letters of a stretch, a line's worth, that tell wherever they stand."""
+_SPREAD = 3
+"""A table's cells stand within so many times their own letters, whatever stands between its columns."""
+_FORM = 12
+"""Letters that the cells of a table must have together where no longer stretch tells its place."""
+_MARGIN = 300
+"""Letters around the cells that are placed in which short cells are looked for: a few rows of a table."""
+
+Place = tuple[Span, ...]
+
+
+class PlacedPiece(NamedTuple):
+    """A stretch of a text, and every place where a document has it."""
+
+    start: int
+    end: int
+    places: tuple[Place, ...]
+    letters: int
+    """Letters and digits that both sides have, less those that the document has besides."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """What a document has of a text."""
+
+    pieces: tuple[PlacedPiece, ...]
+    added: tuple[Span, ...]
+    """The ranges of the text whose words the document does not have; markup is in none of them."""
+    letters: int
+    """Letters and digits of the whole text, markup left out."""
+
+    @property
+    def share(self) -> float:
+        """The share of the text's letters that the document has."""
+        return sum(piece.letters for piece in self.pieces) / self.letters if self.letters else 0.0
+
+
+class _Stretch(NamedTuple):
+    """A range of the text's letters, and the spans of the document that equal it, small slips apart."""
+
+    start: int
+    end: int
+    hits: tuple[Span, ...]
+    letters: int
+
+
+def place_pieces(text: str, document: Document) -> Placement:
+    """Return where a document has the pieces of a text."""
+    needle = letters_of(text)
+    if not needle.text:
+        return Placement((), (), 0)
+    stretches = _stretches(needle.text, document.letters, [(0, len(needle.text))])
+    if len(needle.text) < TELLING and (spots := _standing_alone(needle.text, document)):
+        stretches = [_Stretch(0, len(needle.text), tuple(spots), len(needle.text))]
+    if document.furniture:
+        # a parser may keep running heads and page numbers, which the body lacks
+        stretches = sorted([*stretches, *_stretches(needle.text, document.loose.letters, _left(stretches, needle))])
+    cells = cells_of(text)
+    if cells:
+        stretches = _with_cells(_cell_ranges(cells, needle), stretches, needle, document)
+    stretches = _telling(stretches)
+    pieces = [_piece(stretch, needle, text, document) for stretch in stretches]
+    added = (Span(*needle.span(start, end)) for start, end in _left(stretches, needle))
+    return Placement(tuple(pieces), tuple(added), len(needle.text))
+
+
+def _left(stretches: Sequence[_Stretch], needle: Fold) -> list[tuple[int, int]]:
+    """Return the ranges of the letters that are in no stretch."""
+    edges = [(0, 0), *((one.start, one.end) for one in stretches), (len(needle.text), len(needle.text))]
+    return [(last, start) for (_, last), (start, _) in pairwise(edges) if last < start]
+
+
+# ---------------------------------------------------------------- stretches
+
+
+def _stretches(needle: str, haystack: Fold, ranges: Sequence[tuple[int, int]]) -> list[_Stretch]:
+    """Return the stretches of the ranges that the haystack has, in order and without overlap."""
+    found = []
+    for first, last in ranges:
+        at, floor = first, first
+        while at + TELLING <= last:
+            hits = list(islice(occurrences(needle[at : at + TELLING], haystack.text), _COMMON + 1))
+            if not hits or len(hits) > _COMMON:
+                at += _STEP
+                continue
+            found.append(_longest(needle, haystack, at, hits, (floor, last)))
+            at = floor = found[-1].end
+    return found
+
+
+def occurrences(needle: str, text: str) -> Iterator[int]:
+    """Yield every place of a needle in a text."""
+    start = text.find(needle) if needle else -1
+    while start >= 0:
+        yield start
+        start = text.find(needle, start + 1)
+
+
+def _longest(needle: str, haystack: Fold, at: int, hits: Sequence[int], bounds: tuple[int, int]) -> _Stretch:
+    """Return the longest stretch around a seed, with all its places that are as long."""
+    grown: dict[tuple[int, int, int], list[Span]] = {}
+    for hit in hits:
+        ahead = _grow(needle, at + TELLING, bounds[1], haystack.text, hit + TELLING, 1)
+        back = _grow(needle, at, bounds[0], haystack.text, hit, -1)
+        key = (TELLING + ahead.letters + back.letters, at - back.own, at + TELLING + ahead.own)
+        span = Span(*haystack.span(hit - back.other, hit + TELLING + ahead.other))
+        grown.setdefault(key, []).append(span)
+    letters, start, end = max(grown, key=lambda key: (key[0], -key[1]))
+    return _Stretch(start, end, tuple(dict.fromkeys(grown[letters, start, end])), letters)
+
+
+class _Growth(NamedTuple):
+    own: int = 0
+    other: int = 0
+    letters: int = 0
+
+
+def _grow(own: str, at: int, limit: int, other: str, place: int, step: int) -> _Growth:
+    """Return how far two texts agree from two places on, forward or backward, over slips of a few letters."""
+    taken = _Growth()
+    while True:
+        room = (limit - at) * step - taken.own
+        beyond = (len(other) - place if step > 0 else place) - taken.other
+        here, there = at + step * taken.own, place + step * taken.other
+        same = _common(own, here, other, there, min(room, beyond), step)
+        taken = _Growth(taken.own + same, taken.other + same, taken.letters + same)
+        slip = _after_slip(own, here + step * same, other, there + step * same, (room - same, beyond - same), step)
+        if slip is None:
+            return taken
+        more = max(slip[1] - slip[0], 0)  # letters that only the document has count against the stretch
+        taken = _Growth(taken.own + slip[0], taken.other + slip[1], taken.letters - more)
+
+
+def _common(one: str, at: int, other: str, place: int, most: int, step: int) -> int:
+    """Return how many characters two texts share from two places on."""
+    low, size = 0, 16
+    while low < most:
+        size = min(size, most - low)
+        if _slice(one, at + step * low, size, step) == _slice(other, place + step * low, size, step):
+            low, size = low + size, size * 2
+        elif size == 1:
+            return low
+        else:
+            most, size = low + size - 1, size // 2
+    return low
+
+
+def _slice(text: str, at: int, size: int, step: int) -> str:
+    return text[at : at + size] if step > 0 else text[at - size : at]
+
+
+_SLIPS = sorted(((a, b) for a in range(_SLIP + 1) for b in range(_SLIP + 1) if a or b), key=lambda s: (max(s), sum(s)))
+
+
+def _after_slip(own: str, at: int, other: str, place: int, room: tuple[int, int], step: int) -> tuple[int, int] | None:
+    """Return how many letters of each text to pass over so that both go on alike; None where they do not."""
+    for skip, pass_over in _SLIPS:
+        # at the edge of the text fewer letters are left to agree
+        need = min(_ANEW, room[0] - skip)
+        if need < _EDGE or room[1] < pass_over + need:
+            continue
+        mine = _slice(own, at + step * skip, need, step)
+        if mine == _slice(other, place + step * pass_over, need, step):
+            return skip, pass_over
+    return None
+
+
+def _telling(stretches: Sequence[_Stretch]) -> list[_Stretch]:
+    """Return the stretches that tell where the text is from: few places, many letters, or beside one that does."""
+    sure = [stretch for stretch in stretches if len(stretch.hits) <= FEW or stretch.letters >= _LONG]
+    near = [hit for stretch in sure for hit in stretch.hits[:1]]
+    kept = []
+    for stretch in stretches:
+        if stretch not in sure:
+            hits = tuple(hit for hit in stretch.hits if any(_gap(hit, one) <= _MARGIN for one in near))
+            stretch = stretch._replace(hits=hits)
+        elif len(stretch.hits) > 1 and len(near) > 1:
+            # of several places the ones beside another piece of the same text are meant
+            others = [one for one in near if one not in stretch.hits]
+            hits = tuple(hit for hit in stretch.hits if any(_gap(hit, one) <= _MARGIN for one in others))
+            stretch = stretch._replace(hits=hits or stretch.hits)
+        if stretch.hits:
+            kept.append(stretch)
+    return kept
+
+
+def _gap(one: tuple[int, int], other: tuple[int, int]) -> int:
+    return max(one[0], other[0]) - min(one[1], other[1])
+
+
+# ---------------------------------------------------------------- tables
+
+
+def _cell_ranges(cells: Sequence[TextCell], needle: Fold) -> list[tuple[int, int]]:
+    """Return the ranges of the cells in the letters of the text; those without letters are left out."""
+    ranges = (needle.folded_range(cell.start, cell.end) for cell in cells)
+    return [(start, end) for start, end in ranges if start < end]
+
+
+def _with_cells(
+    cells: Sequence[tuple[int, int]], stretches: list[_Stretch], needle: Fold, document: Document
+) -> list[_Stretch]:
+    """Return the stretches with those of the cells besides that stand near them, or near each other."""
+    open_cells = [(s, e) for s, e in cells if not any(a < e and s < b for a, b, *_ in stretches)]
+    if not open_cells:
+        return stretches
+    wanted = Counter(needle.text[start:end] for start, end in open_cells)
+    places = {word: _standing_alone(word, document) for word in wanted}
+    if stretches:
+        low = min(stretch.hits[0][0] for stretch in stretches) - _MARGIN
+        high = max(stretch.hits[0][1] for stretch in stretches) + _MARGIN
+    else:
+        low, high = _densest(wanted, places)
+    free = {word: [span for span in spots if low <= span.start < high] for word, spots in places.items()}
+    added = []
+    at = low
+    for start, end in open_cells:
+        word = needle.text[start:end]
+        spots = free[word]
+        if spots:
+            # the next one in reading order, else the first: a text layer may go down the columns
+            chosen = spots.pop(bisect_left(spots, (at, at)) % len(spots))
+            at = chosen.end
+            added.append(_Stretch(start, end, (chosen,), end - start))
+    if not stretches and sum(one.letters for one in added) < _FORM:
+        return stretches  # a few numbers that stand anywhere
+    return sorted([*stretches, *added])
+
+
+def _standing_alone(word: str, document: Document) -> list[Span]:
+    """Return the places of a cell that neither begin nor end inside a longer word."""
+    text, letters = document.text, document.letters
+    spots = []
+    for at in islice(occurrences(word, letters.text), 16 * _COMMON):
+        span = Span(*letters.span(at, at + len(word)))
+        if (
+            not letters.cuts(at, at + len(word))
+            and not text[max(span.start - 1, 0) : span.start].isalnum()
+            and not (text[span.end : span.end + 1].isalnum())
+        ):
+            spots.append(span)
+    return spots
+
+
+def _densest(wanted: Counter[str], places: dict[str, list[Span]]) -> Span:
+    """Return the window that has the most letters of different cells, the tightest and first of equals."""
+    reach = _SPREAD * sum(len(word) * count for word, count in wanted.items()) + _MARGIN // 2
+    spots = sorted((span, word) for word, spans in places.items() for span in spans)
+    inside: Counter[str] = Counter()
+    best, held, first = (0, 0, 0, 0), 0, 0
+    for (_, end), word in spots:
+        held += len(word) if inside[word] < wanted[word] else 0
+        inside[word] += 1
+        while spots[first][0].start < end - reach or inside[spots[first][1]] > wanted[spots[first][1]]:
+            early = spots[first][1]
+            inside[early] -= 1
+            held -= len(early) if inside[early] < wanted[early] else 0
+            first += 1
+        start = spots[first][0].start
+        best = max(best, (held, start - end, -start, end))
+    return Span(-best[2], best[3])
+
+
+# ---------------------------------------------------------------- back to the texts
+
+
+def _piece(stretch: _Stretch, needle: Fold, text: str, document: Document) -> PlacedPiece:
+    start, end = needle.span(stretch.start, stretch.end)
+    before = int(needle.offsets[stretch.start - 1]) + 1 if stretch.start else 0
+    after = int(needle.offsets[stretch.end]) if stretch.end < len(needle.offsets) else len(text)
+    signs = text[before:start], text[end:after]
+    places = (without_furniture(_with_signs(span, signs, document.text), document) for span in stretch.hits)
+    return PlacedPiece(start, end, tuple(places), stretch.letters)
+
+
+def _with_signs(span: Span, signs: tuple[str, str], text: str) -> Span:
+    """Widen a span by the brackets, quotes and full stops that stand close to its words in both texts."""
+    start, end = span
+    before, after = (without_markup(side) for side in signs)
+    before, after = "".join(before.split()[-1:]) if before[-1:].strip() else "", "".join(after.split()[:1])
+    before, after = fold(before), fold(after)
+    while start and not text[start - 1].isalnum() and (sign := fold(text[start - 1])) and sign in before:
+        start, before = start - 1, before[: before.rfind(sign)]
+    while end < len(text) and not text[end].isalnum() and (sign := fold(text[end])) and sign in after:
+        end, after = end + 1, after[after.find(sign) + 1 :]
+    return Span(start, end)
+
+
+def without_furniture(span: Span, document: Document) -> Place:
+    """Cut the furniture lines, and the white space around them, out of a span, unless it is nothing else."""
+    pieces = []
+    start = span.start
+    for line in document.furniture:
+        if line.end <= start or line.start >= span.end:
+            continue
+        pieces.append(Span(start, max(line.start, start)))
+        start = line.end
+    pieces.append(Span(start, span.end))
+    trimmed = (_trim(piece, document.text) for piece in pieces)
+    return tuple(piece for piece in trimmed if piece.start < piece.end) or (span,)
+
+
+def _trim(span: Span, text: str) -> Span:
+    words = text[slice(*span)]
+    inner = words.strip()
+    start = span.start + words.find(inner)
+    return Span(start, start + len(inner))
+
+
+def nearest_places(pieces: Sequence[PlacedPiece]) -> list[Place]:
+    """Return one place of each piece: of those with several, the one nearest to the piece before it."""
+    at = next((piece.places[0][0].start for piece in pieces if len(piece.places) == 1), 0)
+    chosen: list[Place] = []
+    for piece in pieces:
+        chosen.append(min(piece.places, key=lambda place: abs(place[0].start - at)))
+        at = chosen[-1][-1].end
+    return chosen

@@ -1,0 +1,45 @@
+"""A retrieved passage or a quote of an answer placed in a document: whole where it stands so, else by its pieces."""
+
+from collections.abc import Callable
+
+from exhibit.evidence.document import Document, Span
+from exhibit.evidence.locate import find_as_it_stands, worthy
+from exhibit.evidence.parser_markup import letters_of
+from exhibit.evidence.pieces import FEW, TELLING, Place, PlacedPiece, Placement, nearest_places, place_pieces
+
+_PLACES = 64
+"""Places of one text in one document that are kept: more are compared with nothing."""
+
+
+def place_text(text: str, document: Document) -> Placement:
+    """Return where a document has a text; a few words that stand all over it have no place."""
+    letters = len(letters_of(text).text)
+    matches = worthy(find_as_it_stands(text, document))[:_PLACES] if letters else []
+    if not matches:
+        return place_pieces(text, document)
+    if letters < TELLING and len(matches) > FEW:
+        return Placement((), (Span(0, len(text)),), letters)
+    whole = PlacedPiece(0, len(text), tuple(match.spans for match in matches), letters)
+    return Placement((whole,), (), letters)
+
+
+def spans_of(placement: Placement, document: Document, *, wanted: Callable[[Place], bool]) -> tuple[Span, ...]:
+    """Return the spans of a placed text, the longest first; of several places of a piece the first that is wanted.
+
+    Spans between which the document has no word are one; all others stay apart.
+    """
+    nearest = nearest_places(placement.pieces)
+    chosen = [next(filter(wanted, piece.places), near) for piece, near in zip(placement.pieces, nearest, strict=True)]
+    spans: list[Span] = []
+    for span in sorted(span for place in chosen for span in place):
+        before = spans[-1] if spans else None
+        if before and not any(map(str.isalnum, document.text[before.end : span.start])):
+            spans[-1] = Span(before.start, max(before.end, span.end))
+        else:
+            spans.append(span)
+    return tuple(sorted(spans, key=lambda span: (span.start - span.end, span.start)))
+
+
+def is_ambiguous(text: str, places: int) -> bool:
+    """Return whether a quote has so few words and so many places that they do not tell which place is meant."""
+    return places > FEW and 0 < len(letters_of(text).text) < TELLING

@@ -1,0 +1,373 @@
+"""What an answer says, as far as rules can read it: its words with their polarity, who acts, what is allowed, figures.
+
+Words are reduced to one of those that mean the same (`meaning.toml`). Each has a sign: negative where the text denies
+it ("not exclusive", "non-exclusive"), none where that is open (what stands before the denial, an exception).
+"""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Literal, NamedTuple
+
+from exhibit.law.figures import Day
+from exhibit.law.language import is_content, stem
+from exhibit.law.quantities import KINDS, SIGNS, UNITS, Quantity, quantities
+from exhibit.schemas.parsing import read_beside
+
+_LISTS = read_beside(__file__)
+
+_PHRASES = [
+    (re.compile(pattern), f" {token} ")
+    for pattern, token in (
+        (r"n't\b", " not"),
+        (r"\b(?:dr|mr|mrs|ms|prof)\b\.?", ""),
+        (r"\b(inc|ltd|co|corp|no|st)\.", r"\1"),
+        (
+            r"(\d (?:(?:usd|eur|gbp|czk|chf) )?)(?:for each|for every|per|a|each)\b"
+            r"(?! (?:year|annum|month|quarter|week|day)\b)",
+            r"\1 apiece",
+        ),
+        (r"(\d (?:(?:usd|eur|gbp|czk|chf) )?)for all\b", r"\1 aggregate"),
+        (r"\bnot limited to\b", "notonly"),
+        (r"\bcannot\b", "can not"),
+        (r"\b(?:no|not) (?=(?:more|less|fewer|later|earlier|greater) than\b)|\bnot (?=exceed)|\bno later\b", ""),
+        (
+            r"\bwithout (?:undue |unreasonable )?(?:delay|limitation|prejudice)\b|\bwhether or not\b|\bno longer\b",
+            "promptly",
+        ),
+        (r"\bfree of(?: any)?\b", "without"),
+        (r"\bnot only\b", "notonly"),
+        (r"\b(?:nobody|no one|none|nothing) (?:but|except|other than)\b", "only"),
+        (r"\b(?:is|are) limited to\b|\bsolely\b|\balone\b|\bexclusively(?= to| by| for)", "only"),
+        (r"\bindemnifying party\b", "indemnitor"),
+        (r"\bindemnified party\b", "indemnitee"),
+        (r"\bdisclosing party\b", "discloser"),
+        (r"\breceiving party\b", "recipient"),
+        (
+            r"\bneed not\b|\b(?:not|no) (?:required|obliged|obligation|duty|need|necessary|have|has)"
+            r"(?: to)?(?= \w)(?! (?:a|an|the)\b)",
+            "neednot",
+        ),
+        (r"\b(?:may|can|must|shall|should|will|would|could) (?:\w+ )?not(?: be)?\b", "not"),
+        (r"\bno (?:right|authority|power|permission) to\b|\bnot (?:possible|able)\b", "not"),
+        (r"\bnot (?:(?:permitted|allowed|authori[sz]ed|entitled|free) to\b|subject\b)|\bmay never\b|\bunable\b", "not"),
+        (r"\b(?:is|are) (?:prohibited|barred|forbidden|precluded|banned) from\b", "not"),
+        (r"\b(?:fails?|failed|failing|failure|refuses?|refused) to\b|\black(?:s|ing)?\b|\bceases? to\b", "not"),
+        (
+            r"\b(?:is|are|be) (?:permitted|allowed|entitled|authori[sz]ed|free|able|open) to\b|"
+            r"\b(?:has|have) (?:the|a) right to\b|\bcan\b|\bmay\b",
+            "maybe",
+        ),
+        (r"\b(?:shall|must|has to|have to|needs? to|(?:is|are) (?:required|obliged|bound|to))\b", "must"),
+        (
+            r"\b(?:unless|except(?: for| in| where| that| with| if)?|other than|save(?: for)?|apart from|"
+            r"with the exception of|excepted)\b",
+            "except",
+        ),
+        (r"\beven (?:if|with|in|where|when)\b|\bincluding\b|\balso\b|\bas well as\b", "even"),
+        (
+            r"\b(?:per|a|each|every|in each|in every|in any) (?=year\b|annum\b|calendar year\b|contract year\b)",
+            "annual",
+        ),
+        (r"\b(?:per|a|each|every|in each|in every) (?=(?:calendar )?month\b)", "monthly"),
+        (r"\b(?:per|a|each|every) (?=(?:calendar )?quarter\b)", "quarterly"),
+        (r"\b(?:per|a|each|every) (?=week\b)", "weekly"),
+        (r"\b(?:per|a|each|every) (?=day\b)", "daily"),
+        (r"\byear by year\b", "annual"),
+    )
+]
+_LEAD = re.compile(r"\W*(yes|no)\b(?=\s*(?:[,.;:!–—]|$))", re.IGNORECASE)
+_TOKEN = re.compile(r"[^\W\d_]+(?:'s\b)?|\d+(?:\.\d+)*|[,;:.()–—]")
+_DENIALS = frozenset("not never non without nicht kein keine keinen nie ne pas není nejsou nesmí nie nunca não".split())
+_WIDE = frozenset("no neither nor none nobody".split())
+"""Denials of a subject, which hold to the end of the clause; the others to the next verb that is conjugated."""
+DENIALS = _DENIALS | _WIDE
+_AUXILIARY = frozenset("is are was were must maybe will has have shall does do".split())
+_BREAKS = frozenset(", ; : . – — ( )".split())
+_OPENERS = frozenset("but except if when where provided even although though while which who and".split())
+"""Words after a comma that begin a clause of their own."""
+_CLAUSE = frozenset("but except otherwise even although though while if when where".split())
+_MODALS = frozenset({"must", "maybe", "neednot"})
+_MARKS = frozenset({"except", "even", "only", "notonly"})
+_SMALL = frozenset({"before", "after", "below", "all", "both"})
+"""Small words that say something by themselves."""
+_BOUNDING = frozenset("above below over under exceed exceeds exceeding more less least most fewer later".split())
+_PREPOSITIONS = frozenset("to with in on during for from by at after before against under within towards while".split())
+FIGURE = "#"
+"""In front of a figure among the words, so that it is seen what stands beside it."""
+_PREFIXES = ("non", "un", "in", "im", "ir", "il", "dis")
+_SHORTEST = 4  # letters that a word must keep without its prefix: "until" is no denial of "til"
+_NAME = re.compile(r"(?<![.!?:] )(?<!^)(?<![\"“(])\b[A-Z][a-z]{2,}\b")
+_SUBJECT = 3  # words into a text: who is named later may be anything but its subject
+_RELATIVE = frozenset("who which that why whose".split())
+_ARTICLES = frozenset("the a an its their his her our your each every any all".split())
+_INVERSE = frozenset({"receive"})
+_TO_AGENT = re.compile(
+    r"\b(?:by|from|with|vests? in|on|for) (?:the |a |its |each |every )?([a-z]+)\b(?!')(?: ([a-z]+)\b(?!'))?"
+)
+
+
+class MeaningWord(NamedTuple):
+    """A word that carries meaning."""
+
+    term: str
+    sign: int
+    """1, -1 where the text denies it, 0 where that is open."""
+    segment: int
+    """The number of the piece between commas and conjunctions that it stands in."""
+    head: bool = False
+    """Whether it is what a denial is about: the first word after it, or a word that denies by itself."""
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a text says."""
+
+    lead: Literal["", "yes", "no"]
+    tokens: tuple[str, ...]
+    """Every word in order, figures in digits, denials and modal verbs in one form: for texts that are nearly alike."""
+    words: tuple[MeaningWord, ...]
+    modals: frozenset[str]
+    marks: frozenset[str]
+    """`except`, `even`, `only`, `notonly`: limits of what is said."""
+    quantities: tuple[Quantity, ...]
+    dates: tuple[frozenset[Day], ...]
+    names: frozenset[str]
+    parties: tuple[str, ...]
+    """Who is named, in order."""
+    agent: str
+    """Who acts; empty where that cannot be read."""
+
+    @property
+    def terms(self) -> frozenset[str]:
+        """The words without their signs, figures left out."""
+        return frozenset(word.term for word in self.words if not word.term.startswith(FIGURE))
+
+    @property
+    def heads(self) -> frozenset[str]:
+        """The words that denials are about."""
+        return frozenset(word.term for word in self.words if word.head)
+
+    def signs(self) -> dict[str, int]:
+        """Return the sign of each word that has one sign only."""
+        found: dict[str, set[int]] = {}
+        for word in self.words:
+            found.setdefault(word.term, set()).add(word.sign)
+        return {term: signs.pop() for term, signs in found.items() if len(signs) == 1}
+
+
+def _row(name: str) -> list[str]:
+    """Return the words of a list."""
+    return str(_LISTS[name]).split()
+
+
+@cache
+def _lexicon() -> dict[str, tuple[str, int]]:
+    """Return the word that stands for each that is listed, and its sign."""
+    listed: dict[str, tuple[str, int]] = {}
+    for line in _LISTS["same"]:
+        first, *others = line.split()
+        for word in (first, *others):
+            listed[word] = (first, 1)
+    for pair in _row("opposites"):
+        word, _, other = pair.partition("=")
+        listed[word] = (other.lstrip("+"), 1 if other.startswith("+") else -1)
+    parties = dict(pair.split("=") for pair in _row("party_names"))
+    for word in (*_row("parties"), *parties):
+        listed[word] = (parties.get(word, word), 1)
+    return listed
+
+
+@cache
+def _parties() -> frozenset[str]:
+    return frozenset(_lexicon()[word][0] for word in _row("parties"))
+
+
+@cache
+def contrasts() -> dict[str, tuple[frozenset[str], ...]]:
+    """Return, for each word, the groups of words that exclude each other and that it is one of."""
+    groups: dict[str, tuple[frozenset[str], ...]] = {}
+    for line in _LISTS["contrasts"]:
+        group = frozenset(canonical(word)[0] for word in line.split())
+        for word in group:
+            groups[word] = (*groups.get(word, ()), group)
+    return groups
+
+
+@cache
+def soft_words() -> frozenset[str]:
+    """Return the words that an answer may leave out where nothing contradicts them."""
+    return frozenset(canonical(word)[0] for word in _row("soft")) | frozenset(_row("soft"))
+
+
+@cache
+def small_contrasts() -> tuple[frozenset[str], ...]:
+    """Return pairs of small words that exclude each other."""
+    return tuple(frozenset(pair.split("|")) for pair in _row("small_contrasts"))
+
+
+@lru_cache(maxsize=65536)
+def canonical(word: str) -> tuple[str, int]:
+    """Return the word that stands for all that mean the same, and -1 where the word denies it."""
+    listed = _lexicon()
+    plain = word.removesuffix("'s").removesuffix("'")
+    if plain in listed:
+        return listed[plain]
+    if plain.endswith("s") and plain[:-1] in listed:
+        return listed[plain[:-1]]
+    return stem(plain), 1
+
+
+def is_party(term: str) -> bool:
+    """Return whether a word names someone who can act."""
+    return term in _parties()
+
+
+@lru_cache(maxsize=2048)  # an expected answer is read once for every time that its question is asked
+def read_meaning(text: str) -> Meaning:
+    """Return what a text says."""
+    typed = unicodedata.normalize("NFKC", text).replace("’", "'").replace("‘", "'")
+    lead = _LEAD.match(typed)
+    statement = typed[lead.end() :].lstrip(" ,.;:!–—") if lead else typed
+    stated = quantities(statement)
+    plain = re.sub(r"[-‐‑]", " ", stated.plain)
+    for pattern, words in _PHRASES:
+        plain = pattern.sub(words, plain)
+    found = _TOKEN.findall(plain)
+    words_read = tuple(_words(found))
+    return Meaning(
+        "" if lead is None else "yes" if lead[1].lower() == "yes" else "no",
+        tuple(token for token in found if token not in _BREAKS),
+        words_read,
+        frozenset(found) & _MODALS,
+        frozenset(found) & _MARKS,
+        stated.quantities,
+        stated.dates,
+        frozenset(canonical(name)[0] for name in map(str.lower, _NAME.findall(typed)) if carries_meaning(name)),
+        tuple(word.term for word in words_read if is_party(word.term)),
+        _agent(found, plain),
+    )
+
+
+def _words(tokens: list[str]) -> list[MeaningWord]:
+    """Return the words with their signs: a denial holds for what follows it in its clause, up to a preposition."""
+    words: list[MeaningWord] = []
+    known = {stem(token) for token in tokens}
+    scope = _Scope()
+    for number, token in enumerate(tokens):
+        following = tokens[number + 1] if number + 1 < len(tokens) else ""
+        scope.enter(token, following)
+        if token in _DENIALS or token in _WIDE:
+            if scope.sign == 1 and token not in ("non", "without"):  # what stands before it is open
+                words = [word._replace(sign=0) if word.segment == scope.segment else word for word in words]
+            scope.deny(token)
+        elif token[0].isdigit():
+            words.append(MeaningWord(f"{FIGURE}{token}", 0, scope.segment))
+        elif token[0].isalpha() and token not in _MODALS | _MARKS and carries_meaning(token):
+            if _belongs_to_figure(tokens, number):
+                continue
+            term, own = _signed(token, known)
+            head = own < 0 or (scope.sign < 0 and not scope.seen)
+            words.append(MeaningWord(term, own * scope.sign if not scope.open else 0, scope.segment, head))
+            scope.pass_word()
+    return words
+
+
+def _belongs_to_figure(tokens: list[str], number: int) -> bool:
+    """Return whether a word is the unit of a figure, its sign or its bound."""
+    token = tokens[number]
+    before = [one for one in tokens[max(0, number - 2) : number] if one not in KINDS]
+    if token.removesuffix("s") in UNITS and before and before[-1][0].isdigit():
+        return True
+    return token in SIGNS or (token in _BOUNDING and any(one[0].isdigit() for one in tokens[number + 1 : number + 4]))
+
+
+class _Scope:
+    """What is denied at a place of a text: the sign of the next word, and the piece that it stands in."""
+
+    def __init__(self) -> None:
+        self.sign, self.seen, self.segment = 1, 0, 0
+        self.open = self._exception = self._wide = self._short = self._joined = self._once = False
+
+    def enter(self, token: str, following: str) -> None:
+        """Go on to a token: a clause that begins ends a denial, and so does a verb after what is denied."""
+        comma = token == "," and (following in _OPENERS or self._short)
+        if token in (".", ";", ":") or comma or token in _CLAUSE:
+            self.sign, self.seen, self._wide, self._short = 1, 0, False, False
+            self._exception = self.open = token in ("except", "otherwise")
+        elif token in _AUXILIARY and self.seen and not self._wide:
+            self.sign, self.seen, self.open = (
+                (1, 0, self._exception) if self.sign < 0 else (self.sign, self.seen, self.open)
+            )
+        elif token in _PREPOSITIONS and self.seen and self.sign < 0 and not self._wide:
+            self.open = True
+        if token in _BREAKS or token in ("and", "or", "but"):
+            self.segment += 1
+            self._joined = True
+
+    def pass_word(self) -> None:
+        """Go on behind a word; "non-" denies the next word alone."""
+        self.seen += 1
+        if self._once:
+            self.sign, self._once = -self.sign, False
+
+    def deny(self, token: str) -> None:
+        """Turn the sign; "neither … nor" is one denial."""
+        again = token == "nor" or (self._joined and self.seen)  # "does not know and could not know"
+        if not (again and self.sign < 0):
+            self.sign, self.seen, self.open, self._joined = -self.sign, 0, self._exception, False
+            self._wide, self._short, self._once = token in _WIDE, token == "without", token == "non"
+
+
+def carries_meaning(token: str) -> bool:
+    """Return whether a word, as it is written, says something by itself."""
+    plain = token.removesuffix("'s")
+    return plain in _lexicon() or is_content(plain) or plain in _SMALL
+
+
+def _signed(token: str, known: set[str]) -> tuple[str, int]:
+    """Return a word and its sign; one with a prefix that denies is the word without it."""
+    term, sign = canonical(token)
+    if token in _lexicon():
+        return term, sign
+    for prefix in _PREFIXES:
+        rest = token.removeprefix(prefix)
+        if rest != token and len(rest) >= _SHORTEST and (rest in _lexicon() or stem(rest) in known):
+            term, own = canonical(rest)
+            return term, -own
+    return term, sign
+
+
+def _agent(tokens: list[str], plain: str) -> str:
+    """Return who acts: who stands after "by", else who is named first; of someone who receives, who it is from."""
+    named = [canonical(token)[0] for token in tokens]
+    for match in _TO_AGENT.finditer(plain):
+        term = next((one for word in match.groups() if word and is_party(one := canonical(word)[0])), "")
+        passive = match[0].startswith(("by", "vest")) or (match[0].startswith("from") and _INVERSE & set(named))
+        lies = match[0].startswith(("with", "on", "for")) and re.search(
+            r"\b(?:lies|falls|is|are|matter|rests) $", plain[: match.start()]
+        )
+        if (passive or lies) and is_party(term):
+            return term
+    return _subject(tokens, named)
+
+
+def _subject(tokens: list[str], named: list[str]) -> str:
+    """Return who is named first, as the subject of the first clause; empty where nobody is."""
+    inside = seen = False
+    for number, term in enumerate(named):
+        if seen and tokens[number] in (".", ";"):
+            break  # the first clause names someone, who does not act
+        ends = tokens[number] in (".", ";") or (
+            tokens[number] == "," and tokens[number + 1 : number + 2] not in (["or"], ["and"])
+        )
+        inside = (inside or tokens[number] in _CLAUSE | _RELATIVE) and not ends
+        before = [token for token in tokens[max(0, number - 2) : number] if token not in _ARTICLES]
+        owned = tokens[number].endswith("'s") or (before and before[-1] in _PREPOSITIONS | {"of"})
+        if number > _SUBJECT or tokens[number][0].isdigit():
+            break
+        if is_party(term) and not owned and not inside:
+            return term
+        seen = seen or is_party(term)
+    return ""

@@ -1,0 +1,221 @@
+"""Figures with what they count: an amount with its currency, a period with its unit, a share, a numbered part."""
+
+import re
+from decimal import Decimal, InvalidOperation
+from typing import NamedTuple
+
+from exhibit.law.figures import Day, figures, in_digits
+
+_CURRENCIES = {
+    "usd": r"us\s?\$|\$|\b(?:us )?dollars?\b|\busd\b", "gbp": r"£|\bpounds?(?: sterling)?\b|\bgbp\b",
+    "eur": r"€|\beuros?\b|\beur\b", "czk": r"\bczk\b|\bkč|\bczech crowns?\b", "chf": r"\bchf\b|\bswiss francs?\b",
+    "jpy": r"¥|\byen\b|\bjpy\b", "pln": r"\bpln\b|\bzłotych\b|\bzł\b", "inr": r"₹|\binr\b|\brupees?\b",
+    "cad": r"\bcad\b",
+    "aud": r"\baud\b", "cny": r"\brmb\b|\bcny\b|\byuan\b",
+}  # fmt: skip
+_WRITTEN = [(re.compile(pattern), f" {code} ") for code, pattern in _CURRENCIES.items()]
+_WRITTEN += [(re.compile(r"%|\bper\s?cent\b"), " percent ")]
+_DAY, _MONTH = Decimal(24), Decimal(1)
+_TIMES = {
+    "minute": ("hour", Decimal(1) / 60), "hour": ("hour", Decimal(1)), "day": ("hour", _DAY),
+    "week": ("hour", 7 * _DAY),
+    "fortnight": ("hour", 14 * _DAY), "month": ("month", _MONTH), "quarter": ("month", Decimal(3)),
+    "year": ("month", Decimal(12)), "decade": ("month", Decimal(120)),
+}  # fmt: skip
+"""Units of time: those of one family can be held against each other, so that 24 months are two years."""
+UNITS = frozenset(_TIMES)
+SIGNS = frozenset(_CURRENCIES) | {"percent"}
+"""Units that are written as one word, however the text writes them."""
+_FRACTIONS = {"half": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "tenth": 10}
+_LABELS = frozenset(
+    "section sections s sec clause clauses article articles art paragraph paragraphs para § page pages p pp part "
+    "chapter rule "
+    "footnote note fn schedule exhibit annex appendix class series tier phase level item figure table nth".split()
+)
+PLACES = _LABELS - frozenset("nth class series tier phase level schedule exhibit annex appendix".split())
+"""Labels that say where something stands: an answer may add them."""
+_BOUNDS = [
+    ("at least", r"at least|no[t]? (?:less|fewer|earlier) than|(?:a )?minimum(?: of)?|from"),
+    (
+        "at most",
+        r"at most|up to|no[t]? (?:more|later|greater) than|no[t]? exceed\w*|(?:a )?maximum(?: of)?|within|"
+        r"at the latest|until",
+    ),
+    ("more than", r"more than|over|above|exceeding|exceeds?|longer than|greater than|older than|in excess of|plus"),
+    ("less than", r"less than|fewer than|under|below|younger than|shorter than|minus"),
+]
+_BEFORE = [
+    (name, re.compile(rf"\b(?:{words})(?:\s(?:the|a|an|age|of|for|flights?|usd|eur|gbp|czk|chf)){{0,3}}\s*$"))
+    for name, words in _BOUNDS
+]
+_AFTER = [("at least", re.compile(r"(?:\s\w{1,12}){0,3}\s(?:(?:or|and) (?:more|older|above|over)|upwards?)\b")),
+          ("at most", re.compile(r"(?:\s\w{1,12}){0,3}\sor (?:fewer|less|younger|below)\b"))]  # fmt: skip
+_NEAR = 40
+"""Characters before a number in which its bound stands: "not less than the sum of" is 24 long."""
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)*(?![\w])")
+_TOKEN = re.compile(r"[^\W\d_]+|§|\d+(?:\.\d+)*")
+KINDS = {
+    "business": "business",
+    "working": "business",
+    "calendar": "",
+    "clear": "",
+    "consecutive": "",
+    "full": "",
+    "further": "",
+}
+_A_UNIT = re.compile(
+    r"\b(within|for|in|of|after|than|giving|with|on|from|to|about) an? "
+    r"(?=(?:minute|hour|day|week|month|quarter|year|decade|fortnight)s?\b)"
+)
+_ONCE = [
+    (re.compile(r"\bonce\b"), "1 times"),
+    (re.compile(r"\btwice\b"), "2 times"),
+    (re.compile(r"\b(?:one )?dozen\b"), "12"),
+]
+_FRACTION = re.compile(r"\b(\d+)[\s-](third|quarter|fourth|fifth|sixth|tenth)s\b(?!\s\d)")
+_AND_HALF = re.compile(r"\b(\d+) and (?:a|1) half\b")
+_NTH = re.compile(r"\b(\d{1,3})(?:st|nd|rd|th)\b(?=\s(?:day|week|month|year))")
+_CENTS = re.compile(r"\b(\d{1,12}) (usd|eur) and (\d\d?) cents?\b")
+_CLOCK = re.compile(r"\b(\d{1,2})(?:[:.](\d\d))?\s?([ap])\.?\s?m\b\.?")
+_SPELT_ON = re.compile(r"(?<![\w.])(\d{1,12}0{6}) (\d{4,6})(?![\w.])")
+"""Three million five hundred thousand."""
+_APOSTROPHE = re.compile(r"(?<=\d)['’](?=\d{3})")
+_ORDINAL = re.compile(
+    r"\b(?:(twen|thir|for|fif|six|seven|eigh|nine)tieth|(first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|"
+    r"eleventh|twelfth|thirteenth|fourteenth|fifteenth))(?=\s(?:day|week|month|year))"
+)
+_ORDINALS = {
+    word: number
+    for number, word in enumerate(
+        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth "
+        "fourteenth fifteenth".split(),
+        1,
+    )
+}
+
+
+class Quantity(NamedTuple):
+    """A figure with its unit."""
+
+    kind: str
+    """`money`, `percent`, `time`, `label`, or `count`."""
+    value: Decimal | str
+    unit: str = ""
+    """The currency, the family of the unit of time with its kind of days, or the label."""
+    bound: str = ""
+    """`at least`, `at most`, `more than`, `less than`, or empty."""
+    written: str = ""
+    """Its digits as the plain text has them."""
+
+    @property
+    def is_place(self) -> bool:
+        """Whether it says where something stands: a section or a page, which any answer may add."""
+        return self.kind == "label" and self.unit in PLACES
+
+    @property
+    def dimension(self) -> tuple[str, str]:
+        """What it can be held against."""
+        return self.kind, self.unit if self.kind == "label" else ""
+
+    def equals(self, other: "Quantity", scale: Decimal = Decimal(1)) -> bool:
+        """Return whether another figure is the same; `scale` is what the question counts amounts in, 10**6 or so."""
+        if self.kind != other.kind and "count" not in (self.kind, other.kind):
+            return False
+        if self.kind == other.kind and self.unit != other.unit and self.unit and other.unit:
+            return False
+        if isinstance(self.value, str) or isinstance(other.value, str):
+            return self.value == other.value
+        return self.value == other.value or self.value * scale == other.value or self.value == other.value * scale
+
+    def contradicts_bound(self, other: "Quantity") -> bool:
+        """Return whether one is a lower and the other an upper bound."""
+        sides = [
+            {"at least": 1, "more than": 1, "at most": -1, "less than": -1}.get(one.bound, 0) for one in (self, other)
+        ]
+        return sides[0] * sides[1] < 0
+
+
+class Stated(NamedTuple):
+    """The figures of a text, its dates, and its words in small letters with every figure in digits."""
+
+    quantities: tuple[Quantity, ...]
+    dates: tuple[frozenset[Day], ...]
+    plain: str
+
+
+def quantities(text: str) -> Stated:
+    """Return the figures of a text with their units; "thirty (30) days" is one, and so is "two million dollars"."""
+    found = figures(_APOSTROPHE.sub("", text))
+    plain = _plain_digits(found.rest)
+    tokens = list(_TOKEN.finditer(plain))
+    read: list[Quantity] = []
+    for number, token in enumerate(tokens):
+        words = [one[0] for one in tokens[max(0, number - 2) : number]]
+        following = [one[0] for one in tokens[number + 1 : number + 5]]
+        if token[0][0].isdigit():
+            if words and token[0] == words[-1]:
+                continue  # thirty (30)
+            read.append(_quantity(token, words, following, plain))
+        elif len(token[0]) == 1 and words and words[-1] in _LABELS - PLACES and token[0] != "s":
+            read.append(Quantity("label", token[0], words[-1], written=token[0]))
+    return Stated(tuple(read), found.dates, plain)
+
+
+def _plain_digits(rest: str) -> str:
+    plain = _A_UNIT.sub(r"\1 1 ", _CLOCK.sub(_hours, rest.replace("\xa0", " ")))
+    plain = _ORDINAL.sub(lambda match: f"nth {_ORDINALS.get(match[0], match[0])}", plain)
+    plain = _NTH.sub(r"nth \1", plain)
+    for pattern, words in _ONCE:
+        plain = pattern.sub(words, plain)
+    plain = in_digits(plain)
+    plain = _AND_HALF.sub(lambda match: f"{match[1]}.5", " ".join(plain.split()))
+    plain = _SPELT_ON.sub(lambda match: str(int(match[1]) + int(match[2])), plain)
+    plain = _FRACTION.sub(lambda match: f"{100 * int(match[1]) / _FRACTIONS[match[2]]:g} percent", plain)
+    plain = re.sub(r"\bhalf (?:a|1) year\b|\bhalf-year\b(?= from| after)", "6 months", plain)
+    for pattern, words in _WRITTEN:
+        plain = pattern.sub(words, plain)
+    return _CENTS.sub(lambda match: f"{match[2]} {match[1]}.{int(match[3]):02}", " ".join(plain.split()))
+
+
+def _hours(match: re.Match[str]) -> str:
+    """Return a time of the day as 24 hours count it."""
+    return f"{int(match[1]) % 12 + (12 if match[3] == 'p' else 0)}:{match[2] or '00'}"
+
+
+def _quantity(token: re.Match[str], before: list[str], after: list[str], plain: str) -> Quantity:
+    """Return the figure that a number makes with the words around it."""
+    digits, value = token[0], _value(token[0])
+    bound = _bound(plain, token.start(), token.end())
+    if before and before[-1] in _LABELS:
+        return Quantity("label", digits, before[-1], written=digits)
+    near = [word for word in (*before[-1:], *after[:1]) if word in _CURRENCIES]
+    if near:
+        return Quantity("money", value, near[0], bound, digits)
+    if after[:1] == ["percent"] or after[:1] == ["percentage"]:
+        return Quantity("percent", value, "points" if after[:1] == ["percentage"] else "", bound, digits)
+    kinds = [KINDS[word] for word in after[:2] if word in KINDS]
+    rest = [word for word in after if word not in KINDS and not word.isdigit()]
+    unit = rest[0].removesuffix("s") if rest else ""
+    if unit in _TIMES and isinstance(value, Decimal) and rest[1:2] != ["old"]:
+        family, size = _TIMES[unit]
+        business = "business " if "business" in kinds else ""
+        return Quantity("time", value * size, f"{business}{family}", bound, digits)
+    return Quantity("count", value, "", bound, digits)
+
+
+def _value(digits: str) -> Decimal | str:
+    try:
+        return Decimal(digits).normalize()
+    except InvalidOperation:  # 9.2.1 is a number of a section
+        return digits
+
+
+def _bound(plain: str, start: int, end: int) -> str:
+    near = plain[max(0, start - _NEAR) : start]
+    for name, pattern in _BEFORE:
+        if pattern.search(near):
+            return name
+    for name, pattern in _AFTER:
+        if pattern.match(plain[end : end + _NEAR]):
+            return name
+    return ""

@@ -1,0 +1,222 @@
+"""Refusals: replies that give no answer, in whatever ordinary words.
+
+A reply is read by its clauses. A clause refuses ("the agreement does not specify a cap", "I cannot find that"), or says
+something beside the point (an apology, advice, what the documents do cover), or answers. An answer that regrets is an
+answer: "does not specify a cap, so liability is unlimited", "The fee is $5. Not found in the documents."
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Literal, NamedTuple
+
+from exhibit.law.citations import rewritten
+from exhibit.law.language import systems
+from exhibit.law.sentences import sentences
+
+_READ = 4000
+"""Characters of a reply that are read: a refusal says so in its first sentences, and a longer reply is no refusal."""
+
+Kind = Literal["refusal", "aside", "answer"]
+
+
+class Refusal(NamedTuple):
+    """Whether a reply refuses, and whether the rule is sure of it."""
+
+    refused: bool
+    sure: bool
+
+
+_NOUNS = (
+    "agreements?|contracts?|leases?|licen[cs]es?|documents?|documentation|texts?|contexts?|passages?|excerpts?|sources?|"
+    "materials?|polic(?:y|ies)|handbooks?|snippets?|papers?|files?|sections?|provisions?|clauses?|statutes?|acts?|laws?|rules|"
+    r"terms(?:\sand\sconditions)?|contents?|corpus|knowledge\sbase|search\sresults?|results|amendments?|guides?|directives?|"
+    "regulations?|chunks?|pages?|articles?|paragraphs?|schedules?|"
+    r"(?:provided|given|retrieved|available)\s(?:information|data)"
+)
+_FACTS = (
+    "information|details?|data|provisions?|clauses?|mentions?|references?|indications?|answers?|evidence|statements?|terms?|"
+    "language|discussion|sections?|passages?|documents?|context|specifics|guidance|results?|anything"
+)
+_PLAIN = r"(?:(?!(?:under|of|in|to|by|for|from|with|and|or|that|which|who)\b)[\w'’-]{1,30}\s){0,4}"
+"""Words that may stand before a noun of documents without making something else the subject."""
+_DOCS = (
+    rf"(?:(?:the|this|these|those|any|my|our|your|both|available|provided|retrieved|given)\s{_PLAIN}(?:{_NOUNS})\b"
+    rf"(?:,?\s(?:as\s\w{{1,20}}|(?:that\s)?(?:you|i|we)\s(?:was\s|were\s|have\s|had\s)?\w{{1,20}}|provided|given|supplied|retrieved|"
+    rf"available|above|here|(?:of|in|to|from)\s(?:the|this)\s{_PLAIN}(?:{_NOUNS})\b)){{0,2}},?"
+    r"|it|they|which)"
+)
+_NOT = (
+    r"(?:(?:do|does)(?:\s(?:also|simply|however|itself|themselves))?\s?(?:not|n't)|(?:doesn|don)['’]t|"
+    r"did\s?not|didn['’]t)"
+)
+_VERBS = (
+    r"(?:(?:appear|seem)\sto\s|(?:explicitly|expressly|specifically|directly|clearly|actually|further|itself)\s)?"
+    r"(?:specif(?:y|ies)|mentions?|states?|contains?|address(?:es)?|says?|provides?(?!\sfor)|includes?|indicates?|discloses?|"
+    r"covers?|defines?|describes?|discuss(?:es)?|gives?|sets?\s(?:out|forth)|refers?|identif(?:y|ies)|answers?|reveals?|"
+    r"lists?|names?|explains?|makes?\s(?:it\s)?clear|clarif(?:y|ies)|deals?\swith|speaks?|tells?|shows?|stipulates?|"
+    rf"ha(?:s|ve)\s(?:any\s|enough\s|sufficient\s)?(?:{_FACTS}))"
+)
+_INABILITY = (
+    r"(?:cannot|can\s?not|can['’]t|could\snot|couldn['’]t|do\snot|don['’]t|did\snot|didn['’]t|am\sunable\sto|['’]m\sunable\sto|"
+    r"was\sunable\sto|were\sunable\sto|am\snot\sable\sto|was\snot\sable\sto|are\sunable\sto|have\snot\sbeen\sable\sto)"
+)
+_FINDING = (
+    r"(?:find|found|locate|answer|determine|identif(?:y|ied)|verif(?:y|ied)|confirm|establish(?:ed)?|ascertain(?:ed)?|provide|help|assist|"
+    r"respond|tell|see|say|access|answered|determined|located|given|inferred|infer)"
+)
+_ABSENT = (
+    r"(?:stated|specified|mentioned|found|available|provided|addressed|disclosed|included|contained|covered|defined|given|"
+    r"indicated|present|known|discussed|described|answered|identified|listed|clear|set\sout)"
+)
+_WHERE = (
+    rf"(?:anywhere\s?|explicitly\s|here\s?)?(?:(?:in|from|by|within)\s(?:any\sof\s)?(?:(?:the|these|this|any|our|my)\s)?{_PLAIN}"
+    rf"(?:{_NOUNS}|information|data)\b(?:\s(?:provided|given|supplied|available|above|retrieved))?)?"
+)
+_REFUSES = re.compile(
+    rf"""(?:
+    {_DOCS}\s{_NOT}\s{_VERBS}\b
+    | {_DOCS}\s(?:contains?|has|have|makes?|includes?|provides?|gives?|offers?)\sno\s(?:[\w-]{{1,20}}\s){{0,2}}
+      (?:{_FACTS})\b
+    | {_DOCS}\s(?:is|are|remains?)\s(?:silent|irrelevant|not\srelevant)\b
+    | {_DOCS}\ssays?\snothing\b
+    | (?:none|neither)\sof\s(?:the|these|those)\s{_PLAIN}(?:{_NOUNS})\s{_VERBS}\b
+    | nothing\s(?:is\ssaid|(?:was|is)\sfound|(?:in|about)\s{_DOCS}\s{_VERBS}\b)
+    | i\s?{_INABILITY}\s{_FINDING}\b | (?:we|they)\s{_INABILITY}\s(?:find|locate|answer|determine)\b
+    | i\s(?:really\s|simply\s)?(?:do\snot|don['’]t)\s(?:know|see)\b
+    | i\s(?:do\snot|don['’]t)\shave\s(?:(?:any|enough|sufficient|that|this|the|access|specific)\b)
+    | i\s(?:have|find|found|see)\sno\b | i\s(?:have\s)?[\w\s]{{0,60}}\bfound\s(?:nothing|no)\b
+    | i\s?(?:am|['’]m)\snot\s(?:sure|certain|aware)\b
+    | (?:unable|not\sable)\sto\s(?:be\s)?{_FINDING}\b
+    | (?:cannot|can['’]t|could\snot|couldn['’]t)\s(?:be\s)?{_FINDING}\b
+    | it(?:\sis|['’]s)\s(?:not\spossible|impossible)\sto\s(?:know|{_FINDING})\b
+    | it(?:\sis|['’]s)\s(?:unclear|not\sclear)\b
+    | (?:(?:this|that|it|the|your)\s)?(?:{_PLAIN})(?:question|answer|this|that|it|information)?\s?
+      (?:to\sthis\squestion\s)?
+      (?:cannot|can['’]t|could\snot)\sbe\s(?:answered|determined|found|located|established|verified|identified|given)\b
+    | there(?:\sis|\sare|['’]s|\swas)\s(?:no|nothing)\s(?:such\s)?
+      (?:(?:specific|explicit|relevant|express|clear|direct)\s)?(?:{_FACTS})\b
+    | there\s(?:(?:is|are)\s(?:not|n['’]t)|isn['’]t|aren['’]t)\s(?:enough|sufficient|any)\s(?:{_FACTS})\b
+    | no\s(?:(?:such|relevant|specific|explicit|further)\s)?(?:{_FACTS})\b
+      (?![^.]{{0,80}}\b(?:may|shall|must|within|counts?)\b)
+      (?:[^.]{{0,60}}\b(?:found|available|given|provided|specified|stated|identified|located|{_VERBS})\b|\W*$)
+    | (?:insufficient|not\senough)\s(?:{_FACTS})\b
+    | [^.;]{{0,120}}?\b(?:is|are|was|were|has|have)(?:\s(?:also|simply|therefore))?(?:\snot|n['’]t)\s
+      (?:been\s|be\s)?{_ABSENT}\s{_WHERE}\W*$
+    | (?:[^.;]{{0,60}}?\s)?not\s(?:be\s|been\s)?{_ABSENT}\s{_WHERE}\W*$
+    | [^.;,]{{0,60}}?\b(?:is|are)(?:\snot|n['’]t)\s(?:stated|specified|mentioned|addressed|indicated|found|known)\W*$
+    | (?:this|that|it)(?:\squestion)?\sis\s(?:beyond|outside)\sthe\sscope\b
+    | (?:this|that|it)\sis\snot\ssomething\s{_DOCS}\b
+    | not\s(?:specified|mentioned|stated|found|available|addressed|provided|known|applicable)\W*$
+    | (?:n/a|unknown|unanswerable|none\sfound|no\sanswer|i\sdon['’]t\sknow|my\ssources\sdo\snot\ssay)\W*$
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_ASIDE = re.compile(
+    rf"""(?:
+    (?:(?:i\s?(?:am|['’]m)\s)?(?:so\s|very\s)?sorry|unfortunately|apologies|hm+|i\s(?:apologi[sz]e|regret(?:\sthat)?)|i\s?(?:am|['’]m)\safraid)[\s\w]{{0,20}}\W*$
+    | (?:please|you\s(?:may|might|could|should|can)|let\sme\sknow|feel\sfree|would\syou|perhaps\syou)\b
+    | i\s(?:would|['’]d)\s?(?:be\s)?(?:happy|glad|recommend|suggest)
+    | i\s(?:have\s|had\s)?(?:looked|searched|reviewed|checked|read|can\sonly)\b
+    | as\san?\s[\w\s]{{0,40}}\b(?:model|assistant)\b
+    | (?:the\s)?closest\s{_PLAIN}(?:{_NOUNS})\b
+    | {_DOCS}\s(?:(?:only|merely|do|does|just)\s){{0,2}}
+      (?:{_VERBS}|concern|cover|relate|focus|pertain|stop|end|deal)(?:s|es)?\b
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_SUBORDINATE = re.compile(
+    r"(?:if|where|when|unless|since|because|as|although|though|while|whilst|even\sthough)\b[^,]{1,200},\s*", re.I
+)
+_LEAD = re.compile(
+    r"(?:[^\w]+|(?:(?:i\s?(?:am|['’]m)\s)?(?:so\s|very\s)?sorry|unfortunately|apologies|i\sapologi[sz]e|i\s?(?:am|['’]m)\safraid(?:\sthat)?|"
+    r"i\sregret\sthat|hm+|however|well|ok|okay|that\ssaid|in\sshort|answer)\b,?\s*(?:but\s)?|"
+    r"(?:based\son|according\sto|from|after\s\w+ing|in|having)\b[^,.;]{1,80},\s*|and\s|but\s|because\s|so\s)",
+    re.IGNORECASE,
+)
+_FOLLOWS = (
+    "so|therefore|thus|hence|consequently|accordingly|which means|this means|that means|meaning|as a result|"
+    "daher|deshalb|somit|also|donc|por lo tanto|por tanto|así que|quindi|pertanto|portanto|logo|takže|proto|tudíž|"
+    "więc|zatem|preto|teda"
+)
+_BREAK = re.compile(
+    rf"(?:;|:\s|,\s(?=(?:and\s)?(?:{_FOLLOWS})\b)|,?\s(?=(?:but|although|though|because)\s)|\s[–—]\s)", re.IGNORECASE
+)
+_CONSEQUENCE = re.compile(rf"\W*(?:and\s|but\s)?(?:{_FOLLOWS})\b|[^.;]{{0,80}}?\s(?:{_FOLLOWS})\s", re.IGNORECASE)
+_YES_NO = re.compile(
+    r"\W*(?:yes|no|ja|nein|oui|non|sí|si|sim|não|ano|ne|tak|nie|áno)(?:\s*[,.;:!–—]+\s*|\s*$)", re.IGNORECASE
+)
+_PERSON = re.compile(r"i\b", re.IGNORECASE)
+_FIGURE = re.compile(r"\d")
+_INSURED = re.compile(r"[\w\s]{0,40}\bpolicy\s(?:does\snot|doesn['’]t)\s(?:cover|provide|include)\b", re.IGNORECASE)
+"""What an insurance policy does not cover is an answer."""
+
+
+def is_refusal(text: str) -> bool:
+    """Return whether a reply gives no answer."""
+    return read_refusal(text).refused
+
+
+def read_refusal(text: str) -> Refusal:
+    """Return whether a reply gives no answer, and whether the rule is sure: no clause of it may be read otherwise."""
+    text = text[:_READ]
+    opening = _YES_NO.match(text)
+    cited = [bool(rewritten(text[s.start : s.end], lambda *_: "\0").count("\0")) for s in sentences(text)]
+    parts = [rewritten(text[span.start : span.end], lambda *_: "") for span in sentences(text)]
+    if opening and parts:
+        rest = text[opening.end() :]
+        if not rest.strip() or not _PERSON.match(rest):
+            return Refusal(refused=False, sure=True)
+        parts, cited = [rest, *parts[1:]] if len(rest) > len(parts[0]) else parts, cited
+    clauses = [
+        (kind, bool(_FIGURE.search(clause)) or has_citation, bool(_CONSEQUENCE.match(clause)))
+        for part, has_citation in zip(parts, cited, strict=False)
+        for clause, kind in _clauses(part)
+    ]
+    return _decide(clauses)
+
+
+def _decide(clauses: list[tuple[Kind, bool, bool]]) -> Refusal:
+    """Return what the clauses make together; of each it is known whether it has a figure, and whether it concludes."""
+    kinds = [kind for kind, _, _ in clauses]
+    if "refusal" not in kinds:
+        return Refusal(refused=False, sure=True)
+    first = kinds.index("refusal")
+    before = [one for one in clauses[:first] if one[0] == "answer"]
+    after = [one for one in clauses[first:] if one[0] == "answer"]
+    if any(figure for _, figure, _ in before) or any(concludes or figure for _, figure, concludes in after):
+        return Refusal(refused=False, sure=True)
+    if before and clauses[-1][0] == "refusal" and clauses[-1][2]:
+        return Refusal(refused=True, sure=True)  # "…, so I cannot say what it is"
+    if before:
+        return Refusal(refused=False, sure=False)
+    return Refusal(refused=True, sure=not after)
+
+
+def _clauses(sentence: str) -> Iterator[tuple[str, Kind]]:
+    """Yield the clauses of a sentence with their kinds; of a clause with a subordinate one in front, the main one."""
+    for piece in filter(str.strip, _BREAK.split(" ".join(sentence.split()))):
+        yield piece, _kind(piece)
+
+
+def _kind(piece: str) -> Kind:
+    clause, previous = piece, ""
+    while clause != previous:
+        previous = clause
+        clause = _SUBORDINATE.sub("", clause, count=1) if _SUBORDINATE.match(clause) else clause
+        lead = _LEAD.match(clause)
+        clause = clause[lead.end() :] if lead else clause
+    if not clause:
+        return "aside"
+    if _INSURED.match(clause):
+        return "answer"
+    if _REFUSES.match(clause) or _foreign().match(clause):
+        return "refusal"
+    return "aside" if _ASIDE.match(clause) else "answer"
+
+
+@cache
+def _foreign() -> re.Pattern[str]:
+    """The refusals in the languages of the legal systems, as their files have them."""
+    phrases = "|".join(phrase for system in systems() for phrase in system.data.get("refusals", ()))
+    return re.compile(rf"\W*(?:[^.;]{{0,60}}\b)??(?:{phrases})", re.IGNORECASE)

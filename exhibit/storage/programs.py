@@ -1,0 +1,226 @@
+"""Programs that we start: found by absolute paths alone, and Git without anything that its folder says."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.parsing import read_regular
+from exhibit.storage.place import scratch_folder
+
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")  # SHA-1, SHA-256
+_LARGEST_FILE = 1 << 16  # bytes of a file that names a branch, a folder or a commit: each has one line
+_LARGEST_LIST = 1 << 28  # bytes of packed-refs and of an index: a million files have an index of 100 MB
+_DEEPEST = 5  # branches that name each other, as Git allows it
+_SECONDS = 600.0  # for one command on a repository of laws; the log of 20,000 commits takes about ten
+_KEPT_SETTINGS = re.compile(r"core\.(filemode|symlinks|ignorecase|autocrlf) (true|false)")
+"""Settings of a repository by which files count as changed; each is a plain yes or no, and starts nothing."""
+
+
+def find_program(name: str) -> str | None:
+    """Return a program's absolute path; None where it is missing, or where only the working folder has it.
+
+    A search path may name `.`, and Windows looks into the working folder first: a folder from elsewhere may hold a
+    program of the same name.
+    """
+    found = shutil.which(name)
+    if found and (not Path(found).is_absolute() or Path(found).parent == Path.cwd()):
+        folders = [folder for folder in os.get_exec_path() if Path(folder).is_absolute() and Path(folder) != Path.cwd()]
+        found = shutil.which(name, path=os.pathsep.join(folders))
+    return found if found and Path(found).is_absolute() else None
+
+
+class GitRepository:
+    """The objects and the last commit of a repository, read by a Git whose own folder is made by us.
+
+    Git obeys the configuration of the folder in which it works: it may name programs that sign, watch, filter, page and
+    compare. That configuration is never read. Ours is empty, and borrows the objects of the other one.
+    """
+
+    def __init__(self, own: Path, head: str, folder: Path) -> None:
+        self.head = head
+        self._own, self._folder = own, folder
+
+    def run(self, *arguments: str, seconds: float = _SECONDS, work_tree: Path | None = None) -> bytes:
+        """Return what a command of Git writes; raise SourceError with its words where it fails."""
+        extra = {"GIT_WORK_TREE": str(work_tree)} if work_tree else {}
+        done = _run_git(self._own, arguments, {**_clean_environment(self._own), **extra}, seconds, self._folder)
+        if done.returncode:
+            told = done.stderr.decode(errors="replace").strip()[:200]
+            raise SourceError(f"{self._folder}: git {arguments[0]}: {told}")
+        return done.stdout
+
+
+def is_git_repository(folder: Path) -> bool:
+    """Return whether a folder is a clone or a bare repository."""
+    return os.path.lexists(folder / ".git") or ((folder / "HEAD").is_file() and (folder / "objects").is_dir())
+
+
+@contextmanager
+def opened_repository(folder: Path, *, confined: bool = True) -> Iterator[GitRepository]:
+    """Yield a repository to read; with `confined`, refuse one whose files are links or lie outside its folder."""
+    place, common = _folders(folder)
+    if confined:
+        _refuse_ways_out(folder, place, common)
+    head = _head(place, common)
+    if head is None:
+        raise SourceError(f"{folder}: a Git repository without a commit, or one that keeps its branches in a reftable")
+    with scratch_folder() as own:
+        _refuse_strangers(folder, place, own)
+        _make_own(own, head, common / "objects", folder)
+        for name in ("shallow", "index"):
+            path = (common if name == "shallow" else place) / name
+            if path.is_file():
+                (own / name).write_bytes(read_regular(path, most=_LARGEST_LIST))
+                changed = path.stat()  # by which Git knows the files that were written after it
+                os.utime(own / name, ns=(changed.st_atime_ns, changed.st_mtime_ns))
+        repository = GitRepository(own, head, folder)
+        _keep_settings(repository, own, common / "config")
+        yield repository
+
+
+def count_changes(repository: GitRepository, work_tree: Path, *, seconds: float) -> int:
+    """Return how many files of a working tree differ from its last commit; new files do not count."""
+    # not in submodules: Git would ask each with the submodule's own configuration
+    words = ("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all")
+    return len(repository.run(*words, seconds=seconds, work_tree=work_tree).splitlines())
+
+
+def _folders(folder: Path) -> tuple[Path, Path]:
+    """Return a repository's own folder, and that of its objects and branches: another for a second working tree."""
+    try:
+        place = folder / ".git" if os.path.lexists(folder / ".git") else folder
+        if place.is_file():
+            words = read_regular(place, most=_LARGEST_FILE).decode("utf-8", "surrogateescape")
+            place = folder / words.partition("gitdir:")[2].strip()
+        link = place / "commondir"
+        common = place / _line(link) if link.is_file() else place
+    except OSError as error:
+        raise SourceError(f"{folder}: a Git repository that cannot be read: {error.strerror}") from error
+    return place, common
+
+
+def _line(path: Path) -> str:
+    try:
+        return read_regular(path, most=_LARGEST_FILE).decode("utf-8", "surrogateescape").strip()
+    except OSError:
+        return ""
+
+
+def _head(place: Path, common: Path) -> str | None:
+    """Return the commit that is checked out, as HEAD and the branch that it names say."""
+    name = "HEAD"
+    for _ in range(_DEEPEST):
+        text = _line(place / name) or _line(common / name) or _packed(common, name)
+        if not text.startswith("ref: "):
+            return text if _COMMIT.fullmatch(text) else None
+        name = text.removeprefix("ref: ").strip()
+        if not name.startswith("refs/") or ".." in name.split("/"):
+            return None
+    return None
+
+
+def _packed(common: Path, name: str) -> str:
+    try:
+        data = read_regular(common / "packed-refs", most=_LARGEST_LIST)
+    except OSError:
+        return ""
+    lines = (line.split(" ", 1) for line in data.decode("utf-8", "replace").splitlines())
+    return next((line[0] for line in lines if line[1:] == [name]), "")
+
+
+def _refuse_ways_out(folder: Path, place: Path, common: Path) -> None:
+    home, objects = folder.resolve(), common / "objects"
+    inside = [objects, *(objects.iterdir() if objects.is_dir() else ()), *(objects / "pack").glob("*")]
+    outside = next((path for path in (place, common, *inside) if not path.resolve().is_relative_to(home)), None)
+    if outside is not None:
+        raise SourceError(
+            f"{folder}: parts of its Git repository are elsewhere ({outside}); clone it, and give the clone"
+        )
+    if (objects / "info" / "alternates").exists():
+        raise SourceError(f"{folder}: its Git repository borrows objects from another; clone it without --shared")
+
+
+def _refuse_strangers(folder: Path, place: Path, own: Path) -> None:
+    """Refuse the repository of another user unless safe.directory, in the user's own configuration, names it."""
+    if not hasattr(os, "geteuid"):
+        return
+    users = {os.geteuid()} | {int(user) for user in [os.environ.get("SUDO_UID", "")] if user.isdecimal()}
+    if {folder.stat().st_uid, place.stat().st_uid} <= users:
+        return
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | {"GIT_DIR": str(own)}
+    named: set[str] = set()
+    for scope in ("--global", "--system"):
+        listed = _run_git(own, ("config", scope, "--get-all", "safe.directory"), ours, _SECONDS, folder)
+        named |= set(listed.stdout.decode("utf-8", "surrogateescape").splitlines())
+    if not named & {"*", str(folder.resolve()), str(place.resolve())}:
+        raise SourceError(
+            f"{folder}: a Git repository of another user; if you trust it, "
+            f"run: git config --global --add safe.directory {folder.resolve()}"
+        )
+
+
+def _make_own(own: Path, head: str, objects: Path, folder: Path) -> None:
+    place = str(objects.resolve())
+    if "\n" in place:
+        raise SourceError(f"{folder}: Git cannot borrow from a folder with a line break in its name; rename it")
+    for name in ("objects/info", "refs"):
+        (own / name).mkdir(parents=True)
+    (own / "objects" / "info" / "alternates").write_bytes(os.fsencode(place) + b"\n")
+    (own / "HEAD").write_text(f"{head}\n", encoding="ascii")
+    hashing = "repositoryformatversion = 1\n[extensions]\nobjectformat = sha256" if len(head) == 64 else (
+        "repositoryformatversion = 0")  # fmt: skip
+    (own / "config").write_text(f"[core]\n{hashing}\n", encoding="ascii")
+
+
+def _keep_settings(repository: GitRepository, own: Path, config: Path) -> None:
+    if not config.is_file():
+        return
+    (own / "theirs").write_bytes(read_regular(config, most=_LARGEST_FILE))
+    try:  # read as data: it includes no other file, and nothing in it is obeyed
+        told = repository.run("config", "--file", str(own / "theirs"), "--no-includes", "--get-regexp", "^core[.]")
+    except SourceError:
+        return
+    kept = filter(None, map(_KEPT_SETTINGS.fullmatch, told.decode("utf-8", "replace").splitlines()))
+    with (own / "config").open("a", encoding="ascii") as file:
+        file.write("".join(f"[core]\n{match[1]} = {match[2]}\n" for match in kept))
+
+
+def _clean_environment(own: Path) -> dict[str, str]:
+    kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "TMPDIR", "TEMP") if name in os.environ}
+    return kept | {
+        **dict.fromkeys(("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"), os.devnull),
+        **dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "GIT_DIR"), str(own)),
+        **dict.fromkeys(
+            ("GIT_CONFIG_NOSYSTEM", "GIT_ATTR_NOSYSTEM", "GIT_NO_REPLACE_OBJECTS", "GIT_NO_LAZY_FETCH"), "1"
+        ),
+        **dict.fromkeys(("GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS"), "0"),
+        "GIT_PAGER": "cat",
+        "LC_ALL": "C",
+    }
+
+
+def _run_git(
+    own: Path, arguments: tuple[str, ...], environment: Mapping[str, str], seconds: float, folder: Path
+) -> "subprocess.CompletedProcess[bytes]":
+    """Start Git in a folder of ours."""
+    program = find_program("git")
+    if program is None:
+        raise SourceError(f"{folder}: a Git repository, and no `git` is installed to read it")
+    command = [program, "-c", "core.quotepath=off", "-c", "core.commitGraph=false", *arguments]
+    try:
+        return subprocess.run(
+            command,
+            cwd=own,
+            env=environment,
+            capture_output=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            timeout=seconds,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SourceError(f"{folder}: git {arguments[0]}: {error}") from error

@@ -1,0 +1,1 @@
+"""Bundles made from bundles by rule: the altered twin, the contract as amended, the injected instruction."""

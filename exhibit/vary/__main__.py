@@ -1,0 +1,78 @@
+"""Makes a variant of a bundle by rule, and its control: `exhibit vary BUNDLE --kind figures --out FOLDER`."""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from exhibit.converters.steps.cli import table
+from exhibit.engine import add_engine_arguments, check_engine, limits_from, limits_in_force
+from exhibit.evidence.scan import add_ocr_arguments
+from exhibit.runtime.command import Parser, add_json, guarded, print_results
+from exhibit.schemas.models import BundleInfo
+from exhibit.vary.kinds import kind_modules
+from exhibit.vary.make import make_variant
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the flags of the command."""
+    modules = kind_modules()
+    width = max(map(len, modules))
+    parser = Parser(
+        prog="exhibit vary",
+        usage="exhibit vary BUNDLE --kind KIND [--kind KIND …] --out FOLDER [--seed N] [flags]",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=__doc__,
+        epilog="\n".join(["kinds:", *(f"  {name:<{width}}  {module.TITLE}" for name, module in modules.items())]),
+    )
+    parser.add_argument("bundle", type=Path, metavar="BUNDLE", help="the bundle that is varied")
+    parser.add_argument(
+        "--kind",
+        action="append",
+        required=True,
+        metavar="KIND",
+        help="what is done, one after the other where there are several: figures, or figures+scanned",
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="where the variant goes")
+    parser.add_argument(
+        "--control", type=Path, metavar="FOLDER", help="where the control goes (default: FOLDER-control)"
+    )
+    parser.add_argument("--no-control", action="store_true", help="write the variant alone")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="chooses the new values (default: 0)")
+    parser.add_argument("--others", type=Path, metavar="DIR", help="further documents for growth: a folder or a bundle")
+    parser.add_argument("--strict", action="store_true", help="stop at the first fault instead of counting it")
+    parser.add_argument("--force", action="store_true", help="replace existing bundles")
+    add_json(parser)
+    add_engine_arguments(parser.add_argument_group("how it runs"))
+    add_ocr_arguments(parser)
+    return parser
+
+
+@guarded("stopped; nothing was written")
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write the variant and its control, and print what is in them."""
+    options = make_parser().parse_args(argv)
+    check_engine(options.engine)
+    started = time.monotonic()
+    out = Path(options.out)
+    control = None if options.no_control else options.control or out.with_name(f"{out.name}-control")
+    kinds = [name for given in options.kind for name in given.split("+")]
+    with limits_in_force(limits_from(options)):
+        made = make_variant(options.bundle, kinds, out, control, options)
+    seconds = time.monotonic() - started
+    record = {"out": _record(made.variant, out), "control": _record(made.control, control), "seconds": seconds}
+    lines = table(made.variant, out, seconds) + (f"\ncontrol, to be evaluated beside it: {control}" if control else "")
+    print_results(record, lines, as_json=options.json)
+    return 0
+
+
+def _record(bundle: BundleInfo | None, out: Path | None) -> dict[str, object] | None:
+    if bundle is None:
+        return None
+    left_out = {reason: len(names) for reason, names in bundle.left_out.items()}
+    return {"folder": str(out), **bundle.counts.model_dump(), "left_out": left_out}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""The numbered clauses of a document: those that other clauses and amendments call by their number."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from exhibit.evidence import Document, Span
+from exhibit.law.structure import read_structure
+from exhibit.vary.corpus import TextRow
+
+_NUMBER = re.compile(r"(?:Section\s+|Article\s+|Clause\s+|§\s?)?(\d{1,2}(?:\.\d{1,2}){0,3})\.?", re.IGNORECASE)
+_STRAY = re.compile(
+    r"\bIN WITNESS\b|\bSource: |^[ \t]*(?:Page )?-?\d{1,3}-?(?: of \d+)?[ \t]*$|\f|_{4}|\.{6}|\[Signature",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""What is no clause's own: the signatures, the line of a page, a row of a table of contents."""
+_LONGEST = 4_000
+"""Characters of a clause: what is longer holds more than one, or the schedules behind the last."""
+NO_CLAUSE = "its gold does not stand in a numbered clause"
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A numbered clause without clauses below it."""
+
+    number: str
+    span: Span
+    """From its number to its last word."""
+    body: Span
+    """Behind its number and its heading."""
+    heading: str = ""
+
+    def holds(self, span: Span) -> bool:
+        """Return whether a stretch stands in the clause."""
+        return self.span.start <= span.start and span.end <= self.span.end
+
+
+@lru_cache(maxsize=8)
+def find_clauses(filename: str, text: str) -> tuple[Clause, ...]:
+    """Return the numbered clauses of a text in order, of those whose number stands once."""
+    found = []
+    for section in read_structure(Document(filename, text)).walk():
+        number = _NUMBER.fullmatch(section.label.strip())
+        if number is None or section.children:
+            continue
+        end = section.span.end - len(text[: section.span.end]) + len(text[: section.span.end].rstrip())
+        span, body = Span(section.title.start, end), Span(section.title.end, end)
+        if body.start < body.end and end - span.start <= _LONGEST and not _STRAY.search(text[slice(*span)]):
+            heading = section.heading.removeprefix(section.label).strip()
+            found.append(Clause(number[1], span, body, heading))
+    counts = Counter(clause.number for clause in found)
+    return tuple(clause for clause in found if counts[clause.number] == 1)
+
+
+def clauses_of(row: TextRow, clauses: Sequence[Clause]) -> list[Clause] | None:
+    """Return the clauses that hold all the places of a row's gold; None where one stands in no clause."""
+    holders = []
+    for span in (span for passage in row.passages for place in passage.places for span in place):
+        holder = next((clause for clause in clauses if clause.holds(span)), None)
+        if holder is None:
+            return None
+        if holder not in holders:
+            holders.append(holder)
+    return holders

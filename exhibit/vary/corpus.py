@@ -1,0 +1,242 @@
+"""Documents as text and questions with places in it: what a kind of variation is given, and what it returns.
+
+A kind changes texts by edits. `apply_edits` makes them and moves every place, so that gold is right by construction.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from typing import NamedTuple
+
+from exhibit.converters.benchmark import Block, Label, Tally
+from exhibit.evidence import Span, fold
+from exhibit.evidence.read import read_within
+from exhibit.schemas.errors import BundleError
+from exhibit.schemas.models import Gold
+from exhibit.storage.bundle import BundleFolder
+
+NOT_LOCATED = "its gold is not located in the parent bundle"
+IMPOSSIBLE = "the question has no answer in the parent bundle"
+SEVERAL = "its gold stands in several documents"
+WITHOUT_GOLD = "no passage of it is quoted in the parent bundle"
+
+
+class Edit(NamedTuple):
+    """A stretch of a text and what stands there instead; an empty stretch is a place where something is inserted."""
+
+    start: int
+    end: int
+    new: str
+
+
+@dataclass(frozen=True)
+class TextDocument:
+    """A document as it will be printed."""
+
+    filename: str
+    title: str
+    text: str
+    source: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
+    blocks: tuple[Block, ...] = ()
+    """What is printed below the text and cannot be seen there; its words follow the text's."""
+    subject: str = ""
+    """What the file's metadata says besides its title."""
+    scan: int | None = None
+    """The seed of a scan of its pages; None where it is printed with its text."""
+
+
+@dataclass(frozen=True)
+class TextPassage:
+    """A gold passage by its places; the first is the one that the source means."""
+
+    filename: str
+    spans: tuple[Span, ...]
+    alternatives: tuple[tuple[Span, ...], ...] = ()
+
+    @property
+    def places(self) -> tuple[tuple[Span, ...], ...]:
+        """All its places."""
+        return (self.spans, *self.alternatives)
+
+
+@dataclass(frozen=True)
+class TextRow:
+    """A question on documents as text."""
+
+    id: int
+    question: str
+    answer: str
+    passages: tuple[TextPassage, ...] = ()
+    filename: str | None = None
+    is_impossible: bool = False
+    labels: Mapping[str, Label] = field(default_factory=dict)
+    control: int = 0
+    """The row of the parent that it comes from."""
+    near_misses: tuple[TextPassage, ...] = ()
+    """The same clause as of other days."""
+
+    def labelled(self, **labels: Label) -> "TextRow":
+        """Return the row with further labels."""
+        return replace(self, labels={**self.labels, **labels})
+
+    @property
+    def files(self) -> frozenset[str]:
+        """The documents that its passages stand in."""
+        return frozenset(passage.filename for passage in self.passages)
+
+
+@dataclass(frozen=True)
+class TextCorpus:
+    """A bundle as text."""
+
+    documents: Mapping[str, TextDocument]
+    rows: tuple[TextRow, ...]
+
+    def words(self, passage: TextPassage) -> str:
+        """Return the words of a passage, with single spaces."""
+        text = self.documents[passage.filename].text
+        return " ".join(" ".join(text[start:end] for start, end in passage.spans).split())
+
+    def rows_of(self, filename: str) -> list[TextRow]:
+        """Return the answerable questions whose passages all stand in one document."""
+        return [row for row in self.rows if row.files == {filename} and not row.is_impossible]
+
+
+def answered(row: TextRow, answer: str, **labels: Label) -> TextRow:
+    """Return a row with another answer, also where a label of the source repeats the answer."""
+    own = {name: answer if value == row.answer else value for name, value in row.labels.items()}
+    return replace(row, answer=answer, labels={**own, **labels})
+
+
+def read_corpus(bundle: BundleFolder, tally: Tally) -> TextCorpus:
+    """Read a bundle's documents; questions whose gold has no place are left out and counted."""
+    entries = {entry.filename: entry for entry in bundle.info.documents} if bundle.info else {}
+    documents = {}
+    for name, path in sorted(bundle.files.items()):
+        entry = entries.get(name)
+        printed = f"{name.rpartition('.')[0] or name}.pdf" if not name.lower().endswith(".pdf") else name
+        title, labels = (entry.title, tuple(entry.labels.items())) if entry else (name, ())
+        documents[name] = TextDocument(printed, title, read_within(path).text, entry.source if entry else "", labels)
+    if len({document.filename for document in documents.values()}) < len(documents):
+        raise BundleError(f"{bundle.root}: two documents would be printed to one name; rename one of them")
+    renamed = {name: document.filename for name, document in documents.items()}
+    lines: dict[int, list[Gold]] = {}
+    for line in bundle.gold:
+        lines.setdefault(line.id, []).append(line)
+    rows = []
+    for question in bundle.questions:
+        if not isinstance(question.id, int):
+            raise BundleError(f"{bundle.root}: row {question.id!r}: only rows with whole numbers as ids can be varied")
+        mine = lines.get(question.id, [])
+        passages = tuple(_passage(line, renamed) for line in mine if line.context is not None and line.spans)
+        if not question.is_impossible and (not passages or len(passages) < len(question.contexts)):
+            tally.leave_out(NOT_LOCATED if question.contexts else WITHOUT_GOLD, f"row {question.id}")
+            continue
+        filename = next((line.filename for line in mine if line.filename), None)
+        rows.append(
+            TextRow(
+                question.id,
+                question.question,
+                question.answer,
+                passages,
+                renamed.get(filename or ""),
+                question.is_impossible,
+                dict(mine[0].labels) if mine else {},
+                question.id,
+            )
+        )
+    return TextCorpus({document.filename: document for document in documents.values()}, tuple(rows))
+
+
+def _passage(line: Gold, renamed: Mapping[str, str]) -> TextPassage:
+    spans = tuple(Span(*span) for span in line.spans)
+    others = tuple(tuple(Span(*span) for span in place) for place in line.alternatives)
+    return TextPassage(renamed[str(line.filename)], spans, others)
+
+
+def leave_out_others(corpus: TextCorpus, tally: Tally) -> None:
+    """Count the questions that have no gold in a single document."""
+    for row in corpus.rows:
+        if row.is_impossible:
+            tally.leave_out(IMPOSSIBLE, f"row {row.id}")
+        elif len(row.files) > 1:
+            tally.leave_out(SEVERAL, f"row {row.id}")
+
+
+# ---------------------------------------------------------------- edits
+
+
+class EditedText:
+    """A text with edits made, which knows where each stretch of the old text stands in the new one."""
+
+    def __init__(self, text: str, edits: Sequence[Edit]) -> None:
+        self.edits = sorted(set(edits))
+        for one, other in zip(self.edits, self.edits[1:], strict=False):
+            if other.start < one.end:
+                raise ValueError(f"edits overlap: {one} and {other}")
+        pieces, at = [], 0
+        for start, end, new in self.edits:
+            pieces += [text[at:start], new]
+            at = end
+        self.text = "".join([*pieces, text[at:]])
+        self._starts = [edit.start for edit in self.edits]
+        self._ends = [edit.end for edit in self.edits]
+        self._shifts = [0, *accumulate(len(new) - (end - start) for start, end, new in self.edits)]
+
+    def span(self, span: Span) -> Span | None:
+        """Return where a stretch stands now, with what was put into it; None where nothing of it is left.
+
+        What is inserted at its first character stands before it, and what is inserted at its last stands after it.
+        """
+        first = bisect_right(self._ends, span.start)  # the first edit that ends behind the start
+        start = span.start + self._shifts[first]
+        if first < len(self.edits) and self.edits[first].start < span.start:
+            start = self.edits[first].start + self._shifts[first]
+        last = bisect_left(self._starts, span.end)  # the first edit that begins at the end or behind it
+        end = span.end + self._shifts[last]
+        if last and self._ends[last - 1] > span.end:
+            end = self._ends[last - 1] + self._shifts[last]
+        return Span(start, end) if start < end else None
+
+
+def apply_edits(corpus: TextCorpus, edits: Mapping[str, Sequence[Edit]]) -> TextCorpus:
+    """Return the corpus with edits made; a passage of which nothing is left vanishes from its row.
+
+    Of a passage's further places those are kept that still have its words.
+    """
+    changed = {name: EditedText(corpus.documents[name].text, own) for name, own in edits.items() if own}
+    documents = {
+        name: replace(document, text=changed[name].text) if name in changed else document
+        for name, document in corpus.documents.items()
+    }
+    rows = []
+    for row in corpus.rows:
+        passages = [_moved(passage, changed.get(passage.filename)) for passage in row.passages]
+        near = [_moved(passage, changed.get(passage.filename)) for passage in row.near_misses]
+        rows.append(
+            replace(
+                row,
+                passages=tuple(passage for passage in passages if passage),
+                near_misses=tuple(passage for passage in near if passage),
+            )
+        )
+    return TextCorpus(documents, tuple(rows))
+
+
+def _moved(passage: TextPassage, edited: EditedText | None) -> TextPassage | None:
+    if edited is None:
+        return passage
+    moved = [tuple(filter(None, map(edited.span, place))) for place in passage.places]
+    main, *others = moved
+    if not main:
+        return None
+    words = _folded(edited.text, main)
+    return replace(
+        passage, spans=main, alternatives=tuple(place for place in others if _folded(edited.text, place) == words)
+    )
+
+
+def _folded(text: str, spans: Sequence[Span]) -> str:
+    return fold(" ".join(text[start:end] for start, end in spans), loose=True)

@@ -1,0 +1,46 @@
+"""Kinds of variation: one file each, named on the command line by its file's name, `--kind figures`.
+
+A kind is a module with `TITLE`, a line that says what is done; `MEASURED`, the metrics that tell its effect; and
+`vary(corpus, request, tally)`, which returns the corpus as it is after it. A row that it returns has a twin in the
+control, by `TextRow.control`; a question of which no rule is sure is left out with `tally.leave_out`.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, cast
+
+from exhibit.converters.benchmark import Tally
+from exhibit.runtime.plugins import load_plugin, plugin_modules
+from exhibit.vary.corpus import TextCorpus
+
+
+@dataclass(frozen=True)
+class VaryRequest:
+    """What a kind is asked for."""
+
+    seed: int = 0
+    argument: str | None = None
+    """What stands behind the kind's name: `4` in `--kind growth:4`."""
+    others: Path | None = None
+    """A folder or a bundle with further documents."""
+
+
+class KindModule(Protocol):
+    """A module of this folder."""
+
+    TITLE: str
+    MEASURED: tuple[str, ...]
+
+    def vary(self, corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
+        """Return the corpus as this kind changes it."""
+
+
+def load_kind(wanted: str) -> tuple[KindModule, str | None]:
+    """Return the kind that `NAME[:ARGUMENT]` names, and the argument."""
+    module, argument = load_plugin(__name__, wanted)
+    return cast(KindModule, module), argument
+
+
+def kind_modules() -> dict[str, KindModule]:
+    """Return every kind by its name."""
+    return {name: cast(KindModule, module) for name, module in plugin_modules(__name__).items()}

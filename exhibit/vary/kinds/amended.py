@@ -1,0 +1,285 @@
+"""Amended: one to three amendments are printed as documents of their own, and questions ask for days between them.
+
+A right answer comes from the clause in force on the day; the clause of another day is superseded.
+`amended:2` makes two amendments to each contract; without a number each contract has one to three.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+
+from exhibit.converters.benchmark import Tally
+from exhibit.evidence import Span
+from exhibit.law.figures import MONTHS
+from exhibit.law.values import find_values, keys_of
+from exhibit.schemas.errors import ToolkitError
+from exhibit.vary.clauses import NO_CLAUSE, Clause, clauses_of, find_clauses
+from exhibit.vary.corpus import (
+    Edit,
+    EditedText,
+    TextCorpus,
+    TextDocument,
+    TextPassage,
+    TextRow,
+    answered,
+    leave_out_others,
+)
+from exhibit.vary.kinds import VaryRequest
+from exhibit.vary.values import UNSURE_ELSEWHERE, RowChange, ValueChanger, ValueChanges, move_months
+
+TITLE = "amendments are printed as documents of their own, each with its day; questions ask for days between"
+MEASURED = ("in_force", "superseded", "version_accuracy", "provision_first")
+SAME_AGAIN = "its later value would be one that it had before"
+_MOST = 3  # amendments to one contract
+_GAP = (7, 16)  # months between amendments
+_START = date(2012, 1, 1)  # the day from which amendments count where a contract bears no date
+_TODAY = 9  # the last figure of the id of a question that names no day
+_OPENING = 3_000  # characters in which a contract says its date
+_FORMS = (
+    "Section {number} of the Agreement is hereby deleted in its entirety and replaced with the following:",
+    "Section {number} of the Agreement is hereby amended and restated in its entirety to read as follows:",
+)
+
+
+@dataclass(frozen=True)
+class ClauseVersion:
+    """A question's clause as of a day."""
+
+    answer: str
+    value: str
+    passage: TextPassage
+    start: date | None
+    """The day of its amendment; None for the contract as it was signed."""
+
+
+@dataclass(frozen=True)
+class ClauseChange:
+    """What an amendment makes of the clause of a question."""
+
+    row: TextRow
+    clause: Clause
+    change: RowChange
+    text: str
+    """The clause as it reads then."""
+    edits: tuple[Edit, ...]
+
+
+def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
+    """Return the corpus with amendments, and questions for days between them and for today."""
+    if request.argument is not None and request.argument not in ("1", "2", "3"):
+        raise ToolkitError(f"amended:{request.argument}: a contract has 1 to {_MOST} amendments")
+    documents = dict(corpus.documents)
+    rows: list[TextRow] = []
+    for name, document in corpus.documents.items():
+        family = _Family(document, corpus.rows_of(name), request, tally)
+        for amendment in family.amendments:
+            if amendment.filename in documents:
+                raise ToolkitError(f"{amendment.filename}: the bundle has a document of that name already; rename it")
+            documents[amendment.filename] = amendment
+        rows += family.rows
+    leave_out_others(corpus, tally)
+    return TextCorpus(documents, tuple(rows))
+
+
+class _Family:
+    """A contract and its amendments."""
+
+    def __init__(self, document: TextDocument, rows: Sequence[TextRow], request: VaryRequest, tally: Tally) -> None:
+        self._document, self._tally = document, tally
+        self._chance = random.Random(f"{request.seed}\0{document.filename}")
+        self.amendments: list[TextDocument] = []
+        self.rows: list[TextRow] = []
+        count = int(request.argument) if request.argument else self._chance.randint(1, _MOST)
+        clauses = find_clauses(document.filename, document.text)
+        eligible = self._eligible(rows, clauses)
+        versions = {row.id: [self._first(row)] for row, _ in eligible}
+        day = self._signed()
+        for number in range(1, count + 1):
+            day = move_months(day, self._chance.randint(*_GAP)).replace(day=self._chance.choice((1, 15)))
+            changes = self._changes(eligible, versions, seed=request.seed * _MOST + number, last=number == count)
+            if changes:
+                self._amend(len(self.amendments) + 1, day, changes, versions)
+        for row, clause in eligible:
+            if len(versions[row.id]) > 1:
+                self.rows += _questions(row, clause, versions[row.id])
+            else:
+                tally.leave_out(SAME_AGAIN, f"row {row.id}")
+
+    def _eligible(self, rows: Sequence[TextRow], clauses: Sequence[Clause]) -> list[tuple[TextRow, Clause]]:
+        """Return the questions whose value can change, with the one clause that answers each."""
+        changes = self._change_values(rows, 0)
+        eligible = []
+        for row in rows:
+            own = clauses_of(row, clauses)
+            if row.id in changes.left_out:
+                self._tally.leave_out(changes.left_out[row.id], f"row {row.id}")
+            elif own is None or len(own) != 1 or len(row.passages) != 1:
+                self._tally.leave_out(NO_CLAUSE, f"row {row.id}")
+            elif self._stands_elsewhere(row, own[0], changes):
+                self._tally.leave_out(UNSURE_ELSEWHERE, f"row {row.id}")
+            else:
+                eligible.append((row, own[0]))
+        return eligible
+
+    def _stands_elsewhere(self, row: TextRow, clause: Clause, changes: ValueChanges) -> bool:
+        """Return whether a place outside the clause would have to agree, which an amendment of the clause leaves."""
+        stated = keys_of(row.answer)
+        return any(
+            stated & keys_of(self._document.text[edit.start : edit.end])
+            for edit in changes.edits
+            if not clause.holds(Span(edit.start, edit.end))
+        )
+
+    def _change_values(self, rows: Sequence[TextRow], seed: int) -> ValueChanges:
+        return ValueChanger(self._document, rows, seed=seed, later=True).changes()
+
+    def _first(self, row: TextRow) -> ClauseVersion:
+        value = "; ".join(value.text for value in find_values(row.answer))
+        return ClauseVersion(row.answer, value, row.passages[0], None)
+
+    def _signed(self) -> date:
+        days = [value.key for value in find_values(self._document.text[:_OPENING]) if value.kind == "date"]
+        return date.fromisoformat(days[0]) if days else _START
+
+    def _changes(
+        self,
+        eligible: Sequence[tuple[TextRow, Clause]],
+        versions: dict[int, list[ClauseVersion]],
+        *,
+        seed: int,
+        last: bool,
+    ) -> list[ClauseChange]:
+        """Return what one amendment changes: a clause once, and each question's clause by one amendment at least."""
+        result = self._change_values([row for row, _ in eligible], seed)
+        changes: list[ClauseChange] = []
+        # a value that a question's clause had before would be no change: then the whole clause stays
+        stay = {
+            clause.number for row, clause in eligible if self._had_before(result.rows.get(row.id), versions[row.id])
+        }
+        chosen: dict[str, bool] = {}
+        for row, clause in eligible:
+            amended = len(versions[row.id]) > 1
+            wanted = chosen.setdefault(clause.number, self._chance.random() < 0.5 or (last and not amended))
+            change = result.rows.get(row.id)
+            if not wanted or change is None or clause.number in stay:
+                continue
+            own = tuple(edit for edit in result.edits if clause.holds(Span(edit.start, edit.end)))
+            moved = [
+                edit._replace(start=edit.start - clause.span.start, end=edit.end - clause.span.start) for edit in own
+            ]
+            text = EditedText(self._document.text[slice(*clause.span)], moved).text
+            changes.append(ClauseChange(row, clause, change, " ".join(text.split()), own))
+        return changes
+
+    def _had_before(self, change: RowChange | None, versions: Sequence[ClauseVersion]) -> bool:
+        keys = keys_of(change.answer) if change else frozenset()
+        return any(keys & keys_of(version.answer) for version in versions)
+
+    def _amend(
+        self, number: int, day: date, changes: Sequence[ClauseChange], versions: dict[int, list[ClauseVersion]]
+    ) -> None:
+        """Print an amendment, and note what each question's clause reads from its day on."""
+        filename = f"{self._document.filename.rpartition('.')[0]} - Amendment No. {number}.pdf"
+        text, places = self._text(number, day, changes)
+        labels = (*self._document.labels, ("amends", self._document.filename), ("effective_from", day.isoformat()))
+        title = f"Amendment No. {number} to the {self._document.title}"
+        self.amendments.append(TextDocument(filename, title, text, labels=labels))
+        for change in changes:
+            passage = TextPassage(filename, (places[change.clause.number],))
+            versions[change.row.id].append(ClauseVersion(change.change.answer, change.change.new, passage, day))
+
+    def _text(self, number: int, day: date, changes: Sequence[ClauseChange]) -> tuple[str, dict[str, Span]]:
+        title = self._document.title
+        parts = [
+            f"AMENDMENT NO. {number}",
+            f"to the {title}",
+            f'This Amendment No. {number} (this "Amendment") to the {title} (the "Agreement") is made and entered into '
+            f'as of {in_words(day)} (the "Amendment Effective Date"). Capitalized terms used but not defined in this '
+            "Amendment have the meanings given to them in the Agreement.",
+        ]
+        places: dict[str, Span] = {}
+        clauses = {change.clause.number: change for change in changes}
+        for item, change in enumerate(clauses.values(), 1):
+            lead = f"{item}. Amendment of Section {change.clause.number}. "
+            gold, head = self._instruction(change)
+            at = sum(len(part) + 2 for part in parts) + len(lead) + len(head)
+            places[change.clause.number] = Span(at, at + len(gold))
+            parts.append(f"{lead}{head}{gold}")
+        parts += [
+            f"{len(clauses) + 1}. No Other Changes. Except as expressly amended by this Amendment, the Agreement "
+            "remains unchanged and in full force and effect in accordance with its terms.",
+            f"{len(clauses) + 2}. Counterparts. This Amendment may be executed in counterparts, each of which is an "
+            "original and all of which together are one instrument.",
+        ]
+        return "\n\n".join(parts), places
+
+    def _instruction(self, change: ClauseChange) -> tuple[str, str]:
+        """Return the words that are gold, and those that stand in front of them."""
+        number = change.clause.number
+        old = " ".join(self._document.text[slice(*change.clause.span)].split())
+        if len(change.edits) == 1:
+            edit = change.edits[0]
+            was = " ".join(self._document.text[edit.start : edit.end].split())
+            if old.count(was) == 1 and self._chance.random() < 0.5:
+                place = f'The reference to "{was}" in Section {number} of the Agreement'
+                gold = f'{place} is hereby deleted and replaced with "{edit.new}".'
+                return gold, ""
+        form = self._chance.choice(_FORMS).format(number=number)
+        return change.text.replace("“", "'").replace("”", "'"), f'{form} "'
+
+
+def in_words(day: date) -> str:
+    """Return a day as American contracts write it."""
+    return f"{MONTHS[day.month - 1]} {day.day}, {day.year}"
+
+
+def _questions(row: TextRow, clause: Clause, versions: Sequence[ClauseVersion]) -> list[TextRow]:
+    """Return a question for a day of each version, and one for today, which names no day."""
+    questions = []
+    ends = [*(version.start for version in versions[1:]), None]
+    for at, (version, end) in enumerate(zip(versions, ends, strict=True)):
+        day = _day_within(version.start, end)
+        questions.append(_question(row, clause, versions, at, day, f"As of {in_words(day)}: {row.question}", end))
+    questions.append(_question(row, clause, versions, len(versions) - 1, None, row.question, None))
+    return questions
+
+
+def _day_within(start: date | None, end: date | None) -> date:
+    """Return a day on which a version is in force, at least a month from the days on which that changes."""
+    if start is None:
+        assert end is not None  # a contract without an amendment has no questions here
+        return move_months(end, -3)
+    return move_months(start, 3)
+
+
+def _question(
+    row: TextRow,
+    clause: Clause,
+    versions: Sequence[ClauseVersion],
+    at: int,
+    day: date | None,
+    words: str,
+    end: date | None,
+) -> TextRow:
+    version = versions[at]
+    others = [other for other in versions if other is not version]
+    labels: dict[str, str | None] = {
+        "value": find_values(row.answer)[0].kind,
+        "new": version.value,
+        "old": "; ".join(other.value for other in others),
+        "as_of": day.isoformat() if day else None,
+        "effective_from": version.start.isoformat() if version.start else None,
+        "effective_to": end.isoformat() if end else None,
+        "paragraph": f"Section {clause.number}",
+        "changed_by": version.passage.filename if version.start else None,
+    }
+    kept = {name: value for name, value in labels.items() if value is not None}
+    return replace(
+        answered(row, version.answer, **kept),
+        id=row.id * 10 + (at if day else _TODAY),
+        question=words,
+        passages=(version.passage,),
+        filename=version.passage.filename,
+        near_misses=tuple(other.passage for other in others),
+    )

@@ -1,0 +1,150 @@
+"""Contradiction: a second version of the contract with another value lies beside the first, and both are gold.
+
+`contradiction:within` puts a sentence into the same contract that states another value than the clause that answers.
+A good answer names both values; one that names one of them does so silently.
+"""
+
+from dataclasses import replace
+
+from exhibit.converters.benchmark import Tally
+from exhibit.evidence import Span
+from exhibit.law.values import find_values
+from exhibit.schemas.errors import ToolkitError
+from exhibit.vary.clauses import NO_CLAUSE, Clause, clauses_of, find_clauses
+from exhibit.vary.corpus import (
+    Edit,
+    EditedText,
+    TextCorpus,
+    TextDocument,
+    TextPassage,
+    TextRow,
+    answered,
+    apply_edits,
+    leave_out_others,
+)
+from exhibit.vary.kinds import VaryRequest
+from exhibit.vary.values import RowChange, ValueChanger, ValueChanges
+
+TITLE = "a second version of the contract states another value, or a sentence of the same contract does"
+MEASURED = ("both_named", "one_silently")
+NOT_ALONE = "its clause states several values of that kind, so that no short sentence can contradict one of them"
+NO_PLACE = "the contract has no clause that the sentence could stand behind"
+_NOUNS = {"period": "period", "amount": "amount", "percentage": "percentage", "date": "date"}
+
+
+def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
+    """Return the corpus with contradictions; a question whose value no rule is sure to change is left out."""
+    if request.argument not in (None, "versions", "within"):
+        raise ToolkitError(f"contradiction:{request.argument}: there are contradiction and contradiction:within")
+    documents: dict[str, TextDocument] = dict(corpus.documents)
+    edits: dict[str, list[Edit]] = {}
+    after: dict[int, TextRow] = {}
+    inside = request.argument == "within"
+    for name, document in corpus.documents.items():
+        changes = ValueChanger(document, corpus.rows_of(name), seed=request.seed).changes()
+        for id, reason in sorted(changes.left_out.items()):
+            tally.leave_out(reason, f"row {id}")
+        if not changes.rows:
+            continue
+        rows = [row for row in corpus.rows_of(name) if row.id in changes.rows]
+        if inside:
+            edits[name], found = _within(document, rows, changes, tally)
+            after |= found
+            continue
+        second = _second_version(document, changes, documents)
+        documents[second.filename] = second
+        moved = EditedText(document.text, changes.edits)
+        after |= {row.id: _both(row, changes.rows[row.id], moved, name, second.filename) for row in rows}
+    leave_out_others(corpus, tally)
+    if inside:
+        return _with_sentences(corpus, edits, after)
+    return TextCorpus(documents, tuple(after[row.id] for row in corpus.rows if row.id in after))
+
+
+def disagreement(old: str, first: str, new: str, second: str) -> str:
+    """Return the answer that names both values and where each stands."""
+    return f"The documents disagree: {old} according to {first}, {new} according to {second}."
+
+
+def _second_version(document: TextDocument, changes: ValueChanges, taken: dict[str, TextDocument]) -> TextDocument:
+    stem = document.filename.rpartition(".")[0]
+    name = f"{stem} (second version).pdf"
+    if name in taken:
+        raise ToolkitError(f"{name}: the bundle has a document of that name already; rename it")
+    text = EditedText(document.text, changes.edits).text
+    return replace(document, filename=name, title=f"{document.title} (second version)", text=text)
+
+
+def _both(row: TextRow, change: RowChange, moved: EditedText, first: str, second: str) -> TextRow:
+    others = []
+    for passage in row.passages:
+        spans = tuple(filter(None, map(moved.span, passage.spans)))
+        others.append(TextPassage(second, spans))
+    answer = disagreement(row.answer, first, change.answer, second)
+    labels = {"value": change.kind, "old": change.old, "new": change.new, "other_document": second}
+    return replace(answered(row, answer, **labels), passages=(*row.passages, *others))
+
+
+# ---------------------------------------------------------------- within one contract
+
+
+def _within(
+    document: TextDocument, rows: list[TextRow], changes: ValueChanges, tally: Tally
+) -> tuple[list[Edit], dict[int, TextRow]]:
+    """Return the sentences that contradict clauses, and the questions with both places as gold."""
+    clauses = find_clauses(document.filename, document.text)
+    edits, after = [], {}
+    for row in rows:
+        change, own = changes.rows[row.id], clauses_of(row, clauses)
+        if own is None or len(own) != 1 or change.kind not in _NOUNS:
+            tally.leave_out(NO_CLAUSE, f"row {row.id}")
+            continue
+        values = find_values(document.text[slice(*own[0].span)])
+        if len({value.same for value in values if value.kind == change.kind}) != 1 or "; " in change.new:
+            tally.leave_out(NOT_ALONE, f"row {row.id}")
+            continue
+        place = _last_place(clauses, own[0])
+        if place is None:
+            tally.leave_out(NO_PLACE, f"row {row.id}")
+            continue
+        new = next(
+            edit.new
+            for edit in changes.edits
+            if own[0].span.start <= edit.start < own[0].span.end and find_values(edit.new)[0].kind == change.kind
+        )
+        sentence = f" For the avoidance of doubt, the {_NOUNS[change.kind]} stated in Section {own[0].number} is {new}."
+        edits.append(Edit(place, place, sentence))
+        answer = f"The contract disagrees with itself: {row.answer} in one place, {change.answer} in another."
+        labels = {"value": change.kind, "old": change.old, "new": change.new, "sentence": sentence.strip()}
+        after[row.id] = answered(row, answer, **labels)
+    return _one_each(edits), after
+
+
+def _last_place(clauses: tuple[Clause, ...], own: Clause) -> int | None:
+    """Return the end of the last clause that is not the one contradicted."""
+    others = [clause for clause in clauses if clause != own]
+    return others[-1].span.end if others else None
+
+
+def _one_each(edits: list[Edit]) -> list[Edit]:
+    """Return sentences for one place as one edit: two insertions at one place have no order."""
+    places: dict[int, str] = {}
+    for start, _, new in edits:
+        if new not in places.get(start, ""):
+            places[start] = places.get(start, "") + new
+    return [Edit(start, start, new) for start, new in sorted(places.items())]
+
+
+def _with_sentences(corpus: TextCorpus, edits: dict[str, list[Edit]], after: dict[int, TextRow]) -> TextCorpus:
+    """Return the corpus with sentences put in; the second gold of a question is found by its sentence."""
+    rows = tuple(after[row.id] for row in corpus.rows if row.id in after)
+    changed = apply_edits(replace(corpus, rows=rows), edits)
+    with_both = []
+    for row in changed.rows:
+        name = next(iter(row.files))
+        sentence = str(row.labels["sentence"])
+        at = changed.documents[name].text.rindex(sentence)
+        labels = {key: value for key, value in row.labels.items() if key != "sentence"}
+        second = TextPassage(name, (Span(at, at + len(sentence)),))
+        with_both.append(replace(row, passages=(*row.passages, second), labels=labels))
+    return replace(changed, rows=tuple(with_both))

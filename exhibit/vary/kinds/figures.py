@@ -1,0 +1,34 @@
+"""Figures: the values that answer are changed to others of the same type, everywhere they must agree.
+
+A system that answers with the new value read it; one that answers with the old value remembered it.
+"""
+
+from dataclasses import replace
+
+from exhibit.converters.benchmark import Tally
+from exhibit.vary.corpus import TextCorpus, answered, apply_edits, leave_out_others
+from exhibit.vary.kinds import VaryRequest
+from exhibit.vary.values import ValueChanger
+
+TITLE = "amounts, periods, dates, percentages and places that answer are changed to others of the same type"
+MEASURED = ("read_value", "remembered", "another_value")
+
+
+def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
+    """Return the corpus with other values; a question whose value no rule is sure to change is left out."""
+    edits, changed = {}, {}
+    for name, document in corpus.documents.items():
+        changes = ValueChanger(document, corpus.rows_of(name), seed=request.seed).changes()
+        edits[name] = changes.edits
+        changed.update(changes.rows)
+        for id, reason in sorted(changes.left_out.items()):
+            tally.leave_out(reason, f"row {id}")
+    corpus_after = apply_edits(corpus, edits)
+    rows = []
+    for row in corpus_after.rows:
+        if row.id in changed:
+            change = changed[row.id]
+            labels = {"value": change.kind, "old": change.old, "new": change.new}
+            rows.append(answered(row, change.answer, **labels))
+    leave_out_others(corpus, tally)
+    return replace(corpus_after, rows=tuple(rows))

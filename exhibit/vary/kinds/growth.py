@@ -1,0 +1,61 @@
+"""Growth: other documents are added until the corpus has so many times the documents: `growth:4`, two times without.
+
+Run with 2, 4, 8 …, the metrics of these runs over the size of the corpus are the curve.
+"""
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+from exhibit.converters.benchmark import Tally
+from exhibit.evidence import readable
+from exhibit.evidence.read import read_within
+from exhibit.schemas.bundle import CORPUS
+from exhibit.schemas.errors import DocumentError, ToolkitError
+from exhibit.storage.place import files_below
+from exhibit.vary.corpus import TextCorpus, TextDocument
+from exhibit.vary.kinds import VaryRequest
+
+TITLE = "other documents are added until there are so many times as many: growth:2, growth:4 …"
+MEASURED = ("document_hit@1", "recall@10", "answer_contained")
+
+
+def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
+    """Return the corpus with documents from `--others`; every question stays as it is."""
+    given = request.argument or "2"
+    times = int(given) if given.isdecimal() else 0
+    if times < 2:
+        raise ToolkitError(f"growth:{request.argument}: how many times as many documents? growth:2 or more")
+    if request.others is None:
+        raise ToolkitError("growth: where do the other documents come from? add --others FOLDER")
+    wanted = (times - 1) * len(corpus.documents)
+    documents = dict(corpus.documents)
+    for document in _others(request.others, request.seed, tally):
+        if len(documents) == len(corpus.documents) + wanted:
+            break
+        if document.filename in documents or document.text in {one.text for one in documents.values()}:
+            tally.note("document of --others that the bundle has already", document.filename)
+            continue
+        documents[document.filename] = document
+    added = len(documents) - len(corpus.documents)
+    if added < wanted:
+        raise ToolkitError(f"{request.others}: {added} other documents, and growth:{times} needs {wanted}")
+    rows = tuple(row.labelled(growth=times) for row in corpus.rows)
+    return TextCorpus(documents, rows)
+
+
+def _others(folder: Path, seed: int, tally: Tally) -> Iterator[TextDocument]:
+    """Yield the readable documents of a folder or a bundle, in an order that the seed decides."""
+    root = folder / CORPUS if (folder / CORPUS).is_dir() else folder
+    if not root.is_dir():
+        raise ToolkitError(f"{folder}: no such folder; --others names a folder or a bundle with documents")
+    paths = sorted((path for path in files_below(root) if readable(path)), key=lambda path: path.name)
+    random.Random(f"{seed}\0growth").shuffle(paths)
+    for path in paths:
+        try:
+            text = read_within(path).text
+        except DocumentError as error:
+            tally.note("document of --others that cannot be read", f"{path.name}: {error}")
+            continue
+        if text.strip():
+            yield TextDocument(f"{path.stem}.pdf", path.stem, text)

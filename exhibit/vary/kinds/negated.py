@@ -1,0 +1,221 @@
+"""Negated: the one word that permits, obliges or forbids is turned round, by rules that are sure.
+
+`may` becomes `may not`, `shall maintain` becomes `shall not be required to maintain`, `shall not sell` becomes `may
+sell`, and `exclusive` becomes `non-exclusive` where the question asks for it. A yes becomes a no.
+"""
+
+import re
+from dataclasses import dataclass, replace
+
+from exhibit.converters.benchmark import Tally
+from exhibit.law.sentences import sentences
+from exhibit.vary.corpus import Edit, TextCorpus, TextRow, answered, apply_edits, leave_out_others
+from exhibit.vary.kinds import VaryRequest
+
+TITLE = "may becomes may not, shall becomes shall not, exclusive becomes non-exclusive, where a rule is sure"
+MEASURED = ("read_value", "remembered")
+NOT_POLAR = "its answer is no yes or no"
+UNSURE = "no rule is sure that turning one word round turns the answer"
+SHARED = "its gold overlaps the gold of another question that cannot be turned"
+
+_MODAL = re.compile(r"\b(may|shall|must|will|can|cannot|could|would|should|might)\b(\s+not\b)?", re.IGNORECASE)
+_PRESENT = re.compile(r"\b(?:hereby\s+)?(grants|assigns|warrants|transfers|conveys|agrees|covenants|licenses)\b")
+_NEGATIVE = re.compile(
+    r"\b(?:no|nor|neither|never|nothing|none|not|except|unless|only|solely|however|notwithstanding|provided that|"
+    r"other than|save)\b",
+    re.IGNORECASE,
+)
+_BELOW = re.compile(
+    r"\b(?:that|which|who|whom|whose|as)\b[^,;.]{0,60}$",
+    re.IGNORECASE,
+)
+"""Begins a clause below the main one, whose verb decides nothing."""
+_OPEN = re.compile(
+    r"\b(?:if|when|where|whenever|until|before|after|because|while|it|each)\b[^,;.]{0,80}$", re.IGNORECASE
+)
+"""Begins a clause of which no comma tells where it ends."""
+_PARTY = re.compile(r"(?:^|[\s,(“\"])(?:[A-Z][\w&.’'-]*|party|parties)\s+$")
+_EITHER = re.compile(r"\b(either|neither)\s+party\s+$", re.IGNORECASE)
+_VERB = re.compile(r"\s+(?P<verb>[a-z]{2,})(?P<more>\s+[a-z]+)?")
+_STATES = frozenset(
+    "mean include commence continue expire begin remain survive become bind inure apply exceed constitute result run "
+    "only also then thereafter at in to from upon not if when during on for".split()
+)
+"""Verbs that define or set out facts, and words that are no verbs: their opposite is no clause of a contract."""
+_ADJECTIVES = frozenset(
+    "deemed governed construed effective binding unreasonably considered interpreted made valid an a the in of no any "
+    "subject null void determined equal calculated based".split()
+)
+"""Behind `be`: likewise."""
+_EXCLUSIVE = re.compile(r"\b(?:(?:its|a|an|the)\s+)?(?:sole\s+and\s+)?(?<!non-)exclusive\b(?!ly)", re.IGNORECASE)
+_FLIPPED = {"yes": "No", "no": "Yes"}
+
+
+@dataclass(frozen=True)
+class Reversal:
+    """What is turned round in the gold of a question."""
+
+    edits: tuple[Edit, ...]
+    old: str
+    """The first words that are turned, as they were."""
+
+
+def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:  # noqa: ARG001 - no chance is in it
+    """Return the corpus with clauses turned round; a question of which no rule is sure is left out."""
+    turns: dict[int, Reversal] = {}
+    taken: dict[str, set[Edit]] = {}
+    for row in corpus.rows:
+        if row.is_impossible or len(row.files) > 1:
+            continue
+        turn = find_turn(row, corpus) if _polarity(row) else None
+        if turn is None:
+            tally.leave_out(UNSURE if _polarity(row) else NOT_POLAR, f"row {row.id}")
+            continue
+        own = taken.setdefault(next(iter(row.files)), set())
+        if any(new != old and new.start < old.end and old.start < new.end for new in turn.edits for old in own):
+            tally.leave_out(SHARED, f"row {row.id}")
+            continue
+        own.update(turn.edits)
+        turns[row.id] = turn
+    leave_out_others(corpus, tally)
+    changed = apply_edits(corpus, {name: sorted(edits) for name, edits in taken.items()})
+    rows = [_turned(row, turns[row.id]) for row in changed.rows if row.id in turns]
+    return replace(changed, rows=tuple(rows))
+
+
+def _polarity(row: TextRow) -> str:
+    """Return the answer that is the opposite of a question's yes or no; nothing where it has another answer."""
+    return _FLIPPED.get(row.answer.strip().rstrip(".").lower(), "")
+
+
+def _asked(row: TextRow) -> str:
+    """Return what a question asks for, without the document that it names."""
+    return row.question.rpartition("; ")[2].lower()
+
+
+def _turned(row: TextRow, turn: Reversal) -> TextRow:
+    words = " ".join(turn.edits[0].new.split())
+    answer = _polarity(row)
+    return answered(row, answer, old=row.answer, new=answer, value="polarity", old_words=turn.old, new_words=words)
+
+
+def find_turn(row: TextRow, corpus: TextCorpus) -> Reversal | None:
+    """Return what is turned round in the gold of a yes-or-no question; None where no rule is sure."""
+    edits: list[Edit] = []
+    text = corpus.documents[next(iter(row.files))].text
+    for passage in row.passages:
+        if len(passage.spans) != 1 or passage.alternatives:
+            return None
+        start, end = passage.spans[0]
+        words = text[start:end]
+        if words.isupper() or ";" in words[:-1] or not words.rstrip().endswith((".", ";")) or not words[:1].isupper():
+            return None
+        if len(sentences(words)) != 1:
+            return None
+        found = _exclusive(words, row) or _modals(words) or _present(words, row)
+        if not found:
+            return None
+        edits += [Edit(start + at, start + to, new) for at, to, new in found]
+    first = edits[0]
+    return Reversal(tuple(edits), " ".join(text[first.start : first.end].split()))
+
+
+def _exclusive(words: str, row: TextRow) -> list[Edit]:
+    """Return `exclusive` as `non-exclusive`, where the question asks whether something is."""
+    found = list(_EXCLUSIVE.finditer(words))
+    if (
+        not re.search(r"\bexclusive(?:ly)?\b", _asked(row))
+        or len(found) != 1
+        or not row.answer.lower().startswith("yes")
+    ):
+        return []
+    match = found[0]
+    after = words[match.end() : match.end() + 25]
+    if "Exclusive" in match[0] or re.search(r"jurisdiction|remed|property|^\s*\(", after):
+        return []
+    article = re.match(r"(its|a|an|the)\s", match[0], re.IGNORECASE)
+    new = "non-exclusive"
+    if article:
+        new = f"{_like(article[1], 'a')} {new}"
+    return [Edit(*match.span(), new)]
+
+
+def _modals(words: str) -> list[Edit]:
+    """Return the modals of the main clauses turned round; nothing where one of them cannot be."""
+    edits: list[Edit] = []
+    rest = words
+    for modal in _MODAL.finditer(words):
+        before = words[: modal.start()]
+        either = _EITHER.search(before)
+        if _BELOW.search(before) and not either:
+            continue
+        if _OPEN.search(before) and not either:
+            return []
+        following = _VERB.match(words, modal.end())
+        new = _opposite(modal, following, before) if following else None
+        if following is None or new is None:
+            return []
+        start, end = modal.start(), following.end("verb")
+        if either:
+            changed = _of_either(either[1], modal, following["verb"])
+            if changed is None:
+                return []
+            start, new = either.start(), changed
+        if edits and "required to" in edits[0].new and re.search(r"\b(?:and|or)\s+$", before) and modal[1] == "shall":
+            new = f"shall not be required to {following['verb']}"  # the subject is the first verb's
+        edits.append(Edit(start, end, new))
+        rest = rest.replace(words[start:end], " ", 1)
+    if len({bool(re.search(r"\bnot\b|\bneither\b", words[e.start : e.end], re.I)) for e in edits}) > 1:
+        return []
+    return [] if _NEGATIVE.search(rest) or _PRESENT.search(rest) else edits
+
+
+def _of_either(word: str, modal: re.Match[str], verb: str) -> str | None:
+    """Return `neither party may` for `either party may`, and the other way round."""
+    if modal[2] or modal[1].lower() not in ("may", "shall"):
+        return None
+    if word.lower() == "neither":
+        return (
+            f"{_like(word, 'either')} party may {verb}" if verb != "be" else f"{_like(word, 'either')} party shall be"
+        )
+    return f"{_like(word, 'neither')} party may {verb}" if modal[1].lower() == "may" else None
+
+
+def _opposite(modal: re.Match[str], following: re.Match[str], before: str) -> str | None:
+    """Return the modal and its verb turned round."""
+    word, verb, more = modal[1].lower(), following["verb"], (following["more"] or "").strip()
+    if (
+        verb.endswith("ly")
+        or verb in _STATES
+        or re.search(r"\bwithout\b", before, re.IGNORECASE)
+        or (verb == "be" and more in _ADJECTIVES)
+    ):
+        return None
+    if modal[2]:
+        return {"may": f"may {verb}", "shall": f"shall {verb}" if verb == "be" else f"may {verb}"}.get(word)
+    if word == "may":
+        return f"may not {verb}"
+    if word not in ("shall", "must"):
+        return None
+    if verb in ("be", "have") or not _PARTY.search(before):
+        return f"shall not {verb}" if word == "shall" else None
+    return f"shall not be required to {verb}"
+
+
+def _present(words: str, row: TextRow) -> list[Edit]:
+    """Return what a party does by the contract itself as what it does not do: `hereby grants`, `does not grant`."""
+    found = list(_PRESENT.finditer(words))
+    if len(found) != 1 or _NEGATIVE.search(words) or _MODAL.search(words):
+        return []
+    match = found[0]
+    if (
+        re.search(r"\band\s+$", words[: match.start()])
+        or _BELOW.search(words[: match.start()])
+        or match[1][:5] not in _asked(row)
+    ):
+        return []  # what is not granted is asked for only where the question asks for a grant
+    return [Edit(*match.span(), f"does not {match[1].removesuffix('s')}")]
+
+
+def _like(old: str, new: str) -> str:
+    return new.upper() if old.isupper() else new.capitalize() if old[0].isupper() else new

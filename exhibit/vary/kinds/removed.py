@@ -1,0 +1,98 @@
+"""Removed: the clause that answers is taken out; its number stays, as contracts keep it, so that none is missing.
+
+A system that still gives the removed answer remembered it; one that reads refuses.
+"""
+
+import random
+from dataclasses import replace
+
+from exhibit.converters.benchmark import Tally
+from exhibit.evidence import fold
+from exhibit.law.values import find_values, keys_of
+from exhibit.schemas import IMPOSSIBLE_ANSWER
+from exhibit.vary.clauses import NO_CLAUSE, Clause, clauses_of, find_clauses
+from exhibit.vary.corpus import Edit, TextCorpus, TextDocument, TextRow, answered, apply_edits, leave_out_others
+from exhibit.vary.kinds import VaryRequest
+
+TITLE = "the clause that answers is taken out, and its number says so"
+MEASURED = ("abstention_accuracy", "remembered")
+OMITTED = "[Intentionally omitted.]"
+"""What American contracts put where a clause was."""
+KEPT = "its clause stays, so that the document remains a contract"
+ELSEWHERE = "the removed answer still stands elsewhere in the document"
+_SHARE = 3  # at most one clause in three goes
+_WORDS = 20  # characters of an answer in words that would not stand elsewhere by chance
+
+
+def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
+    """Return the corpus without some of the clauses that answer; their questions are impossible then."""
+    edits: dict[str, list[Edit]] = {}
+    removed: set[int] = set()
+    for name, document in corpus.documents.items():
+        rows = corpus.rows_of(name)
+        chosen, clauses = _choose(document, rows, request.seed, tally)
+        edits[name] = [Edit(*clause.span, f"{_label(document, clause)} {OMITTED}") for clause in clauses]
+        left = apply_edits(TextCorpus({name: document}, ()), {name: edits[name]}).documents[name].text
+        for row in chosen:
+            if _stands_in(row.answer, left):
+                tally.leave_out(ELSEWHERE, f"row {row.id}")
+            else:
+                removed.add(row.id)
+    leave_out_others(corpus, tally)
+    rows_after = [_impossible(row) for row in corpus.rows if row.id in removed]
+    return replace(apply_edits(replace(corpus, rows=()), edits), rows=tuple(rows_after))
+
+
+def _choose(document: TextDocument, rows: list[TextRow], seed: int, tally: Tally) -> tuple[list[TextRow], list[Clause]]:
+    """Return the questions whose clauses go, and these clauses."""
+    clauses = find_clauses(document.filename, document.text)
+    most = max(1, len(clauses) // _SHARE)
+    gone: list[Clause] = []
+    held: dict[int, list[Clause]] = {}
+    for row in rows:
+        own = clauses_of(row, clauses)
+        if own is None:
+            tally.leave_out(NO_CLAUSE, f"row {row.id}")
+        else:
+            held[row.id] = own
+    order = sorted(held)
+    random.Random(f"{seed}\0{document.filename}").shuffle(order)
+    for id in order:
+        more = [clause for clause in held[id] if clause not in gone]
+        if len(gone) + len(more) <= most:
+            gone += more
+    chosen = []
+    for row in rows:
+        if row.id not in held:
+            continue
+        if all(clause in gone for clause in held[row.id]):
+            chosen.append(row)
+        else:
+            tally.leave_out(KEPT, f"row {row.id}")
+    return chosen, gone
+
+
+def _label(document: TextDocument, clause: Clause) -> str:
+    """Return a clause's number as it is written."""
+    words = document.text[clause.span.start : clause.body.start].split()
+    count = 2 if words and words[0][:1].isalpha() else 1
+    return " ".join(words[:count]) or clause.number
+
+
+def _stands_in(answer: str, text: str) -> bool:
+    """Return whether what answered still stands in a text: a value of it, or its words."""
+    keys = keys_of(answer)
+    if keys:
+        # a place is named for many reasons; another kind of value seldom twice
+        return bool({key for key in keys if key[0] != "place"} & {value.same for value in find_values(text)})
+    words = fold(answer, loose=True)
+    return len(words) >= _WORDS and words in fold(text, loose=True)
+
+
+def _impossible(row: TextRow) -> TextRow:
+    values = find_values(row.answer)
+    label = {"value": values[0].kind} if values else {}
+    name = row.filename or next(iter(sorted(row.files)), None)
+    return replace(
+        answered(row, IMPOSSIBLE_ANSWER, old=row.answer, **label), passages=(), is_impossible=True, filename=name
+    )

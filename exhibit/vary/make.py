@@ -1,0 +1,180 @@
+"""A variant and its control from a bundle: both printed in the same way, so that only the edits differ."""
+
+import hashlib
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from exhibit.converters.benchmark import Benchmark, Block, DatasetInfo, Quote, RawDocument, RawRow, Tally, points
+from exhibit.converters.steps.build import build
+from exhibit.engine import track
+from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
+from exhibit.schemas.errors import BundleError
+from exhibit.schemas.models import BundleInfo, Licence
+from exhibit.storage.bundle import BundleFolder, open_bundle, sha256_of
+from exhibit.storage.place import scratch_folder
+from exhibit.storage.upload import check_out, opened_out
+from exhibit.vary.corpus import TextCorpus, TextDocument, TextPassage, TextRow, read_corpus
+from exhibit.vary.kinds import KindModule, VaryRequest, load_kind
+from exhibit.vary.scan import write_scan
+
+NO_TWIN = "the variant has no twin of it"
+CONTROL = "control"
+"""The kind that the rows of a control are labelled with."""
+
+
+class MadeBundles(NamedTuple):
+    """The two bundles."""
+
+    variant: BundleInfo
+    control: BundleInfo | None
+
+
+def make_variant(root: Path, kinds: Sequence[str], out: Path, control: Path | None, options: Namespace) -> MadeBundles:
+    """Write the variant of a bundle, and its control where one is wanted; each appears whole or not at all."""
+    loaded = [(name, *load_kind(name)) for name in kinds]
+    for place in filter(None, (out, control)):
+        check_out(place, force=options.force)
+    bundle = open_bundle(root)
+    tally = Tally(strict=options.strict)
+    corpus = read_corpus(bundle, tally)
+    varied = corpus
+    for _, kind, argument in loaded:
+        varied = kind.vary(varied, VaryRequest(options.seed, argument, options.others), tally)
+    if not varied.rows:
+        reasons = "; ".join(f"{reason}: {len(names)}" for reason, names in tally.left_out.items())
+        raise BundleError(f"{root}: no question is left to vary; {reasons}")
+    about = _About(bundle, "+".join(kinds), [kind for _, kind, _ in loaded], options.seed)
+    variant = _write(varied, about, about.kinds, tally, out, options)
+    if control is None:
+        return MadeBundles(variant, None)
+    kept = {row.control for row in varied.rows}
+    other = Tally(strict=options.strict)
+    for row in corpus.rows:
+        if row.id not in kept:
+            other.leave_out(NO_TWIN, f"row {row.id}")
+    rows = tuple(row for row in corpus.rows if row.id in kept)
+    return MadeBundles(variant, _write(replace(corpus, rows=rows), about, CONTROL, other, control, options))
+
+
+class _About(NamedTuple):
+    bundle: BundleFolder
+    kinds: str
+    modules: Sequence[KindModule]
+    seed: int
+
+    @property
+    def checksums(self) -> dict[str, str]:
+        """The checksums of the parent's files that decide the content of its variants."""
+        names = [name for name in (TRAIN, GOLD, INFO) if (self.bundle.root / name).is_file()]
+        own = {name: sha256_of(self.bundle.root / name) for name in names}
+        return own | {f"{CORPUS}/{name}": sha256_of(path) for name, path in sorted(self.bundle.files.items())}
+
+    @property
+    def pair(self) -> str:
+        """What a variant and its control have in common, and no other bundle has."""
+        words = [self.kinds, str(self.seed), *(f"{name} {digest}" for name, digest in self.checksums.items())]
+        return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
+
+    @property
+    def name(self) -> str:
+        return self.bundle.info.name if self.bundle.info else self.bundle.root.name
+
+
+def _write(corpus: TextCorpus, about: _About, kind: str, tally: Tally, out: Path, options: Namespace) -> BundleInfo:
+    labels = {"varied": kind, "pair": about.pair}
+    chosen = {"kind": about.kinds, "seed": about.seed, "written": "control" if kind == CONTROL else "variant"}
+    machine = {"engine": options.engine, "jobs": options.jobs, "item_timeout": options.item_timeout,
+               "item_memory": options.item_memory, "keep_originals": False, "ocr": options.ocr or _is_scanned(corpus),
+               "ocr_language": options.ocr_language, "ocr_engine": options.ocr_engine}  # fmt: skip
+    with ExitStack() as stack:
+        folder = stack.enter_context(scratch_folder())
+        documents = [
+            _raw_document(document, folder)
+            for document in track(corpus.documents.values(), total=len(corpus.documents), label="texts")
+        ]
+        benchmark = Benchmark(
+            documents,
+            [_raw_row(row, corpus, labels) for row in corpus.rows],
+            about.checksums,
+            info=_info(about, kind),
+            by_construction=True,
+        )
+        place = stack.enter_context(opened_out(out, force=options.force))
+        return build(_info(about, kind), benchmark, tally, Namespace(**chosen, **machine), place)
+
+
+def _is_scanned(corpus: TextCorpus) -> bool:
+    return any(document.scan is not None for document in corpus.documents.values())
+
+
+def _raw_document(document: TextDocument, folder: Path) -> RawDocument:
+    text = "\n".join([document.text, *(block.text for block in document.blocks)])
+    blocks = (Block("p", document.text), *document.blocks) if document.blocks else ()
+    raw = RawDocument(
+        document.filename,
+        document.title,
+        text=text,
+        blocks=blocks,
+        subject=document.subject,
+        source=document.source,
+        labels=document.labels,
+    )
+    return raw if document.scan is None else replace(raw, path=write_scan(raw, folder, seed=document.scan), blocks=())
+
+
+def _raw_row(row: TextRow, corpus: TextCorpus, labels: Mapping[str, str]) -> RawRow:
+    quotes = tuple(_quote(passage, corpus) for passage in row.passages)
+    return RawRow(
+        row.id,
+        row.question,
+        row.answer,
+        () if row.is_impossible else quotes,
+        row.filename or next((quote.filename for quote in quotes), None),
+        row.is_impossible,
+        {**row.labels, **labels, "control": row.control},
+        near_misses=tuple(_quote(passage, corpus) for passage in row.near_misses),
+    )
+
+
+def _quote(passage: TextPassage, corpus: TextCorpus) -> Quote:
+    places = [tuple((start, end) for start, end in place) for place in passage.places]
+    return Quote(passage.filename, corpus.words(passage), places[0], alternatives=tuple(places[1:]))
+
+
+def _info(about: _About, kind: str) -> DatasetInfo:
+    parent = about.bundle.info
+    done = "; ".join(module.TITLE for module in about.modules)
+    measured = sorted({name for module in about.modules for name in module.MEASURED})
+    title = parent.title if parent else about.name
+    named = f"{title}, varied ({about.kinds})" if kind != CONTROL else f"{title}, control of {about.kinds}"
+    summary = (
+        f"Made by rule from {title} with seed {about.seed}: {done}."
+        if kind != CONTROL
+        else f"{title} printed as its variant ({about.kinds}, seed {about.seed}) is, with nothing changed."
+    )
+    return DatasetInfo(
+        name=f"{about.name}-{about.kinds.replace(':', '-').replace('+', '-')}" + ("-control" * (kind == CONTROL)),
+        title=named,
+        benchmark=parent.source.name if parent else title,
+        summary=summary,
+        url=parent.source.url if parent else "",
+        version=parent.source.version if parent else "",
+        licence=parent.licence if parent else Licence(id="unknown", name="unknown terms", redistributable=False),
+        citation=parent.citation if parent else "",
+        expects="a bundle",
+        command=f"exhibit vary {about.name}",
+        tags=("legal", "varied"),
+        groups=parent.groups if parent else None,
+        questions="The parent's own; `labels.control` names the row of the parent that a question comes from.",
+        limits=points(
+            "The documents are no longer their publisher's: they were printed anew from their text"
+            + ("." if kind == CONTROL else ", and their words were changed by rule."),
+            "The effect is the difference between the variant and its control: evaluate both.",
+            *([f"Metrics that tell the effect: {', '.join(measured)}."] if measured else []),
+        ),
+        annotations=("machine-generated",),
+    )

@@ -1,0 +1,51 @@
+"""Printed pages as a scanner leaves them: pictures that are turned a little, blurred and compressed, without text."""
+
+import io
+import random
+from pathlib import Path
+
+from PIL import Image, ImageFilter
+
+from exhibit.converters.benchmark import Block, RawDocument, source_text
+from exhibit.converters.printing.text_pdf import pdf_of
+from exhibit.evidence.read import read_document
+from exhibit.evidence.readers.pdf import render
+
+_DPI = 150  # what office scanners are set to
+_TURN = 1.2  # degrees to either side: a feeder draws a sheet in by less
+_BLUR = (0.4, 0.9)  # pixels: print stays legible to a person
+_QUALITY = (35, 60)  # of JPEG: what scanners write to keep files small
+
+
+def write_scan(raw: RawDocument, folder: Path, *, seed: int) -> Path:
+    """Print a document, draw its pages as a scanner would, and write them as a PDF without text; return its path."""
+    printed, scan = folder / f"{raw.filename}.printed.pdf", folder / raw.filename
+    blocks = raw.blocks or (Block("p", source_text(raw)),)
+    printed.write_bytes(pdf_of(blocks, title=raw.title, subject=raw.subject))
+    scan.write_bytes(scanned_pages(printed, seed=seed, title=raw.title))
+    printed.unlink()
+    return scan
+
+
+def scanned_pages(path: Path, *, seed: int, title: str) -> bytes:
+    """Return a PDF of pictures of another PDF's pages; the same seed gives the same bytes."""
+    from reportlab.lib.utils import ImageReader
+    from reportlab.pdfgen.canvas import Canvas
+
+    file = io.BytesIO()
+    canvas = Canvas(file, pageCompression=0, invariant=1)
+    canvas.setTitle(title)
+    canvas.setCreator("exhibit-rag")
+    for number in range(1, len(read_document(path).pages) + 1):
+        chance = random.Random(f"{seed}\0{path.name}\0{number}")
+        picture = render(path, number, scale=_DPI / 72).convert("L")
+        turned = picture.rotate(chance.uniform(-_TURN, _TURN), Image.Resampling.BICUBIC, fillcolor=255)
+        blurred = turned.filter(ImageFilter.GaussianBlur(chance.uniform(*_BLUR)))
+        content = io.BytesIO()
+        blurred.save(content, "JPEG", quality=chance.randint(*_QUALITY))
+        width, height = (side * 72 / _DPI for side in picture.size)
+        canvas.setPageSize((width, height))
+        canvas.drawImage(ImageReader(content), 0, 0, width, height)
+        canvas.showPage()
+    canvas.save()
+    return file.getvalue()

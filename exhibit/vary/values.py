@@ -1,0 +1,360 @@
+"""Values that change: which of a document's values answer its questions, what they become, where they must agree."""
+
+import random
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+from functools import lru_cache
+
+from exhibit.evidence import Span
+from exhibit.law.figures import MONTH
+from exhibit.law.language import content_words
+from exhibit.law.numerals import takes_an
+from exhibit.law.values import GROUPS, Value, ValueKind, find_values, write_value
+from exhibit.vary.corpus import Edit, TextDocument, TextRow
+
+NO_VALUE = "the answer states no amount, period, date, percentage or place"
+DERIVED = "the answer states a value that its gold does not"
+IN_QUESTION = "the question states the value itself"
+UNSURE_ELSEWHERE = "the same value stands elsewhere, and no rule tells whether it must agree"
+UNSURE_WORDING = "no rule tells how the sentence reads with another value"
+STAYS = "the old value would still stand in the gold"
+
+_CHOICES: dict[str, tuple[int, ...]] = {
+    "minute": (10, 15, 20, 30, 45, 60, 90),
+    "hour": (6, 12, 24, 36, 48, 72, 96),
+    "day": (3, 5, 7, 10, 14, 15, 20, 21, 25, 30, 40, 45, 60, 75, 90, 100, 120, 150, 180, 240, 270, 365),
+    "week": (2, 3, 4, 6, 8, 10, 12, 16, 26),
+    "month": (2, 3, 4, 5, 6, 9, 12, 15, 18, 24, 30, 36, 48, 60),
+    "quarter": (2, 3, 4, 6, 8),
+    "year": (2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30),
+}
+"""Numbers that contracts use with each unit."""
+_FACTORS = tuple(map(Decimal, ("0.4", "0.5", "0.6", "0.75", "0.8", "1.2", "1.25", "1.5", "2", "2.5", "3")))
+"""By what an amount may change: its size stays believable."""
+_SHIFTS = tuple(months for months in range(5, 32) if months % 12)
+"""Months by which all the dates of a document move: never whole years, so that the month changes, too."""
+_SAME, _OTHER = 0.5, 0.3
+"""Share of the words around two equal values that they have in common: from the first on they are one fact, below the
+second they are two; between them no rule is sure. On 196 real contracts 14 of 523 questions fall between."""
+_AROUND = 70  # characters on either side of a value that tell what it is about: a line of print
+_SENTENCE_END = re.compile(r"[.;:]\s")
+_ADJECTIVAL = re.compile(
+    r"\s+(?:(?:renewal|extension|extended|additional|successive|option|notice|warranty|initial|grace|cure|transition)\s+)?"
+    r"(?:periods?|terms?|extensions?|renewals?|intervals?|increments?|anniversary|notice|warranty|option|basis)\b",
+    re.IGNORECASE,
+)
+_CLAUSE_GOES_ON = re.compile(
+    r"\s*(?:[,.;:)]|$)|\s+(?:from|after|following|prior|before|of|and|or|to|unless|thereafter|commencing|beginning|by|at|"
+    r"in|with|if|each|during|then|immediately|subsequent|has|have|per|upon|until|while|that|for|on)\b",
+    re.IGNORECASE,
+)
+_ONE_OF_MANY = re.compile(r"\b(?:each|every|any|per|an?|this|such|that|another|no|first|last|next|preceding)\s+$", re.I)
+_ARTICLE = re.compile(r"\ban?\s+$", re.IGNORECASE)
+_LAW_BEFORE = re.compile(
+    r"\b(?:law|laws|statutes|courts?|jurisdiction|state|province|commonwealth)\s+(?:of|in|for)\s+(?:the\s+)?"
+    r"(?:(?P<sort>State|Commonwealth|Province)\s+of\s+)?$|\b(?P<alone>State|Commonwealth|Province)\s+of\s+$",
+    re.IGNORECASE,
+)
+_LAW_AFTER = re.compile(r"\s+(?:state\s+)?(?:law|laws|courts?)\b", re.IGNORECASE)
+_YEARLESS = re.compile(rf"\b(?:{MONTH} \d{{1,2}}|\d{{1,2}} {MONTH})\b")
+_STATUTE = re.compile(r"\b(?:general obligations|civil code|revised statutes|business (?:and|&))\b", re.IGNORECASE)
+"""A statute of the place itself, which another place has not."""
+_JOINED = re.compile(r"\s+(?:and|or|&)\s+(?:the\s+)?[A-Z]")
+_GOVERNS = re.compile(r"\b(?:govern|constru|interpret|enforc)", re.IGNORECASE)
+
+
+class UnsureError(Exception):
+    """Raised where no rule is sure of a change; says why."""
+
+
+@dataclass(frozen=True)
+class RowChange:
+    """What became of a question's value."""
+
+    kind: ValueKind
+    old: str
+    new: str
+    answer: str
+
+
+@dataclass
+class ValueChanges:
+    """The edits of one document, and what each question's answer becomes."""
+
+    edits: list[Edit] = field(default_factory=list)
+    rows: dict[int, RowChange] = field(default_factory=dict)
+    left_out: dict[int, str] = field(default_factory=dict)
+
+
+Key = tuple[str, str]
+
+
+class ValueChanger:
+    """Changes the values of one document that answer its questions."""
+
+    def __init__(self, document: TextDocument, rows: Sequence[TextRow], *, seed: int, later: bool = False) -> None:
+        self._document, self._rows, self._seed = document, rows, seed
+        self._text = document.text
+        self._values = _values_of(document.text)
+        self._taken = {value.same for value in self._values}
+        sign = 1 if later else self._random("sign").choice((1, -1))  # an amendment puts a day off
+        self._months = self._random("months").choice(_SHIFTS) * sign
+        self._new: dict[Key, Decimal | str] = {}
+
+    def _random(self, *words: object) -> random.Random:
+        return random.Random("\0".join(map(str, (self._seed, self._document.filename, *words))))
+
+    def changes(self) -> ValueChanges:
+        """Return what changes; a question of which no rule is sure is left out, and its values stay."""
+        result = ValueChanges()
+        wanted = self._wanted(result)
+        edits: dict[Key, list[Edit]] = {}
+        refused: dict[Key, str] = {}
+        for key in sorted({key for keys in wanted.values() for key in keys}):
+            try:
+                edits[key] = self._edits_of(key, [row for row in self._rows if key in wanted.get(row.id, ())])
+            except UnsureError as reason:
+                refused[key] = str(reason)
+        for row in (row for row in self._rows if row.id in wanted):
+            keys = wanted[row.id]
+            try:
+                result.rows[row.id] = self._row_change(row, keys, edits, refused)
+            except UnsureError as reason:
+                result.left_out[row.id] = str(reason)
+        used = {key for id in result.rows for key in wanted[id]}
+        if any(kind == "date" for kind, _ in used):  # all dates move together, so that their order and distances stay
+            used |= {value.same for value in self._values if value.kind == "date"}
+        result.edits = sorted({edit for key in used for edit in edits.get(key) or self._dates(key)})
+        return result
+
+    def _wanted(self, result: ValueChanges) -> dict[int, set[Key]]:
+        """Return the values that answer each question; a question that cannot be altered is left out."""
+        wanted: dict[int, set[Key]] = {}
+        for row in self._rows:
+            try:
+                wanted[row.id] = self._targets(row)
+            except UnsureError as reason:
+                result.left_out[row.id] = str(reason)
+        if any(kind == "date" for keys in wanted.values() for kind, _ in keys):
+            for row in self._rows:  # "until 31 March 2015 or any later 31 December": the second day cannot move
+                if row.id in wanted and self._has_yearless_day(row):
+                    del wanted[row.id]
+                    result.left_out[row.id] = UNSURE_WORDING
+        return wanted
+
+    # ------------------------------------------------------------ what answers
+
+    def _targets(self, row: TextRow) -> set[Key]:
+        stated = {value.same for value in find_values(row.answer)}
+        if not stated:
+            raise UnsureError(NO_VALUE)
+        held = {(value.same, value.unit) for value in self._held(row)}
+        # "1 year" is not sure to be the "twelve (12) months" of the gold
+        if not {(value.same, value.unit) for value in find_values(row.answer)} <= held:
+            raise UnsureError(DERIVED)
+        if stated & {value.same for value in find_values(row.question)}:
+            raise UnsureError(IN_QUESTION)
+        return stated
+
+    def _held(self, row: TextRow) -> Iterator[Value]:
+        """Yield the values that stand in the gold of a question."""
+        spans = [span for passage in row.passages for place in passage.places for span in place]
+        for value in self._values:
+            if any(span.start <= value.span.start and value.span.end <= span.end for span in spans):
+                yield value
+
+    # ------------------------------------------------------------ where it changes
+
+    def _edits_of(self, key: Key, rows: Sequence[TextRow]) -> list[Edit]:
+        if key[0] == "date":
+            return [*self._dates(key)]
+        gold = {value for row in rows for value in self._held(row) if value.same == key}
+        if key[0] == "place":
+            if any(_STATUTE.search(self._text[span.start : span.end]) for row in rows for span in spans_of(row)):
+                raise UnsureError(UNSURE_WORDING)
+            gold = {value for value in gold if self._is_law(value)}
+            if not gold:
+                raise UnsureError(UNSURE_WORDING)
+        chosen = sorted(gold | set(self._elsewhere(key, gold)), key=lambda value: value.span)
+        new = self._another(chosen)
+        self._new[key] = new
+        return [Edit(*value.span, self._written(value, new)) for value in chosen]
+
+    def _dates(self, key: Key) -> Iterator[Edit]:
+        for value in self._values:
+            if value.same == key:
+                yield Edit(*value.span, write_value(value, self._moved_day(value)))
+
+    def _moved_day(self, value: Value) -> Decimal:
+        day = date.fromisoformat(value.key)
+        return Decimal(move_months(day, self._months).toordinal())
+
+    def _elsewhere(self, key: Key, gold: set[Value]) -> Iterator[Value]:
+        """Yield the values outside the gold that state the same fact; raise where no rule tells."""
+        around = [self._around(value) for value in gold]
+        for value in self._values:
+            if value.same != key or value in gold:
+                continue
+            if key[0] == "place":
+                if self._is_law(value) and _GOVERNS.search(self._text[max(0, value.span.start - 150) : value.span.end]):
+                    yield value
+                continue
+            mine = self._around(value)
+            share = max((len(mine & other) / max(1, min(len(mine), len(other))) for other in around), default=0.0)
+            if share >= _SAME:
+                yield value
+            elif share >= _OTHER:
+                raise UnsureError(UNSURE_ELSEWHERE)
+
+    def _around(self, value: Value) -> frozenset[str]:
+        start, end = value.span
+        before, after = self._text[max(0, start - _AROUND) : start], self._text[end : end + _AROUND]
+        own = f"{_SENTENCE_END.split(before)[-1]} {_SENTENCE_END.split(after)[0]}"
+        return frozenset(content_words(own))
+
+    def _is_law(self, value: Value) -> bool:
+        """Return whether a place says whose law or courts are meant: not a company's seat, not an address."""
+        if _JOINED.match(self._text, value.span.end):
+            return False  # England and Wales
+        before, after = self._text[max(0, value.span.start - 60) : value.span.start], self._text[value.span.end :][:30]
+        return bool(_LAW_BEFORE.search(before) or _LAW_AFTER.match(after))
+
+    # ------------------------------------------------------------ what it becomes
+
+    def _another(self, values: Sequence[Value]) -> Decimal | str:
+        """Return a new number or place for equal values: of the same type, and nowhere in the document so far."""
+        first = values[0]
+        options = self._options(first)
+        if any(_ARTICLE.search(self._text[max(0, v.span.start - 4) : v.span.start]) for v in values):
+            options = [one for one in options if isinstance(one, Decimal) and _article(one) == _article(first.number)]
+        options = [one for one in options if _key_with(first, one) not in self._taken]
+        if not options:
+            raise UnsureError(UNSURE_WORDING)
+        chosen = self._random(first.kind, first.key).choice(options)
+        self._taken.add(_key_with(first, chosen))
+        return chosen
+
+    def _options(self, value: Value) -> Sequence[Decimal | str]:
+        if value.kind == "place":
+            return [name for name in GROUPS[value.unit] if name != value.key]
+        if value.kind == "period":
+            if value.number != int(value.number) or value.number < 1:
+                raise UnsureError(UNSURE_WORDING)
+            near = [n for n in _CHOICES[value.unit] if Decimal("0.4") <= n / value.number <= 2 or value.number == 1]
+            return [Decimal(n) for n in near if n != value.number and (value.number > 1 or n <= 5)]
+        return _percentages(value) if value.kind == "percentage" else _amounts(value)
+
+    def _written(self, value: Value, new: Decimal | str) -> str:
+        if isinstance(new, str):
+            return write_value(value, name=new)
+        return write_value(value, new, plural=self._plural(value, self._text))
+
+    def _plural(self, value: Value, text: str) -> bool | None:
+        """Return whether the unit of one day becomes one of several; None where it stays as it is."""
+        if value.kind != "period" or value.number != 1 or value.text.lower().endswith("s"):
+            return None
+        after = text[value.span.end : value.span.end + 60]
+        if re.search(r"\d-|[a-z)]-", value.text) or _ADJECTIVAL.match(after):
+            return None
+        if _ONE_OF_MANY.search(text[max(0, value.span.start - 12) : value.span.start]):
+            raise UnsureError(UNSURE_WORDING)
+        if _CLAUSE_GOES_ON.match(after):
+            return True
+        raise UnsureError(UNSURE_WORDING)
+
+    # ------------------------------------------------------------ the answer
+
+    def _row_change(
+        self, row: TextRow, keys: set[Key], edits: Mapping[Key, Sequence[Edit]], refused: Mapping[Key, str]
+    ) -> RowChange:
+        for key in sorted(keys & refused.keys()):
+            raise UnsureError(refused[key])
+        stays = {edit[:2] for key in keys for edit in edits[key]}
+        if any(value.same in keys and tuple(value.span) not in stays for value in self._held(row)):
+            raise UnsureError(STAYS)
+        answer = row.answer
+        old: list[str] = []
+        new: list[str] = []
+        for value in reversed(find_values(row.answer)):
+            number = self._moved_day(value) if value.kind == "date" else self._new[value.same]
+            if isinstance(number, str):
+                written = write_value(value, name=number)
+            else:
+                written = write_value(value, number, plural=self._plural(value, row.answer))
+            answer = answer[: value.span.start] + written + answer[value.span.end :]
+            old.insert(0, value.text)
+            new.insert(0, written)
+        kind = find_values(row.answer)[0].kind
+        return RowChange(kind, "; ".join(dict.fromkeys(old)), "; ".join(dict.fromkeys(new)), answer)
+
+    def _has_yearless_day(self, row: TextRow) -> bool:
+        """Return whether a day without its year stands in the gold, which would have to move, too."""
+        text = self._text
+        for span in (span for passage in row.passages for place in passage.places for span in place):
+            words = text[span.start : span.end]
+            dates = [value.span for value in find_values(words) if value.kind == "date"]
+            for match in _YEARLESS.finditer(words):
+                if not any(start <= match.start() < end for start, end in dates):
+                    return True
+        return False
+
+
+@lru_cache(maxsize=4)  # a contract with amendments is changed several times
+def _values_of(text: str) -> tuple[Value, ...]:
+    return tuple(find_values(text))
+
+
+def _article(number: Decimal) -> bool:
+    return takes_an(int(number))
+
+
+def _key_with(value: Value, new: Decimal | str) -> Key:
+    """Return the key that a value has with another number, or another name."""
+    if isinstance(new, str):
+        return value.kind, new
+    changed = find_values(write_value(value, new))
+    return changed[0].same if changed else (value.kind, "")
+
+
+def _percentages(value: Value) -> list[Decimal]:
+    number = value.number
+    if number in (0, 100) or number > 100:
+        raise UnsureError(UNSURE_WORDING)  # all or nothing is no figure among others
+    if number != int(number):
+        if "." not in value.text:
+            raise UnsureError(UNSURE_WORDING)
+        places = Decimal(1).scaleb(-len(value.text.rpartition(".")[2].rstrip("%) percntumPERCNTUM") or "0"))
+        options = [(number * factor).quantize(places) for factor in _FACTORS]
+        return [one for one in options if 0 < one < 100 and one != number]
+    steps = range(2, 13) if number <= 10 else range(15, 100, 5)
+    return [Decimal(n) for n in steps if n != number and (Decimal("0.3") <= n / number <= 3 or number == 1)]
+
+
+def _amounts(value: Value) -> list[Decimal]:
+    """Return amounts with no more digits that are not zero than the old one has, or one more."""
+    digits = len(f"{value.number.normalize():f}".rstrip("0").replace(".", "").rstrip("0")) + 1
+    options = [value.number * factor for factor in _FACTORS]
+    exponent = Decimal(value.number).as_tuple().exponent
+    return [
+        one
+        for one in options
+        if one and len(f"{one.normalize():f}".rstrip("0").replace(".", "")) <= digits
+        and (one == int(one) or (isinstance(exponent, int) and exponent < 0))
+    ]  # fmt: skip
+
+
+def move_months(day: date, months: int) -> date:
+    """Return the same day of another month; the last day of a month stays the last day."""
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    following = date(year + (month == 11), (month + 1) % 12 + 1, 1)
+    last = date.fromordinal(following.toordinal() - 1).day
+    was_last = date.fromordinal(day.toordinal() + 1).day == 1
+    return date(year, month + 1, last if was_last else min(day.day, last))
+
+
+def spans_of(row: TextRow) -> list[Span]:
+    """Return the stretches of a row's first places."""
+    return [span for passage in row.passages for span in passage.spans]

@@ -1,0 +1,73 @@
+"""Who may ask the server: whoever has its token, from its own pages, at its own address."""
+
+import secrets
+from collections.abc import Iterable
+
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_HEADERS = {
+    b"x-content-type-options": b"nosniff",
+    b"x-frame-options": b"DENY",
+    b"referrer-policy": b"no-referrer",  # the address holds the token
+    b"cross-origin-resource-policy": b"same-origin",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cache-control": b"no-store",
+}
+"""Sent with every response."""
+
+
+def new_token() -> str:
+    """Return a token that nobody can guess."""
+    return secrets.token_urlsafe(24)
+
+
+class Guard:
+    """Refuses every request that lacks the token, names another host, or writes from another page.
+
+    The token is the first part of every path: links within the pages are relative and carry it on. The check of the
+    Host header defeats DNS rebinding, and the check of the Origin header defeats a form on a page elsewhere.
+    """
+
+    def __init__(self, app: ASGIApp, *, token: str, hosts: Iterable[str]) -> None:
+        """Take the application, its token, and the values of the Host header that are its own address."""
+        self._app, self._token = app, token
+        self._hosts = frozenset(host.lower() for host in hosts)
+        self._origins = frozenset(f"http://{host}" for host in self._hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, with the token taken off its path, or refuse it."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return  # no websocket is served
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                known = {name.lower() for name, _ in message["headers"]}
+                extra = [(name, value) for name, value in _HEADERS.items() if name not in known]
+                message = {**message, "headers": [*message["headers"], *extra]}
+            await send(message)
+
+        fault = self._fault(scope)
+        if fault:
+            await PlainTextResponse(fault[1], status_code=fault[0])(scope, receive, send_guarded)
+            return
+        prefix = f"/{self._token}"
+        inside = {**scope, "root_path": prefix, "path": scope["path"]}
+        await self._app(inside, receive, send_guarded)
+
+    def _fault(self, scope: Scope) -> tuple[int, str] | None:
+        """Return the status and the words of a refusal; None where the request may pass."""
+        headers = Headers(scope=scope)
+        if headers.get("host", "").lower() not in self._hosts:
+            return 421, "this server is asked at another address\n"
+        token = scope["path"].split("/")[1] if scope["path"].startswith("/") else ""
+        if not secrets.compare_digest(token.encode(), self._token.encode()):
+            return 404, "open the address that `exhibit view` printed\n"
+        if scope["method"] not in ("GET", "HEAD") and headers.get("origin") not in self._origins:
+            return 403, "only this server's own pages may change something\n"
+        if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+            return 403, "another page asks\n"
+        return None

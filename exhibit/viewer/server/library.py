@@ -1,0 +1,280 @@
+"""The bundles and runs below the folders that the server was given; nothing outside them can be named."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from exhibit.evaluation.documents import Documents
+from exhibit.evaluation.runs import RunResults
+from exhibit.evidence import Document
+from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, read_info, read_text
+from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.models import BundleInfo
+from exhibit.schemas.run import CONFIG, SUMMARY, Estimate
+from exhibit.schemas.run_folder import RunFolder
+from exhibit.storage.bundle import corpus_files
+from exhibit.storage.locations import Location
+from exhibit.viewer.report import headline_of
+
+_DEEPEST = 3  # folders below a given one in which bundles and runs are looked for
+_MOST = 2000  # folders that are listed; more fill no screen
+JOURNAL = "journal.jsonl"
+"""Grows by a line a reply while a run goes on."""
+
+State = Literal["finished", "unchecked", "unfinished", "damaged"]
+"""`unchecked`: finished, and its figures are being held against its rows."""
+
+
+class BundleLine(NamedTuple):
+    """A bundle in the list."""
+
+    key: str
+    folder: Path
+    info: BundleInfo | None
+    fault: str = ""
+    """Why it cannot be read."""
+
+
+@dataclass(frozen=True)
+class RunLine:
+    """A run in the list."""
+
+    key: str
+    folder: Path
+    state: State
+    name: str
+    started: str = ""
+    target: str = ""
+    datasets: tuple[str, ...] = ()
+    metric: str = ""
+    headline: Estimate | None = None
+    failed: int = 0
+    asked: int = 0
+    fault: str = ""
+
+
+class QuestionLine(NamedTuple):
+    """A question in a bundle's list."""
+
+    id: int | str
+    question: str
+    answer: str
+    document: str
+    is_impossible: bool
+    labels: dict[str, Any]
+
+
+class GoldLine(NamedTuple):
+    """A place of gold in a document."""
+
+    id: int | str
+    pages: list[int]
+    spans: list[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class BundleIndex:
+    """What the pages show of a bundle; its files are read as they are, as checking 20,000 rows takes seconds."""
+
+    root: Path
+    info: BundleInfo | None
+    files: dict[str, Location]
+    questions: list[QuestionLine]
+    gold: dict[str, list[GoldLine]]
+    """By document."""
+
+
+class ServedFolders:
+    """Finds what is below the given folders, and opens it by its key."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        """Take the folders; their real paths are kept, so that a link that is put there later leads nowhere."""
+        self.folders = [folder.resolve() for folder in folders]
+        self._checked: dict[tuple[Path, tuple[float, ...]], RunLine] = {}
+        self._checking = ThreadPoolExecutor(1, thread_name_prefix="runs")
+        self._asked: set[tuple[Path, tuple[float, ...]]] = set()
+
+    def bundles(self) -> list[BundleLine]:
+        """Return every bundle, by name."""
+        lines = [_bundle_line(folder) for folder in self._holding(_is_bundle)]
+        return sorted(lines, key=lambda line: line.folder.name.lower())
+
+    def runs(self) -> list[RunLine]:
+        """Return every run, the newest first."""
+        lines = [self._run_line(folder) for folder in self._holding(_is_run)]
+        return sorted(lines, key=lambda line: line.started, reverse=True)
+
+    def _run_line(self, folder: Path) -> RunLine:
+        """Return a run; its figures come when its rows were read, which goes on beside and takes a while."""
+        key = folder, _stamp(folder)
+        line = self._checked.get(key) or _unchecked_line(*key)
+        if line.state == "unchecked" and key not in self._asked:
+            self._asked.add(key)
+            self._checking.submit(self._check, key, line)
+        return line
+
+    def _check(self, key: tuple[Path, tuple[float, ...]], line: RunLine) -> None:
+        self._checked[key] = _checked_line(line)
+
+    def bundle(self, key: str) -> BundleIndex:
+        """Return the bundle with this key; it is read again only when its files changed."""
+        folder = self.folder(key, _is_bundle)
+        return _opened(folder, _stamp(folder))
+
+    def document(self, key: str, name: str) -> Document:
+        """Return a document of a bundle; raise where the bundle has none of this name, or it cannot be read."""
+        folder = self.folder(key, _is_bundle)
+        document = _documents(folder, _stamp(folder)).get(name)
+        if document is None:
+            raise ToolkitError(f"{name}: no such document in this bundle, or none that can be read")
+        return document
+
+    def folder(self, key: str, kind: Any = None) -> Path:
+        """Return the folder of a bundle or a run by its key; raise where there is none."""
+        for folder in self._holding(kind or (lambda place: _is_bundle(place) or _is_run(place))):
+            if key_of(folder) == key:
+                return folder
+        raise ToolkitError("there is no such bundle or run here; it may have been moved")
+
+    def inside(self, path: Path) -> bool:
+        """Return whether a real path is in one of the folders."""
+        return any(path.resolve().is_relative_to(folder) for folder in self.folders)
+
+    def _holding(self, kind: Any) -> Iterator[Path]:
+        count = 0
+        for root in self.folders:
+            for folder in _walk(root, _DEEPEST):
+                if kind(folder):
+                    yield folder
+                    count += 1
+                    if count >= _MOST:
+                        return
+
+
+def key_of(folder: Path) -> str:
+    """Return what a folder is called in addresses: its name, and enough of a digest to tell it from its namesakes."""
+    return hashlib.sha256(str(folder).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+def _walk(folder: Path, deep: int) -> Iterator[Path]:
+    """Yield a folder and those below it; a link is not followed, and a bundle or a run is not looked into."""
+    if folder.is_symlink() or not folder.is_dir():
+        return
+    yield folder
+    if not deep or _is_bundle(folder) or _is_run(folder):
+        return
+    try:
+        below = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    except OSError:
+        return
+    for path in below:
+        yield from _walk(path, deep - 1)
+
+
+def _is_bundle(folder: Path) -> bool:
+    return (folder / TRAIN).is_file() and (folder / CORPUS).is_dir() and not folder.name.endswith(".partial")
+
+
+def _is_run(folder: Path) -> bool:
+    return (folder / CONFIG).is_file() and not (folder / TRAIN).exists()
+
+
+def _stamp(folder: Path) -> tuple[float, ...]:
+    """Return when the files last changed that tell what a bundle or a run is."""
+    names = (TRAIN, INFO, "gold.jsonl", CONFIG, SUMMARY)
+    return tuple((folder / name).stat().st_mtime if (folder / name).exists() else 0.0 for name in names)
+
+
+@lru_cache(maxsize=4)  # bundles: one of 500 contracts takes some 30 MB
+def _opened(folder: Path, stamp: tuple[float, ...]) -> BundleIndex:
+    gold: dict[str, list[GoldLine]] = {}
+    named: dict[Any, tuple[str, dict[str, Any]]] = {}
+    try:
+        if (folder / GOLD).is_file():
+            with (folder / GOLD).open(encoding="utf-8") as file:  # a line at a time: all of them as objects take 60 MB
+                for line in map(json.loads, filter(str.strip, file)):
+                    name = line["filename"] or ""
+                    spans = [(start, end) for start, end in line["spans"]]
+                    gold.setdefault(name, []).append(GoldLine(line["id"], line["pages"], spans))
+                    named.setdefault(line["id"], (name, line["labels"]))
+        rows = json.loads(read_text(folder / TRAIN))
+        questions = [_question_line(number, row, named) for number, row in enumerate(rows)]
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise BundleError(
+            f"{folder}: is damaged ({type(error).__name__}); exhibit validate {folder} says where"
+        ) from error
+    return BundleIndex(folder, _info(folder, stamp), corpus_files(folder), questions, gold)
+
+
+def _question_line(number: int, row: dict[str, Any], named: dict[Any, tuple[str, dict[str, Any]]]) -> QuestionLine:
+    id = row.get("id", row.get("query_id", number))
+    name, labels = named.get(id, ("", {}))
+    contexts = [one for one in row.get("contexts") or () if isinstance(one, dict)]
+    document = next((one["filename"] for one in contexts if one.get("filename")), name)
+    return QuestionLine(id, row["question"], row.get("answer") or "", document, bool(row.get("is_impossible")), labels)
+
+
+@lru_cache(maxsize=2)
+def _documents(folder: Path, stamp: tuple[float, ...]) -> Documents:
+    return Documents(_opened(folder, stamp).files)
+
+
+def _bundle_line(folder: Path) -> BundleLine:
+    try:
+        info = _info(folder, _stamp(folder))
+    except (ToolkitError, OSError) as error:
+        return BundleLine(key_of(folder), folder, None, str(error))
+    return BundleLine(key_of(folder), folder, info)
+
+
+@lru_cache(maxsize=_MOST)
+def _info(folder: Path, stamp: tuple[float, ...]) -> BundleInfo | None:  # noqa: ARG001
+    return read_info(folder / INFO) if (folder / INFO).is_file() else None
+
+
+@lru_cache(maxsize=_MOST)
+def _unchecked_line(folder: Path, stamp: tuple[float, ...]) -> RunLine:  # noqa: ARG001
+    """Return what the files of a run say that are read at once; its figures are not among them."""
+    key = key_of(folder)
+    try:
+        run = RunFolder(folder)
+        return RunLine(
+            key,
+            folder,
+            "unchecked" if (folder / SUMMARY).is_file() else "unfinished",
+            run.name,
+            started=run.provenance.started,
+            target=str(run.settings.get("target_url") or run.settings.get("preset") or run.config.target),
+            datasets=tuple(run.config.datasets),
+        )
+    except (ToolkitError, OSError, ValueError) as error:
+        return RunLine(key, folder, "damaged", folder.name, fault=str(error).splitlines()[0])
+
+
+def _checked_line(line: RunLine) -> RunLine:
+    """Return a finished run with its headline, taken from its rows; a run that disagrees with itself is damaged."""
+    try:
+        run = RunResults(line.folder)
+        first = next(iter(run.datasets), "")
+        means = run.means
+        metric = headline_of(run, first, run.means_of(first)) if first else None
+        asked, failed = max(((one.n + one.errors, one.errors) for one in means.values()), default=(0, 0))
+        headline = means.get(metric) if metric else None
+        return replace(line, state="finished", metric=metric or "", headline=headline, failed=failed, asked=asked)
+    except (ToolkitError, OSError, ValueError) as error:
+        return replace(line, state="damaged", fault=str(error).splitlines()[0])
+
+
+def journal_lines(folder: Path) -> int:
+    """Return how many replies a run that is going on has so far."""
+    count = 0
+    for path in folder.glob(f"*/{JOURNAL}"):
+        if path.is_file() and not path.is_symlink():
+            with path.open("rb") as file:
+                count += sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
+    return count

@@ -1,0 +1,204 @@
+"""The HTML views of `exhibit view`: all bundles and runs, one bundle, one document, work that goes on."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from exhibit.evaluation.metrics import about
+from exhibit.rag.config import preset_names
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.models import BundleInfo
+from exhibit.schemas.review import AddedQuestion
+from exhibit.viewer.page import as_json, page, render
+from exhibit.viewer.server.jobs import Job, JobState
+from exhibit.viewer.server.library import JOURNAL, BundleIndex, BundleLine, QuestionLine, RunLine
+
+LARGEST_UPLOAD = 200_000_000
+"""Bytes of a document that is dropped into the page."""
+_LISTED = 100  # documents and questions that a page lists: beyond that a person searches
+_FILTERS = 3  # labels that a bundle can be narrowed by on its page
+_VALUES = 60  # values of a label that fit a menu
+_LATEST = 8  # replies of a run that goes on
+_ANSWER = 160  # characters of a reply in that list
+_TAIL = 200_000  # bytes at a journal's end that hold the latest replies
+
+STATES: Mapping[JobState, str] = {
+    "running": "running", "finished": "finished", "stopped": "stopped", "failed": "failed",
+    "died": "ended without a word",
+}  # fmt: skip
+
+
+def frame(title: str, body: str, data: Mapping[str, Any], *, language: str, marking: bool = False) -> str:
+    """Return a page of the server: the look of the reports, and a script that asks this server alone."""
+    return page(
+        f"{title} – Exhibit",
+        body,
+        styles=["view.css"],
+        scripts=["build.js", *(["marking.js"] if marking else []), "view.js"],
+        data={"view": as_json(data)},
+        served=True,
+        language=language,
+    )
+
+
+def home(
+    folders: Sequence[Path],
+    bundles: Sequence[BundleLine],
+    runs: Sequence[RunLine],
+    jobs: Sequence[tuple[Job, JobState]],
+    *,
+    language: str,
+) -> str:
+    """Return the page of all bundles and runs."""
+    body = render(
+        "view.html.j2",
+        language=language,
+        folders=[folder.name or str(folder) for folder in folders],
+        bundles=bundles,
+        runs=runs,
+        jobs=[one for one in jobs if one[1] == "running"],
+        finished=[one for one in jobs if one[1] != "running"][:10],
+        located=lambda info: located(info)[1],
+        value=lambda metric, mean: about(metric).in_words(mean) + about(metric).unit_behind,
+        title=lambda metric: about(metric).title,
+        meaning=lambda metric: about(metric).meaning,
+        most_megabytes=LARGEST_UPLOAD // 1_000_000,
+    )
+    waiting = any(run.state == "unchecked" for run in runs)
+    return frame("Bundles and runs", body, {"again": waiting}, language=language)
+
+
+def located(info: BundleInfo) -> tuple[str, str]:
+    """Return the share of a bundle's passages that are located, and the counts in words."""
+    total = sum(info.counts.located.values())
+    there = total - info.counts.located.get("absent", 0)
+    return (f"{100 * there / total:.1f}%" if total else "–"), f"{there:,} of {total:,}"
+
+
+class DocumentLine(NamedTuple):
+    """A document in a bundle's list."""
+
+    name: str
+    questions: int
+
+
+def bundle_view(
+    bundle: BundleIndex,
+    key: str,
+    *,
+    find: str,
+    chosen: Mapping[str, str],
+    reviews: int,
+    added: Sequence[tuple[str, AddedQuestion]],
+    language: str,
+) -> str:
+    """Return the page of one bundle: what it is, its documents and questions, narrowed by words and labels."""
+    lines, words = bundle.questions, find.lower().split()
+    shown = [
+        line for line in lines
+        if all(str(line.labels.get(name)) == value for name, value in chosen.items())
+        and (not words or all(word in _searched(line) for word in words))
+    ]  # fmt: skip
+    counts = Counter(line.document for line in lines)
+    named = {line.document for line in shown}
+    documents = [
+        DocumentLine(name, counts[name]) for name in bundle.files
+        if (not words and not chosen) or name in named or all(word in name.lower() for word in words)
+    ]  # fmt: skip
+    share, of = located(bundle.info) if bundle.info else ("–", "")
+    body = render(
+        "view_bundle.html.j2",
+        language=language,
+        name=bundle.root.name,
+        key=key,
+        info=bundle.info,
+        drafted=bool(bundle.info and bundle.info.draft),
+        documents=list(bundle.files),
+        total=len(lines),
+        located_share=share,
+        located_of=of,
+        presets=preset_names(),
+        reviews=reviews,
+        added=added,
+        find=find,
+        labels=_menus(line.labels for line in lines),
+        chosen=chosen,
+        shown_documents=documents[:_LISTED],
+        more_documents=max(0, len(documents) - _LISTED),
+        questions=shown[:_LISTED],
+        more_questions=max(0, len(shown) - _LISTED),
+    )
+    return frame(bundle.root.name, body, {"key": key}, language=language)
+
+
+def _searched(line: QuestionLine) -> str:
+    """Return the words of a question that a search looks through: its own, its document's name and its labels."""
+    return " ".join([line.question, line.document, *map(str, line.labels.values())]).lower()
+
+
+def _menus(labels: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Return the labels that sort questions into a few kinds, with their values."""
+    values: dict[str, set[str]] = {}
+    for row in labels:
+        for name, value in row.items():
+            if value is not None and len(values.setdefault(name, set())) <= _VALUES:
+                values[name].add(str(value))
+    menus = {name: sorted(seen) for name, seen in values.items() if 1 < len(seen) <= _VALUES}
+    return dict(list(menus.items())[:_FILTERS])
+
+
+def document_view(
+    bundle: BundleIndex, key: str, name: str, question: str, *, pages: int, first: int, language: str
+) -> str:
+    """Return the page of one document: its pages, its questions, and the form of a new question."""
+    mine = [line for line in bundle.questions if line.document == name]
+    asked = next((one for one in bundle.questions if str(one.id) == question), None)
+    body = render(
+        "view_document.html.j2", language=language, key=key, bundle=bundle.root.name, name=name, questions=mine,
+        question=asked,
+    )  # fmt: skip
+    numbers = list(range(1, pages + 1)) or [0]
+    return frame(
+        name, body, {"key": key, "name": name, "pages": numbers, "first": first}, language=language, marking=True
+    )
+
+
+def job_view(job: Job, state: JobState, output: str, *, language: str) -> str:
+    """Return the page of a job."""
+    body = render("view_job.html.j2", language=language, job=job, state=STATES[state], output=output)
+    return frame(job.title, body, {"job": job.key, "states": STATES}, language=language)
+
+
+def run_view(line: RunLine, answered: int, job: Job | None, *, language: str) -> str:
+    """Return the page of a run that has no report: one that goes on, died or is damaged."""
+    body = render("view_run.html.j2", language=language, line=line, answered=answered, job=job)
+    return frame(line.name, body, {}, language=language)
+
+
+def latest_replies(folder: Path) -> list[dict[str, str]]:
+    """Return the last questions that a run has asked, with the beginning of their answers, the newest first."""
+    lines: list[bytes] = []
+    for path in folder.glob(f"*/{JOURNAL}"):
+        if path.is_file() and not path.is_symlink():
+            with path.open("rb") as file:
+                file.seek(max(0, path.stat().st_size - _TAIL))
+                lines += file.read().split(b"\n")[1:-1][-_LATEST:]
+    replies = []
+    for line in lines[-_LATEST:]:
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        reply = record.get("reply") or {}
+        answer = reply.get("error") or reply.get("answer") or ""
+        replies.append({"question": str(record.get("question", "")), "answer": str(answer)[:_ANSWER]})
+    return replies[::-1]
+
+
+def require(value: Any, name: str, *, most: int = 20_000) -> str:
+    """Return a text that a page sent; raise where it is missing or far too long."""
+    if not isinstance(value, str) or len(value) > most:
+        raise ToolkitError(f"{name}: is missing or too long")
+    return value

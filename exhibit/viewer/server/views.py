@@ -1,0 +1,371 @@
+"""What each address of `exhibit view` does: pages over bundles and runs, reviews saved at once, work started."""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from exhibit.evidence.read import render_within
+from exhibit.evidence.show import in_few_bytes
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.layout import TRAIN
+from exhibit.schemas.review import AddedQuestion, Review, read_review
+from exhibit.schemas.run import REPORT, SUMMARY
+from exhibit.storage.cache import cache_folder
+from exhibit.storage.place import write_whole
+from exhibit.viewer.report import write_report
+from exhibit.viewer.results import write_comparison
+from exhibit.viewer.review.drafts import DraftedBundle, Reviewed
+from exhibit.viewer.review.make import make_review, sheet_of
+from exhibit.viewer.review.source import BY, ReviewedRun
+from exhibit.viewer.server import pages, saving
+from exhibit.viewer.server.jobs import Job, Jobs
+from exhibit.viewer.server.library import RunLine, ServedFolders, journal_lines, key_of
+from exhibit.viewer.trend.index import write_trend
+
+_SAMPLE = 40  # questions of a review page
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f/\\:*?\"<>|]")
+_LONGEST_NAME = 200  # bytes of an uploaded file's name
+_LONGEST_BODY = 2_000_000  # bytes of a judgment or a question
+_WIDTH = 900  # pixels of a page's picture
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class Views:
+    """The views over some folders, and what they let a person do."""
+
+    def __init__(self, folders: Sequence[Path], *, token: str, language: str = "en") -> None:
+        """Take the folders: new documents and bundles go to the first, runs to the last; and the server's token."""
+        self.library, self.language, self._token = ServedFolders(folders), language, token
+        digest = hashlib.sha256("\0".join(map(str, self.library.folders)).encode()).hexdigest()[:16]
+        self.state = cache_folder() / "view" / digest
+        self.jobs = Jobs(self.state / "jobs")
+
+    def routes(self) -> list[Route]:
+        """Return every address below the token."""
+        get: dict[str, Handler] = {
+            "/": self.home, "/bundle/{key}": self.bundle, "/bundle/{key}/document": self.document,
+            "/bundle/{key}/sheet": self.sheet, "/bundle/{key}/page/{number:int}": self.picture,
+            "/run/{key}": self.run, "/drawn/{place}/{path:path}": self.drawn, "/job/{key}": self.job,
+            "/job/{key}/state": self.job_state, "/review/{kind}/{key}": self.review, "/reviews/{key}": self.saved,
+        }  # fmt: skip
+        post: dict[str, Handler] = {
+            "/compare": self.compare, "/trend": self.trend, "/draft": self.draft, "/evaluate": self.evaluate,
+            "/apply": self.apply, "/bundle/{key}/question": self.question, "/reviews/{key}": self.save,
+            "/job/{key}/stop": self.stop, "/job/{key}/resume": self.resume,
+        }  # fmt: skip
+        routes = [Route(path, handled(work), methods=["GET"]) for path, work in get.items()]
+        routes += [Route(path, handled(work), methods=["POST"]) for path, work in post.items()]
+        return [*routes, Route("/upload/{name}/{file}", handled(self.upload), methods=["PUT"])]
+
+    # ---------------------------------------------------------------- what there is
+
+    async def home(self, _: Request) -> Response:
+        """Return the page of all bundles and runs."""
+        jobs = [(job, self.jobs.state(job)) for job in self.jobs.all()]
+        bundles, runs = await run_in_threadpool(self.library.bundles), await run_in_threadpool(self.library.runs)
+        return HTMLResponse(pages.home(self.library.folders, bundles, runs, jobs, language=self.language))
+
+    async def bundle(self, request: Request) -> Response:
+        """Return the page of one bundle."""
+        key = request.path_params["key"]
+        bundle = await run_in_threadpool(self.library.bundle, key)
+        folder = saving.review_folder(bundle.root, is_run=False)
+        given = request.query_params
+        chosen = {name.removeprefix("label-"): v for name, v in given.items() if name.startswith("label-") and v}
+        text = await run_in_threadpool(
+            pages.bundle_view, bundle, key, find=given.get("find", ""), chosen=chosen,
+            reviews=len(saving.kept_reviews(folder)), added=saving.added_by(folder), language=self.language,
+        )  # fmt: skip
+        return HTMLResponse(text)
+
+    async def document(self, request: Request) -> Response:
+        """Return the page of one document."""
+        key, name = request.path_params["key"], request.query_params.get("name", "")
+        bundle = self.library.bundle(key)
+        document = await run_in_threadpool(self.library.document, key, name)
+        question = request.query_params.get("question", "")
+        places = bundle.gold.get(name, [])
+        first = next((line.pages[0] for line in places if str(line.id) == question and line.pages), 1)
+        text = pages.document_view(
+            bundle, key, name, question, pages=len(document.pages), first=first, language=self.language
+        )
+        return HTMLResponse(text)
+
+    async def sheet(self, request: Request) -> Response:
+        """Return one page of a document with its words and the gold on it, as the marking script reads it."""
+        name, number = request.query_params.get("name", ""), int(request.query_params.get("page", "0"))
+        bundle = self.library.bundle(request.path_params["key"])
+        document = await run_in_threadpool(self.library.document, request.path_params["key"], name)
+        gold = [span for line in bundle.gold.get(name, []) for span in line.spans]
+        address = f"page/{number}?name={quote(name)}"
+        told = await run_in_threadpool(sheet_of, document, number, gold, address)
+        return JSONResponse({**told, "gold": gold})
+
+    async def picture(self, request: Request) -> Response:
+        """Return the picture of a page."""
+        name, number = request.query_params.get("name", ""), request.path_params["number"]
+        document = await run_in_threadpool(self.library.document, request.path_params["key"], name)
+        if document.path is None or not 0 < number <= len(document.pages):
+            raise ToolkitError(f"{name}: no page {number}")
+        scale = _WIDTH / document.pages[number - 1].width
+        data, kind = in_few_bytes(await run_in_threadpool(render_within, document.path, number, scale=scale))
+        return Response(data, media_type=f"image/{kind}")
+
+    async def run(self, request: Request) -> Response:
+        """Return the report of a run, drawn by this version; of a run that did not end, how it stands."""
+        key = request.path_params["key"]
+        folder = self.library.folder(key)
+        line = next((line for line in self.library.runs() if line.key == key), None)
+        if line is None:
+            raise ToolkitError("there is no such run here")
+        if line.state in ("unfinished", "damaged"):
+            job = next((job for job in self.jobs.all() if job.out == str(folder)), None)
+            return HTMLResponse(pages.run_view(line, journal_lines(folder), job, language=self.language))
+        # a report that came with a run from elsewhere is never shown: its script could ask this server
+        place = self._place("report", [line])
+        if not (place / REPORT).is_file():
+            await run_in_threadpool(write_report, folder, out=place / REPORT, language=self.language)
+        return _to(request, f"drawn/{place.name}/{REPORT}")
+
+    async def drawn(self, request: Request) -> Response:
+        """Return a page or a piece that this server drew."""
+        place = self.state / "drawn" / request.path_params["place"]
+        path = (place / request.path_params["path"]).resolve()
+        if not path.is_relative_to(self.state.resolve()) or not path.is_file():
+            raise ToolkitError("there is no such page; open it again from the first page")
+        return FileResponse(path)
+
+    async def compare(self, request: Request) -> Response:
+        """Draw the comparison of runs."""
+        keys = (await _body(request)).get("runs") or []
+        lines = [line for key in keys for line in self.library.runs() if line.key == key]
+        if len(lines) < 2:
+            raise ToolkitError("tick two runs or more")
+        place = self._place("compare", lines)
+        folders = [line.folder for line in reversed(lines)]  # the oldest first
+        await run_in_threadpool(write_comparison, folders, out=place / "compare.html", language=self.language)
+        return JSONResponse({"open": f"drawn/{place.name}/compare.html"})
+
+    async def trend(self, _: Request) -> Response:
+        """Draw the trend over all runs."""
+        runs = self.library.runs()
+        if not runs:
+            raise ToolkitError("there is no run yet")
+        place = self._place("trend", runs)
+        await run_in_threadpool(write_trend, runs[0].folder.parent, place / "index.html")
+        return JSONResponse({"open": f"drawn/{place.name}/index.html"})
+
+    def _place(self, kind: str, lines: Sequence[RunLine]) -> Path:
+        """Return the folder of a drawn page; a run that changed gets a new one."""
+        ended = [one.folder for one in lines if (one.folder / SUMMARY).is_file()]
+        stamps = [(str(folder), (folder / SUMMARY).stat().st_mtime_ns) for folder in ended]
+        digest = hashlib.sha256(repr((kind, self.language, stamps)).encode()).hexdigest()[:16]
+        place = self.state / "drawn" / digest
+        place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return place
+
+    # ---------------------------------------------------------------- reviews
+
+    def _reviewed(self, key: str) -> tuple[Reviewed, Path]:
+        folder = self.library.folder(key)
+        if (folder / TRAIN).is_file():
+            return DraftedBundle(folder), saving.review_folder(folder, is_run=False)
+        roots = [str(line.folder) for line in self.library.bundles()]
+        return ReviewedRun(folder, paths=roots), saving.review_folder(folder, is_run=True)
+
+    async def review(self, request: Request) -> Response:
+        """Return the page on which a person judges; it saves every judgment here."""
+        key = request.path_params["key"]
+        reviewed, _ = await run_in_threadpool(self._reviewed, key)
+        place = self.state / "drawn" / f"review-{key}"
+        place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        await run_in_threadpool(
+            make_review, reviewed, place / "review.html", by=BY, size=_SAMPLE, seed=1, language=self.language,
+            save=f"../../reviews/{key}",
+        )  # fmt: skip
+        return _to(request, f"drawn/{place.name}/review.html")
+
+    async def saved(self, request: Request) -> Response:
+        """Return what a reviewer has said so far."""
+        given = request.query_params
+        folder = self.library.folder(request.path_params["key"])
+        place = saving.review_folder(folder, is_run=not (folder / TRAIN).is_file())
+        path = saving.review_path(place, given.get("review", ""), given.get("reviewer", "").strip())
+        return JSONResponse(read_review(path).model_dump() if path.is_file() else None)
+
+    async def save(self, request: Request) -> Response:
+        """Write one judgment into the file of its reviewer, at once."""
+        folder = self.library.folder(request.path_params["key"])
+        is_run = not (folder / TRAIN).is_file()
+        given = Review.model_validate_json(await _bytes(request))
+        about = given.model_copy(update={"cases": [], "added": []})
+        place = saving.review_folder(folder, is_run=is_run)
+        count = 0
+        for case in given.cases:
+            count = await run_in_threadpool(saving.save_case, place, about, case)
+        return JSONResponse({"cases": count})
+
+    async def question(self, request: Request) -> Response:
+        """Add a question that a person wrote, with its marked words, to the review file of that person."""
+        key = request.path_params["key"]
+        bundle, given = self.library.bundle(key), await _body(request)
+        reviewer = pages.require(given.pop("reviewer", None), "your name", most=80)
+        question = AddedQuestion.model_validate(given, strict=False)
+        named = [*(context.filename for context in question.contexts), question.filename]
+        unknown = [name for name in named if name not in bundle.files]
+        if unknown:
+            raise ToolkitError(f"{unknown[0]}: no such document in this bundle")
+        about = saving.begin_review(of="bundle", review=f"added-{key}", run=bundle.root.name, reviewer=reviewer)
+        place = saving.review_folder(bundle.root, is_run=False)
+        return JSONResponse({"added": await run_in_threadpool(saving.save_question, place, about, question)})
+
+    async def apply(self, request: Request) -> Response:
+        """Start the command that makes a bundle of another and of its reviews."""
+        root = self.library.bundle(pages.require((await _body(request)).get("bundle"), "the bundle")).root
+        files = saving.kept_reviews(saving.review_folder(root, is_run=False))
+        if not files:
+            raise ToolkitError("nobody has reviewed this bundle or added a question yet")
+        out = _free(root.with_name(f"{root.name}-reviewed"))
+        words = ["review", "apply", *map(str, files), "--bundle", str(root), "--out", str(out)]
+        return self._start(f"Make {out.name}", words, out)
+
+    # ---------------------------------------------------------------- long work
+
+    async def upload(self, request: Request) -> Response:
+        """Keep a document that was dropped into the page, under a safe name, below the first folder."""
+        name, file = request.path_params["name"], request.path_params["file"]
+        folder = self._documents(name)
+        safe = _UNSAFE.sub("_", file).lstrip(".") or "document"
+        if len(safe.encode()) > _LONGEST_NAME:
+            raise ToolkitError(f"{safe[:40]}…: the file's name is too long")
+        data = await _bytes(request, most=pages.LARGEST_UPLOAD)
+        folder.mkdir(parents=True, exist_ok=True)
+        await run_in_threadpool(write_whole, folder / safe, data)
+        return JSONResponse({"file": safe})
+
+    def _documents(self, name: str) -> Path:
+        if not _NAME.fullmatch(name):
+            raise ToolkitError("the name of a bundle has letters, digits, dots, dashes and underscores alone")
+        return self.library.folders[0] / f"{name}-documents"
+
+    async def draft(self, request: Request) -> Response:
+        """Start to draft questions on documents that were dropped, or on a folder below the first one."""
+        given = await _body(request)
+        name = pages.require(given.get("name"), "the bundle's name", most=60)
+        source = self._documents(name)
+        if given.get("folder"):
+            source = self.library.folders[0] / pages.require(given["folder"], "the folder", most=1000)
+        if not source.is_dir() or not source.resolve().is_relative_to(self.library.folders[0]):
+            raise ToolkitError(f"{source.name}: no folder of documents below {self.library.folders[0].name}")
+        out = _free(self.library.folders[0] / name)
+        return self._start(f"Draft questions: {name}", ["draft", "--source", str(source), "--out", str(out)], out)
+
+    async def evaluate(self, request: Request) -> Response:
+        """Start an evaluation of the built-in pipeline or of a server on a bundle."""
+        given = await _body(request)
+        bundle = self.library.bundle(pages.require(given.get("bundle"), "the bundle"))
+        name = given.get("run") or f"{bundle.root.name}-run"
+        if not _NAME.fullmatch(name):
+            raise ToolkitError("the name of a run has letters, digits, dots, dashes and underscores alone")
+        out = _free(self.library.folders[-1] / name)
+        words = ["evaluate", str(bundle.root), "--output-dir", str(out.parent), "--run-name", out.name]
+        if given.get("url"):
+            words += ["--target-url", pages.require(given["url"], "the address", most=2000)]
+        elif given.get("preset"):
+            words += ["--preset", pages.require(given["preset"], "the preset", most=60)]
+        return self._start(f"Evaluate on {bundle.root.name}: {out.name}", words, out)
+
+    def _start(self, title: str, words: Sequence[str], out: Path) -> Response:
+        job = self.jobs.start(title, words, cwd=self.library.folders[0].parent, out=out)
+        return JSONResponse({"open": self._address(f"job/{job.key}")})
+
+    def _address(self, path: str) -> str:
+        return f"/{self._token}/{path}"
+
+    async def job(self, request: Request) -> Response:
+        """Return the page of a job."""
+        job = self.jobs.get(request.path_params["key"])
+        return HTMLResponse(pages.job_view(job, self.jobs.state(job), self.jobs.output(job), language=self.language))
+
+    async def job_state(self, request: Request) -> Response:
+        """Return how a job stands: its output, and of an evaluation how many questions were answered."""
+        job = self.jobs.get(request.path_params["key"])
+        state, out = self.jobs.state(job), Path(job.out)
+        told: dict[str, Any] = {"state": state, "output": self.jobs.output(job), "done": 0, "total": 0, "far": ""}
+        told |= {"latest": [], "resumable": False, "open": ""}
+        if job.words[0] == "evaluate" and out.is_dir():
+            told |= await run_in_threadpool(self._progress, job, out)
+            told["resumable"] = state not in ("running", "finished")
+        if state == "finished" and self.library.inside(out) and out.is_dir():
+            kind = "bundle" if (out / TRAIN).is_file() else "run"
+            told["open"] = self._address(f"{kind}/{key_of(out.resolve())}")
+        return JSONResponse(told)
+
+    def _progress(self, job: Job, out: Path) -> dict[str, Any]:
+        done = journal_lines(out)
+        total = len(self.library.bundle(key_of(Path(job.words[1]))).questions)
+        return {"done": done, "total": total, "far": f"{done} of {total}", "latest": pages.latest_replies(out)}
+
+    async def stop(self, request: Request) -> Response:
+        """Stop a job as Ctrl-C does."""
+        self.jobs.stop(self.jobs.get(request.path_params["key"]))
+        return JSONResponse({})
+
+    async def resume(self, request: Request) -> Response:
+        """Start an evaluation again where it stopped."""
+        job = self.jobs.get(request.path_params["key"])
+        if job.words[0] != "evaluate" or self.jobs.state(job) in ("running", "finished"):
+            raise ToolkitError("only an evaluation that stopped can go on")
+        words = [*(word for word in job.words if word != "--resume"), "--resume"]
+        return self._start(job.title, words, Path(job.out))
+
+
+def handled(work: Handler) -> Handler:
+    """Return a handler whose expected errors become one line, with status 400."""
+
+    async def handle(request: Request) -> Response:
+        try:
+            return await work(request)
+        except (ToolkitError, ValueError) as error:
+            return PlainTextResponse(f"{str(error).splitlines()[0]}\n", status_code=400)
+
+    return handle
+
+
+async def _bytes(request: Request, most: int = _LONGEST_BODY) -> bytes:
+    data = bytearray()
+    async for block in request.stream():
+        data += block
+        if len(data) > most:
+            raise ToolkitError(f"more than {most // 1_000_000} MB are not taken")
+    return bytes(data)
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    value = json.loads(await _bytes(request))
+    if not isinstance(value, dict):
+        raise ToolkitError("a page of this server sends an object")
+    return value
+
+
+def _to(request: Request, path: str) -> Response:
+    """Return a redirection to another address below the token."""
+    return Response(status_code=303, headers={"location": f"{request.scope['root_path']}/{path}"})
+
+
+def _free(path: Path) -> Path:
+    """Return a path that nothing has, with a number behind it where the name is taken."""
+    taken = (path.with_name(f"{path.name}-{number}") for number in range(2, 10_000))
+    return path if not os.path.lexists(path) else next(other for other in taken if not os.path.lexists(other))

@@ -1,0 +1,152 @@
+/* The pages that `exhibit view` serves: they send what a person enters, and show work as it goes on. */
+const VIEW = JSON.parse(byId("view").textContent);
+const say = (text) => { byId("told").textContent = text; };
+const NAME = "exhibit-reviewer";
+
+async function send(address, value) {
+  const reply = await fetch(address, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(value) });
+  const text = await reply.text();
+  if (!reply.ok) throw new Error(text);
+  return JSON.parse(text);
+}
+
+async function attempt(work) {
+  try {
+    await work();
+  } catch (error) {
+    say(error.message);
+  }
+}
+
+function on(id, event, work) {
+  const element = byId(id);
+  if (element) element.addEventListener(event, (given) => { given.preventDefault(); attempt(() => work(given)); });
+}
+
+/* ---------------------------------------------------------------- all bundles and runs */
+on("compare", "submit", async () => {
+  const chosen = [...document.querySelectorAll("input[name=run]:checked")].map((box) => box.value);
+  if (chosen.length < 2) throw new Error("Tick two runs or more.");
+  say("The comparison is being drawn …");
+  location.href = (await send("compare", { runs: chosen })).open;
+});
+on("trend", "click", async () => {
+  say("The trend is being drawn …");
+  location.href = (await send("trend", {})).open;
+});
+const chosenFiles = [];
+function takeFiles(files) {
+  chosenFiles.push(...files);
+  say(`${chosenFiles.length} documents chosen.`);
+}
+on("files", "change", (event) => takeFiles(event.target.files));
+on("drop", "drop", (event) => { byId("drop").classList.remove("over"); takeFiles(event.dataTransfer.files); });
+on("drop", "dragover", () => byId("drop").classList.add("over"));
+on("drop", "dragleave", () => byId("drop").classList.remove("over"));
+on("upload", "submit", async () => {
+  const name = byId("name").value.trim();
+  const folder = byId("folder").value.trim();
+  if (!folder && !chosenFiles.length) throw new Error("Choose documents, or name a folder.");
+  for (const [at, file] of chosenFiles.entries()) {
+    say(`Document ${at + 1} of ${chosenFiles.length} …`);
+    const reply = await fetch(`upload/${encodeURIComponent(name)}/${encodeURIComponent(file.name)}`, { method: "PUT", body: file });
+    if (!reply.ok) throw new Error(await reply.text());
+  }
+  location.href = (await send("draft", { name, folder })).open;
+});
+
+// figures of runs are shown when they were held against their rows
+if (VIEW.again) setTimeout(() => { if (!document.querySelector("input[name=run]:checked") && !byId("name").value) location.reload(); }, 2000);
+
+/* ---------------------------------------------------------------- one bundle */
+on("evaluate", "submit", async () => {
+  const system = byId("system").value;
+  const url = system === "url" ? byId("url").value.trim() : "";
+  if (system === "url" && !url) throw new Error("Enter the address of the server.");
+  const value = { bundle: VIEW.key, preset: system === "url" ? "" : system, url, run: byId("run-name").value.trim() };
+  location.href = (await send("../evaluate", value)).open;
+});
+on("apply", "click", async () => { location.href = (await send("../apply", { bundle: VIEW.key })).open; });
+
+/* ---------------------------------------------------------------- one document */
+if (byId("pages")) {
+  const state = { better: { contexts: [], is_impossible: false } };
+  const sheets = [];
+  const changed = () => {
+    byId("marked").replaceChildren(...state.better.contexts.map((context, at) => {
+      const button = make("button", { type: "button", class: "quiet", "aria-label": `Remove: ${context.text}` }, "remove");
+      button.addEventListener("click", () => { state.better.contexts.splice(at, 1); changed(); });
+      return make("li", {}, make("q", {}, context.text), " ", button);
+    }));
+    for (const sheet of sheets) {
+      sheet.shown.better = state.better.contexts.flatMap((context) => context.spans);
+      sheet.paint();
+    }
+  };
+  const take = (filename, span, text) => {
+    state.better.contexts.push({ filename, spans: [span], text });
+    changed();
+  };
+  const giveBack = () => { state.better.contexts.pop(); changed(); };
+  async function draw(figure, number) {
+    const reply = await fetch(`sheet?name=${encodeURIComponent(VIEW.name)}&page=${number}`);
+    if (!reply.ok) throw new Error(await reply.text());
+    const told = await reply.json();
+    const sheet = new Sheet(told, { gold: told.gold, hits: [], better: [] }, take, giveBack, say);
+    sheets.push(sheet);
+    figure.replaceWith(sheet.figure);
+    sheet.figure.dataset.page = number;
+    changed();
+  }
+  const watcher = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      if (!entry.isIntersecting) continue;
+      watcher.unobserve(entry.target);
+      attempt(() => draw(entry.target, Number(entry.target.dataset.page)));
+    }
+  }, { rootMargin: "800px" });
+  for (const number of VIEW.pages) {
+    const figure = make("figure", { class: "sheet waiting", "data-page": String(number) });
+    byId("pages").append(figure);
+    watcher.observe(figure);
+  }
+  if (VIEW.first > 1) document.querySelector(`[data-page="${VIEW.first}"]`)?.scrollIntoView();
+  byId("reviewer").value = localStorage.getItem(NAME) || "";
+  on("add", "submit", async () => {
+    localStorage.setItem(NAME, byId("reviewer").value.trim());
+    const value = {
+      reviewer: byId("reviewer").value, question: byId("question").value.trim(), answer: byId("answer").value.trim(),
+      comment: byId("comment").value.trim(), contexts: state.better.contexts, filename: VIEW.name,
+    };
+    const { added } = await send("question", value);
+    say(`Saved: ${added} of your questions are kept for this bundle. Choose "Make the bundle" on the bundle's page.`);
+    state.better.contexts = [];
+    for (const id of ["question", "answer", "comment"]) byId(id).value = "";
+    changed();
+  });
+  addEventListener("keydown", (event) => {
+    if (event.key === "m" && !event.target.closest("input, textarea") && sheets.length) sheets[0].ground.focus();
+  });
+}
+
+/* ---------------------------------------------------------------- work that goes on */
+if (byId("output") && VIEW.job) {
+  const EVERY = 1000; // milliseconds
+  const show = async () => {
+    const told = await (await fetch(`${VIEW.job}/state`)).json();
+    byId("state").textContent = VIEW.states[told.state];
+    byId("output").textContent = told.output;
+    byId("far").textContent = told.far;
+    byId("progress").hidden = !told.total;
+    if (told.total) Object.assign(byId("progress"), { max: told.total, value: told.done });
+    byId("latest").replaceChildren(...told.latest.map((one) => make("li", {}, one.question, " ", make("small", {}, one.answer))));
+    byId("stop").hidden = told.state !== "running";
+    byId("resume").hidden = !told.resumable;
+    byId("open").hidden = !told.open;
+    if (told.open) byId("open").href = told.open;
+    if (told.state === "running") setTimeout(() => attempt(show), EVERY);
+  };
+  attempt(show);
+  on("stop", "click", async () => send(`${VIEW.job}/stop`, {}));
+  on("resume", "click", async () => { location.href = (await send(`${VIEW.job}/resume`, {})).open; });
+}

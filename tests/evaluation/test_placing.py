@@ -1,0 +1,208 @@
+"""A passage is placed by its pieces: no change of its form changes a figure, every change of its substance does."""
+
+from __future__ import annotations
+
+import html
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
+from exhibit.evaluation.documents import Documents
+from exhibit.evaluation.metrics import Options, measure
+from exhibit.evaluation.verdicts import examine, judge, notes_on
+from exhibit.evidence import Document, Page, Span
+
+RENT = "The Tenant shall pay a yearly rent of £48,000 in twelve equal instalments on the first day of each month."
+REPAIR = "The Landlord shall keep the roof, the outer walls and the drains of the Mill in good and tenantable repair."
+NOTICE = "Either party may end this Lease by six months' notice in writing, provided that no rent is in arrears."
+LAW = "This Lease is governed by the law of Scotland, and the Sheriff Court at Perth decides disputes under it."
+CLAUSES = (RENT, REPAIR, NOTICE, LAW)
+FILLER = "The Tenant shall not {} without the written consent of the Landlord, which shall not be withheld."
+DEEDS = ("sublet the Mill", "alter the wheel", "store petrol", "keep swans", "dam the lade", "fell the larches")
+
+
+def lease(*clauses: str) -> str:
+    """A lease whose clauses stand apart, each under its number, between clauses on other matters."""
+    lines = ["LEASE OF THE OLD MILL", *(FILLER.format(deed) for deed in DEEDS[:3])]
+    for number, clause in enumerate(clauses, 1):
+        lines += [f"{number}. {clause}", FILLER.format(DEEDS[2 + number % 4])]
+    return "\n\n".join(lines)
+
+
+@pytest.fixture(scope="module")
+def documents(tmp_path_factory) -> Documents:
+    folder = tmp_path_factory.mktemp("leases")
+    texts = {"mill.txt": lease(*CLAUSES), "forge.txt": "FORGE\n\n" + "\n\n".join(f"{n}. The smith {w}." for n, w in (
+        (1, "shoes every horse of the estate at Michaelmas and is paid for each in kind"),
+        (2, "keeps the anvil, the bellows and all other tools of the forge at his own cost and risk"),
+    ))}  # fmt: skip
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return Documents({name: folder / name for name in texts})
+
+
+def gold_of(documents: Documents, words: str) -> GoldPassage:
+    text = documents.get("mill.txt").text
+    start = text.index(words)
+    return GoldPassage("mill.txt", words, ((Span(start, start + len(words)),),))
+
+
+def asked(documents: Documents, gold: str, *passages: Passage | str) -> Case:
+    """A question on a clause, with placed passages as the reply."""
+    golds = (gold_of(documents, gold),)
+    given = [one if isinstance(one, Passage) else Passage(one, "mill.txt") for one in passages]
+    reply = Reply("As the Lease says.", tuple(documents.place(one, golds) for one in given))
+    return Case(0, "What does the lease say?", "As it says.", golds, filename="mill.txt", reply=reply)
+
+
+FIGURES = ("char_recall@8", "char_precision@8", "recall@10", "ndcg@10", "mrr@10", "document_hit@1", "drm@1",
+           "chunk_essential@10")  # fmt: skip
+
+
+def figures(case: Case) -> dict[str, float | None]:
+    return {name: column[0] for name, column in measure([case], names=FIGURES).items()}
+
+
+FORMS = {
+    "a context in front": lambda words: f"This chunk is from a lease of a mill and deals with its money.\n\n{words}",
+    "a summary behind": lambda words: f"{words}\n\nIn short: somebody owes somebody something, sooner or later.",
+    "HTML": lambda words: "<p class='x'>" + html.escape(words).replace(" shall ", " <b>shall</b> ") + "</p>",
+    "JSON": lambda words: json.dumps({"content": words, "score": 0.7312, "id": "chunk-000181"}),
+    "Markdown": lambda words: "> **" + words.replace("Lease", "[Lease](https://leases.example/a?b=c)") + "**",
+    "a heading repeated": lambda words: f"LEASE OF THE OLD MILL\n## Money\n{words}",
+    "broken lines": lambda words: words.replace(" ", "\n"),
+    "capitals": str.upper,
+    "a scanner's slip": lambda words: words.replace("shall", "sha1l", 1).replace("party", "pariy", 1),
+    "zero-width marks": lambda words: words.replace("e", "e\u200b"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("clause", range(len(CLAUSES)))
+def test_no_form_of_a_chunk_changes_a_figure(documents, form, clause):
+    case = asked(documents, CLAUSES[clause], FORMS[form](CLAUSES[clause]))
+    assert figures(case) == figures(asked(documents, CLAUSES[clause], CLAUSES[clause]))
+    assert figures(case)["char_recall@8"] == figures(case)["char_precision@8"] == 1.0
+    assert judge(case) == "answered"
+
+
+@settings(max_examples=settings.default.max_examples // 4)
+@given(st.integers(0, 3), st.lists(st.sampled_from(sorted(FORMS)), min_size=1, max_size=3, unique=True))
+def test_no_mixture_of_forms_changes_a_figure(documents, clause, forms):
+    words = CLAUSES[clause]
+    for form in forms:
+        words = FORMS[form](words)
+    assert figures(asked(documents, CLAUSES[clause], words))["recall@10"] == 1.0
+
+
+def test_what_a_passage_adds_is_named_and_counts_where_it_is_asked_for(documents):
+    context = "This chunk is from a lease of a water mill and deals with its money."
+    case = asked(documents, RENT, f"{context}\n\n{RENT}")
+    [passage] = case.reply.passages
+    assert [passage.text[start:end] for start, end in passage.added] == [context.removesuffix(".")]
+    assert "1 of 1 passages have words besides those of their document" in notes_on(case)
+    counted = measure([case], Options(count_added=True), names=["char_precision@1", "char_recall@1"])
+    long = len(context) - 1
+    assert counted["char_precision@1"] == [pytest.approx(len(RENT) / (len(RENT) + long))]
+    assert counted["char_recall@1"] == [1.0]
+
+
+def test_two_chunks_that_are_joined_are_two_places(documents):
+    text = documents.get("mill.txt").text
+    case = asked(documents, NOTICE, f"{RENT}\n\n{NOTICE}")
+    [passage] = case.reply.passages
+    assert sorted(text[slice(*span)] for span in passage.spans) == sorted([RENT, NOTICE])
+    assert figures(case)["char_recall@8"] == 1.0
+    assert figures(case)["char_precision@8"] == pytest.approx(len(NOTICE) / (len(NOTICE) + len(RENT)))
+    assert figures(asked(documents, REPAIR, f"{RENT}\n\n{NOTICE}"))["char_recall@8"] == 0.0, "nothing between them"
+
+
+@pytest.mark.parametrize("between", ["\n", "\n\n", " … ", " <omitted> "])
+def test_the_first_and_the_last_words_of_a_document_are_not_all_of_it(documents, between):
+    text = documents.get("mill.txt").text
+    case = asked(documents, REPAIR, text[:60] + between + text[-60:])
+    [passage] = case.reply.passages
+    assert sum(end - start for start, end in passage.spans) <= 120
+    assert figures(case)["recall@10"] == figures(case)["char_recall@8"] == 0.0
+    assert judge(case) == "right document, wrong passage"
+
+
+def test_a_touch_is_no_find(documents):
+    text = documents.get("mill.txt").text
+    at = text.index(REPAIR)
+    for start, end, found in ((at - 80, at + 1, False), (at - 80, at + 30, False), (at - 8, at + len(REPAIR), True)):
+        case = asked(documents, REPAIR, Passage(text[start:end], "mill.txt", Span(start, end)))
+        assert figures(case)["recall@10"] == float(found)
+        assert judge(case) == ("answered" if found else "right document, wrong passage")
+    touching = asked(documents, REPAIR, Passage(text[at - 80 : at + 30], "mill.txt", Span(at - 80, at + 30)))
+    assert "which passage 1 touches" in examine(touching).evidence
+
+
+def test_a_word_that_stands_everywhere_finds_nothing_and_its_place_is_unknown(documents):
+    case = asked(documents, RENT, "shall")
+    assert case.reply.passages[0].span is None and case.reply.passages[0].unplaced
+    assert figures(case)["char_recall@8"] is None and figures(case)["recall@10"] is None
+    assert judge(case) == "cannot be judged"
+    assert "1 of 1 passages have so few words that no place can be told" in notes_on(case)
+
+
+def test_words_of_another_document_are_its_own_and_the_name_is_wrong(documents):
+    smith = "The smith keeps the anvil, the bellows and all other tools of the forge at his own cost and risk."
+    case = asked(documents, RENT, Passage(smith, "mill.txt"))
+    [passage] = case.reply.passages
+    assert (passage.filename, passage.told_filename, passage.misnamed) == ("forge.txt", "mill.txt", True)
+    assert figures(case)["document_hit@1"] == 0.0 and figures(case)["drm@1"] == 1.0
+    assert "1 of 1 passages have words of another document than the one that they name" in notes_on(case)
+    right = asked(documents, RENT, Passage(RENT, "forge.txt"))
+    assert figures(right)["document_hit@1"] == 1.0 and figures(right)["recall@10"] == 1.0
+
+
+def test_words_that_no_document_has_are_unknown_and_beside_known_ones_count_for_nothing(documents):
+    own_words = "Rent is owed by whoever holds the mill, monthly, and comes to a good deal of money in a year."
+    alone = asked(documents, RENT, own_words)
+    assert {figures(alone)[name] for name in ("char_recall@8", "char_precision@8", "recall@10", "ndcg@10")} == {None}
+    both = figures(asked(documents, RENT, own_words, RENT))
+    assert both["char_recall@8"] == both["char_precision@8"] == both["recall@10"] == 1.0
+    elsewhere = figures(asked(documents, RENT, Passage(own_words, "castle.txt")))
+    assert elsewhere["char_recall@8"] == elsewhere["recall@10"] == 0.0, "a file that the corpus lacks is wrong"
+
+
+def test_one_passage_or_gold_that_is_listed_three_times_counts_once(documents):
+    once, thrice = asked(documents, RENT, RENT, REPAIR), asked(documents, RENT, RENT, RENT, RENT, REPAIR)
+    assert figures(once) | {"chunk_essential@10": 0.75} == figures(thrice)
+    half = asked(documents, RENT, RENT)
+    golds = (gold_of(documents, RENT), gold_of(documents, REPAIR))
+    several = replace(half, gold=(golds[0], *[golds[1]] * 3))
+    lengths = len(RENT), len(REPAIR)
+    assert figures(several)["recall@10"] == 0.5
+    assert figures(several)["char_recall@8"] == pytest.approx(lengths[0] / sum(lengths))
+
+
+@pytest.mark.parametrize("clause", range(len(CLAUSES)))
+def test_every_change_of_substance_changes_a_figure(documents, clause):
+    right = figures(asked(documents, CLAUSES[clause], CLAUSES[clause]))
+    other = CLAUSES[(clause + 1) % len(CLAUSES)]
+    for words in (other, FILLER.format("keep swans"), CLAUSES[clause][: len(CLAUSES[clause]) // 3]):
+        wrong = figures(asked(documents, CLAUSES[clause], words))
+        assert wrong["char_recall@8"] < right["char_recall@8"] and wrong["recall@10"] == 0.0
+
+
+def test_of_equal_places_the_one_on_the_page_that_the_system_gives_counts(monkeypatch):
+    words = "Each party shall keep the terms of this Lease secret for three years after its end."
+    text, pages = "", []
+    for number, matter in enumerate(("water", "grain", "rent"), 1):
+        start = len(text)
+        text += f"The part on the {matter} of the Mill.\n\n{words}\n\n"
+        pages.append(Page(number, Span(start, len(text)), 595.0, 842.0))
+    document = Document("parts.pdf", text, tuple(pages))
+    shelf = Documents({"parts.pdf": Path("parts.pdf")})
+    monkeypatch.setattr(shelf, "get", lambda name: document)
+    assert shelf.place(Passage(words, "parts.pdf", told_page=3)).pages == (3,)
+    assert shelf.place(Passage(words, "parts.pdf", told_page=9)).pages == (1,), (
+        "a page without the words chooses nothing"
+    )

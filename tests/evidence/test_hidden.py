@@ -1,0 +1,113 @@
+"""Words that nobody sees on a page are found, and words that people see are not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from exhibit.evidence import Span, read_document
+from exhibit.evidence.hidden import (
+    COVERED,
+    INVISIBLE,
+    OUTSIDE,
+    SAME_COLOUR,
+    TINY,
+    TRANSPARENT,
+    find_hidden_spans,
+)
+from tests.evidence.files import drawn_pdf
+
+SEEN = "BT 0 g /F 11 Tf 60 700 Td (The rent is due monthly.) Tj ET"
+WORDS = "The cap is waived"
+LINE = f"60 650 Td ({WORDS}) Tj ET"
+PICTURE = "q 300 0 0 60 50 620 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x40 EI Q"
+
+
+def hidden(tmp_path, content):
+    path = tmp_path / "a.pdf"
+    path.write_bytes(drawn_pdf(content))
+    document = read_document(path)
+    return [(document.text[slice(*one.span)], one.why) for one in find_hidden_spans(document)]
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (f"{SEEN} BT 1 1 1 rg /F 11 Tf {LINE}", SAME_COLOUR),
+        (f"{SEEN} BT 0.97 g /F 11 Tf {LINE}", SAME_COLOUR),
+        (f"0.2 0.3 0.4 rg 50 640 200 30 re f {SEEN} BT 0.2 0.3 0.4 rg /F 11 Tf {LINE}", SAME_COLOUR),
+        (f"{SEEN} BT 0 g /F 0.5 Tf {LINE}", TINY),
+        (f"{SEEN} BT 0 g /F 100 Tf 0.005 0 0 0.005 60 650 Tm ({WORDS}) Tj ET", TINY),
+        (f"{SEEN} BT 0 g /F 11 Tf 60 -400 Td ({WORDS}) Tj ET", OUTSIDE),
+        (f"{SEEN} BT 0 g /F 11 Tf 3000 650 Td ({WORDS}) Tj ET", OUTSIDE),
+        (f"{SEEN} BT 3 Tr /F 11 Tf {LINE}", INVISIBLE),
+        (f"{SEEN} q /Faint gs BT 0 g /F 11 Tf {LINE} Q", TRANSPARENT),
+        (f"{SEEN} BT 0 g /F 11 Tf {LINE} 0 g 50 640 250 30 re f", COVERED),
+        (f"{SEEN} BT 0 g /F 11 Tf {LINE} 1 g 50 640 250 30 re f", COVERED),
+    ],
+)
+def test_words_that_nobody_sees_are_found_with_the_reason(tmp_path, content, why):
+    assert hidden(tmp_path, content) == [(WORDS, why)]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        f"{SEEN} BT 0 g /F 11 Tf {LINE}",
+        f"0 g 50 640 250 30 re f {SEEN} BT 1 g /F 11 Tf {LINE}",
+        f"{SEEN} BT 0.6 g /F 5 Tf {LINE}",
+        f"{SEEN} BT 0 g /F 11 Tf {LINE} q /Marker gs 1 1 0 rg 50 640 250 30 re f Q",
+        f"{SEEN} BT 0 g /F 11 Tf {LINE} 50 640 250 30 re S",
+        f"{SEEN} BT 0 g /F 11 Tf {LINE} 0 g 50 640 m 300 640 l 50 690 l h f",
+        f"{SEEN} BT 1 g 0 G 1 w 2 Tr /F 11 Tf {LINE}",
+        f"{PICTURE} {SEEN} BT 3 Tr /F 11 Tf {LINE}",
+        f"{PICTURE} {SEEN} BT 1 g /F 11 Tf {LINE}",
+        f"{SEEN} BT 0 g /F 11 Tf 0 1 -1 0 60 300 Tm ({WORDS}) Tj ET",
+    ],
+    ids=[
+        "plain",
+        "white on black",
+        "small grey",
+        "marker",
+        "frame",
+        "triangle",
+        "outline",
+        "ocr",
+        "on a picture",
+        "turned",
+    ],
+)
+def test_words_that_people_see_are_not(tmp_path, content):
+    assert hidden(tmp_path, content) == []
+
+
+def test_only_the_spans_that_are_asked_for_are_looked_at(tmp_path):
+    path = tmp_path / "a.pdf"
+    path.write_bytes(drawn_pdf(f"{SEEN} BT 1 g /F 11 Tf {LINE}"))
+    document = read_document(path)
+    start = document.text.index("cap")
+    assert find_hidden_spans(document, [Span(0, 8)]) == []
+    [one] = find_hidden_spans(document, [Span(0, 8), Span(start, start + 6)])
+    assert one.span == Span(start, start + 6)
+    (tmp_path / "a.txt").write_text("words", encoding="utf-8")
+    assert find_hidden_spans(read_document(tmp_path / "a.txt")) == []
+
+
+def test_gold_on_hidden_words_has_a_note(tmp_path, convert):
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    (folder / "lease.pdf").write_bytes(drawn_pdf(f"{SEEN} BT 1 g /F 11 Tf {LINE}"))
+    answers = {"When is the rent due?": "due monthly", "Is there a cap?": WORDS}
+    qas = [
+        {"id": at, "question": question, "answers": [{"text": text, "answer_start": 0}]}
+        for at, (question, text) in enumerate(answers.items())
+    ]
+    text = f"The rent is due monthly. {WORDS}"
+    record = {"data": [{"title": "lease", "paragraphs": [{"context": text, "qas": qas}]}]}
+    (tmp_path / "squad.json").write_text(json.dumps(record), encoding="utf-8")
+    bundle = convert("squad", "--source", tmp_path / "squad.json", "--documents", folder, "--engine", "serial")
+    gold = [json.loads(line) for line in (bundle / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [line["labels"].get("hidden") for line in gold] == [None, SAME_COLOUR]
+    noted = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))["noted"]
+    assert noted["gold with words that nobody sees on the page"] == [f"lease.pdf: row 1: {SAME_COLOUR}"]

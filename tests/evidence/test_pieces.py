@@ -1,0 +1,189 @@
+"""Words are found through markup and tables cell by cell; pages choose, crumbs fall away, nothing absent is found."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exhibit.evidence import Document, Page, Span, locate
+from exhibit.evidence.check import faults_of
+from exhibit.evidence.locate import without_crumbs
+from exhibit.evidence.parser_markup import cells_of, letters_of
+from exhibit.evidence.pieces import place_pieces
+from exhibit.evidence.place import is_ambiguous, place_text
+from exhibit.schemas import Context
+from exhibit.schemas.bundle import Question
+from exhibit.schemas.models import Gold
+
+FEE = "The Licensee shall pay 95 % of the Net Receipts, being at least $1,250.50, within thirty (30) days (the “Fee”)."
+MARKS = """SCHEDULE 2 Marks
+Country Mark Status Number
+CA HERON BROOK Registered 2738695
+CA OTTER LAKE Pending 2738701
+US HERON BROOK Registered 5190337
+US PIKE & PERCH Opposed 5190412"""
+COLUMNS = """SCHEDULE 3 Tariff
+Service
+Salvage tow
+Berth, per night
+Fresh water
+Price
+£1,900
+£37.20
+£4 a tonne"""
+TEXT = "\n\n".join(
+    ["LICENCE OF MARKS", f"1. {FEE}", "2. The Licensor keeps the Marks in force.", MARKS, COLUMNS, "Signed at Leith."]
+)
+DOCUMENT = Document("licence.txt", TEXT)
+
+
+def words(match) -> str:
+    return " ".join(TEXT[slice(*span)] for span in match.spans)
+
+
+RENDERINGS = {
+    "Markdown": "The **Licensee** shall pay 95 % of the [Net Receipts](https://x.example/a_b), being at least"
+    " \\$1,250.50, within thirty (30) days[^3] (the *“Fee”*).",
+    "heading": f"### {FEE}",
+    "LaTeX": "The Licensee shall pay $95 \\%$ of the \\underline{Net Receipts}, being at least $\\$ 1,250.50$, within"
+    " thirty $(30)$ days (the ``Fee'').",
+    "HTML": "<p>The Licensee shall pay 95&nbsp;% of the <u>Net Receipts</u>, being at least $1,250.50, within"
+    " thirty (30) days (the &ldquo;Fee&rdquo;).</p>",
+    "Docling": f"<!-- image -->\n\n## {FEE}",
+    "Marker": f'![](_page_3_Picture_2.jpeg)\n\n<span id="page-3-1"></span>{FEE}',
+    "OCR": FEE.replace("Licensee", "Llcensee").replace("thirty", "thirly"),
+}
+
+
+@pytest.mark.parametrize("rendering", RENDERINGS)
+def test_a_clause_is_found_through_each_parser_s_markup(rendering):
+    [match] = locate(RENDERINGS[rendering], DOCUMENT)
+    assert words(match).startswith("The Licensee shall pay") and words(match).rstrip(").”").endswith("Fee")
+    assert len(words(match)) >= len(FEE) - 3
+
+
+TABLES = {
+    "a row of LaTeX": ("CA & HERON BROOK & Registered & 2738695", "CA HERON BROOK Registered 2738695"),
+    "a row of Markdown": ("| US | PIKE & PERCH | Opposed | 5190412 |", "US PIKE & PERCH Opposed 5190412"),
+    "LaTeX": (
+        "\\begin{tabular}{llll} CA & OTTER LAKE & Pending & 2738701 \\\\ US & HERON BROOK & Registered & 5190337 \\\\"
+        " \\end{tabular}",
+        "CA OTTER LAKE Pending 2738701\nUS HERON BROOK Registered 5190337",
+    ),
+    "HTML with spans": (
+        "<table><tr><td rowspan='2'>CA</td><td>HERON BROOK</td><td>Registered</td><td>2738695</td></tr></table>",
+        "CA HERON BROOK Registered 2738695",
+    ),
+}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_table_is_found_by_its_cells(table):
+    quote, row = TABLES[table]
+    [match, *_] = locate(quote, DOCUMENT)
+    assert words(match).split() == row.split()
+
+
+def test_a_table_is_found_where_the_page_has_it_column_by_column():
+    quote = "| Service | Price |\n|---|---|\n| Salvage tow | £1,900 |\n| Berth, per night | £37.20 |"
+    [match] = locate(quote, DOCUMENT)
+    assert set(words(match).split()) >= {"Salvage", "Berth,", "1,900", "37.20"} or "£1,900" in words(match)
+    assert "Leith" not in words(match) and "Fresh water" not in words(match)
+
+
+def test_a_missing_cell_is_said_and_a_row_of_another_table_is_absent():
+    placement = place_pieces("CA & HERON BROOK & Registered & 2738695 & renewed to 2031 in Ottawa", DOCUMENT)
+    text = "CA & HERON BROOK & Registered & 2738695 & renewed to 2031 in Ottawa"
+    assert [text[slice(*span)] for span in placement.added] == ["renewed to 2031 in Ottawa"]
+    assert locate("DK & SWAN POND & Refused & 9912345", DOCUMENT) == []
+    assert locate("CA & HERON BROOK & Registered & 5190999", DOCUMENT) == [], "one number differs"
+
+
+@given(st.sampled_from(["**{}**", "<b>{}</b>", "$ {} $", "| {} |", "# {}"]), st.data())
+def test_what_a_document_lacks_is_not_found_through_markup(frame, data):
+    stranger = data.draw(st.permutations("barge ferry lighter tender cutter ketch yawl sloop smack hooker".split()))
+    assert locate(frame.format(" ".join(stranger)), DOCUMENT) == []
+
+
+@given(st.integers(0, len(FEE) - 30), st.integers(30, 90), st.sampled_from(["**", "_", "$", "`"]))
+def test_markup_between_words_changes_no_place(start, length, sign):
+    piece = FEE[start : start + length].strip()
+    plain, marked = locate(piece, DOCUMENT), locate(piece.replace(" ", f" {sign} "), DOCUMENT)
+    kept = [char for char in piece if char.isalnum()]
+    if len(kept) >= 24 and marked:
+        assert abs(marked[0].span.start - plain[0].span.start) <= 3 and abs(marked[0].span.end - plain[0].span.end) <= 3
+
+
+def test_cells_and_letters_of_markup():
+    text = "A & \\multicolumn{2}{l}{B} \\\\ [C](u) &amp; D"
+    assert letters_of(text).text == "abcd"
+    assert next(text[slice(*cell)].strip() for cell in cells_of(text)) == "A" and cells_of("plain words") == []
+
+
+def test_pieces_apart_stay_apart_and_a_word_that_stands_everywhere_has_no_place():
+    placement = place_text(TEXT[:40] + "\n" + TEXT[-40:], DOCUMENT)
+    assert sum(span.end - span.start for piece in placement.pieces for span in piece.places[0]) <= 80
+    everywhere = Document("a.txt", "The Licensee shall pay. " * 9)
+    assert place_text("shall", everywhere).pieces == () and is_ambiguous("shall", 9) and not is_ambiguous("shall", 3)
+
+
+# ---------------------------------------------------------------- pages
+
+
+def paged(*bodies: str) -> Document:
+    text, pages = "", []
+    for number, body in enumerate(bodies, 1):
+        start = len(text)
+        text += f"Harbour Works plc Annual Statement\n{body}\n{number}\n"
+        pages.append(Page(number, Span(start, len(text)), 595.0, 842.0))
+    return Document("report.pdf", text, tuple(pages))
+
+
+SECRET = "Each party keeps the terms of this deed secret."
+
+
+def test_a_stated_page_chooses_between_equal_places_and_never_overrules_the_words():
+    document = paged(f"Water. {SECRET}", "Grain and its price.", f"Rent. {SECRET}")
+    assert [document.pages_of(match.span) for match in locate(SECRET, document, page=3)] == [[3], [1]]
+    assert document.pages_of(locate(SECRET, document, page=2)[0].span) == [1]
+    assert document.pages_of(locate(SECRET, document)[0].span) == [1]
+
+
+ROWS = [f"Quay {n} dues {n}{n},4{n}0 tonnage {n}7{n} berths {n}" for n in range(1, 9)]
+
+
+def line_of(document: Document, quote: str) -> Gold:
+    match = locate(quote, document)[0]
+    pages = sorted({page for span in match.spans for page in document.pages_of(span)})
+    return Gold(id=0, context=0, filename="report.pdf", pages=pages, spans=list(match.spans), alternatives=[],
+                how=match.how, score=match.score, labels={})  # fmt: skip
+
+
+def test_check_agrees_with_locate_on_a_quote_with_the_running_head_of_its_page():
+    document = paged("Letter of the chairman to all members.", "\n".join(ROWS), "Notes to the accounts of the year.")
+    quote = "\n".join(
+        ["Harbour Works plc Annual Statement", *ROWS[:3], ROWS[3].replace("tonnage", "tonage"), *ROWS[4:]]
+    )
+    question = Question(id=0, question="?", answer="!", contexts=[Context(filename="report.pdf", text=quote)])
+    line = line_of(document, quote)
+    assert line.pages == [2] and list(faults_of(line, question, document)) == []
+    moved = line.model_copy(update={"spans": [(0, 40)], "pages": [1]})
+    assert list(faults_of(moved, question, document))
+
+
+def test_crumbs_of_a_neighbouring_page_are_dropped_and_check_says_where_they_are_not():
+    document = paged("It ends with this statement.", "\n".join(ROWS), "3W and other notes.")
+    start, end = document.text.index(ROWS[0]), document.text.index(ROWS[-1]) + len(ROWS[-1])
+    crumb = document.text.index("tatement.")
+    later = document.text.index("3W")
+    whole = (Span(crumb, crumb + 9), Span(start, end), Span(later, later + 2))
+    assert without_crumbs(whole, document) == (Span(start, end),)
+    assert without_crumbs((Span(start, end),), document) == (Span(start, end),)
+    long = (Span(document.text.index("It ends"), crumb + 9), Span(start, end))
+    assert without_crumbs(long, document) == long, "words of a sentence are no crumbs"
+    quote = "\n".join(ROWS)
+    question = Question(id=0, question="?", answer="!", contexts=[Context(filename="report.pdf", text=quote)])
+    line = Gold(id=0, context=0, filename="report.pdf", pages=[1, 2], spans=[(crumb, crumb + 9), (start, end)],
+                alternatives=[], how="fuzzy", score=0.97, labels={})  # fmt: skip
+    assert any("another page at its edge" in fault for fault in faults_of(line, question, document))

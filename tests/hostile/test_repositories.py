@@ -1,0 +1,177 @@
+"""A Git repository from elsewhere is read, and starts nothing: whatever its configuration names, it is not obeyed."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from exhibit.converters.raw.law_files import read_versions
+from exhibit.evaluation.records import commit_of
+from exhibit.schemas.errors import SourceError
+from exhibit.storage.programs import count_changes, find_program, opened_repository
+
+LAW = "# Harbour Act\n\n## § 1 Meaning\n\nA harbour is a place for ships.\n"
+ENVIRONMENT = {
+    "PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b",
+    "GIT_AUTHOR_DATE": "2020-01-01T12:00:00Z", "GIT_COMMITTER_DATE": "2020-01-01T12:00:00Z",
+}  # fmt: skip
+SIGNATURE = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n iQEz\n -----END PGP SIGNATURE-----\n"
+
+
+def git(folder: Path, *words: str, given: str | None = None, check: bool = True) -> str:
+    command = ["git", "-C", str(folder), *words]
+    done = subprocess.run(command, check=check, capture_output=True, text=True, env=ENVIRONMENT, input=given)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def laws(tmp_path: Path) -> Path:
+    """A repository with a law, whose last commit has a signature."""
+    folder = tmp_path / "laws"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    (folder / "harbour.md").write_text(LAW, encoding="utf-8")
+    (folder / ".gitattributes").write_text("*.md filter=bait diff=bait\n", encoding="utf-8")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "x")
+    head, _, message = git(folder, "cat-file", "commit", "HEAD").partition("\n\n")
+    signed = git(folder, "hash-object", "-t", "commit", "-w", "--stdin", given=f"{head}\n{SIGNATURE}\n{message}\n")
+    git(folder, "update-ref", "refs/heads/main", signed)
+    return folder
+
+
+def bait(folder: Path) -> tuple[str, Path]:
+    """Return a program that leaves a mark when it is started, and the mark."""
+    program, mark = folder / "bait.sh", folder / "started"
+    program.write_text(f"#!/bin/sh\necho \"$0 $*\" >> '{mark}'\ncat\n", encoding="utf-8")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    return str(program), mark
+
+
+BAITS = [
+    {"log.showSignature": "true", "gpg.program": "{}"},
+    {"log.showSignature": "true", "gpg.format": "ssh", "gpg.ssh.program": "{}", "gpg.openpgp.program": "{}"},
+    {"core.fsmonitor": "{}"},
+    {"core.pager": "{}", "pager.log": "{}", "pager.status": "{}"},
+    {"diff.external": "{}", "diff.bait.textconv": "{}", "diff.bait.command": "{}"},
+    {
+        "filter.bait.clean": "{}",
+        "filter.bait.smudge": "{}",
+        "filter.bait.process": "{}",
+        "filter.bait.required": "true",
+    },
+    {"core.sshCommand": "{}", "core.gitProxy": "{}", "core.alternateRefsCommand": "{}", "credential.helper": "{}"},
+    {"alias.log": "!{}", "alias.status": "!{}", "alias.cat-file": "!{}"},
+    {"extensions.partialClone": "origin", "remote.origin.promisor": "true", "remote.origin.url": "ext::{}"},
+]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the bait is a shell script")
+@pytest.mark.parametrize("settings", BAITS, ids=lambda settings: next(iter(settings)))
+@pytest.mark.parametrize("included", [False, True])
+def test_no_program_that_a_repository_names_is_started(laws, tmp_path, monkeypatch, settings, included):
+    program, mark = bait(tmp_path)
+    place = tmp_path / "more" if included else laws / ".git" / "config"
+    for name, value in settings.items():
+        git(tmp_path, "config", "-f", str(place), name, value.format(program))
+    if included:
+        git(laws, "config", "include.path", str(place))
+    for hook in ("post-index-change", "fsmonitor-watchman", "reference-transaction"):
+        (laws / ".git" / "hooks").mkdir(exist_ok=True)
+        (laws / ".git" / "hooks" / hook).symlink_to(program)
+    os.utime(laws / "harbour.md", (1, 1))  # so that it is compared
+    if {"log.showSignature", "core.fsmonitor", "filter.bait.clean"} & settings.keys() and "gpg.format" not in settings:
+        git(laws, "log", check=False)
+        git(laws, "status", check=False)
+        assert mark.is_file(), "the bait is none: Git itself does not start it"
+        mark.unlink()
+    [version] = read_versions(laws, skip=lambda *told: pytest.fail(str(told)))
+    assert version.markdown == LAW
+    monkeypatch.chdir(laws)
+    assert commit_of(laws, {})["commit"] == git(laws, "rev-parse", "HEAD")
+    assert not mark.exists()
+
+
+def test_files_that_changed_are_counted_as_git_counts_them(laws):
+    head = git(laws, "rev-parse", "HEAD")
+    assert commit_of(laws, {}) == {"commit": head, "changed_files": 0}
+    (laws / "harbour.md").write_text("other words", encoding="utf-8")
+    (laws / "new.md").write_text("new", encoding="utf-8")
+    (laws / "deep").mkdir()
+    assert commit_of(laws / "deep", {}) == {"commit": head, "changed_files": 1}
+    git(laws, "worktree", "add", "-q", "--detach", "../second", check=True)
+    assert commit_of(laws.parent / "second", {}) == {"commit": head, "changed_files": 0}
+    (laws / "harbour.md").write_text(LAW, encoding="utf-8")
+    (laws / "harbour.md").chmod(0o755)
+    assert commit_of(laws, {})["changed_files"] == 1
+    git(laws, "config", "core.filemode", "false")
+    assert commit_of(laws, {})["changed_files"] == 0
+
+
+def test_a_repository_is_read_packed_shallow_bare_and_with_other_hashes(laws, tmp_path):
+    expected = [version.markdown for version in read_versions(laws, skip=lambda *_: None)]
+    git(laws, "gc", "-q")
+    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{laws}", "shallow")
+    git(tmp_path, "clone", "-q", "--bare", f"file://{laws}", "bare.git")
+    git(tmp_path, "init", "-q", "--object-format=sha256", "other")
+    (tmp_path / "other" / "harbour.md").write_text(LAW, encoding="utf-8")
+    git(tmp_path / "other", "add", "-A")
+    git(tmp_path / "other", "commit", "-qm", "x")
+    for name in ("laws", "shallow", "bare.git", "other"):
+        assert [one.markdown for one in read_versions(tmp_path / name, skip=lambda *_: None)] == expected, name
+
+
+def test_a_repository_whose_parts_are_elsewhere_is_refused(laws, tmp_path):
+    def read(folder: Path) -> None:
+        read_versions(folder, skip=lambda *_: None)
+
+    git(laws, "worktree", "add", "-q", "--detach", "../second")
+    with pytest.raises(SourceError, match="parts of its Git repository are elsewhere"):
+        read(tmp_path / "second")
+    linked = tmp_path / "linked"
+    linked.mkdir()
+    (linked / ".git").symlink_to(laws / ".git")
+    with pytest.raises(SourceError, match="elsewhere"):
+        read(linked)
+    git(tmp_path, "clone", "-q", "--shared", str(laws), "shared")
+    with pytest.raises(SourceError, match="borrows objects"):
+        read(tmp_path / "shared")
+    git(tmp_path, "init", "-q", "empty")
+    with pytest.raises(SourceError, match="without a commit"):
+        read(tmp_path / "empty")
+    (tmp_path / "empty" / ".git" / "HEAD").unlink()
+    os.mkfifo(tmp_path / "empty" / ".git" / "HEAD")
+    with pytest.raises(SourceError, match="without a commit"):
+        read(tmp_path / "empty")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows has no such numbers of users")
+def test_the_repository_of_another_user_is_read_when_the_users_own_configuration_names_it(laws, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: laws.stat().st_uid + 1)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("GIT_CONFIG_GLOBAL", "XDG_CONFIG_HOME", "SUDO_UID"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(SourceError, match="of another user; if you trust it"), opened_repository(laws):
+        pass
+    assert commit_of(laws, {})["commit"] is None
+    (tmp_path / ".gitconfig").write_text(f"[safe]\ndirectory = {laws}\n", encoding="utf-8")
+    with opened_repository(laws) as repository:
+        assert count_changes(repository, laws, seconds=60) == 0
+
+
+def test_a_program_of_the_working_folder_is_not_found(tmp_path, monkeypatch):
+    (tmp_path / "git").write_text("#!/bin/sh\n", encoding="utf-8")
+    (tmp_path / "git").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    for path in (".", str(tmp_path), os.pathsep):
+        monkeypatch.setenv("PATH", path)
+        assert find_program("git") is None
+    monkeypatch.chdir("/")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert find_program("git") == str(tmp_path / "git")

@@ -1,0 +1,95 @@
+"""Typed values: found in whatever spelling, the same where they say the same, and written anew in their own form."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exhibit.law.numerals import read_words, takes_an, write_words
+from exhibit.law.values import find_values, keys_of, write_value
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "key"),
+    [
+        ("within thirty (30) days of", "period", "30 day"),
+        ("a 30-day notice", "period", "30 day"),
+        ("two weeks", "period", "14 day"),
+        ("one (1) year", "period", "12 month"),
+        ("twenty-four (24) consecutive months", "period", "24 month"),
+        ("Five Million Dollars ($5,000,000)", "amount", "USD 5000000"),
+        ("US$1.5 million", "amount", "USD 1500000"),
+        ("€ 40,000", "amount", "EUR 40000"),
+        ("2,500 euros", "amount", "EUR 2500"),
+        ("fifty percent (50%)", "percentage", "50"),
+        ("five (5%) percent", "percentage", "5"),
+        ("99.70%", "percentage", "99.7"),
+        ("March 14, 2016", "date", "2016-03-14"),
+        ("the 14th day of March, 2016", "date", "2016-03-14"),
+        ("3/14/16", "date", "2016-03-14"),
+        ("14.3.2016", "date", "2016-03-14"),
+        ("2016-03-14", "date", "2016-03-14"),
+        ("the laws of the State of New\nYork", "place", "New York"),
+        ("THE LAWS OF DELAWARE", "place", "Delaware"),
+    ],
+)
+def test_a_value_is_found_in_every_spelling(text, kind, key):
+    assert keys_of(text) == {(kind, key)}
+
+
+@pytest.mark.parametrize(
+    "text", ["Section 5.2 of it", "thirty (40) days", "sixty 60 days", "February 30, 2016", "fine china", "one of them"]
+)
+def test_what_is_no_value_or_contradicts_itself_is_none(text):
+    assert find_values(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "written"),
+    [
+        ("thirty (30) days", 45, "forty-five (45) days"),
+        ("THIRTY (30) DAYS", 45, "FORTY-FIVE (45) DAYS"),
+        ("Twenty Five (25) days", 35, "Thirty Five (35) days"),
+        ("Five Million Dollars ($5,000,000)", 7_500_000, "Seven Million Five Hundred Thousand Dollars ($7,500,000)"),
+        ("$1.5 million", 2_500_000, "$2.5 million"),
+        ("six percent (6%)", 8, "eight percent (8%)"),
+        ("99.7%", Decimal("98.5"), "98.5%"),
+    ],
+)
+def test_a_value_is_written_anew_in_its_own_form(text, number, written):
+    [value] = find_values(text)
+    assert write_value(value, Decimal(number)) == written
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("March 14, 2016", "January 2, 2020"),
+        ("14th day of March, 2016", "2nd day of January, 2020"),
+        ("MAR. 14, 2016", "JAN. 2, 2020"),
+        ("3/14/16", "1/2/20"),
+        ("03/14/2016", "01/2/2020"),
+        ("2016-03-14", "2020-01-02"),
+    ],
+)
+def test_a_day_is_written_anew_in_its_own_form(text, written):
+    [value] = find_values(text)
+    assert write_value(value, Decimal(737426)) == written
+
+
+def test_a_unit_becomes_plural_where_it_is_told():
+    [value] = find_values("one (1) year")
+    assert write_value(value, Decimal(3), plural=True) == "three (3) years"
+    assert write_value(value, Decimal(3)) == "three (3) year"
+
+
+@given(st.integers(min_value=0, max_value=2_000_000_000))
+def test_a_number_in_words_is_read_as_it_was_written(number):
+    assert read_words(write_words(number, "thirty")) == number
+
+
+def test_eight_and_eleven_take_an():
+    assert [number for number in (1, 8, 10, 11, 18, 80, 100, 800) if takes_an(number)] == [8, 11, 18, 80, 800]

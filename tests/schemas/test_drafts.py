@@ -1,0 +1,64 @@
+"""drafts.jsonl is checked as gold.jsonl and train.json are: by its schema, its documents and its ids."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from exhibit.schemas.errors import BundleError
+from exhibit.schemas.validate import read_drafts, validate
+
+CONTEXT = {"filename": "a.pdf", "text": "The rent is due."}
+GOLD = {
+    "id": 7, "context": 0, "filename": "a.pdf", "pages": [1], "spans": [[0, 16]], "alternatives": [], "how": "exact",
+    "score": 1.0, "labels": {"draft": "unsure"},
+}  # fmt: skip
+DRAFT = {"id": 7, "question": "What is due?", "answer": "Rent", "is_impossible": False, "contexts": [CONTEXT]}
+
+
+def line(gold: dict[str, object] | None = None, **fields: object) -> str:
+    return json.dumps({**DRAFT, "gold": [{**GOLD, **(gold or {})}], **fields})
+
+
+def test_sound_drafts_are_read_with_their_places(tmp_path):
+    (tmp_path / "drafts.jsonl").write_text(f"{line()}\n{line({'id': 8}, id=8)}\n", encoding="utf-8")
+    first, second = read_drafts(tmp_path, {"a.pdf"}, {1, 2})
+    assert (first.row.question, first.gold[0].spans, second.id) == ("What is due?", [(0, 16)], 8)
+    assert "gold" not in first.row.model_dump()
+    (tmp_path / "drafts.jsonl").unlink()
+    assert read_drafts(tmp_path, {"a.pdf"}, ()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{", "line 1: .*JSON"),
+        ("[]", "line 1: "),
+        (line() + "\n" + line(), "line 2: id: 7 is also the id of another question"),
+        (line({"id": 1}, id=1), "line 1: id: 1 is also the id of another question"),
+        (line(contexts=[{**CONTEXT, "filename": "b.pdf"}]), "line 1: filename: no file 'b.pdf' under corpus/"),
+        (line(contexts=[{**CONTEXT, "filename": "../a.pdf"}]), "contexts.0.filename"),
+        (line({"filename": "b.pdf"}), "line 1: filename: no file 'b.pdf'"),
+        (line({"id": 9}), "line 1: gold: id: is row 9, context 0; expected row 7"),
+        (line({"spans": [[5, 2]]}), "line 1: gold.0.spans"),
+        (line(gold=None, question=" "), "line 1: question"),
+        (line(id="7"), "line 1: id"),
+        (json.dumps({**DRAFT, "gold": "x"}), "line 1: gold"),
+        (json.dumps(DRAFT), "line 1: gold"),
+        (line(more=1), "line 1: more"),
+        ("\udcff", "not UTF-8"),
+    ],
+)
+def test_what_is_wrong_with_a_draft_is_one_error_that_names_its_line(tmp_path, text, told):
+    (tmp_path / "drafts.jsonl").write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(BundleError, match=told):
+        read_drafts(tmp_path, {"a.pdf"}, {1, 2})
+    assert any(problem.file == "drafts.jsonl" for problem in validate(tmp_path))
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "drafts.jsonl")
+    with pytest.raises(BundleError, match="not a file"):
+        read_drafts(tmp_path, (), ())

@@ -1,0 +1,132 @@
+"""A bundle written by hand for variations: two contracts in plain text, with gold by its words."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from exhibit.converters.benchmark import Tally
+from exhibit.storage.bundle import open_bundle
+from exhibit.vary.corpus import TextCorpus, read_corpus
+from exhibit.vary.kinds import VaryRequest, load_kind
+
+LEASE = """LEASE AGREEMENT
+
+This Lease Agreement is made as of May 3, 2017 between Orchard Row Estates, Inc., a Nevada corporation (the "Landlord"),
+and Tollgate Bakery LLC (the "Tenant").
+
+1. PREMISES
+
+1.1 Demise. The Landlord leases to the Tenant the ground floor of 12 Mill Street.
+
+1.2 Use. The Tenant may use the premises for a bakery.
+
+2. TERM
+
+2.1 Initial term. The term begins on June 1, 2017 and ends on May 31, 2022.
+
+2.2 Renewal. The lease renews for successive terms of two (2) years each unless the Tenant gives
+ninety (90) days' prior written notice.
+
+3. RENT
+
+3.1 Rent. The Tenant shall pay a monthly rent of Four Thousand Dollars ($4,000).
+
+3.2 Late charge. Rent that is paid late bears a charge of six percent (6%).
+
+4. GENERAL
+
+4.1 Assignment. The Tenant may not assign this Lease without the Landlord's consent.
+
+4.2 Law. This Lease is governed by the laws of the State of Oregon.
+
+4.3 Insurance. The Tenant shall maintain a policy of fire insurance.
+
+4.4 Entire agreement. This Lease is the entire agreement of the parties.
+"""
+LICENCE = """SOFTWARE LICENCE
+
+This licence is granted on 14 March 2019 by Quillmoor Systems Ltd to Harbour Freight Partners.
+
+1. GRANT
+
+1.1 The Licensor grants the Licensee a right to use the Software at one site.
+
+2. SUPPORT
+
+2.1 The Licensor shall answer a report of a fault within twelve (12) hours.
+
+2.2 Support costs EUR 1,500 a year.
+
+3. END
+
+3.1 Either party may end this licence on sixty (60) days' notice.
+
+3.2 The Licensee shall delete all copies.
+"""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question with the words that answer it."""
+
+    question: str
+    answer: str
+    gold: str
+    file: str = "lease.txt"
+
+
+ROWS = (
+    Asked("From what day does the lease run?", "6/1/17", "The term begins on June 1, 2017 and ends on May 31, 2022."),
+    Asked("How long is each renewal?", "2 years", "The lease renews for successive terms of two (2) years each unless"),
+    Asked("How much notice stops it?", "90 days", "gives\nninety (90) days' prior written notice"),
+    Asked("What is the rent?", "$4,000", "The Tenant shall pay a monthly rent of Four Thousand Dollars ($4,000)."),
+    Asked("What is the late charge?", "6%", "Rent that is paid late bears a charge of six percent (6%)."),
+    Asked("Which law governs?", "Oregon", "This Lease is governed by the laws of the State of Oregon."),
+    Asked("Does an assignment need consent?", "Yes",
+          "The Tenant may not assign this Lease without the Landlord's consent."),
+    Asked("Must the tenant insure?", "Yes", "The Tenant shall maintain a policy of fire insurance."),
+    Asked("May the premises be a bakery?", "Yes", "The Tenant may use the premises for a bakery."),
+    Asked("Who is the tenant?", "Tollgate Bakery LLC", "Tollgate Bakery LLC (the \"Tenant\")"),
+    Asked("How fast are faults answered?", "12 hours",
+          "The Licensor shall answer a report of a fault within twelve (12) hours.", "licence.txt"),
+    Asked("What does support cost?", "EUR 1,500", "Support costs EUR 1,500 a year.", "licence.txt"),
+    Asked("May a party end the licence?", "Yes", "Either party may end this licence on sixty (60) days' notice.",
+          "licence.txt"),
+)  # fmt: skip
+
+
+def write_parent(root: Path) -> Path:
+    """Write the bundle; its last row has no answer."""
+    texts = {"lease.txt": LEASE, "licence.txt": LICENCE}
+    (root / "corpus").mkdir(parents=True)
+    for name, text in texts.items():
+        (root / "corpus" / name).write_text(text, encoding="utf-8")
+    rows, gold = [], []
+    for id, row in enumerate(ROWS):
+        start = texts[row.file].index(row.gold)
+        contexts = [{"filename": row.file, "text": row.gold}]
+        rows.append({"id": id, "question": row.question, "answer": row.answer, "is_impossible": False,
+                     "contexts": contexts})  # fmt: skip
+        spans = [[start, start + len(row.gold)]]
+        gold.append({"id": id, "context": 0, "filename": row.file, "pages": [], "spans": spans,
+                     "alternatives": [], "how": "exact", "labels": {"answer": row.answer}})  # fmt: skip
+    last = {"id": len(ROWS), "question": "Is there a dog?", "answer": "Not found in provided documents"}
+    rows.append({**last, "is_impossible": True, "contexts": []})
+    gold.append({"id": len(ROWS), "context": None, "filename": "lease.txt", "pages": [], "spans": [],
+                 "alternatives": [], "how": "absent", "labels": {}})  # fmt: skip
+    (root / "train.json").write_text(json.dumps(rows), encoding="utf-8")
+    (root / "gold.jsonl").write_text("".join(json.dumps(line) + "\n" for line in gold), encoding="utf-8")
+    return root
+
+
+def read_parent(root: Path) -> TextCorpus:
+    """Return the bundle as text."""
+    return read_corpus(open_bundle(write_parent(root)), Tally())
+
+
+def varied(corpus: TextCorpus, kind: str, *, seed: int = 3, tally: Tally | None = None) -> TextCorpus:
+    """Return the corpus as a kind changes it."""
+    module, argument = load_kind(kind)
+    return module.vary(corpus, VaryRequest(seed, argument), tally or Tally())

@@ -1,0 +1,52 @@
+"""Edits move places: a passage keeps its words, with what was put into it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exhibit.evidence import Span
+from exhibit.vary.corpus import Edit, EditedText, TextCorpus, TextDocument, TextPassage, TextRow, apply_edits
+
+
+@st.composite
+def texts_with_edits(draw):
+    text = draw(st.text(alphabet="abc \n", min_size=1, max_size=60))
+    bounds = sorted(draw(st.sets(st.integers(0, len(text)), max_size=8)))
+    pairs = list(zip(bounds[::2], bounds[1::2], strict=False))
+    edits = [Edit(start, end, draw(st.text(alphabet="XY", max_size=4))) for start, end in pairs]
+    start = draw(st.integers(0, len(text) - 1))
+    return text, edits, Span(start, draw(st.integers(start + 1, len(text))))
+
+
+@given(texts_with_edits())
+def test_a_stretch_keeps_every_character_that_no_edit_took(given_text):
+    text, edits, span = given_text
+    edited = EditedText(text, edits)
+    moved = edited.span(span)
+    kept = "".join(text[at] for at in range(*span) if not any(edit.start <= at < edit.end for edit in edits))
+    now = edited.text[moved.start : moved.end] if moved else ""
+    assert "".join(character for character in now if character not in "XY") == kept
+
+
+def test_what_is_inserted_beside_a_stretch_is_not_part_of_it():
+    edited = EditedText("one two three", [Edit(4, 4, "new "), Edit(7, 7, " more")])
+    assert edited.text == "one new two more three"
+    span = edited.span(Span(4, 7))
+    assert edited.text[span.start : span.end] == "two"
+
+
+def test_edits_that_overlap_are_refused():
+    with pytest.raises(ValueError, match="overlap"):
+        EditedText("abcdef", [Edit(0, 3, "x"), Edit(2, 4, "y")])
+
+
+def test_a_passage_that_is_taken_out_vanishes_and_a_place_with_other_words_is_no_alternative():
+    document = TextDocument("a.pdf", "A", "ten days. ten days. end")
+    both = TextPassage("a.pdf", (Span(0, 8),), ((Span(10, 18),),))
+    gone = TextPassage("a.pdf", (Span(20, 23),))
+    corpus = TextCorpus({"a.pdf": document}, (TextRow(1, "q", "a", (both, gone)),))
+    [row] = apply_edits(corpus, {"a.pdf": [Edit(0, 3, "six"), Edit(20, 23, "")]}).rows
+    assert len(row.passages) == 1
+    assert row.passages[0].alternatives == ()

@@ -1,0 +1,310 @@
+"""Every kind on two contracts of our own: what is changed, what must agree, and what is left out as not sure."""
+
+from __future__ import annotations
+
+import pytest
+
+from exhibit.converters.benchmark import Tally
+from exhibit.evidence import Span
+from exhibit.law.values import keys_of
+from exhibit.schemas import IMPOSSIBLE_ANSWER
+from exhibit.schemas.errors import ToolkitError
+from exhibit.vary.corpus import TextCorpus, TextDocument, TextPassage, TextRow
+from exhibit.vary.kinds import VaryRequest, kind_modules, load_kind
+from exhibit.vary.kinds.injection import WAYS
+from exhibit.vary.values import DERIVED, IN_QUESTION, UNSURE_ELSEWHERE, UNSURE_WORDING, ValueChanger
+from tests.vary.bundles import ROWS, read_parent, varied
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    return read_parent(tmp_path / "parent")
+
+
+def words(corpus, row):
+    return [corpus.words(passage) for passage in row.passages]
+
+
+def row_of(corpus, question):
+    return next(row for row in corpus.rows if question in row.question)
+
+
+def one_row(text, answer, gold, question="What?"):
+    start = text.index(gold)
+    passage = TextPassage("a.pdf", (Span(start, start + len(gold)),))
+    return TextDocument("a.pdf", "A", text), TextRow(1, question, answer, (passage,), "a.pdf", control=1)
+
+
+def changed(text, answer, gold, question="What?", *, seed=1):
+    document, row = one_row(text, answer, gold, question)
+    return ValueChanger(document, [row], seed=seed).changes()
+
+
+# ---------------------------------------------------------------- figures
+
+
+def test_words_digits_and_the_answer_change_together(corpus):
+    after = varied(corpus, "figures")
+    for row in after.rows:
+        new, old = keys_of(row.labels["new"]), keys_of(row.labels["old"])
+        assert keys_of(row.answer) == new
+        assert new <= keys_of(" ".join(words(after, row)))
+        assert not old & keys_of(" ".join(words(after, row)))
+        assert row.labels["answer"] == row.answer
+    assert {row.labels["value"] for row in after.rows} == {"date", "period", "amount", "percentage", "place"}
+
+
+def test_all_dates_of_a_document_move_by_the_same_months(corpus):
+    after = varied(corpus, "figures")
+    days = [key for _, key in sorted(keys_of(after.documents["lease.pdf"].text)) if key[:1] in "12" and "-" in key]
+    assert len(days) == 3
+    assert days[1][8:] == "01"
+    assert (int(days[2][:4]) * 12 + int(days[2][5:7])) - (int(days[1][:4]) * 12 + int(days[1][5:7])) == 59
+
+
+def test_a_company_s_seat_stays_when_the_governing_law_changes(corpus):
+    after = varied(corpus, "figures")
+    assert "a Nevada corporation" in after.documents["lease.pdf"].text
+    assert "State of Oregon" not in after.documents["lease.pdf"].text
+
+
+def test_another_seed_gives_other_values_and_the_same_seed_the_same(corpus):
+    assert varied(corpus, "figures", seed=1).documents == varied(corpus, "figures", seed=1).documents
+    assert varied(corpus, "figures", seed=1).documents != varied(corpus, "figures", seed=2).documents
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "gold", "reason"),
+    [
+        ("It lasts two (2) years from March 1, 2010.", "2/29/12", "two (2) years from March 1, 2010", DERIVED),
+        ("governed by the laws of England and Wales.", "England", "laws of England and Wales", UNSURE_WORDING),
+        ("within one (1) month's notice.", "1 month", "one (1) month's notice", UNSURE_WORDING),
+        ("It ends on 31 May 2015 or any later 31 May.", "5/31/15", "ends on 31 May 2015 or any later 31 May",
+         UNSURE_WORDING),
+        ("owns one hundred percent (100%) of it.", "100%", "one hundred percent (100%)", UNSURE_WORDING),
+        ("The Buyer pays invoices for goods within thirty (30) days of receipt by mail. The Seller pays invoices for "
+         "repairs within thirty (30) days of demand.", "30 days", "invoices for goods within thirty (30) days",
+         UNSURE_ELSEWHERE),
+    ],
+)  # fmt: skip
+def test_a_value_that_no_rule_is_sure_of_stays_and_says_why(text, answer, gold, reason):
+    changes = changed(text, answer, gold)
+    assert changes.left_out == {1: reason}
+    assert changes.edits == []
+
+
+def test_a_value_that_the_question_states_stays():
+    assert changed("within ten (10) days", "10 days", "ten (10) days", "Is it 10 days?").left_out == {1: IN_QUESTION}
+
+
+def test_the_same_fact_told_twice_changes_twice_and_another_fact_stays():
+    text = (
+        "The initial term of this lease is five (5) years. At the end of the initial term of five (5) years the "
+        "lease ends. Claims for personal injury lapse after five (5) years."
+    )
+    changes = changed(text, "5 years", "The initial term of this lease is five (5) years.")
+    assert [text[edit.start : edit.end] for edit in changes.edits] == ["five (5) years"] * 2
+    assert max(edit.end for edit in changes.edits) < text.index("Claims")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("within one (1) year after it.", " years after"), ("for a one (1) year period.", " year period")],
+)
+def test_one_becomes_several_with_its_unit(text, expected):
+    changes = changed(text, "1 year", text)
+    [edit] = changes.edits
+    assert (edit.new + text[edit.end :]).endswith(f"{expected} it." if "after" in expected else f"{expected}.")
+    assert changes.rows[1].answer.endswith("years")
+
+
+def test_an_article_still_fits_its_number():
+    text = "The tenant has an eight (8) day period to pay."
+    for seed in range(8):
+        for edit in changed(text, "8 days", text, seed=seed).edits:
+            assert edit.new.startswith(("eight", "eleven")), "an stands before it"
+
+
+# ---------------------------------------------------------------- removed
+
+
+def test_a_removed_clause_keeps_its_number_and_its_question_is_impossible(corpus):
+    after = varied(corpus, "removed")
+    assert after.rows
+    for row in after.rows:
+        assert row.is_impossible
+        assert row.answer == IMPOSSIBLE_ANSWER
+        assert row.labels["old"] == ROWS[row.control].answer
+        assert ROWS[row.control].gold not in after.documents[row.filename].text
+    assert any("[Intentionally omitted.]" in document.text for document in after.documents.values())
+    lease = after.documents["lease.pdf"].text
+    assert all(f"\n{number} " in lease for number in ("1.1", "1.2", "2.1", "2.2", "3.1", "3.2", "4.1", "4.2", "4.3"))
+
+
+def test_no_more_than_a_third_of_the_clauses_goes_and_what_stays_is_counted(corpus):
+    tally = Tally()
+    after = varied(corpus, "removed", tally=tally)
+    assert after.documents["lease.pdf"].text.count("[Intentionally omitted.]") <= 4
+    assert len(after.rows) + sum(map(len, tally.left_out.values())) == len(corpus.rows)
+
+
+# ---------------------------------------------------------------- negated
+
+
+@pytest.mark.parametrize(
+    ("question", "new"),
+    [
+        ("assignment", "The Tenant may assign this Lease without the Landlord's consent."),
+        ("insure", "The Tenant shall not be required to maintain a policy of fire insurance."),
+        ("bakery", "The Tenant may not use the premises for a bakery."),
+        ("end the licence", "Neither party may end this licence on sixty (60) days' notice."),
+    ],
+)
+def test_a_clause_is_turned_round_and_its_answer_with_it(corpus, question, new):
+    after = varied(corpus, "negated")
+    row = row_of(after, question)
+    assert row.answer == "No"
+    assert words(after, row) == [new]
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        "The Tenant may only use the garden.",
+        "No tenant may keep a dog.",
+        "The Tenant may, at its cost, repaint.",
+        "The term shall commence on the first day.",
+        "The Tenant may repaint unless the Landlord objects.",
+        "After the term ends the Tenant shall leave and it may take its ovens.",
+        "THE TENANT MAY REPAINT.",
+        "The Tenant may repaint; the Landlord shall pay.",
+    ],
+)
+def test_a_clause_that_no_rule_is_sure_of_stays(clause):
+    document, row = one_row(clause, "Yes", clause)
+    tally = Tally()
+    assert varied(TextCorpus({"a.pdf": document}, (row,)), "negated", tally=tally).rows == ()
+    assert sum(map(len, tally.left_out.values())) == 1
+
+
+def test_exclusive_becomes_non_exclusive_where_the_question_asks_for_it():
+    clause = "The Licensor grants the Dealer an exclusive right to sell."
+    for question, count in (("Is the right exclusive?", 1), ("What may be sold?", 0)):
+        document, row = one_row(clause, "Yes", clause, question)
+        after = varied(TextCorpus({"a.pdf": document}, (row,)), "negated")
+        assert len(after.rows) == count
+        if count:
+            assert "a non-exclusive right" in after.documents["a.pdf"].text
+
+
+# ---------------------------------------------------------------- contradiction
+
+
+def test_a_second_version_lies_beside_the_first_and_both_are_gold(corpus):
+    after = varied(corpus, "contradiction")
+    row = row_of(after, "rent")
+    assert {passage.filename for passage in row.passages} == {"lease.pdf", "lease (second version).pdf"}
+    assert {*keys_of(row.labels["old"]), *keys_of(row.labels["new"])} <= keys_of(row.answer)
+    assert after.documents["lease.pdf"].text == corpus.documents["lease.pdf"].text
+
+
+def test_a_sentence_of_the_same_contract_disagrees(corpus):
+    after = varied(corpus, "contradiction:within")
+    row = row_of(after, "late charge")
+    first, second = words(after, row)
+    assert keys_of(first) == keys_of("6%")
+    assert second.startswith("For the avoidance of doubt, the percentage stated in Section 3.2 is ")
+    assert keys_of(second) == keys_of(row.labels["new"])
+
+
+# ---------------------------------------------------------------- amended
+
+
+def test_each_day_has_the_clause_that_was_in_force(corpus):
+    after = varied(corpus, "amended:3")
+    for row in after.rows:
+        assert keys_of(row.labels["new"]) <= keys_of(" ".join(words(after, row)))
+        assert keys_of(row.answer) == keys_of(row.labels["new"])
+        assert not keys_of(row.labels["old"]) & keys_of(row.labels["new"])
+        start, day = row.labels.get("effective_from"), row.labels.get("as_of")
+        assert day is None or start is None or start <= day
+        assert day is None or day < row.labels.get("effective_to", "9999")
+        assert day is None or row.question.startswith("As of ")
+    assert len({row.id for row in after.rows}) == len(after.rows)
+
+
+def test_an_amendment_is_a_document_of_its_own_with_its_day(corpus):
+    after = varied(corpus, "amended:2")
+    text = after.documents["lease - Amendment No. 1.pdf"].text
+    assert text.startswith("AMENDMENT NO. 1")
+    assert "of the Agreement is hereby" in text
+    assert dict(after.documents["lease - Amendment No. 1.pdf"].labels)["amends"] == "lease.pdf"
+
+
+def test_a_question_without_a_day_is_answered_from_the_last_amendment(corpus):
+    after = varied(corpus, "amended:3")
+    for row in (row for row in after.rows if "as_of" not in row.labels):
+        days = [other.labels.get("effective_from", "") for other in after.rows if other.control == row.control]
+        assert row.labels["effective_from"] == max(days)
+
+
+def test_other_versions_of_the_clause_are_near_misses(corpus):
+    after = varied(corpus, "amended:1")
+    for row in after.rows:
+        stated = frozenset().union(*(keys_of(after.words(passage)) for passage in row.near_misses))
+        assert keys_of(row.labels["old"]) <= stated
+
+
+# ---------------------------------------------------------------- injection, growth, scanned
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_instruction_stands_in_every_document_and_the_gold_keeps_its_words(corpus, way):
+    after = varied(corpus, f"injection:{way}")
+    for row, before in zip(after.rows, corpus.rows, strict=True):
+        assert words(after, row) == words(corpus, before)
+        document = after.documents[row.filename]
+        hidden = [block.text for block in document.blocks]
+        everything = " ".join([document.text, document.filename, document.subject, *hidden])
+        assert row.labels["canary"] in everything
+        assert row.labels["injection"] == way
+
+
+def test_without_a_way_documents_take_the_ways_in_turn(corpus):
+    after = varied(corpus, "injection", seed=0)
+    assert {row.labels["injection"] for row in after.rows} == {"visible", "footnote"}
+
+
+def test_growth_adds_other_documents_and_says_when_there_are_too_few(corpus, tmp_path):
+    others = tmp_path / "others"
+    others.mkdir()
+    for number in range(3):
+        (others / f"note-{number}.txt").write_text(f"A note on matter {number}.", encoding="utf-8")
+    module, argument = load_kind("growth:2")
+    after = module.vary(corpus, VaryRequest(1, argument, others), Tally())
+    assert len(after.documents) == 4
+    assert after.rows[0].labels["growth"] == 2
+    with pytest.raises(ToolkitError, match="growth:4 needs 6"):
+        module.vary(corpus, VaryRequest(1, "4", others), Tally())
+    with pytest.raises(ToolkitError, match="--others"):
+        module.vary(corpus, VaryRequest(1, "2", None), Tally())
+
+
+@pytest.mark.parametrize("kind", ["contradiction:x", "amended:7", "injection:sideways", "growth:one"])
+def test_an_argument_that_a_kind_does_not_know_is_said(corpus, kind):
+    with pytest.raises(ToolkitError, match=kind.partition(":")[2]):
+        varied(corpus, kind)
+
+
+def test_kinds_combine(corpus):
+    both = varied(varied(corpus, "figures"), "injection:white")
+    row = row_of(both, "rent")
+    assert keys_of(row.answer) == keys_of(row.labels["new"])
+    assert row.labels["canary"]
+
+
+def test_every_kind_says_what_it_does_and_what_measures_it():
+    assert set(kind_modules()) == {
+        "amended", "contradiction", "figures", "growth", "injection", "negated", "removed", "scanned",
+    }  # fmt: skip
+    assert all(module.TITLE and module.MEASURED for module in kind_modules().values())

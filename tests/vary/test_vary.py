@@ -1,0 +1,199 @@
+"""The command: a variant and its control are bundles like any other, and they tell memory from reading."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from difflib import SequenceMatcher
+from functools import partial
+from pathlib import Path
+
+import pypdf
+import pytest
+
+from exhibit.converters.benchmark import Block
+from exhibit.converters.printing.text_pdf import pdf_of
+from exhibit.evaluation.cases import Reply
+from exhibit.evaluation.datasets import Selection, load_datasets
+from exhibit.evaluation.metrics import measure
+from exhibit.evidence.check import check_gold
+from exhibit.evidence.ocr import TextLine
+from exhibit.evidence.read import read_document
+from exhibit.schemas.bundle import read_info
+from exhibit.schemas.validate import validate
+from exhibit.vary.__main__ import main
+from exhibit.vary.scan import scanned_pages
+from tests.vary.bundles import LEASE, LICENCE, ROWS, write_parent
+
+
+def run(folder: Path, *flags: str, expect: int = 0) -> Path:
+    """Vary the bundle of two contracts; return the variant's folder."""
+    parent = folder / "parent"
+    if not parent.exists():
+        write_parent(parent)
+    out = folder / "out"
+    assert main([str(parent), "--out", str(out), "--jobs", "1", "--force", *flags]) == expect
+    return out
+
+
+@pytest.fixture(scope="module")
+def figures(tmp_path_factory):
+    return run(tmp_path_factory.mktemp("figures"), "--kind", "figures", "--seed", "4")
+
+
+def cases_of(*folders: Path):
+    datasets, warnings = load_datasets(list(folders), Selection())
+    return [case for dataset in datasets for case in dataset.cases], warnings
+
+
+def answered(cases, answer):
+    return [replace(case, reply=Reply(answer=answer(case))) for case in cases]
+
+
+def mean(values):
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known)
+
+
+@pytest.mark.parametrize(
+    "kind", ["removed", "negated", "contradiction", "contradiction:within", "amended", "injection", "figures+injection"]
+)
+def test_a_variant_and_its_control_are_sound_bundles_with_all_gold_in_its_place(tmp_path, kind):
+    out = run(tmp_path, "--kind", kind, "--seed", "2")
+    for folder in (out, out.with_name("out-control")):
+        assert validate(folder) == []
+        _, wrong = check_gold(folder)
+        assert wrong == []
+        lines = [json.loads(line) for line in (folder / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
+        assert all(line["how"] != "absent" for line in lines if line["context"] is not None)
+        assert all(isinstance(line["labels"]["control"], int) for line in lines)
+
+
+def test_the_same_seed_gives_the_same_bytes(tmp_path, figures):
+    again = run(tmp_path, "--kind", "figures", "--seed", "4")
+    for path in sorted(figures.rglob("*")):
+        if path.is_file():
+            assert path.read_bytes() == (again / path.relative_to(figures)).read_bytes(), path.name
+
+
+def test_only_the_edits_differ_between_control_and_variant(figures):
+    control = figures.with_name("out-control")
+    lease, other = (read_document(folder / "corpus" / "lease.pdf").text.split() for folder in (figures, control))
+    kept = sum(block.size for block in SequenceMatcher(None, lease, other, autojunk=False).get_matching_blocks())
+    assert 0.85 * len(other) < kept < len(other)
+
+
+def test_bundle_json_has_the_parent_s_checksums_and_the_card_says_what_was_done(figures):
+    info = read_info(figures / "bundle.json")
+    assert {"train.json", "gold.jsonl", "corpus/lease.txt"} <= info.source.sha256.keys()
+    assert info.options["kind"] == "figures" and info.options["seed"] == 4
+    card = (figures / "README.md").read_text(encoding="utf-8")
+    assert "exhibit vary parent --kind figures" in card
+    assert "changed to others of the same type" in card
+    assert sum(map(len, info.left_out.values())) + info.counts.questions == len(ROWS) + 1
+
+
+def test_a_system_that_remembers_is_found_out_and_one_that_reads_is_not(figures):
+    cases, _ = cases_of(figures)
+    remembered = {row.question: row.answer for row in ROWS}
+    texts = {name: read_document(figures / "corpus" / name).text for name in ("lease.pdf", "licence.pdf")}
+
+    def read(case):
+        [gold] = case.gold
+        return " ".join(texts[gold.filename][start:end] for start, end in gold.places[0])
+
+    memory = measure(answered(cases, lambda case: f"The answer is {remembered[case.question]}."))
+    assert mean(memory["remembered"]) >= 0.95 and mean(memory["read_value"]) == 0
+    reading = measure(answered(cases, read))
+    assert mean(reading["remembered"]) <= 0.02 and mean(reading["read_value"]) >= 0.95
+
+
+@pytest.mark.parametrize("kind", ["removed", "negated"])
+def test_memory_is_found_out_where_a_clause_is_gone_or_turned_round(tmp_path, kind):
+    cases, _ = cases_of(run(tmp_path, "--kind", kind))
+    remembered = {row.question: row.answer for row in ROWS}
+    memory = measure(answered(cases, lambda case: remembered[case.question]))
+    assert mean(memory["remembered"]) >= 0.95
+    reading = measure(answered(cases, lambda case: case.truth))
+    assert mean(reading["remembered"]) <= 0.02
+
+
+def test_a_superseded_clause_is_told_from_the_one_in_force(tmp_path):
+    cases, _ = cases_of(run(tmp_path, "--kind", "amended:2"))
+    right = measure(answered(cases, lambda case: case.truth))
+    assert mean(right["in_force"]) == 1 and mean(right["superseded"]) == 0
+    first = {row.question: row.answer for row in ROWS}
+    stale = [case for case in cases if "changed_by" in case.labels]
+    old = measure(answered(stale, lambda case: first[case.question.rpartition(": ")[2]]))
+    assert mean(old["superseded"]) == 1 and mean(old["in_force"]) == 0
+    assert all("#" in str(case.labels["other_versions"]) for case in cases)
+
+
+def test_a_variant_without_its_control_is_said_to_be_one(figures):
+    _, alone = cases_of(figures)
+    assert any("without its control" in line for line in alone)
+    _, both = cases_of(figures, figures.with_name("out-control"))
+    assert not any("without its control" in line for line in both)
+
+
+@pytest.mark.parametrize(("way", "found"), [("white", True), ("tiny", True), ("metadata", False)])
+def test_a_hidden_instruction_is_in_the_file_and_not_among_the_gold(tmp_path, way, found):
+    out = run(tmp_path, "--kind", f"injection:{way}", "--no-control")
+    canary = json.loads((out / "gold.jsonl").read_text(encoding="utf-8").splitlines()[0])["labels"]["canary"]
+    path = out / "corpus" / "lease.pdf"
+    assert (canary in read_document(path).text) is found
+    assert (canary in (pypdf.PdfReader(path).metadata.subject or "")) is (not found)
+    assert not (out.with_name("out-control")).exists()
+
+
+def test_a_bundle_that_nothing_can_be_varied_in_is_an_error_that_says_why(tmp_path, capsys):
+    parent = write_parent(tmp_path / "parent")
+    rows = json.loads((parent / "train.json").read_text(encoding="utf-8"))[-1:]
+    (parent / "train.json").write_text(json.dumps(rows), encoding="utf-8")
+    lines = (parent / "gold.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (parent / "gold.jsonl").write_text(lines[-1], encoding="utf-8")
+    run(tmp_path, "--kind", "figures", expect=1)
+    assert "no question is left to vary" in capsys.readouterr().err
+
+
+def test_an_unknown_kind_names_those_there_are(tmp_path, capsys):
+    run(tmp_path, "--kind", "sideways", expect=1)
+    assert "there are amended, contradiction, figures" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- scans
+
+
+def test_a_scan_has_pictures_of_the_pages_no_text_and_the_same_bytes_for_the_same_seed(tmp_path):
+    path = tmp_path / "printed.pdf"
+    path.write_bytes(pdf_of([Block("p", LICENCE)], title="Licence"))
+    first, again, other = (scanned_pages(path, seed=seed, title="Licence") for seed in (1, 1, 2))
+    assert first == again != other
+    scan = tmp_path / "scan.pdf"
+    scan.write_bytes(first)
+    assert not read_document(scan).has_text
+    assert len(read_document(scan).pages) == len(read_document(path).pages)
+
+
+def test_gold_is_located_in_what_ocr_reads_and_what_it_spoils_is_left_out(tmp_path, monkeypatch):
+    spoilt = {
+        "lease": LEASE.replace("six percent", "s1x pcrcenl").replace("late bears a charge", "1ate 8ears"),
+        "licence": LICENCE,
+    }
+
+    def read(name, picture):
+        lines = [line for line in spoilt[name].splitlines() if line.strip()]
+        return [
+            TextLine(100, 100 + 40 * at, 100 + 6 * len(line), 130 + 40 * at, line, 0.9) for at, line in enumerate(lines)
+        ]
+
+    names = iter(("lease", "licence"))
+    monkeypatch.setattr("exhibit.evidence.ocr.tesseract.missing", lambda language: "")
+    monkeypatch.setattr("exhibit.evidence.ocr.tesseract.open", lambda language: partial(read, next(names)))
+    flags = ("--ocr-engine", "tesseract", "--engine", "serial", "--no-control")
+    out = run(tmp_path, "--kind", "scanned", *flags)
+    info = read_info(out / "bundle.json")
+    assert info.counts.located["absent"] == 0
+    assert info.left_out["passage not found in the document"] == ["row 4: lease.pdf"]
+    assert info.counts.questions == len(ROWS)
+    assert validate(out) == []

@@ -1,0 +1,402 @@
+"""`exhibit view`: who may ask the server, what it shows, and what it writes."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx
+import pytest
+from starlette.testclient import TestClient
+
+from exhibit.conversion import main as convert
+from exhibit.schemas.bundle import read_questions
+from exhibit.schemas.review import read_review
+from exhibit.storage.bundle import open_bundle
+from exhibit.viewer.report import main as evaluate
+from exhibit.viewer.review.__main__ import main as review
+from exhibit.viewer.server.app import application
+from exhibit.viewer.server.app import main as view
+from exhibit.viewer.server.jobs import Jobs
+from exhibit.viewer.server.library import ServedFolders, key_of
+
+TOKEN = "a-token-of-the-test"
+HOST = "127.0.0.1:8000"
+ORIGIN = {"origin": f"http://{HOST}"}
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> Path:
+    """A folder with a bundle and two runs of it."""
+    root = tmp_path_factory.mktemp("served")
+    bundle, replies = root / "datasets_out" / "policies", root / "replies.jsonl"
+    assert (
+        convert(["privacyqa", "--source", str(samples / "privacyqa"), "--out", str(bundle), "--engine", "serial"]) == 0
+    )
+    rows = read_questions(bundle / "train.json")
+    replies.write_text("".join(json.dumps({"id": row.id, "answer": "No."}) + "\n" for row in rows), encoding="utf-8")
+    for name in ("first", "second"):
+        words = [str(bundle), "--target", f"predictions:{replies}", "--output-dir", str(root / "results")]
+        assert evaluate([*words, "--run-name", name]) == 0
+    return root
+
+
+@pytest.fixture
+def client(served: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
+    folders = [served / "datasets_out", served / "results"]
+    app = application(folders, token=TOKEN, hosts=[HOST])
+    with TestClient(app, base_url=f"http://{HOST}/{TOKEN}/", follow_redirects=True) as one:
+        yield one
+
+
+@pytest.fixture
+def bundle_key(served: Path) -> str:
+    return key_of((served / "datasets_out" / "policies").resolve())
+
+
+# ---------------------------------------------------------------- who may ask
+
+
+def test_without_the_token_nothing_is_shown(client):
+    for path in ("/", "/wrong/", f"/{TOKEN[:-1]}/", f"/{TOKEN}x/", "/../", f"//{TOKEN}/"):
+        assert client.get(f"http://{HOST}{path}").status_code == 404, path
+    assert "policies" in client.get("").text
+
+
+def test_another_host_is_refused_so_that_a_name_cannot_be_rebound(client):
+    for host in ("evil.example", "127.0.0.1:9999", "evil.example:8000", ""):
+        assert client.get("", headers={"host": host}).status_code == 421, host
+
+
+@pytest.mark.parametrize("origin", [None, "null", "http://evil.example", "http://127.0.0.1:9999", f"https://{HOST}"])
+def test_only_a_page_of_the_server_may_change_something(client, origin):
+    headers = {} if origin is None else {"origin": origin}
+    assert client.post("trend", json={}, headers=headers).status_code == 403
+    assert client.put("upload/mine/a.txt", content=b"x", headers=headers).status_code == 403
+
+
+def test_a_page_elsewhere_cannot_even_load_a_picture(client, bundle_key):
+    assert client.get("", headers={"sec-fetch-site": "cross-site"}).status_code == 403
+
+
+def test_every_response_says_what_a_browser_may_do_with_it(client):
+    for response in (client.get(""), client.get(f"http://{HOST}/wrong/")):
+        assert response.headers["referrer-policy"] == "no-referrer", "the address holds the token"
+        assert response.headers["x-content-type-options"] == "nosniff" and response.headers["x-frame-options"] == "DENY"
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', client.get("").text)
+    assert policy and "default-src 'none'" in policy[1] and "unsafe" not in policy[1]
+
+
+@pytest.mark.parametrize(("host", "words"), [("0.0.0.0", "choose a long --token"), ("example.org", "give an address")])
+def test_others_reach_the_server_only_where_the_user_chose_a_token(host, words, tmp_path, capsys):
+    assert view([str(tmp_path), "--host", host, "--no-browser"]) == 1
+    assert words in capsys.readouterr().err
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path, capsys):
+    assert view([str(tmp_path / "none"), "--no-browser"]) == 1
+    assert "no such folder" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- what is shown
+
+
+def test_the_first_page_lists_bundles_and_runs_with_their_headlines(client):
+    wait(lambda: "being checked" not in client.get("").text)
+    text = client.get("").text
+    assert "policies" in text and "22 of 22" in text, "passages located"
+    assert text.index("second") < text.index("first<"), "the newest run first"
+    assert "0 of 19" in text, "failed"
+
+
+def test_a_bundle_is_narrowed_by_words_and_labels(client, bundle_key):
+    whole = client.get(f"bundle/{bundle_key}").text
+    assert whole.count("document?name=") >= 19 + 4
+    some = client.get(f"bundle/{bundle_key}?find=location").text
+    assert 0 < some.count("&amp;question=") < 19
+    assert client.get(f"bundle/{bundle_key}?find=zzzzqq").text.count("&amp;question=") == 0
+
+
+def test_a_document_has_its_pages_with_all_gold_on_them(client, served, bundle_key):
+    bundle = open_bundle(served / "datasets_out" / "policies")
+    line = next(line for line in bundle.gold if line.spans)
+    name = quote(line.filename or "")
+    assert client.get(f"bundle/{bundle_key}/document?name={name}&question={line.id}").status_code == 200
+    sheet = client.get(f"bundle/{bundle_key}/sheet?name={name}&page={line.pages[0]}").json()
+    assert list(line.spans[0]) in sheet["gold"]
+    start, end = line.spans[0]
+    inside = [word[2] for word in sheet["words"] if start <= word[0] and word[1] <= end]
+    assert len(inside) > 3, "the words of the gold lie on this page"
+    picture = client.get(f"bundle/{bundle_key}/{sheet['src']}")
+    assert picture.headers["content-type"].startswith("image/") and len(picture.content) > 1000
+
+
+@pytest.mark.parametrize("name", ["none.pdf", "../../../etc/passwd", "/etc/passwd", ""])
+def test_only_documents_of_the_bundle_are_read(client, bundle_key, name):
+    for path in (f"document?name={quote(name)}", f"sheet?name={quote(name)}&page=1", f"page/1?name={quote(name)}"):
+        assert client.get(f"bundle/{bundle_key}/{path}").status_code == 400, path
+
+
+def test_links_out_of_the_folders_are_not_followed(served, tmp_path):
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "inside" / "link").symlink_to(served / "datasets_out", target_is_directory=True)
+    assert ServedFolders([tmp_path / "inside"]).bundles() == []
+
+
+def test_a_report_is_drawn_anew_and_one_from_elsewhere_is_never_shown(client, served):
+    hostile = served / "results" / "first" / "report.html"
+    hostile.write_text("<script>fetch('..')</script>HOSTILE", encoding="utf-8")
+    response = client.get(f"run/{key_of((served / 'results' / 'first').resolve())}")
+    assert response.status_code == 200 and "HOSTILE" not in response.text and "Exhibit report" in response.text
+    folder = re.search(r'"folder":"([^"]+)"', response.text)
+    assert folder and client.get(str(response.url).replace("report.html", f"{folder[1]}/c0.js")).status_code == 200
+    assert client.get(str(response.url).replace("report.html", "%2e%2e/%2e%2e/jobs")).status_code in (400, 404)
+
+
+def test_a_run_whose_sums_were_changed_by_hand_is_not_shown_with_them(client, served):
+    path = served / "results" / "second" / "summary.json"
+    kept = path.read_text(encoding="utf-8")
+    means = json.loads(kept)
+    name = next(name for name, one in means.items() if one["mean"] is not None)
+    means[name]["mean"] = 0.999
+    path.write_text(json.dumps(means), encoding="utf-8")
+    try:
+        wait(lambda: "being checked" not in client.get("").text)
+        assert "not what the rows of the run give" in client.get("").text
+    finally:
+        path.write_text(kept, encoding="utf-8")
+
+
+def test_runs_are_compared_and_followed_over_time(client, served):
+    keys = [key_of((served / "results" / name).resolve()) for name in ("first", "second")]
+    told = client.post("compare", json={"runs": keys}, headers=ORIGIN).json()
+    assert "Exhibit comparison" in client.get(told["open"]).text
+    assert client.post("compare", json={"runs": keys[:1]}, headers=ORIGIN).status_code == 400
+    told = client.post("trend", json={}, headers=ORIGIN).json()
+    assert "Results over time" in client.get(told["open"]).text
+
+
+def test_a_damaged_run_and_one_that_died_say_so_beside_the_others(client, served):
+    for name, config in (("broken", "{"), ("died", (served / "results" / "first" / "config.json").read_text())):
+        (served / "results" / name).mkdir()
+        (served / "results" / name / "config.json").write_text(config, encoding="utf-8")
+    try:
+        text = client.get("").text
+        assert "broken" in text and "not finished" in text and "second" in text
+        page = client.get(f"run/{key_of((served / 'results' / 'died').resolve())}").text
+        assert "did not finish" in page and "--resume" in page
+    finally:
+        for name in ("broken", "died"):
+            (served / "results" / name / "config.json").unlink()
+            (served / "results" / name).rmdir()
+
+
+# ---------------------------------------------------------------- what is written
+
+
+def added(name: str, client: TestClient, served: Path, key: str) -> httpx.Response:
+    bundle = open_bundle(served / "datasets_out" / "policies")
+    line = next(line for line in bundle.gold if line.spans)
+    marked = {"filename": line.filename, "spans": [list(line.spans[0])], "text": words_at(client, key, line)}
+    value = {"reviewer": name, "question": "What do they collect?", "contexts": [marked], "filename": line.filename}
+    return client.post(f"bundle/{key}/question", json=value, headers=ORIGIN)
+
+
+def words_at(client: TestClient, key: str, line) -> str:
+    sheet = client.get(f"bundle/{key}/sheet?name={quote(line.filename)}&page={line.pages[0]}").json()
+    start, end = line.spans[0]
+    return " ".join(word[2] for word in sheet["words"] if start <= word[0] and word[1] <= end)
+
+
+def test_a_question_of_a_reviewer_becomes_a_row_with_located_gold(client, served, bundle_key, tmp_path, capsys):
+    reviews = served / "datasets_out" / "policies-review"
+    assert added("Ada", client, served, bundle_key).json() == {"added": 1}
+    files = sorted(map(str, reviews.glob("review-*.json")))
+    out = tmp_path / "reviewed"
+    assert review(["apply", *files, "--bundle", str(served / "datasets_out" / "policies"), "--out", str(out)]) == 0
+    assert "1 questions added" in capsys.readouterr().out
+    made = open_bundle(out)
+    assert made.questions[-1].question == "What do they collect?" and len(made.questions) == 20
+    gold = [line for line in made.gold if line.id == made.questions[-1].id]
+    assert gold[0].spans and gold[0].labels["added_by"] == "Ada"
+    for path in reviews.iterdir():
+        path.unlink()
+
+
+@pytest.mark.parametrize(
+    "change", [{"reviewer": ""}, {"question": " "}, {"filename": "none.pdf"}, {"more": 1}, {"contexts": "x"}]
+)
+def test_a_question_that_lacks_something_is_refused(client, bundle_key, change):
+    value = {"reviewer": "Ada", "question": "What?", "contexts": []} | change
+    assert client.post(f"bundle/{bundle_key}/question", json=value, headers=ORIGIN).status_code == 400
+
+
+def about(reviewer: str, *cases: dict) -> dict:
+    sample = {"size": 19, "of": 19, "seed": 1, "by": []}
+    head = {"format": "exhibit-review/1", "review": "page", "of": "run", "run": "first", "sample": sample}
+    return {**head, "reviewer": reviewer, "cases": list(cases)}
+
+
+def test_two_reviewers_and_two_tabs_at_once_lose_no_judgment(client, served):
+    key = key_of((served / "results" / "first").resolve())
+
+    def judge(given: tuple[str, int]) -> int:
+        name, id = given
+        case = {"dataset": "policies", "id": id, "gold": "right"}
+        return client.post(f"reviews/{key}", json=about(name, case), headers=ORIGIN).status_code
+
+    every = [(name, id) for id in range(12) for name in ("Ada", "Ben")]
+    with ThreadPoolExecutor(6) as pool:
+        assert set(pool.map(judge, every)) == {200}
+    files = sorted((served / "results" / "first" / "review").glob("review-*.json"))
+    kept = {one.reviewer: {case.id for case in one.cases} for one in map(read_review, files)}
+    assert kept == {"Ada": set(range(12)), "Ben": set(range(12))}
+    again = client.get(f"reviews/{key}?review=page&reviewer=Ada").json()
+    assert len(again["cases"]) == 12, "the page goes on where the reviewer was"
+
+
+def test_a_judgment_that_is_no_judgment_is_refused(client, served):
+    key = key_of((served / "results" / "first").resolve())
+    case = {"dataset": "policies", "id": 1, "gold": "maybe"}
+    assert client.post(f"reviews/{key}", json=about("Ada", case), headers=ORIGIN).status_code == 400
+    assert client.post(f"reviews/{key}", content=b"x" * 3_000_000, headers=ORIGIN).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [("a.pdf", "a.pdf"), ("..%2F..%2Fetc%2Fx.txt", None), (".hidden.txt", "hidden.txt"), ("a:b.txt", "a_b.txt")],
+)
+def test_an_uploaded_file_gets_a_safe_name_below_its_folder(client, served, name, kept):
+    response = client.put(f"upload/mine/{name}", content=b"words", headers=ORIGIN)
+    folder = served / "datasets_out" / "mine-documents"
+    if kept is None:
+        assert response.status_code in (400, 404) or not (served.parent / "etc").exists()
+    else:
+        assert response.json() == {"file": kept} and (folder / kept).read_bytes() == b"words"
+
+
+@pytest.mark.parametrize("name", ["..", "a b", ".x", "a" * 61])
+def test_an_uploaded_file_needs_a_plain_bundle_name(client, name):
+    assert client.put(f"upload/{quote(name)}/a.txt", content=b"", headers=ORIGIN).status_code in (400, 404)
+
+
+@pytest.mark.parametrize("folder", ["../results", "/etc", "none"])
+def test_questions_are_drafted_on_folders_below_the_first_one_alone(client, folder):
+    assert client.post("draft", json={"name": "x", "folder": folder}, headers=ORIGIN).status_code == 400
+
+
+# ---------------------------------------------------------------- long work
+
+
+def wait(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 120
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def test_a_job_goes_on_without_the_server_and_says_how_it_ended(tmp_path):
+    jobs = Jobs(tmp_path / "jobs")
+    fine, wrong = (jobs.start("one", words, cwd=tmp_path) for words in (["--version"], ["no-such-verb"]))
+    wait(lambda: jobs.state(fine) != "running" and jobs.state(wrong) != "running")
+    later = Jobs(tmp_path / "jobs")
+    assert later.state(fine) == "finished" and "exhibit" in later.output(fine)
+    assert later.state(wrong) == "failed" and "no verb" in later.output(wrong)
+    assert {job.key for job in later.all()} == {fine.key, wrong.key}
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no such signal")
+def test_a_job_whose_process_was_killed_is_not_called_running(tmp_path):
+    jobs = Jobs(tmp_path / "jobs")
+    place = tmp_path / "jobs" / "ab"
+    place.mkdir()
+    fields = {"key": "ab", "title": "t", "words": ["--version"], "cwd": str(tmp_path), "began": 1.0, "out": ""}
+    (place / "job.json").write_text(json.dumps(fields), encoding="utf-8")
+    assert jobs.state(jobs.get("ab")) == "died"
+    with pytest.raises(Exception, match="no such job"):
+        jobs.get("../ab")
+
+
+def test_an_evaluation_is_stopped_by_its_page_and_goes_on_with_resume(client, served, bundle_key, rag_server):
+    rag_server.delay = 0.5
+    value = {"bundle": bundle_key, "url": rag_server.url, "run": "stopped"}
+    job = client.post("evaluate", json=value, headers=ORIGIN).json()["open"]
+    wait(lambda: client.get(f"http://{HOST}{job}/state").json()["done"] >= 2)
+    assert client.post(f"http://{HOST}{job}/stop", json={}, headers=ORIGIN).status_code == 200
+    wait(lambda: client.get(f"http://{HOST}{job}/state").json()["state"] != "running")
+    told = client.get(f"http://{HOST}{job}/state").json()
+    assert told["state"] == "stopped" and told["resumable"] and 2 <= told["done"] < 19 and told["latest"]
+    rag_server.delay = 0.0
+    again = client.post(f"http://{HOST}{job}/resume", json={}, headers=ORIGIN).json()["open"]
+    wait(lambda: client.get(f"http://{HOST}{again}/state").json()["state"] != "running")
+    told = client.get(f"http://{HOST}{again}/state").json()
+    assert told["state"] == "finished" and client.get(f"http://{HOST}{told['open']}").status_code == 200
+
+
+@pytest.fixture
+def rag_server() -> Iterator[SlowServer]:
+    with SlowServer() as server:
+        yield server
+
+
+class SlowServer:
+    """A RAG server that takes its time."""
+
+    delay = 0.0
+
+    def __enter__(self) -> SlowServer:
+        from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+        owner = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["content-length"]))
+                time.sleep(owner.delay)
+                body = json.dumps({"answer": "They collect your location.", "sources": []}).encode()
+                self.send_response(200)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}/ask"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def test_the_command_prints_its_address_and_ends_with_ctrl_c(tmp_path):
+    command = [sys.executable, "-m", "exhibit", "view", str(tmp_path), "--no-browser"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    address = re.search(r"http://127\.0\.0\.1:\d+/[\w-]{20,}/", process.stderr.readline())
+    assert address
+    wait(lambda: _answers(address[0]))
+    assert "No bundle yet" in httpx.get(address[0]).text
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) in (0, 130, -signal.SIGINT)
+
+
+def _answers(address: str) -> bool:
+    try:
+        return httpx.get(address).status_code == 200
+    except httpx.HTTPError:
+        return False

@@ -1,0 +1,151 @@
+"""`exhibit view` in a real browser, by clicks alone: from an empty folder to a reviewed bundle and a report."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from exhibit.schemas.review import read_review
+from exhibit.storage.bundle import open_bundle
+from tests.browser import PATIENCE
+
+pytestmark = pytest.mark.slow
+
+LETTER = (
+    "Confidentiality Agreement\n\nThis Confidentiality Agreement is made on 3 March 2021 between Marlow Pumps Ltd "
+    "and Otterby Valves plc.\n\n1. Term. This Agreement ends three years after its date.\n\n2. Governing law. This "
+    "Agreement is governed by the laws of England and Wales.\n\n3. Return. On request the Recipient shall return all "
+    "Confidential Information within thirty (30) days.\n"
+)
+
+
+@contextmanager
+def serving(folder: Path, port: int) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    command = [
+        sys.executable,
+        "-m",
+        "exhibit",
+        "view",
+        "--no-browser",
+        "--port",
+        str(port),
+        "--token",
+        "token-of-the-test",
+    ]
+    environment = {**os.environ, "EXHIBIT_CACHE": str(folder / "cache")}
+    process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True, env=environment)
+    assert process.stderr is not None
+    address = re.search(r"http://\S+/", process.stderr.readline())
+    assert address
+    while True:
+        with socket.socket() as trial:
+            if trial.connect_ex(("127.0.0.1", port)) == 0:
+                break
+    try:
+        yield address[0], process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        return int(one.getsockname()[1])
+
+
+def opened(browser: Browser, address: str) -> Page:
+    page = browser.new_page(viewport={"width": 1400, "height": 1000})
+    page.set_default_timeout(PATIENCE)
+    page.goto(address)
+    return page
+
+
+def test_from_an_empty_folder_to_a_reviewed_bundle_and_a_report(browser, tmp_path):
+    port = free_port()
+    with serving(tmp_path, port) as (address, _):
+        page = opened(browser, address)
+        page.fill("#name", "letters")
+        files = [{"name": f"{name}.txt", "mimeType": "text/plain", "buffer": LETTER.replace("Marlow", name).encode()}
+                 for name in ("Marlow", "Tarn")]  # fmt: skip
+        page.set_input_files("#files", files)
+        page.click("text=Draft questions on them")
+        page.click("#open:visible")  # when the drafts are there
+        page.wait_for_selector("text=A program proposed these questions")
+        page.click("text=Review the proposed questions")
+        page.fill("#reviewer", "Ada Lovell")
+        page.click("#gold-right")
+        page.wait_for_selector("#told:has-text('Saved.')")
+        bundle = tmp_path / "datasets_out" / "letters"
+        [kept] = (tmp_path / "datasets_out" / "letters-review").glob("review-*.json")
+        assert [case.gold for case in read_review(kept).cases] == ["right"], "written at once"
+        write_a_question(page, address)
+        page.click("text=Make the bundle from")
+        page.click("#open:visible")
+        reviewed = open_bundle(bundle.with_name("letters-reviewed"))
+        assert reviewed.questions[-1].question == "When must papers go back?"
+        assert any(line.labels.get("judged_by") == "Ada Lovell" for line in reviewed.gold)
+        page.select_option("#system", "bm25")
+        page.fill("#run-name", "by-clicks")
+        page.click("text=Evaluate >> visible=true")
+        page.click("#open:visible")
+        page.wait_for_selector("text=Exhibit report")
+        assert "by-clicks" in page.inner_text("h1")
+
+
+def write_a_question(page: Page, address: str) -> None:
+    page.goto(address)
+    page.click("th >> text=letters")
+    page.click("section:has(#documents) li a >> nth=0")
+    page.wait_for_selector(".sheet .word")
+    page.fill("#reviewer", "Ada Lovell")
+    page.fill("#question", "When must papers go back?")
+    page.fill("#answer", "within thirty days")
+    words = page.locator(".sheet .word")
+    texts = [words.nth(at).get_attribute("data-at") for at in range(3)]
+    assert texts == ["0", "1", "2"]
+    page.locator(".sheet svg").first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Shift+ArrowRight")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#marked li")
+    page.click("text=Add the question")
+    page.wait_for_selector("#told:has-text('Saved: 1')")
+    page.goto(address)
+    page.click("th >> text=letters")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL")
+def test_a_server_that_is_killed_loses_no_judgment(browser, tmp_path):
+    """The judgment made while it was away is sent when it is back, and the page need not be loaded again."""
+    documents = tmp_path / "datasets_out" / "letters-documents"
+    documents.mkdir(parents=True)
+    (documents / "marlow.txt").write_text(LETTER, encoding="utf-8")
+    words = ["draft", "--source", str(documents), "--out", str(tmp_path / "datasets_out" / "letters")]
+    subprocess.run([sys.executable, "-m", "exhibit", *words], check=True, capture_output=True)
+    port = free_port()
+    with serving(tmp_path, port) as (address, process):
+        page = opened(browser, address)
+        page.click("th >> text=letters")
+        page.click("text=Review the proposed questions")
+        page.fill("#reviewer", "Ada Lovell")
+        page.click("#gold-right")
+        page.wait_for_selector("#told:has-text('Saved.')")
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        page.click("text=Next question")
+        page.click("#gold-wrong")
+        page.wait_for_selector("#told:has-text('Not saved yet')")
+    with serving(tmp_path, port):
+        page.wait_for_selector("#told:has-text('Saved.')")
+        [kept] = (tmp_path / "datasets_out" / "letters-review").glob("review-*.json")
+        assert [case.gold for case in read_review(kept).cases] == ["right", "wrong"]
