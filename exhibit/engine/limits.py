@@ -115,7 +115,7 @@ def make_limits(seconds: float, mebibytes: int) -> Limits:
     return Limits(seconds or None, mebibytes * _MIB or None)
 
 
-# ---------------------------------------------------------------- in the process that does the work
+# ---------------------------------------------------------------- limits inside a worker
 
 
 _serving: list[Limits] = []
@@ -231,7 +231,7 @@ def time_limited(limits: Limits, name: str) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-# ---------------------------------------------------------------- programs that a worker starts: run to their end, en
+# ---------------------------------------------------------------- programs that a worker starts
 
 
 _LOOK = 0.2

@@ -2,7 +2,7 @@
 
 A quote copied from a text file and the same words extracted from a PDF differ in line breaks, spaces, quotes,
 dashes, ligatures and invisible marks. Folding removes all of that and keeps, for every folded character,
-the offset of the original one, so that what is found in the folded text is known in the original.
+the offset of the original one, so that a match in the folded text has a range in the original.
 """
 
 import unicodedata

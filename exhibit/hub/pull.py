@@ -72,7 +72,7 @@ def copy(fetched: "PulledBundle", folder: Path) -> None:
     problems = validate(folder)
     if problems:
         listed = "\n".join(f"  {problem}" for problem in problems[:10])
-        raise BundleError(f"{fetched.address}: breaks {len(problems)} promises of a bundle:\n{listed}")
+        raise BundleError(f"{fetched.address}: not a valid bundle, it has {len(problems)} problems:\n{listed}")
 
 
 @guarded("stopped; run the same command again: what has arrived is kept")

@@ -263,7 +263,7 @@ def _feature(kind: Any) -> dict[str, Any]:
     return {"list": inner.get("dtype", inner)}
 
 
-# ---------------------------------------------------------------- the card's head: what the Hub indexes, and the conf
+# ---------------------------------------------------------------- the card's YAML head
 
 
 LICENCES = frozenset(Path(__file__).with_name("licences.txt").read_text(encoding="ascii").split())

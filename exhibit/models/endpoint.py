@@ -131,7 +131,7 @@ def _error_in(data: bytes) -> dict[str, Any]:
     return error if isinstance(error, dict) else {}
 
 
-# ---------------------------------------------------------------- where the server is
+# ---------------------------------------------------------------- the server's address
 
 
 class _Place(NamedTuple):

@@ -92,10 +92,12 @@ def _load(point: EntryPoint) -> ModuleType:
         owner = owner_of(point)
         raise ToolkitError(
             f"{point.name} ({point.group}) of {owner} cannot be loaded: {type(error).__name__}: {error}; "
-            f"mend {point.value} or uninstall {owner}"
+            f"fix {point.value} or uninstall {owner}"
         ) from error
     if not isinstance(module, ModuleType):
-        raise ToolkitError(f"{point.name} ({point.group}): {point.value} is no module; name a module, without a colon")
+        raise ToolkitError(
+            f"{point.name} ({point.group}): {point.value} is not a module; name a module, without a colon"
+        )
     _loaded[str(module.__file__)] = point
     return module
 

@@ -119,7 +119,7 @@ class HttpClient:
             # the library's own message may hold the URL with its key
             raise HttpError(f"the connection broke ({type(error).__name__})", transient=True) from None
         except (httpcore.UnsupportedProtocol, UnicodeError, ValueError) as error:
-            raise HttpError(f"{where} cannot be asked: {self.secrets.strip(str(error))}") from None
+            raise HttpError(f"no request can be sent to {where}: {self.secrets.strip(str(error))}") from None
 
     def close(self) -> None:
         """Close every connection."""

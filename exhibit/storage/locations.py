@@ -120,7 +120,7 @@ def origin_of(folder: Path) -> Remote | None:
         return None
 
 
-# ---------------------------------------------------------------- what is there
+# ---------------------------------------------------------------- files in a store
 
 
 def opened(remote: Remote) -> Any:
@@ -177,7 +177,7 @@ def expand(pattern: Remote) -> list[Remote]:
     return [Remote(f"{pattern.scheme}://{path}") for path in folders if not path.rpartition("/")[2].startswith(".")]
 
 
-# ---------------------------------------------------------------- a file at hand
+# ---------------------------------------------------------------- downloads
 
 
 def fetch(file: Remote, path: Path) -> str:
