@@ -107,7 +107,7 @@ class Fold:
         return int(self.offsets[start]), int(self.offsets[end - 1]) + 1
 
     def folded_range(self, start: int, end: int) -> tuple[int, int]:
-        """Return the folded range of an original one."""
+        """Return the folded range of a range of the original text."""
         if self.shuffled:
             inside = np.flatnonzero((self.offsets >= start) & (self.offsets < end))
             return (int(inside[0]), int(inside[-1]) + 1) if len(inside) else (0, 0)

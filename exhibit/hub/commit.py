@@ -208,7 +208,7 @@ Contents = Mapping[str, Content]
 
 
 def contents_of(root: Path, info: BundleInfo, *, repo_id: str, corpus: bool) -> dict[str, Content]:
-    """Return every file to send, by path: the files of bundle.json, the card with its repository's name, and itself."""
+    """Return every file to send, by path: the files that bundle.json lists, the renamed card, and bundle.json."""
     own = (root / CARD).read_bytes()
     tables = () if corpus else corpus_patterns(own)
     sent = {}

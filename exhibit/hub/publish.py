@@ -7,7 +7,7 @@
     exhibit pull me/cuad-rag --out datasets_out/cuad                     # and back
 
 The token is read from HF_TOKEN or from the Hub's own store (`hf auth login`), and never printed.
-After an error run the same command again: what is uploaded is not sent twice, and no commit is made twice.
+After an error run the same command again: uploaded files are not sent twice, and no commit is made twice.
 """
 
 import argparse

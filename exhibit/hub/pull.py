@@ -5,7 +5,7 @@
     exhibit pull me/cuad-rag@v1                                            # to datasets_out/cuad-rag
     python evaluate_rag.py --dataset-paths hf://me/cuad-rag@v1                   # without a folder of its own
 
-Downloads go through the Hub's own cache, so that one that was cut off goes on where it stopped.
+Downloads go through the Hub's own cache, so an interrupted one continues where it stopped.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""Parts by name: a file of ours in the folder of its kind, or a module that an installed distribution brings.
+"""Plug-ins by name: a file of this project in the folder of its kind, or a module of another distribution.
 
 A distribution names its modules as entry points of the group `exhibit.KIND`, KIND being the folder of that kind:
-`[project.entry-points."exhibit.metrics"]`. A name of ours stays ours, so that no installation changes what it means.
+`[project.entry-points."exhibit.metrics"]`. This project's own names always win, so no installation changes them.
 """
 
 import pkgutil

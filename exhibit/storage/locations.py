@@ -40,7 +40,7 @@ _LONGEST = 300  # characters of a library's message: a longer one is a page of X
 
 @dataclass(frozen=True)
 class Remote:
-    """A file or a folder at a URL; small enough to send to any worker, which opens it itself."""
+    """A file or a folder at a URL; it pickles small, and any worker can open it."""
 
     url: str
     sha256: str | None = None
