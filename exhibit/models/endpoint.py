@@ -216,7 +216,7 @@ class Budget:
 
     @contextmanager
     def request(self, *, tokens_in: int, tokens_out: int) -> Iterator[Receipt]:
-        """Reserve the worst case of one request while it runs, then book its cost; raise CapError if too little is left."""
+        """Reserve the worst case of one request while it runs, then book its cost; raise CapError at the cap."""
         worst = self.prices.cost(tokens_in, tokens_out)
         receipt = Receipt(worst)
         with self._changed:

@@ -5,7 +5,7 @@
         response.check()            # raises HttpError with the server's own words unless it is 2xx
         data = response.read()      # or: for line in response.lines(): …
 
-Whatever goes wrong is an `HttpError` that says whether asking again may help; `exchanges.Retries` asks again.
+Every failure is an `HttpError` that says whether a retry may help; `exchanges.Retries` retries.
 """
 
 import json
