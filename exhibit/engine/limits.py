@@ -27,7 +27,7 @@ _MIB = 1 << 20  # bytes
 _SHARE, _WHOLE_SECONDS = 1 / 12, 2_400_000
 """The share of the time limit that any file may use as processor time, and the file size that may use all of it.
 
-With the usual limit: 10 s, and one more for each 20 KB. Of 205 PDFs of law the slowest takes 0.1 s for 100 KB.
+With the default limit: 10 s, and one more for each 20 KB. Of 205 PDFs of law the slowest takes 0.1 s for 100 KB.
 """
 _LEAST_SECONDS = 5.0
 """Processor seconds whatever the limit is: the first file of a kind also loads its library."""
@@ -115,7 +115,7 @@ def make_limits(seconds: float, mebibytes: int) -> Limits:
     return Limits(seconds or None, mebibytes * _MIB or None)
 
 
-# ---------------------------------------------------------------- in the process that does the work
+# ---------------------------------------------------------------- limits inside a worker
 
 
 _serving: list[Limits] = []
@@ -231,7 +231,7 @@ def time_limited(limits: Limits, name: str) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-# ---------------------------------------------------------------- programs that a worker starts: run to their end, en
+# ---------------------------------------------------------------- programs that a worker starts
 
 
 _LOOK = 0.2

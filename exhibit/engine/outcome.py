@@ -109,7 +109,7 @@ def named(item: object) -> str:
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
 
 
-# ---------------------------------------------------------------- progress on stderr: a bar on a terminal, a line eve
+# ---------------------------------------------------------------- progress on stderr
 
 
 Item = TypeVar("Item")

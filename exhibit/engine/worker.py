@@ -78,7 +78,7 @@ def outcome_in(data: bytes) -> Outcome[Any]:
     return answer
 
 
-# ---------------------------------------------------------------- this side
+# ---------------------------------------------------------------- the parent's side
 
 
 class Worker:
@@ -177,7 +177,7 @@ def dismiss() -> None:
         worker.stop()
 
 
-# ---------------------------------------------------------------- where a worker works
+# ---------------------------------------------------------------- one worker after another
 
 
 _STARTING = 300.0
@@ -193,7 +193,7 @@ class Workplace:
         self._work, self._limits, self._script = work, limits, script
         self.worker: Worker | None = None
         self.open = True
-        """False: whoever waits for an answer here waits no longer."""
+        """Set to False to release a thread that waits for an answer."""
 
     def answer(self, item: bytes, name: str) -> bytes:
         """Return an item's outcome as bytes; retry when its worker dies, and return an error after the last attempt."""
@@ -325,7 +325,7 @@ def _packed(answer: Outcome[Any] | Bug) -> bytes:
         return data
     except Exception as error:
         trace = answer.trace if isinstance(answer, Bug) else traceback.format_exc()
-        return dump(Bug(RuntimeError(f"what a worker found cannot be sent: {error}"), trace))
+        return dump(Bug(RuntimeError(f"the result of a worker cannot be sent: {error}"), trace))
 
 
 def _end_with_parent() -> None:

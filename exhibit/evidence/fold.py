@@ -2,7 +2,7 @@
 
 A quote copied from a text file and the same words extracted from a PDF differ in line breaks, spaces, quotes,
 dashes, ligatures and invisible marks. Folding removes all of that and keeps, for every folded character,
-the offset of the original one, so that what is found in the folded text is known in the original.
+the offset of the original one, so that a match in the folded text has a range in the original.
 """
 
 import unicodedata
@@ -107,7 +107,7 @@ class Fold:
         return int(self.offsets[start]), int(self.offsets[end - 1]) + 1
 
     def folded_range(self, start: int, end: int) -> tuple[int, int]:
-        """Return the folded range of an original one."""
+        """Return the folded range of a range of the original text."""
         if self.shuffled:
             inside = np.flatnonzero((self.offsets >= start) & (self.offsets < end))
             return (int(inside[0]), int(inside[-1]) + 1) if len(inside) else (0, 0)

@@ -44,7 +44,7 @@ class HiddenSpan(NamedTuple):
 
 
 def find_hidden_spans(document: Document, spans: Sequence[Span] | None = None) -> list[HiddenSpan]:
-    """Return the runs of hidden letters in some spans of a document, or in all of it; empty if it is no PDF."""
+    """Return the runs of hidden letters in some spans of a document, or in all; empty for a file that is no PDF."""
     if document.path is None or not document.pages:
         return []
     within = [Span(0, len(document.text))] if spans is None else spans

@@ -96,7 +96,7 @@ class _Effort:
         return allowed
 
 
-# ---------------------------------------------------------------- as it stands
+# ---------------------------------------------------------------- exact
 
 
 def find_as_it_stands(quote: str, document: Document, _: _Effort | None = None) -> list[Match]:
@@ -294,7 +294,7 @@ def _few_letters(gap: Span, document: Document) -> int:
     return end - start if end - start < MIN_FUZZY else 0
 
 
-# ---------------------------------------------------------------- alike
+# ---------------------------------------------------------------- fuzzy
 
 
 class Window(NamedTuple):

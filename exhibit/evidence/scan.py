@@ -60,7 +60,7 @@ class Scanned(NamedTuple):
     confidence: dict[str, float]
 
 
-# ---------------------------------------------------------------- the choice
+# ---------------------------------------------------------------- choice of the engine
 
 
 def choose_ocr(language: str = "en", engine: str = "auto") -> Ocr:
@@ -209,7 +209,7 @@ def in_order(lines: Sequence[TextLine]) -> list[TextLine]:
     return [line for row in rows for line in sorted(row)]
 
 
-# ---------------------------------------------------------------- the words in the PDF
+# ---------------------------------------------------------------- the text layer
 
 
 if TYPE_CHECKING:  # imported by the functions that use it: few documents are scans, and it takes 0.1 s in each process

@@ -152,7 +152,7 @@ def link(text: str, address: str) -> str:
     return f"[{plain(text)}](<{address}>)" if safe else plain(text)
 
 
-# ---------------------------------------------------------------- its parts
+# ---------------------------------------------------------------- parts of the card
 
 
 def _json(record: object) -> str:

@@ -108,7 +108,7 @@ def _upload(hub: Hub, request: CommitRequest, additions: list[huggingface_hub.Co
         # the storage's own client raises plain errors, whose messages may hold signed URLs
         explained = explained or HubError(scrubbed(f"uploading: {error}", hub.token))
         raise HubError(
-            f"{explained}; nothing was published: run the same command again, and what is uploaded is not sent again",
+            f"{explained}; nothing was published: run the same command again, and uploaded files are not sent again",
             status=explained.status,
         ) from error
 
@@ -208,7 +208,7 @@ Contents = Mapping[str, Content]
 
 
 def contents_of(root: Path, info: BundleInfo, *, repo_id: str, corpus: bool) -> dict[str, Content]:
-    """Return every file to send, by path: the files of bundle.json, the card with its repository's name, and itself."""
+    """Return every file to send, by path: the files that bundle.json lists, the renamed card, and bundle.json."""
     own = (root / CARD).read_bytes()
     tables = () if corpus else corpus_patterns(own)
     sent = {}
@@ -284,7 +284,7 @@ def amount(size: float) -> str:
     return f"{size / _UNITS[unit]:.1f} {unit}"
 
 
-# ---------------------------------------------------------------- the lines that load a dataset: in the card under th
+# ---------------------------------------------------------------- the load_dataset lines of the card
 
 
 PLACEHOLDER = "PATH_OR_REPO"

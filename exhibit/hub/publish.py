@@ -7,7 +7,7 @@
     exhibit pull me/cuad-rag --out datasets_out/cuad                     # and back
 
 The token is read from HF_TOKEN or from the Hub's own store (`hf auth login`), and never printed.
-After an error run the same command again: what is uploaded is not sent twice, and no commit is made twice.
+After an error run the same command again: uploaded files are not sent twice, and no commit is made twice.
 """
 
 import argparse
@@ -164,7 +164,7 @@ def check_bundle(root: Path) -> BundleInfo:
     listed = [f"  {problem}" for problem in problems[:_SHOWN]]
     if len(problems) > _SHOWN:
         listed.append(f"  … and {len(problems) - _SHOWN} more: exhibit validate {root}")
-    raise BundleError("\n".join([f"{root}: not published, as it breaks {len(problems)} promises:", *listed]))
+    raise BundleError("\n".join([f"{root}: not published, it has {len(problems)} problems:", *listed]))
 
 
 def check_licence(info: BundleInfo, root: Path, *, rights: bool, corpus: bool) -> None:
@@ -229,7 +229,7 @@ def _check_names(names: Iterable[str]) -> None:
     refused = refused_by_clients(names)
     if refused:
         more = f" and {len(refused) - 1} more" if len(refused) > 1 else ""
-        raise ToolkitError(f"{refused[0]}{more}: reads as a way out of its folder; no client downloads it: rename it")
+        raise ToolkitError(f"{refused[0]}{more}: may lead out of its folder, so no client downloads it: rename it")
     warnings = warnings_for(names)
     for line in warnings[:_SHOWN]:
         print_note(line)
@@ -245,8 +245,8 @@ def warnings_for(paths: Iterable[str]) -> list[str]:
     for path in listed:
         alike[unicodedata.normalize("NFC", path).casefold()].append(path)
     twins = [" and ".join(same) for same in alike.values() if len(same) > 1]
-    one_file = "one file where upper and lower case are not told apart"
-    return [*(f"{path}: no name that Windows holds" for path in odd), *(f"{same}: {one_file}" for same in twins)]
+    one_file = "the same file on a system that ignores case"
+    return [*(f"{path}: not a valid file name on Windows" for path in odd), *(f"{same}: {one_file}" for same in twins)]
 
 
 def refused_by_clients(paths: Collection[str]) -> list[str]:
@@ -304,7 +304,7 @@ def _deliver(hub: Hub, plan: Plan, state: BranchState, options: argparse.Namespa
     return send(hub, request)
 
 
-# ---------------------------------------------------------------- telling
+# ---------------------------------------------------------------- output
 
 
 def _show(hub: Hub, info: BundleInfo, plan: Plan, options: argparse.Namespace, state: BranchState | None) -> None:

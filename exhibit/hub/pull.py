@@ -5,7 +5,7 @@
     exhibit pull me/cuad-rag@v1                                            # to datasets_out/cuad-rag
     python evaluate_rag.py --dataset-paths hf://me/cuad-rag@v1                   # without a folder of its own
 
-Downloads go through the Hub's own cache, so that one that was cut off goes on where it stopped.
+Downloads go through the Hub's own cache, so an interrupted one continues where it stopped.
 """
 
 import argparse
@@ -72,7 +72,7 @@ def copy(fetched: "PulledBundle", folder: Path) -> None:
     problems = validate(folder)
     if problems:
         listed = "\n".join(f"  {problem}" for problem in problems[:10])
-        raise BundleError(f"{fetched.address}: breaks {len(problems)} promises of a bundle:\n{listed}")
+        raise BundleError(f"{fetched.address}: not a valid bundle, it has {len(problems)} problems:\n{listed}")
 
 
 @guarded("stopped; run the same command again: what has arrived is kept")

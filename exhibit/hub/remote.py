@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
-import huggingface_hub  # itself loads what is used, when it is used
+import huggingface_hub  # loads its own modules lazily
 from huggingface_hub.errors import (
     GatedRepoError,
     HfHubHTTPError,

@@ -1,8 +1,8 @@
 """The Parquet files that `datasets` and the Hub's viewer read: questions, gold, and the corpus with its PDFs.
 
-`datasets` reads all configs of a repository with the builder that suits the first one, and none but Parquet's can give
-nested questions and PDFs alike: JSON holds no bytes, and a path in it is looked up from the reader's working folder.
-So the documents are here a second time, uncompressed: the Hub's storage keeps equal pieces of files once.
+`datasets` reads all configs of a repository with one builder, chosen for the first config. Only the Parquet builder
+supports both nested questions and PDFs: JSON holds no bytes, and `datasets` resolves a path in JSON from the working
+folder. So the tables repeat the documents, uncompressed: the Hub's storage deduplicates equal parts of files.
 """
 
 import math
@@ -263,7 +263,7 @@ def _feature(kind: Any) -> dict[str, Any]:
     return {"list": inner.get("dtype", inner)}
 
 
-# ---------------------------------------------------------------- the card's head: what the Hub indexes, and the conf
+# ---------------------------------------------------------------- the card's YAML head
 
 
 LICENCES = frozenset(Path(__file__).with_name("licences.txt").read_text(encoding="ascii").split())

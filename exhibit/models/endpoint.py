@@ -75,7 +75,7 @@ class Endpoint:
         return {"choices": [{"message": {"content": text}, "finish_reason": reason}], "usage": usage}
 
     def scrub(self, text: str) -> str:
-        """Return a text from outside without the key, whole or partly masked by asterisks."""
+        """Return a server's text with the key removed, also where asterisks hide a part of the key."""
         return self._client.secrets.strip(text)
 
     def close(self) -> None:
@@ -131,7 +131,7 @@ def _error_in(data: bytes) -> dict[str, Any]:
     return error if isinstance(error, dict) else {}
 
 
-# ---------------------------------------------------------------- where the server is
+# ---------------------------------------------------------------- the server's address
 
 
 class _Place(NamedTuple):
@@ -216,7 +216,7 @@ class Budget:
 
     @contextmanager
     def request(self, *, tokens_in: int, tokens_out: int) -> Iterator[Receipt]:
-        """Reserve the worst case of one request while it runs, then book its cost; raise CapError without budget."""
+        """Reserve the worst case of one request while it runs, then book its cost; raise CapError at the cap."""
         worst = self.prices.cost(tokens_in, tokens_out)
         receipt = Receipt(worst)
         with self._changed:

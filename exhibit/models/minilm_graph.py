@@ -114,7 +114,7 @@ def _attend(graph: "_Graph", state: str, prefix: str) -> str:
 
 
 def _attend_at_once(graph: "_Graph", state: str, prefix: str) -> str:
-    """Return the same with one fused node, which is faster; it exists only in single precision."""
+    """Return the output of `_attend` from one fused node, which is faster; it exists only in single precision."""
     weight, bias = (
         np.concatenate([graph.weights[f"{prefix}.{part}.{kind}"] for part in ("query", "key", "value")])
         for kind in ("weight", "bias")

@@ -123,7 +123,7 @@ def _places(file: File) -> Iterator[Path]:
 
 
 def put_in_cache(path: Path, data: bytes) -> None:
-    """Write a file into the cache atomically; raise with the next step if it cannot be written."""
+    """Write a file into the cache atomically; raise SourceError if it cannot be written."""
     try:
         write_whole(path, data)
     except OSError as error:

@@ -335,7 +335,7 @@ def _bug() -> int:
     trace = traceback.format_exc()
     if part := failed_plugin(trace):
         error = sys.exc_info()[1]
-        print_error(ToolkitError(f"{part} failed: {type(error).__name__}: {error}; mend it, or uninstall it"))
+        print_error(ToolkitError(f"{part} failed: {type(error).__name__}: {error}; fix it, or uninstall it"))
         return FAILED
     sys.stderr.write(without_controls(scrubbed(traceback.format_exc())))
     return FAILED

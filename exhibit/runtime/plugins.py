@@ -1,7 +1,7 @@
-"""Parts by name: a file of ours in the folder of its kind, or a module that an installed distribution brings.
+"""Plug-ins by name: a file of this project in the folder of its kind, or a module of another distribution.
 
 A distribution names its modules as entry points of the group `exhibit.KIND`, KIND being the folder of that kind:
-`[project.entry-points."exhibit.metrics"]`. A name of ours stays ours, so that no installation changes what it means.
+`[project.entry-points."exhibit.metrics"]`. This project's own names always win, so no installation changes them.
 """
 
 import pkgutil
@@ -92,10 +92,12 @@ def _load(point: EntryPoint) -> ModuleType:
         owner = owner_of(point)
         raise ToolkitError(
             f"{point.name} ({point.group}) of {owner} cannot be loaded: {type(error).__name__}: {error}; "
-            f"mend {point.value} or uninstall {owner}"
+            f"fix {point.value} or uninstall {owner}"
         ) from error
     if not isinstance(module, ModuleType):
-        raise ToolkitError(f"{point.name} ({point.group}): {point.value} is no module; name a module, without a colon")
+        raise ToolkitError(
+            f"{point.name} ({point.group}): {point.value} is not a module; name a module, without a colon"
+        )
     _loaded[str(module.__file__)] = point
     return module
 

@@ -197,7 +197,7 @@ class RunQuestion(_Part):
         return self.dataset, self.id
 
 
-# ---------------------------------------------------------------- what the run is about
+# ---------------------------------------------------------------- configuration and provenance
 
 
 class RunDataset(_Part):

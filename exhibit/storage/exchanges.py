@@ -88,7 +88,7 @@ class Secrets:
 
 
 def seconds_asked(retry_after: str) -> float:
-    """Return the seconds that a Retry-After header asks to wait, given as a number or a date; 0 without one."""
+    """Return the seconds that a Retry-After header asks to wait, as a number or a date; 0 without one."""
     try:
         return max(0.0, float(retry_after))
     except ValueError:
@@ -126,7 +126,7 @@ def _message(text: str) -> str:
     return reply if isinstance(reply, str) else text
 
 
-# ---------------------------------------------------------------- a deadline for the whole exchange, and more tries
+# ---------------------------------------------------------------- deadlines and retries
 
 
 class Deadline:

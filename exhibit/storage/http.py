@@ -5,7 +5,7 @@
         response.check()            # raises HttpError with the server's own words unless it is 2xx
         data = response.read()      # or: for line in response.lines(): …
 
-Whatever goes wrong is an `HttpError` that says whether asking again may help; `exchanges.Retries` asks again.
+Every failure is an `HttpError` that says whether a retry may help; `exchanges.Retries` retries.
 """
 
 import json
@@ -119,7 +119,7 @@ class HttpClient:
             # the library's own message may hold the URL with its key
             raise HttpError(f"the connection broke ({type(error).__name__})", transient=True) from None
         except (httpcore.UnsupportedProtocol, UnicodeError, ValueError) as error:
-            raise HttpError(f"{where} cannot be asked: {self.secrets.strip(str(error))}") from None
+            raise HttpError(f"no request can be sent to {where}: {self.secrets.strip(str(error))}") from None
 
     def close(self) -> None:
         """Close every connection."""

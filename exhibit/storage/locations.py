@@ -40,7 +40,7 @@ _LONGEST = 300  # characters of a library's message: a longer one is a page of X
 
 @dataclass(frozen=True)
 class Remote:
-    """A file or a folder at a URL; small enough to send to any worker, which opens it itself."""
+    """A file or a folder at a URL; it pickles small, and any worker can open it."""
 
     url: str
     sha256: str | None = None
@@ -120,7 +120,7 @@ def origin_of(folder: Path) -> Remote | None:
         return None
 
 
-# ---------------------------------------------------------------- what is there
+# ---------------------------------------------------------------- files in a store
 
 
 def opened(remote: Remote) -> Any:
@@ -177,7 +177,7 @@ def expand(pattern: Remote) -> list[Remote]:
     return [Remote(f"{pattern.scheme}://{path}") for path in folders if not path.rpartition("/")[2].startswith(".")]
 
 
-# ---------------------------------------------------------------- a file at hand
+# ---------------------------------------------------------------- downloads
 
 
 def fetch(file: Remote, path: Path) -> str:

@@ -221,7 +221,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
         partial.write_bytes(data)
 
 
-# ---------------------------------------------------------------- folders for a while, in the system's place for such
+# ---------------------------------------------------------------- temporary folders
 
 
 _PREFIX = "exhibit-scratch-"

@@ -1,4 +1,4 @@
-"""Starts programs: found by absolute paths only, and Git without the configuration of the repository's folder."""
+"""Starts programs: only by absolute paths, and Git without the repository's own configuration."""
 
 import os
 import re

@@ -135,7 +135,7 @@ def _remove_entry(path: Path) -> None:
         path.unlink()
 
 
-# ---------------------------------------------------------------- what a killed run left: known by a record of ours
+# ---------------------------------------------------------------- the record of an unfinished folder
 
 
 class UnfinishedRecord:

@@ -46,7 +46,7 @@ def send(path: Path, to: Remote, known: SentFile | None = None) -> SentFile:
         opened(to).put_file(str(path), to.key)
     listed = list_file(to)
     if listed is None or listed.bytes != size:
-        raise StorageError(f"{to}: did not arrive whole; run the same command again")
+        raise StorageError(f"{to}: the upload is incomplete; run the same command again")
     return SentFile(digest, size, listed.mark)
 
 
@@ -102,7 +102,7 @@ class Out:
         return self.folder.with_name("sent.jsonl")
 
 
-# ---------------------------------------------------------------- whole or not at all
+# ---------------------------------------------------------------- atomic upload
 
 
 def check_out(out: Location, *, force: bool) -> None:

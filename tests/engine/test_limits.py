@@ -130,7 +130,7 @@ def test_an_error_calls_an_item_by_two_hundred_characters():
 
 def test_an_error_that_cannot_travel_is_told_in_its_own_words():
     for what in ("error", "value"):
-        with pytest.raises(RuntimeError, match="what a worker found cannot be sent: ") as caught:
+        with pytest.raises(RuntimeError, match="the result of a worker cannot be sent: ") as caught:
             guarded(what_cannot_travel, what)
         assert "Traceback" in str(caught.value.__cause__) and str(caught.value.__cause__).startswith("\n")
 

@@ -368,7 +368,7 @@ def test_an_upload_that_stays_cut_publishes_nothing_and_is_not_sent_again_when_i
     fault = hub.fault("PUT", f"/upload/{digest}", cut=True, times=None)
     assert run(folder) == 1
     err = capsys.readouterr().err
-    assert "nothing was published: run the same command again, and what is uploaded is not sent again" in err
+    assert "nothing was published: run the same command again, and uploaded files are not sent again" in err
     assert published(hub) == {} and ours(hub) == [] and fault.hits > 1
     hub.faults.clear()
     before = len(hub.requests)
@@ -571,14 +571,14 @@ WINDOWS = {
     "A%20B%2FC.pdf": None,
     "É – ü 条約.pdf": None,
     "a#b&c.pdf": None,
-    "a||b.pdf": "no name that Windows holds",
-    "a:b.pdf": "no name that Windows holds",
-    "what?.pdf": "no name that Windows holds",
-    "CON.pdf": "no name that Windows holds",
-    "com1": "no name that Windows holds",
+    "a||b.pdf": "not a valid file name on Windows",
+    "a:b.pdf": "not a valid file name on Windows",
+    "what?.pdf": "not a valid file name on Windows",
+    "CON.pdf": "not a valid file name on Windows",
+    "com1": "not a valid file name on Windows",
     "COMMON.pdf": None,
-    "ends with a dot.": "no name that Windows holds",
-    "n" * 230 + ".pdf": "no name that Windows holds",
+    "ends with a dot.": "not a valid file name on Windows",
+    "n" * 230 + ".pdf": "not a valid file name on Windows",
 }
 
 
@@ -598,7 +598,7 @@ def test_ten_odd_names_are_listed_and_the_others_counted(hub, waits, tmp_path, c
         assert run(write(tmp_path / str(number), names=names), "--dry-run") == 0
         err = capsys.readouterr().err
         assert (
-            err.count("no name that Windows holds") == 10
+            err.count("not a valid file name on Windows") == 10
             and ("more names" in err) == bool(more)
             and (more or "") in err
         )
@@ -609,9 +609,9 @@ def test_names_that_lead_out_of_a_folder_are_refused_and_counted(hub, waits, tmp
     assert refused_by_clients(["a/b", "a..b", "..a", *ways]) == sorted(ways)
     folder = write(tmp_path / "odd", names=("C:x", "C:y", "z.txt"))
     assert run(folder, "--dry-run") == 1
-    assert "corpus/C:x and 1 more: reads as a way out" in capsys.readouterr().err
+    assert "corpus/C:x and 1 more: may lead out" in capsys.readouterr().err
     assert run(write(tmp_path / "one", names=("C:x", "z.txt")), "--dry-run") == 1
-    assert "corpus/C:x: reads as a way out" in capsys.readouterr().err
+    assert "corpus/C:x: may lead out" in capsys.readouterr().err
 
 
 def test_names_that_differ_in_case_alone_are_told(hub, waits, tmp_path, capsys):
@@ -619,8 +619,8 @@ def test_names_that_differ_in_case_alone_are_told(hub, waits, tmp_path, capsys):
     folder = write(tmp_path / "b", names=("Aurora.txt", "aurora.txt", "a|b.txt"))
     assert run(folder, "--dry-run") == 0
     err = capsys.readouterr().err
-    assert "note: corpus/Aurora.txt and corpus/aurora.txt: one file where upper and lower case" in err
-    assert "note: corpus/a|b.txt: no name that Windows holds" in err
+    assert "note: corpus/Aurora.txt and corpus/aurora.txt: the same file on a system that ignores case" in err
+    assert "note: corpus/a|b.txt: not a valid file name on Windows" in err
 
 
 def test_a_cards_name_for_the_repository_can_be_undone(tmp_path):

@@ -46,7 +46,7 @@ def test_one_that_is_broken_is_named_with_its_owner(package, tmp_path):
     (about / "entry_points.txt").write_text("[exhibit.toasters]\nfires = fires\n", encoding="utf-8")
     assert "fires" in plugin_names(package)
     told = r"^fires \(exhibit.toasters\) of house-toasters cannot be loaded: ModuleNotFoundError: .*nowhere_to_be_found"
-    with pytest.raises(ToolkitError, match=f"{told}.*; mend fires or uninstall house-toasters$"):
+    with pytest.raises(ToolkitError, match=f"{told}.*; fix fires or uninstall house-toasters$"):
         load_plugin(package, "fires")
 
 

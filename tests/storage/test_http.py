@@ -90,7 +90,7 @@ def test_so_many_redirects_are_followed_and_a_key_stays_with_its_server(follow):
         (httpcore.ConnectError(""), UnreachableError, "no connection", True),
         (httpcore.ConnectError("CERTIFICATE_VERIFY_FAILED"), UnreachableError, "CERTIFICATE", False),
         (httpcore.ReadError("planted"), HttpError, r"the connection broke \(ReadError\)", True),
-        (httpcore.UnsupportedProtocol("x"), HttpError, "http://a/x cannot be asked: x", False),
+        (httpcore.UnsupportedProtocol("x"), HttpError, "no request can be sent to http://a/x: x", False),
     ],
 )
 def test_what_goes_wrong_is_one_error_without_secrets(error, kind, words, transient):

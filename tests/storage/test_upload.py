@@ -179,5 +179,5 @@ def test_a_file_that_did_not_arrive_whole_is_told_and_one_that_is_there_is_not_s
     assert send(path, to, first).bytes == 5 and len(log) == 2
     for listed in (None, FileInfo(4, "")):
         monkeypatch.setattr("exhibit.storage.upload.list_file", lambda remote, listed=listed: listed)
-        with pytest.raises(StorageError, match=r"a\.txt: did not arrive whole; run the same command again"):
+        with pytest.raises(StorageError, match=r"a\.txt: the upload is incomplete; run the same command again"):
             send(path, to)

@@ -169,7 +169,7 @@ def _first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
-# ---------------------------------------------------------------- whether its machines see what this one sees
+# ---------------------------------------------------------------- the cluster's access to files
 
 
 def check_seen(item: Any, function: Any, address: str) -> None:

@@ -2,7 +2,7 @@
 
 A plug-in says everything about itself:
 
-    LANGUAGES = frozenset({"en", "cs"})          # two-letter codes of what it can read at all
+    LANGUAGES = frozenset({"en", "cs"})          # two-letter codes of the languages it can read
     CODES = {"cs": "ces"}                        # its own names of languages, where it has others; may be left out
     def missing(language) -> str: ...            # what is not installed and how to get it; several as `cs+en`
     def open(language) -> Callable[[Image], list[TextLine]]: ...

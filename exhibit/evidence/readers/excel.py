@@ -50,7 +50,9 @@ def _texts(path: Path, sheet: Any) -> Iterator[list[str]]:
             cells.pop()
         count += max(len(cells), 1)
         if count > _MOST_CELLS:
-            raise DocumentError(f"{path}: sheet {sheet.title!r} has over {_MOST_CELLS:,} cells; cut it to what is read")
+            raise DocumentError(
+                f"{path}: sheet {sheet.title!r} has over {_MOST_CELLS:,} cells; delete the ones that no one reads"
+            )
         yield cells
 
 

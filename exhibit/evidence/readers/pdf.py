@@ -156,7 +156,7 @@ def render(path: Location, page: int, *, scale: float = 1.5) -> Any:
 
 
 def to_user_space(path: Location, number: int, points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return points from the top left corner of the displayed page in the PDF's own coordinates."""
+    """Convert points, measured from the displayed page's top left corner, to the PDF's own coordinates."""
     with opened_pdf(path) as pdf:
         page = _page(pdf, path, number)
         width, height = page.get_size()

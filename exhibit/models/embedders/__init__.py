@@ -40,7 +40,7 @@ def _quote(text: str) -> str:
     return f"the text of {len(text)} characters {words[:60]!r}" + (" …" if len(words) > 60 else "")
 
 
-# ---------------------------------------------------------------- kept between runs
+# ---------------------------------------------------------------- the cache
 
 
 class VectorCache:

@@ -87,7 +87,7 @@ class Cuda:
         slab: int = _SLAB,
     ) -> None:
         self.many = slab
-        """Texts that it likes to be given at once."""
+        """The number of texts per call at which it is fastest."""
         self.name = f"{network.name}-fp16-{VERSION}"
         self.device = torch.device(device)
         self._encoder = Encoder(weights or network.weights(), device=self.device)

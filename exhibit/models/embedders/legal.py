@@ -1,7 +1,7 @@
 """all-MiniLM-L6-v2 with an adapter of our own for contracts and policies: `legal`, `legal:int8`, `legal:fp16` …
 
 The adapter is 1.3 MB of low-rank weights that come with the package. They are added to the official ones when the
-graph is built, so a text costs what it costs with `minilm`. bench/results/models.md says what they were trained on.
+graph is built, so a text takes the same time as with `minilm`. bench/results/models.md names the training data.
 
 exhibit prepare model    builds the graphs of this embedder and of `minilm`, which it is made from
 """

@@ -156,7 +156,7 @@ def open_session(graph: bytes, device: str | None) -> onnxruntime.InferenceSessi
     return session
 
 
-# ---------------------------------------------------------------- what is kept between runs
+# ---------------------------------------------------------------- the cache of graphs
 
 
 def ready_graph(variant: str, network: Network = OFFICIAL) -> bytes:
