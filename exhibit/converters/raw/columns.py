@@ -47,7 +47,7 @@ def choose_columns(table: Path, seen: Sequence[str], named: Mapping[str, str | N
 def show_columns(
     table: Path, seen: Sequence[str], chosen: Columns, named: Mapping[str, str | None], tally: Tally
 ) -> None:
-    """Show what each column was taken for; refuse a table without questions, or without answers and passages."""
+    """Show the role of each column; raise on a table without questions, or without answers and passages."""
     shown = []
     for role in ROLES:
         guessed = named.get(role) is None and chosen[role] is not None
