@@ -243,7 +243,7 @@ class _Sheet:
     limits: Limits
 
     def __str__(self) -> str:
-        """Return what an error calls it."""
+        """Return the document's name in error messages."""
         return str(self.document.original or self.document.filename) if self.document else "the end of printing"
 
 
