@@ -142,7 +142,7 @@ def _read_queries(
 
 
 def _labels(cells: Mapping[str, Any]) -> dict[str, Label]:
-    """Return what the release says of a query besides its words."""
+    """Return the labels of a query in the release."""
     metadata = cells.get("metadata")
     known = metadata if isinstance(metadata, dict) else {}
     return {name: str(known[name]) for name in ("category", "type") if known.get(name)}

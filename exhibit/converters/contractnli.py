@@ -32,7 +32,7 @@ ANSWERS = {"Entailment": "Yes", "Contradiction": "No", "NotMentioned": ""}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add what only ContractNLI needs."""
+    """Add the flags that only ContractNLI needs."""
     parser.add_argument(
         "--split",
         type=_splits,

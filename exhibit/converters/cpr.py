@@ -41,7 +41,7 @@ _BRACKETS = re.compile(r"\[[^\[\]]*\]")
 
 @dataclass(frozen=True)
 class _Entry:
-    """A line of the ground truth with what its citations mean."""
+    """A line of the ground truth with its resolved citations."""
 
     id: int
     item: Item

@@ -97,7 +97,7 @@ def _read_benchmarks(folder: Path, tally: Tally) -> tuple[list[_Test], dict[str,
 
 
 def _problem(record: Any) -> str:
-    """Return what keeps a test from being one, or nothing."""
+    """Return the fault of a test record, or an empty string."""
     if not isinstance(record, dict) or not isinstance(record.get("query"), str) or not record["query"].strip():
         return "test without a query"
     snippets = record.get("snippets")

@@ -33,7 +33,7 @@ QUESTIONS = INFO.asked
 """Our wording of the 25 deal points, in the order of the source's columns: an id is row x 25 + place here."""
 
 KNOWN_BAD = {"contract_88": "its text ends early", "contract_149": "its text is not this agreement's"}
-"""What users of the release have reported of its contracts."""
+"""Faults of the contracts that users of the release have reported."""
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ _UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]')
 
 
 class _Mark(NamedTuple):
-    """What the annotators said of one sentence for one question."""
+    """The annotators' marks of one sentence for one question."""
 
     relevant: int
     answered: int
@@ -56,7 +56,7 @@ class _Question:
 
 @dataclass
 class _Policy:
-    """A policy: its sentences by id, and what was asked about it."""
+    """A policy: its sentences by id, and the questions about it."""
 
     split: str
     key: str

@@ -1,1 +1,1 @@
-"""A benchmark from a bare folder: questions drafted from playbooks and from what stands in the documents."""
+"""Drafts a benchmark from a folder of documents: questions come from playbooks and from the documents' text."""

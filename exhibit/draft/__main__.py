@@ -12,7 +12,7 @@ from exhibit.runtime.command import Parser, guarded
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Draft: a folder in, a bundle out, as any conversion does."""
+    """Draft a bundle from a folder, with the steps of every conversion."""
     words = list(sys.argv[1:] if argv is None else argv)
     if words and not words[0].startswith("-"):
         words = ["--source", *words]  # the folder comes first, as people type it

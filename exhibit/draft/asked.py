@@ -1,4 +1,4 @@
-"""A playbook's questions asked of one document: which passages answer, or that nothing does, and how sure that is."""
+"""Asks a playbook's questions of one document: the passages that answer, or an absence, with a confidence."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -31,14 +31,14 @@ On CUAD's 26 contracts for tuning 60 pairs are read of 123. AUROC is 0.954 (0.95
 gold is found 0.924 are right (0.930), of half of the absences 0.984 (0.989).
 """
 _DOUBT = 0.2
-"""What a reranker holds of the same chunks, above which an absence is not sure.
+"""Confidence of the reranker in the same chunks above which an absence is uncertain.
 
 On the 15 agreements for tuning, of 80 absences that the reader or the vectors call sure 6 are none. Of the 65 that are
 left 1 is none.
 """
 _DISAGREE = 0.5  # the most that is said of a draft which one model calls absent and another does not
 _COSINE = 5.0  # what a cosine adds to the log-odds of a chunk when the first ones are chosen
-PROPOSED = 3  # passages that an unsure draft shows a person: more are read by nobody
+PROPOSED = 3  # passages that an uncertain draft shows to a reviewer, who reads no more
 _SENTENCE = 700  # characters around a passage in which the sentences are looked for that its chunk cuts
 _NEAR = 1.5  # log-odds below the best chunk: what a second chunk says is gold too
 
@@ -51,14 +51,14 @@ class SpanReader(Protocol):
     """How many passages it reads at once."""
 
     def read(self, question: str, passages: Sequence[str], hint: str = "") -> list[Reading]:
-        """Return what each passage is to the question, in order."""
+        """Return the reading of each passage for the question, in order."""
 
     def confidence(self, scores: Sequence[float], *, spot: float | None = None) -> float:
-        """Return how likely one of the passages answers, together with what the vectors of all of them say."""
+        """Return the probability that one of the passages answers, from the readings and the vectors."""
 
 
 class Levels(NamedTuple):
-    """Thresholds that are known, and whether the reranker looks again for what seems absent."""
+    """Resolved thresholds, and whether the reranker checks apparent absences."""
 
     sure: float = SURE
     absent: float = ABSENT
@@ -70,19 +70,19 @@ USUAL = Levels()
 
 @dataclass(frozen=True)
 class Thresholds:
-    """From which confidence on an answer is sure, and up to which an absence is; None: as the playbook says."""
+    """The confidence above which an answer is certain, and below which an absence is; None: the playbook's value."""
 
     sure: float | None = None
     absent: float | None = None
 
     def over(self, playbook: Playbook) -> Levels:
-        """Return what counts for a playbook's questions."""
+        """Return the thresholds for a playbook's questions."""
         sure = playbook.sure if self.sure is None else self.sure
         return Levels(sure, playbook.absent if self.absent is None else self.absent, playbook.again)
 
 
 class Judged(NamedTuple):
-    """What the models say of a question on a document."""
+    """The models' judgement of a question on a document."""
 
     status: Status
     spans: tuple[Span, ...]
@@ -99,7 +99,7 @@ class _Sought(NamedTuple):
     odds: tuple[float, ...]
     """The log-odds that each of them answers, by its vector."""
     spot: float | None
-    """The log-odds that one of all chunks does; None where vectors cannot tell."""
+    """The log-odds that any chunk answers; None if the vectors cannot tell."""
     levels: Levels
 
 
@@ -134,14 +134,14 @@ class Asker:
     def judge(
         self, question: str, wordings: Sequence[str], prepared: Prepared, chunks: Vectors, levels: Levels = USUAL
     ) -> Judged:
-        """Return which passages of a document answer a question, or that none does; every wording looks for chunks."""
+        """Return the passages of a document that answer a question, or an absence; every wording retrieves chunks."""
         sought = self._seek(question, wordings, prepared, chunks, levels)
         return self._judged(sought, *self._read(sought), prepared)
 
     def _seek(
         self, question: str, wordings: Sequence[str], prepared: Prepared, chunks: Vectors, levels: Levels
     ) -> _Sought:
-        """Return the chunks to read, by their vectors, and how likely these say that one answers."""
+        """Return the chunks to read, chosen by their vectors, and the vectors' log-odds of an answer."""
         if not len(chunks):
             return _Sought(question, QuestionKind(), (), (), (), None, levels)
         vectors = self._embedded(tuple(wordings))
@@ -156,9 +156,9 @@ class Asker:
         return _Sought(question, kind, best, texts, each, spot, levels)
 
     def _read(self, sought: _Sought) -> tuple[float, list[Reading]]:
-        """Read the best chunk, and others that may answer as long as it is not clear that nothing does.
+        """Read the best chunk, and then others that may answer, until an absence is clear.
 
-        Return how likely the document answers, and what was read; where nothing may be called absent that is all.
+        Return the probability that the document answers, and the readings.
         """
         readings: list[Reading] = []
         spot, absent = sought.spot, sought.levels.absent
@@ -190,7 +190,7 @@ class Asker:
         return shared_kinds().of(vector) if self.embedder.name.startswith(EMBEDDER) else QuestionKind()
 
     def _spans(self, chunks: Sequence[int], readings: Sequence[Reading], prepared: Prepared) -> list[Span]:
-        """Return where the marked words stand in the document, the best first; a chunk has no running heads."""
+        """Return the spans of the marked words in the document, the best first; a chunk has no running heads."""
         ranked = sorted(zip(chunks, readings, strict=False), key=lambda pair: -pair[1].score)
         least = ranked[0][1].score - _NEAR
         spans: list[Span] = []
@@ -206,7 +206,7 @@ class Asker:
         return list(dict.fromkeys(spans))
 
     def confidence(self, question: str, passages: Sequence[str]) -> float:
-        """Return how likely one of some passages answers a question."""
+        """Return the probability that one of some passages answers a question."""
         return round(self.reader.confidence([reading.score for reading in self.reader.read(question, passages)]), 3)
 
     def _embedded(self, wordings: tuple[str, ...]) -> Vectors:

@@ -1,4 +1,4 @@
-"""What a drafted question is, and how it names its document."""
+"""The class of a drafted question, and the wordings by which it names its document."""
 
 import hashlib
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import Literal
 from exhibit.evidence import Span
 
 Status = Literal["sure", "absent", "unsure"]
-"""The passages answer it; nothing in the document does; somebody must look."""
+"""The passages answer; nothing in the document answers; a person must decide."""
 
 Label = str | int | float | bool | None
 
@@ -18,7 +18,7 @@ _FRAMES = (
     "{question} (the {title})",
     "Regarding the {title}, {lower}",
 )
-"""Ways in which people say which document they mean."""
+"""Phrases by which people name a document."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,12 @@ class Draft:
     spans: tuple[Span, ...] = ()
     """Places in the document's text; none where nothing answers."""
     confidence: float = 1.0
-    """How likely the passages answer; how likely nothing does, where there are none."""
+    """The probability that the passages answer; without passages, the probability of an absence."""
     labels: dict[str, Label] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
-        """What identifies the draft however often the folder is drafted: its document and what it asks for."""
+        """The draft's identity, the same in every run: its document and its topic."""
         return digest(self.filename, self.kind, self.name)
 
 
@@ -51,7 +51,7 @@ def digest(*words: str) -> str:
 
 
 def pick(options: Sequence[str], *seed: str) -> str:
-    """Return one of several wordings: by chance to a reader, and always the same."""
+    """Return one of several wordings, chosen by a hash: varied, but deterministic."""
     return options[int(digest(*seed), 16) % len(options)]
 
 

@@ -1,4 +1,4 @@
-"""A folder of documents to drafted questions: each document is prepared, asked, and remembered when it is done.
+"""Drafts questions on a folder of documents: each document is prepared, asked, and cached when it is done.
 
 exhibit draft contracts/ --out datasets_out/mine
 """
@@ -72,7 +72,7 @@ INFO = DatasetInfo(
 
 IMPOSSIBLE = 1 / 3
 """CUAD, whose experts looked for every clause, has more; but a system that refuses everything must not look good."""
-VERSION = 8  # raised when the same folder would give other drafts: what is remembered under another is not used
+VERSION = 8  # raised when the same folder would give other drafts: caches of other versions are not used
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -137,7 +137,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 @dataclass(frozen=True)
 class Drafted:
-    """A document with what was drafted on it."""
+    """A document with its drafts."""
 
     filename: str
     profile: Profile
@@ -149,7 +149,7 @@ class Drafted:
 
 @dataclass(frozen=True)
 class Worked:
-    """What a worker returns of a document: its chunks, and the questions that its own words give."""
+    """A worker's result for a document: its chunks, and the questions made from its own words."""
 
     prepared: Prepared
     made: list[Draft]
@@ -171,7 +171,7 @@ class PreparationWork:
 
 
 def open_asker(thresholds: Thresholds, pipeline: Pipeline | None = None) -> Asker:
-    """Return what asks a playbook's questions, with the models of the preset `careful` unless others are given."""
+    """Return the asker of playbooks' questions; its models are those of the preset `careful` by default."""
     pipeline = pipeline or Pipeline(Config.preset("careful"))
     if pipeline.reranker is None:
         raise ToolkitError(
@@ -181,7 +181,7 @@ def open_asker(thresholds: Thresholds, pipeline: Pipeline | None = None) -> Aske
 
 
 class Drafter:
-    """Drafts on many documents with the same models; what was drafted before is not drafted again."""
+    """Drafts on many documents with the same models; cached drafts are used again."""
 
     def __init__(self, playbooks: Sequence[Playbook], options: Namespace) -> None:
         self._playbooks, self._options = playbooks, options
@@ -201,7 +201,7 @@ class Drafter:
 
     @property
     def dropped(self) -> Counter[str]:
-        """What the language model drafted and was thrown away, by reason."""
+        """The number of discarded drafts of the language model, by reason."""
         return self._generator.dropped if self._generator else Counter()
 
     @cached_property
@@ -211,14 +211,14 @@ class Drafter:
         return [self._asker.embedder.name, self._asker.reranker.name, self._asker.reader.name, *drafting]
 
     def all(self, documents: Sequence[RawDocument]) -> Iterator[Drafted]:
-        """Yield what is drafted on each document, in order; one that cannot be read is counted when it is built."""
+        """Yield the drafts of each document, in order; the build counts documents that cannot be read."""
         paths = {raw.filename: raw.original or raw.path for raw in documents}
         keys = {name: self._key(path) for name, path in paths.items() if path is not None}
         known = {name: drafted for name, key in keys.items() if (drafted := self._remembered(key)) is not None}
         new = [(name, path) for name, path in paths.items() if path is not None and name not in known]
         options = self._options
         engine = open_engine(options.engine, jobs=options.jobs, items=len(new), limits=limits_from(options))
-        config = self._pipeline.config.model_copy(update={"lexicon": False})  # no word is looked up
+        config = self._pipeline.config.model_copy(update={"lexicon": False})  # drafting needs no lexicon
         outcomes = engine.map(PreparationWork(Preparation(config, None, ocr_from(options))), (path for _, path in new))
         for (name, _), outcome in zip(new, track(outcomes, total=len(new), label="drafts"), strict=True):
             if outcome.error is None:
@@ -271,7 +271,7 @@ def _capped(rows: Sequence[RawRow], share: float, tally: Tally) -> list[RawRow]:
 
 
 _GENERIC = re.compile(r"(?:the |this |letter )?(?:agreement|contract|amendment|addendum|letter|deed)", re.IGNORECASE)
-"""Titles by which nobody can tell one document from another."""
+"""Titles that do not distinguish one document from another."""
 
 
 def _titles(drafted: Iterable[Drafted]) -> dict[str, str]:
@@ -322,7 +322,7 @@ def _comparisons(drafted: Sequence[Drafted], titles: Mapping[str, str]) -> Itera
             continue
         sure = {draft.name: draft for draft in before.drafts if draft.kind == "playbook" and draft.status == "sure"}
         pairs = [(sure[d.name], d) for d in one.drafts if d.status == "sure" and d.name in sure]
-        # one a pair of documents: the same always, and not the same question for all
+        # one question for each pair of documents: deterministic, but varied between pairs
         for first, second in sorted(pairs, key=lambda pair: digest(pair[1].key, "compare"))[:1]:
             yield _comparison((before, first), (one, second), titles)
 

@@ -1,4 +1,4 @@
-"""Questions that a language model drafts: each with a quote that must stand in the document, or it is thrown away."""
+"""Questions that a language model drafts: a question is discarded unless its quote stands in the document."""
 
 import json
 from collections import Counter
@@ -68,7 +68,7 @@ _SCHEMA = json.dumps(
 
 @dataclass
 class Generator:
-    """Asks a language model for questions about one document after another, and counts what it throws away."""
+    """Asks a language model for questions about each document, and counts the discarded ones."""
 
     llm: LLM
     asker: Asker
@@ -110,7 +110,7 @@ class Generator:
         return [prepared.text[int(part * step) :][:_WINDOW] for part in range(count)]
 
     def _items(self, text: str) -> Iterator[dict[str, Any]]:
-        """Yield the questions of a reply; what is no question of the form that was asked for is counted."""
+        """Yield the questions of a reply; items of another form are counted."""
         start, end = text.find("{"), text.rfind("}")
         try:
             items = json.loads(text[start : end + 1])["questions"]
@@ -163,7 +163,7 @@ class Generator:
         return [drafts[at] for at in kept]
 
     def _answered_without(self, drafts: Sequence[Draft]) -> list[Draft]:
-        """Return the drafts, those marked that the model answers without having seen the document."""
+        """Return the drafts; those that the model answers without the document are marked."""
         asked = [draft for draft in drafts if draft.spans]
         prompts = [Prompt(_BARE.format(question=draft.asks)) for draft in asked]
         replies = self.llm.complete(prompts, max_tokens=80, temperature=0.0) if prompts else []

@@ -1,4 +1,4 @@
-"""Questions made from what stands in a document: the gold is known by construction, and no model is asked."""
+"""Questions made from a document's own text: the gold is known by construction, without a model."""
 
 import re
 from collections import Counter
@@ -32,7 +32,7 @@ _LABEL = re.compile(
 _LISTED = 3  # amounts or dates in one sentence: a table's row, which no question means
 
 _NO_TERMS = frozenset({"recitals", "signature", "document", "title", "agreement"})
-"""Parts of a document that nobody asks about by their heading."""
+"""Headings about which no question is made."""
 
 _TERMS = (
     "Affiliate", "Agreed Form", "Applicable Law", "Background IP", "Base Rate", "Business Day", "Change of Control",
@@ -84,7 +84,7 @@ def made_from(document: Document, root: Section, profile: Profile) -> list[Draft
 def _absent(filename: str, text: str) -> Iterator[Draft]:
     """Yield questions about terms that contracts often define and this document never names: nothing answers them."""
     folded = " ".join(text.casefold().split())
-    if _DEFINED.search(text):  # a document that defines nothing would give the game away
+    if _DEFINED.search(text):  # in a document without definitions the absence would be obvious
         for term in _TERMS:
             if term.casefold() not in folded:
                 yield _draft(filename, "definition", term, (), absent=True)
@@ -96,7 +96,7 @@ def _draft(filename: str, kind: str, name: str, spans: tuple[Span, ...], *, abse
 
 
 def _few(drafts: Iterable[Draft]) -> list[Draft]:
-    """Return a few drafts of a kind: the same ones always, and not the first of the document alone."""
+    """Return a few drafts of a kind: deterministic, and spread over the document."""
     return sorted(drafts, key=lambda draft: digest(draft.key, "few"))[:MOST]
 
 

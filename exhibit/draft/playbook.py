@@ -16,7 +16,7 @@ from exhibit.schemas.parsing import parse_toml, read_outside
 SHIPPED = Path(__file__).parent / "playbooks"
 
 SURE, ABSENT = 0.85, 0.1
-"""Levels for what no playbook knows better; chosen with contracts of CUAD (bench/results/draft.md)."""
+"""Default thresholds, chosen with contracts of CUAD (bench/results/draft.md)."""
 
 Words = Annotated[str, Field(pattern=r"\S", max_length=400)]
 
@@ -31,11 +31,11 @@ class PlaybookQuestion(_Model):
     name: Words
     ask: Annotated[list[Words], Field(min_length=1)]
     seek: Words | None = None
-    """How the models are asked, where people's wordings leave open what exactly is looked for."""
+    """The question for the models, where people's wordings are not precise enough."""
 
     @property
     def seeks(self) -> str:
-        """How the models are asked: as people are, unless it is said."""
+        """The question for the models: the first wording unless the playbook sets another."""
         return self.seek or self.ask[0]
 
 
@@ -47,12 +47,12 @@ class Playbook(_Model):
     kinds: Annotated[list[Words], Field(min_length=1)]
     """As `exhibit inspect` calls them: contract, nda, merger agreement, privacy policy, rules …"""
     words: list[Words] = []
-    """Of these at least one must stand in the title, where there are any."""
+    """Words of which the title must contain at least one, unless the list is empty."""
     sure: Annotated[float, Field(ge=0, le=1)] = SURE
     absent: Annotated[float, Field(ge=0, le=1)] = ABSENT
-    """From which confidence on an answer is sure, and up to which an absence is: models know some kinds better."""
+    """The confidence above which an answer is certain, and below which an absence is: it depends on the kind."""
     again: bool = True
-    """Whether a reranker looks again for what seems absent: it takes time, and is right about some kinds without."""
+    """Whether a reranker checks apparent absences: it takes time, and some kinds do not need it."""
     authors: str = ""
     licence: str = ""
     questions: Annotated[list[PlaybookQuestion], Field(min_length=1)]
@@ -61,18 +61,18 @@ class Playbook(_Model):
     def _names_are_unique(self) -> Playbook:
         names = [question.name for question in self.questions]
         if twice := {name for name in names if names.count(name) > 1}:
-            raise ValueError(f"questions called the same: {', '.join(sorted(twice))}")
+            raise ValueError(f"questions with the same name: {', '.join(sorted(twice))}")
         return self
 
     def suits(self, profile: Profile) -> bool:
-        """Return whether a document of this profile is one that the playbook asks about."""
+        """Return whether the playbook applies to a document of this profile."""
         title = profile.title.casefold()
         named = not self.words or any(word.casefold() in title for word in self.words)
         return profile.kind in self.kinds and named
 
 
 def read_playbook(path: Path) -> Playbook:
-    """Return a playbook from its file, or say what is wrong with it."""
+    """Return a playbook from its file; raise an error that names its first fault."""
     try:
         content = parse_toml(read_outside(path, error=SourceError), where=path, error=SourceError)
         return Playbook.model_validate({**content, "name": path.stem.replace("_", "-")})
@@ -103,15 +103,15 @@ _MAIL = re.compile(r"\s*(?:(?:from|to|cc|sent|date|subject):[^\n]*\n\s*){2}", re
 
 
 def is_agreement(text: str) -> bool:
-    """Return whether a text binds anybody: a mail or a note about an agreement does not."""
+    """Return whether a text is an agreement, and not a mail or a note about one."""
     binding = len(text) > _NOTE or len(_OPERATIVE.findall(text)) >= _FEWEST
     return binding and _MAIL.match(text) is None
 
 
 def chosen_playbook(playbooks: Sequence[Playbook], profile: Profile, text: str | None = None) -> Playbook | None:
-    """Return the playbook for a document: of those that suit, one that knows words of its title comes first.
+    """Return the playbook for a document: first one whose title words match, then any that applies.
 
-    What only speaks of an agreement is asked no question about agreements.
+    A text about an agreement gets no questions about agreements.
     """
     if text is not None and profile.kind in AGREED and not is_agreement(text):
         return None

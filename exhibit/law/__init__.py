@@ -1,1 +1,1 @@
-"""How legal text is made: words, sentences, headings, titles, parties, dates, references to law."""
+"""The analysis of legal text: words, sentences, headings, titles, parties, dates, references to law."""

@@ -1,4 +1,4 @@
-"""Citations in an answer: found, put right, tied to their claims, checked against the sources."""
+"""Finds the citations of an answer, normalises them, assigns them to claims, and checks them against the sources."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -13,28 +13,28 @@ from exhibit.law.language import content_words
 from exhibit.law.sentences import CITATION, sentences
 
 OVERLAP = 0.4
-"""Share of a claim's content words that its sources must have.
+"""Share of a claim's content words that its sources must contain.
 
-Words are a net for citations that are plainly wrong, not a proof. Measured as the bare share of words on 1,357
+Shared words detect citations that are plainly wrong; they prove nothing. Measured as the bare share of words on 1,357
 hypotheses of ContractNLI, which lawyers worded freely: 80% reach it against 500 characters around their evidence; of
-500 characters at random, 58% from another contract and 54% from the same one stay below. What it does to the answers
-of a language model was not measured.
+500 characters at random, 58% from another contract and 54% from the same one stay below. Its effect on the answers of a
+language model was not measured.
 """
 
 BRACKETED = re.compile(r"\[([^\[\]]+)\]")
-"""Whatever stands in square brackets: a source by name, a number, an editor's word."""
+"""Any text in square brackets: a source by name, a number, an editor's word."""
 SOURCES = "Sources:"
-"""What stands above the list that says where an answer's citations stand."""
+"""The line above the list with the places of an answer's citations."""
 _LISTED = re.compile(rf"\n{SOURCES}(?:\n\[\d{{1,3}}\] [^\n]*+)+$")
 _SINGLE = re.compile(r"\[\d{1,3}\]")
 _RANGE = re.compile(r"(?<!\d)(\d{1,9})\s{0,9}[-–—]\s{0,9}(\d{1,9})(?!\d)")
-# What stands before a paragraph of a judgment: "[2024] EWCA Civ 123 at [45]".
+# The text before a paragraph number of a judgment: "[2024] EWCA Civ 123 at [45]".
 _PINPOINT = re.compile(r"\[\d{4}\][^\[\]\n]{2,40}\s(?:at|paras?\.?|paragraphs?)\s*$")
 _BULLET = re.compile(r"(?i)(?:[-*•▪◦●–]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)])\s+")
 _MARKUP = re.compile(r"\*\*|__|^#+\s*")
 _GAPS = re.compile(r"\s+(?=[.,;:!?])|\s+(?=\s)")
 _CITATION = re.compile(CITATION)
-_LONGEST_RANGE = 30  # passages: an answer is given fewer, so that a longer range is no list of them
+_LONGEST_RANGE = 30  # passages: an answer has fewer sources, so a longer range is no list of them
 
 
 class Citation(NamedTuple):
@@ -43,7 +43,7 @@ class Citation(NamedTuple):
     numbers: tuple[int, ...]
     span: Span
     well_formed: bool
-    """True for `[1]`; `[1, 2]` and `[1-3]` can be read, but are not what was asked for."""
+    """True for `[1]`; False for `[1, 2]` and `[1-3]`, which we can read but which the prompt does not ask for."""
 
 
 @dataclass(frozen=True)
@@ -56,16 +56,16 @@ class Claim:
 
 
 class Verdict(NamedTuple):
-    """What a check of citations found."""
+    """The result of a check of citations."""
 
     citations: tuple[int, ...]
     """Sources that are cited, exist and share the words and figures of the claim; in ascending order."""
     unsupported: tuple[str, ...]
-    """Claims with no citation, or whose citations name no source or one that does not bear them out."""
+    """Claims without a citation, or whose citations name no source or a source that does not support them."""
 
 
 def find_citations(text: str) -> list[Citation]:
-    """Return every citation of a text in order; years and paragraphs of a judgment are none."""
+    """Return every citation of a text in order; a year or a paragraph of a judgment is no citation."""
     return [
         Citation(_numbers(match.group()), Span(*match.span()), bool(_SINGLE.fullmatch(match.group())))
         for match in _CITATION.finditer(text)
@@ -79,7 +79,7 @@ def normalise(text: str) -> str:
 
 
 def rewritten(text: str, write: Callable[[str, Sequence[int]], str]) -> str:
-    """Return a text with its citations as `write` has them, which is given each as it stands and its numbers."""
+    """Return a text with each citation replaced by the result of `write(citation, numbers)`."""
     pieces, last = [], 0
     for citation in find_citations(text):
         start, end = citation.span
@@ -93,24 +93,24 @@ def _numbers(citation: str) -> tuple[int, ...]:
 
     def fill(match: re.Match[str]) -> str:
         low, high = sorted((int(match[1]), int(match[2])))
-        # nobody cites thirty sources at once: of such a range only the ends are believed
+        # no answer cites thirty sources at once: of such a range only the ends count
         return " ".join(map(str, range(low, high + 1) if high - low < _LONGEST_RANGE else (low, high)))
 
     return tuple(dict.fromkeys(map(int, re.findall(r"\d+", _RANGE.sub(fill, citation)))))
 
 
 def without_places(text: str) -> str:
-    """Return an answer without the list below it that says where its citations stand."""
+    """Return an answer without the list of its citations' places below it."""
     listed = _LISTED.search(whole := text.rstrip())
     return whole[: listed.start()].rstrip() if listed else text
 
 
 _QUOTATION = re.compile(rf"^“(?:(?!\n\n).)*”(?P<cites>(?:\s*{CITATION})+)", re.MULTILINE | re.DOTALL)
-"""A paragraph that quotes: what is cited behind it bears out all its sentences."""
+"""A paragraph that quotes: the citation at its end supports all its sentences."""
 
 
 def claims_of(text: str) -> list[Claim]:
-    """Return the claims of an answer: its sentences, less headings, lead-ins, a bare Yes or No, and what it is from."""
+    """Return the claims of an answer: its sentences without headings, lead-ins, a bare Yes or No, and sources."""
     text = without_version(without_places(text))
     claims: list[Claim] = []
     quotations = list(_QUOTATION.finditer(text))
@@ -151,37 +151,37 @@ class NumberedSource(Protocol):
 
     @property
     def number(self) -> int:
-        """What the answer calls it."""
+        """The number of the source in the answer."""
 
     @property
     def text(self) -> str:
-        """Its words."""
+        """The text of the source."""
 
     @property
     def section(self) -> str:
-        """The headings above it."""
+        """The headings above the source."""
 
     @property
     def document(self) -> str:
-        """The file it comes from."""
+        """The file that the source comes from."""
 
     @property
     def page(self) -> int | None:
-        """The page it begins on, where the document has pages."""
+        """The page on which the source begins, if the document has pages."""
 
 
 class _Evidence(NamedTuple):
     words: frozenset[str]
     labels: frozenset[str]
-    """Words of the document's name, which all its passages share: neither for a claim nor against it."""
+    """Words of the document's name, which all its passages share: they neither support nor contradict a claim."""
     text: str
 
 
 def verify(claims: Sequence[Claim], sources: Sequence[NumberedSource], *, given: str = "") -> Verdict:
-    """Return the citations that hold and the claims that do not.
+    """Return the supported citations and the unsupported claims.
 
-    A claim holds when its sources together have at least `OVERLAP` of its content words and all its numbers and dates.
-    What the question (`given`) says already is neither for it nor against it.
+    A claim is supported when its sources together contain at least `OVERLAP` of its content words and all its numbers
+    and dates. Words of the question (`given`) count neither for the claim nor against it.
     """
     evidence = {source.number: _evidence(source) for source in sources}
     given_words = frozenset(content_words(given))
@@ -196,7 +196,7 @@ def verify(claims: Sequence[Claim], sources: Sequence[NumberedSource], *, given:
 
 
 def _holding(claim: Claim, evidence: dict[int, _Evidence], given_words: frozenset[str], given: str) -> list[int]:
-    """Return the citations of a claim that bear it out, none when they do not suffice together."""
+    """Return the citations that support a claim; an empty list when they do not suffice together."""
     cited = [number for number in claim.citations if number in evidence]
     words = frozenset(content_words(claim.text))
     neutral = given_words.union(*(evidence[number].labels for number in cited))
@@ -207,7 +207,7 @@ def _holding(claim: Claim, evidence: dict[int, _Evidence], given_words: frozense
     if not holding or _share(own, together) < OVERLAP:
         return []
     claimed = figures(claim.text)
-    if not claimed.loose and not claimed.dates:  # half of all claims: then no number of the sources matters
+    if not claimed.loose and not claimed.dates:  # true of half of all claims: the sources' numbers are not needed
         return holding
     said = figures("\n\n".join([given, *(evidence[number].text for number in holding)]))
     return [] if missing_figures(claimed, said) else holding
@@ -218,7 +218,7 @@ def _share(words: frozenset[str], among: frozenset[str]) -> float:
 
 
 def _evidence(source: NumberedSource) -> _Evidence:
-    """Return what a source says, with the labels that the answerer saw above it."""
+    """Return the words and figures of a source, with the labels that the answerer saw above it."""
     page = "" if source.page is None else f"page {source.page}"
     text = "\n\n".join(part for part in (source.text, source.section, source.document, page) if part)
     words = content_words(f"{source.text}\n\n{source.section}")

@@ -1,7 +1,7 @@
 """A law as a document: its name, the days of its version, its paragraphs; and references to the provisions of laws.
 
-`§ 2079 odst. 1 občanského zákoníku`, `§ 433 BGB`: how units and what is below them are called is the data of the legal
-system; which law is meant is told by the laws that are known.
+`§ 2079 odst. 1 občanského zákoníku`, `§ 433 BGB`: the names of units and of their parts are data of the legal system;
+the names of the known laws tell which law is meant.
 """
 
 import re
@@ -22,35 +22,35 @@ _VERSION = re.compile(
     rf"{_DATE}(?:\s(?:to|until|do|bis|até|au)\s{_DATE})?"
 )
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_OPENING = 12  # lines in which a law says what it is
+_OPENING = 12  # lines in which a law states its name
 _LONGEST = 200  # characters of its name
 _NEAR, _FIRST = 60_000, 4
-"""Characters in which a law's first paragraphs stand, and how many of them are looked at."""
+"""Characters that contain a law's first paragraphs, and the number of paragraphs that are examined."""
 _TITLE = 110  # characters of a paragraph's heading
 
 
 @dataclass(frozen=True)
 class Edition:
-    """A version of a law, by what it says of itself."""
+    """A version of a law, as its own text describes it."""
 
     title: str
     dated: str = ""
-    """The days of its version, as they are written."""
+    """The first and last day of the version, as the text writes them."""
 
     @property
     def days(self) -> tuple[date | None, date | None]:
-        """The first and the last day on which it is in force; None where that is not said."""
+        """The first and the last day on which it is in force; None where the text does not say."""
         days = find_days(self.dated)
         return (days[0] if days else None), (days[1] if len(days) > 1 else None)
 
     def holds(self, day: date) -> bool:
-        """Return whether it is the law of a day."""
+        """Return whether the version is in force on a day."""
         start, end = self.days
         return (start is None or start <= day) and (end is None or day <= end)
 
 
 def read_edition(text: str) -> Edition | None:
-    """Return what a document says of itself where it is a law of a known system; None for all others."""
+    """Return the edition of a document that is a law of a known system; None for every other document."""
     system = system_of(text)
     if not system.units or not _counts_up(units(text[:_NEAR], system)):
         return None
@@ -61,7 +61,7 @@ def read_edition(text: str) -> Edition | None:
 
 
 def _counts_up(found: "list[Unit]") -> bool:
-    """Whether paragraphs are a law's own: they begin with the first and go on; those that a judgment cites do not."""
+    """Return whether paragraphs are a law's own: they count up from the first; those that a judgment cites do not."""
     numbers = [int(match[0]) for unit in found[:_FIRST] if (match := re.search(r"\d+", unit.label))]
     roman = [unit for unit in found[:_FIRST] if re.search(r" [IVX]+$", unit.label)]
     return bool(roman) or (bool(numbers) and numbers[0] == 1 and numbers == sorted(numbers))
@@ -69,7 +69,7 @@ def _counts_up(found: "list[Unit]") -> bool:
 
 @cache
 def _dated() -> re.Pattern[str]:
-    """How a version says from when to when it is in force, in any of the systems."""
+    """Return the expression for the days of a version, in any of the legal systems."""
     patterns = {system.data[key] for system in systems() for key in ("ended", "version") if key in system.data}
     forms = (
         re.escape(p).replace(r"\{start\}", r"[\w. /]{6,20}").replace(r"\{end\}", r"[\w. /]{6,20}") for p in patterns
@@ -78,7 +78,7 @@ def _dated() -> re.Pattern[str]:
 
 
 def without_version(text: str) -> str:
-    """Return an answer without what says which version of a law it stands on: `(Text in force from 1 July 2018)`."""
+    """Return an answer without the remark on the version of the law: `(Text in force from 1 July 2018)`."""
     return _VERSION.sub(" ", text)
 
 
@@ -97,7 +97,7 @@ def law_name(title: str) -> "LawName":
 
 
 def english_names(codes: Sequence[str]) -> tuple[str, ...]:
-    """Return what English calls the law of a number or an abbreviation, with its country and without."""
+    """Return the English names of the law with a number or an abbreviation, with and without its country."""
     for system in systems():
         for name in (system.data.get("english", {}).get(code) for code in codes):
             if name:
@@ -115,7 +115,7 @@ class Unit:
 
 
 def units(text: str, system: LegalSystem) -> list[Unit]:
-    """Return the paragraphs of a law in order, each to where the next or a larger part begins."""
+    """Return the paragraphs of a law in order; each ends where the next paragraph or a larger part begins."""
     heads = []
     for match in re.finditer(r"^.+$", text, re.MULTILINE):
         found = system.label.match(match[0])
@@ -134,7 +134,7 @@ def units(text: str, system: LegalSystem) -> list[Unit]:
 
 
 def _below(text: str, at: int) -> str:
-    """Return the line below a paragraph's number where it reads as its heading."""
+    """Return the line below a paragraph's number if it reads as a heading."""
     line = text[at + 1 : at + 2 + _TITLE].split("\n", 1)[0].strip()
     return line if line and line[0].isupper() and line[-1] not in ".,;:" and len(line) < _TITLE else ""
 
@@ -143,7 +143,7 @@ def _below(text: str, at: int) -> str:
 
 
 _STEM, _ENDING = 4, 3
-"""Letters that a word's cases have in common at least, and those of its ending: `občanský` and `občanského`."""
+"""Least number of letters that the cases of a word share, and letters of its ending: `občanský` and `občanského`."""
 _NEAR_WORDS = 4  # words between a provision and the title of its law: `des`, `zákona č. …, o`
 _REACH = 90  # characters after a provision in which its law is named
 _NUMBER = r"[IVXLC]{1,7}|\d{1,4}(?:[-–]\d{1,4})?(?:\.?[ºª°])?(?:-[A-Z]|[a-z]{1,2}(?!\w))?"
@@ -155,11 +155,11 @@ class Provision:
 
     span: Span
     label: str
-    """The unit as the law heads it: `§ 2079`, `Art. 5`."""
+    """The unit as the law's heading writes it: `§ 2079`, `Art. 5`."""
     below: tuple[tuple[str, str], ...] = ()
     """The parts below it with their numbers, outermost first: paragraph 1, letter b."""
     law: str | None = None
-    """The key of the law that is named with it; None where none is, or it is not known."""
+    """The key of the law that the reference names; None if it names no known law."""
 
 
 @dataclass(frozen=True)
@@ -168,11 +168,11 @@ class LawName:
 
     key: str
     codes: tuple[str, ...]
-    """What names it alone, as it is written: `89/2012 Sb.`, `BGB`."""
+    """Names that mean this law only, as they are written: `89/2012 Sb.`, `BGB`."""
     title: str = ""
 
     def named_in(self, text: str, *, near: int = _NEAR_WORDS) -> int:
-        """Return where the name of this law ends in a text, if it begins within so many words; 0 where it is not."""
+        """Return the end of this law's name in a text, if the name begins within `near` words; else 0."""
         for code in self.codes:
             at = text.find(code)
             if at >= 0 and not text[at - 1 : at].isalnum() and not text[at + len(code) : at + len(code) + 1].isalnum():
@@ -190,7 +190,7 @@ def _words(title: str) -> list[str]:
 
 
 def _inflected(one: str, other: str) -> bool:
-    """Whether two words are one in two cases: all but the last three letters alike, `zákoník` and `zákoníku`."""
+    """Return whether two words are cases of one word: only the last three letters differ, `zákoník` and `zákoníku`."""
     short, long = sorted((one.casefold(), other.casefold()), key=len)
     return len(long) - len(short) <= _ENDING and long.startswith(short[: max(_STEM, len(short) - _ENDING)])
 
@@ -221,7 +221,7 @@ def _label(match: re.Match[str]) -> str:
 
 
 def _parts_below(text: str, at: int, system: LegalSystem) -> tuple[tuple[tuple[str, str], ...], int]:
-    """Return the parts below a unit that are cited behind it, and where they end."""
+    """Return the parts of a unit that the reference cites after it, and the end of the reference."""
     names = {form: kind for kind, forms in system.data.get("below", {}).items() for form in forms.split()}
     if not names:
         return (), at
@@ -242,6 +242,6 @@ def _parts_below(text: str, at: int, system: LegalSystem) -> tuple[tuple[tuple[s
 
 @cache
 def label_key(label: str) -> tuple[str, str]:
-    """Return what labels of one unit have in common: `Art. 5` and `Artigo 5º`, never `§ 5` and `§ 5a`."""
+    """Return the key that all labels of one unit share: `Art. 5` and `Artigo 5º`, never `§ 5` and `§ 5a`."""
     word, _, number = label.replace("\xa0", " ").partition(" ")
     return "§" if word.startswith("§") else word[:1].casefold(), re.sub(r"[ºª°.\s]|(?<=\d)er$", "", number).casefold()

@@ -1,4 +1,4 @@
-"""The numbers and dates of a text, and whether a text says an expected answer."""
+"""Reads the numbers and dates of a text, and decides whether a text states an expected answer."""
 
 import re
 import unicodedata
@@ -14,9 +14,9 @@ from exhibit.law.names import ABBREVIATED, DOTTED, INITIALS, SPELT
 
 MONTHS = tuple("January February March April May June July August September October November December".split())
 MONTH = f"(?:{'|'.join(MONTHS)})"
-"""A month as part of a longer expression, which says itself whether case matters."""
+"""A month as part of a longer expression, which sets the case sensitivity."""
 SHORT_MONTHS = (*(month[:3].lower() for month in MONTHS if len(month) > 3), "sept")
-"""What stands before a full stop and a day, `Jan. 5`; May is never cut."""
+"""Short names of months before a full stop and a day, `Jan. 5`; May is never cut."""
 _MONTHS = [month.lower() for month in MONTHS]
 _MONTH = rf"(?P<month>{'|'.join(f'{month}|{month[:3]}' for month in _MONTHS)}|sept)\.?"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
@@ -46,7 +46,7 @@ _TOKEN = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+")
 # l.l.c.
 _DOTTED = re.compile(r"\b[a-z]\.(?:[a-z]\.)+")
 _ANSWER_UNITS = frozenset(map(stem, "day week month year hour minute percent".split()))
-# What may stand between a number and its unit.
+# Characters between a number and its unit.
 _UNIT_KINDS = frozenset(map(stem, "calendar business working clear consecutive full".split()))
 _NOT = frozenset("not no never neither nor none cannot without".split())
 # One word for each currency and for per cent, however they are written.
@@ -64,20 +64,20 @@ _VALUES |= {word: 10 * value for value, word in enumerate(_TENS, 2)}
 
 
 class Day(NamedTuple):
-    """A date; None for what is not said."""
+    """A date; None for a part that the text does not state."""
 
     year: int | None
     month: int | None
     day: int | None
 
     def within(self, other: "Day") -> bool:
-        """Return whether the other date says all that this one says."""
+        """Return whether the other date states every part of this date."""
         return all(mine is None or mine == its for mine, its in zip(self, other, strict=True))
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What a text says in numbers."""
+    """The numbers and dates of a text."""
 
     numbers: frozenset[str]
     """Every number, those inside dates too."""
@@ -86,7 +86,7 @@ class Figures:
     dates: tuple[frozenset[Day], ...]
     """Each date with its possible readings: 1/2/2020 has two."""
     rest: str = ""
-    """The text without its dates, in small letters."""
+    """The text without its dates, in lower case."""
 
 
 def figures(text: str) -> Figures:
@@ -112,7 +112,7 @@ def figures(text: str) -> Figures:
 
 
 def missing_figures(claim: Figures, evidence: Figures) -> bool:
-    """Return whether the claim has a number or a date that the evidence does not give."""
+    """Return whether the claim has a number or a date that the evidence lacks."""
     if claim.loose - evidence.numbers:
         return True
     known = [day for readings in evidence.dates for day in readings]
@@ -151,7 +151,7 @@ def _month(name: str) -> int:
 
 
 def in_digits(plain: str) -> str:
-    """Return a text in small letters with every number in plain digits: `thirty` is 30, and `1.5 million` 1500000."""
+    """Return a text in lower case with every number in plain digits: `thirty` is 30, and `1.5 million` 1500000."""
     return _NUMBER.sub(lambda match: f"{_digit(match)} ", _SPELT.sub(_value, plain))
 
 
@@ -186,22 +186,23 @@ _POLAR = frozenset({"yes", "no"})
 
 @dataclass(frozen=True)
 class _Said:
-    """What a text says, as two texts are compared by it."""
+    """The content of a text, in a form for comparing two texts."""
 
     tokens: tuple[str, ...]
     """Every word and number in order."""
     terms: frozenset[str]
-    """Numbers, and the stems of the words that carry meaning; companies without their form."""
+    """Numbers, and the stems of content words; companies without their legal form."""
     measures: frozenset[tuple[str, str]]
     """Numbers with their unit of time, or per cent."""
     dates: tuple[frozenset[Day], ...]
 
 
 def stands_in(expected: str, text: str) -> bool | None:
-    """Return whether a text says an answer; None where that cannot be told: no words, or a bare yes or no.
+    """Return whether a text states an answer; None if that cannot be decided: no words, or a bare yes or no.
 
     A yes or no is compared where the text begins with one. "thirty (30) days" is "30 days", and 5 January 2024 is
-    2024-01-05. An answer that denies something is not in a text that denies nothing. A net, not a proof.
+    2024-01-05. An answer that denies something is not in a text that denies nothing. The result is an estimate, not a
+    proof.
     """
     wanted, given = _said(expected), _said(text)
     if not wanted.tokens and not wanted.dates:
@@ -261,7 +262,7 @@ _NUMERIC = r"(?P<d2>\d{1,2})[./][ \xa0]?(?P<m2>\d{1,2})[./][ \xa0]?(?P<y2>\d{4})
 
 @cache
 def month_names() -> dict[str, int]:
-    """Return the months by their names in every system, in small letters."""
+    """Return the months by their names in every system, in lower case."""
     return {
         name: number
         for system in systems()
@@ -282,7 +283,7 @@ def _pattern() -> re.Pattern[str]:
 
 
 def find_days(text: str) -> list[date]:
-    """Return the full dates that a text names, in order; what is no day of the calendar is none."""
+    """Return the full dates that a text names, in order; days that the calendar lacks are left out."""
     days = []
     for match in _pattern().finditer(text):
         parts = {name: value for name, value in match.groupdict().items() if value}

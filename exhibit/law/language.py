@@ -1,7 +1,7 @@
-"""The words of a text, and legal systems as data: how the parts of a law are called, counted and ordered in each.
+"""The words of a text, and legal systems as data: the names, the numbering and the order of the parts of a law.
 
-Words are every run of letters and digits, those that carry meaning (reduced to stems, so that `terminated` meets
-`termination`), or those to search for. A system is a TOML file; a user's own goes into the folder that
+Words are all runs of letters and digits, content words (reduced to stems, so that `terminated` matches
+`termination`), or search terms. A system is a TOML file; a user's own goes into the folder that
 `EXHIBIT_SYSTEMS` names.
 """
 
@@ -24,13 +24,13 @@ _RUN = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _PLAIN_NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
 _PLAIN_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
-"""The same where there are no letters or digits but these: quicker."""
+"""The same for texts with no other letters or digits: faster."""
 _TYPED = tuple({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "•": ";", **dict.fromkeys("–—§…®©\xa0", " ")}.items())
 _LETTERS = {code: chr(code).lower() if chr(code).isalpha() else " " for code in range(128)}
 PART = "#"
-"""In front of a part of a word, so that it is not taken for one."""
+"""The mark before a part of a word, which distinguishes it from a whole word."""
 _APOSTROPHES = str.maketrans("’‘ʼ", "'''")
-# Words that any passage has: English ones, those of legal drafting, and those that answers frame their claims with.
+# Stop words: those of English, of legal drafting, and of the phrases that introduce the claims of an answer.
 _STOP = frozenset(
     """
 a about above according after again against all also am an and any are as at be because been before being below
@@ -52,19 +52,19 @@ als al ers er ors or edly ed ies ied ly es s e y
 """.split()
 )
 _LENGTHS = sorted({len(ending) for ending in _ENDINGS}, reverse=True)
-"""Of one length a word has one ending at most: the longest is looked for first."""
+"""Endings by length: a word has at most one of each length, and the longest is tried first."""
 _SHORT = frozenset({"s", "es", "e", "ed", "ing"})
 """Endings that may leave three letters; the others leave four."""
 
 
 def any_word(words: Iterable[str]) -> str:
-    """Return an expression that any of the words fits, the longest first."""
+    """Return an expression that matches any of the words, the longest first."""
     return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
 
 
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
-    """Return a word without its ending, in lower case; light: it errs towards leaving words apart."""
+    """Return the stem of a word in lower case; a light stemmer, which rather leaves related words apart."""
     word = word.lower().removesuffix("'s")
     for length in () if word.endswith("ss") else _LENGTHS:
         left = len(word) - length
@@ -75,14 +75,14 @@ def stem(word: str) -> str:
     return bare if len(bare) >= 3 else word
 
 
-@lru_cache(maxsize=4096)  # questions on one document are held against the same sentences
+@lru_cache(maxsize=4096)  # questions on one document are compared with the same sentences
 def content_words(text: str) -> tuple[str, ...]:
-    """Return the stems of the words that carry meaning, in order, repeats included; numbers are not words."""
+    """Return the stems of the content words, in order, with repetitions; numbers are not words."""
     return tuple(stem(word) for word in written_words(text) if is_content(word))
 
 
 def written_words(text: str) -> list[str]:
-    """Return every word in lower case, in order, repeats and empty words included; numbers are not words."""
+    """Return every word in lower case, in order, with repetitions and stop words; numbers are not words."""
     plain = typed(text)
     if not plain.isascii():
         return _WORD.findall(unicodedata.normalize("NFKC", plain).translate(_APOSTROPHES).lower())
@@ -92,7 +92,7 @@ def written_words(text: str) -> list[str]:
 
 
 def typed(text: str) -> str:
-    """Return a text with the signs of a typewriter for those that printers have: what is a word stays the same."""
+    """Return a text with ASCII quotation marks and dashes for typographic ones; its words stay the same."""
     if not text.isascii():
         for sign, plain in _TYPED:
             text = text.replace(sign, plain)
@@ -100,7 +100,7 @@ def typed(text: str) -> str:
 
 
 def is_content(word: str) -> bool:
-    """Return whether a word in lower case carries meaning."""
+    """Return whether a word in lower case is a content word."""
     return len(word) > 1 and word not in _STOP
 
 
@@ -110,12 +110,12 @@ def numbers(text: str) -> list[str]:
 
 
 def search_terms(text: str) -> list[str]:
-    """Return the stems of the words that carry meaning, then the numbers; repeats included."""
+    """Return the stems of the content words, then the numbers, with repetitions."""
     return [*content_words(text), *numbers(text)]
 
 
 def word_parts(text: str) -> list[str]:
-    """Return every four letters on end of the words that carry meaning, marked: German writes several words as one."""
+    """Return the marked 4-grams of letters of the content words: German writes several words as one."""
     words = [_folded(word) for word in written_words(text) if is_content(word)]
     return [PART + word[at : at + 4] for word in words for at in range(len(word) - 3)]
 
@@ -131,76 +131,76 @@ def word_runs(text: str) -> list[str]:
 
 
 FREE = 3.001
-"""The rank of a part whose height is for each law to say."""
+"""The rank of a part whose level differs from law to law."""
 FOLDER = Path(__file__).with_name("systems")
 _DIGITS = (
     r"(?:[LRD]\.? ?)?\d{1,4}(?:[-.]\d{1,4})*(?:[ -]?(?:bis|ter|quater))?(?:\.?[ºª°]|er(?!\w)|o(?!\w))?"
     r"(?:-?[A-Za-z]{1,2})?(?![\w%])"
 )
 _PART_NUMBER = rf"{_DIGITS}|[IVXLC]+(?:er)?(?!\w)|[A-Z](?!\w)"
-"""How the parts of laws are numbered where a system does not say otherwise: 5, 5a, 103-B, 5º, 1er, L. 121-1, IV, A."""
+"""The default numbering of the parts of laws: 5, 5a, 103-B, 5º, 1er, L. 121-1, IV, A."""
 
 
 @dataclass(frozen=True)
 class Level:
-    """A part of a law: how it is called, and how high it stands."""
+    """A kind of part of a law: its names and its level."""
 
     kind: str
     rank: float
     words: tuple[str, ...]
     unit: bool = False
-    """Whether laws are cited by it: an article or a §."""
+    """Whether references cite laws by this part: an article or a §."""
     text: bool = False
     """Whether its words may follow its number on the same line, `Art. 5º Todos são iguais …`."""
     free: bool = False
-    """Whether its height is for each law to say."""
+    """Whether its level differs from law to law."""
     alone: bool = False
     """Whether it may stand without a number, in capitals."""
     roman: bool = False
-    """Whether a Roman number is one: alone with a full stop, or with a dash where it is `text`."""
+    """Whether a Roman number is a label: alone with a full stop, or with a dash if `text` is set."""
 
 
 @dataclass(frozen=True, eq=False)
 class LegalSystem:
-    """What is known of the laws of a country or a language."""
+    """The form of the laws of a country or a language."""
 
     name: str
     language: str
     levels: tuple[Level, ...]
     ordinals: Mapping[str, int]
     refers: tuple[str, ...]
-    """Words before a number that is a reference; small words of the language among them."""
+    """Words before a number that is a reference, including stop words of the language."""
     follows: tuple[str, ...]
     """Words with a capital after a number that is a reference."""
     number: str = _PART_NUMBER
     country: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
-    """All that the file says, for whoever needs more of it."""
+    """The whole content of the file, for other modules."""
 
     @cached_property
     def by_word(self) -> dict[str, Level]:
-        """The levels by their words, in small letters, the longest first: `Annex` must not be read off `Annexure`."""
+        """The levels by their words, in lower case, the longest first: `Annexure` must not match `Annex`."""
         pairs = [(word, level) for level in self.levels for word in level.words]
         return dict(sorted(pairs, key=lambda pair: -len(pair[0])))
 
     @cached_property
     def units(self) -> tuple[Level, ...]:
-        """What its laws are cited by; empty for a system whose texts are mostly no laws."""
+        """The levels that references cite; empty for a system whose texts are mostly no laws."""
         return tuple(level for level in self.levels if level.unit)
 
     @cached_property
     def glue(self) -> frozenset[str]:
-        """Small words of its language."""
+        """Stop words of the language."""
         return frozenset(word for word in self.refers if word.isalpha() and word not in self.by_word)
 
     @cached_property
     def small(self) -> frozenset[str]:
-        """Small words that questions have."""
+        """Stop words of questions in the language."""
         return frozenset(self.data.get("small", "").split())
 
     @cached_property
     def label(self) -> re.Pattern[str]:
-        """A part's word and number as a line begins with them, the number first or last."""
+        """The expression for a part's word and number at the start of a line, in either order."""
         forms = "|".join(
             re.escape(form)
             for word in self.by_word
@@ -220,13 +220,13 @@ class LegalSystem:
 
     @cached_property
     def goes_on(self) -> re.Pattern[str]:
-        """How a line ends whose sentence goes on with a reference."""
+        """The expression for the end of a line whose sentence continues with a reference."""
         return re.compile(
             rf"(?:(?<!\w)(?:{'|'.join(map(re.escape, self.refers))})|,)$", 0 if self.units else re.IGNORECASE
         )
 
     def ordinal(self, words: str) -> int | None:
-        """Return what an ordinal in words counts to, `dvacátá první` 21; None when it is none."""
+        """Return the value of an ordinal in words, 21 for `dvacátá první`; None if the words are no ordinal."""
         total = None
         for word in words.lower().split():
             stem = max((stem for stem in self.ordinals if word.startswith(stem)), key=len, default=None)
@@ -296,7 +296,7 @@ _FEWEST_WORDS = 2  # one word is a name or a citation, `BGB § 433`
 
 
 def language_of(text: str) -> str:
-    """Return the language of a question or a document, of those that have a legal system; English where it is short."""
+    """Return the language of a question or a document among those of the legal systems; English for a short text."""
     words = re.findall(r"[^\W\d_]{2,}", text.lower())
     if len(words) < _FEWEST_WORDS:
         return "en"
@@ -307,19 +307,19 @@ def language_of(text: str) -> str:
 
 
 def asked_terms(question: str) -> list[str]:
-    """Return what a question is searched by, each once: its words, and where it is not English their parts, too."""
+    """Return the distinct search terms of a question: its words, and their parts if it is not in English."""
     terms = search_terms(question)
     return sorted({*terms, *(word_parts(question) if language_of(question) != "en" else ())})
 
 
 _NEAR, _LINES = 20_000, 4000
-"""Characters and lines that are looked at: small words and the parts of a law recur all through it."""
+"""Characters and lines that are examined: stop words and the parts of a law recur throughout it."""
 _LONGEST = 120  # characters of a line that heads a part
 _FEWEST = 2  # such lines that make a text a law
 
 
 def system_of(text: str) -> LegalSystem:
-    """Return the system of a law by the small words of its language, where its headings are that system's, too.
+    """Return the system of a law by the stop words of its language, if its headings also fit that system.
 
     Every other text, a contract in German among them, is read as English texts are: by numbers, letters and capitals.
     """

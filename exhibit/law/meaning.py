@@ -1,7 +1,7 @@
-"""What an answer says, as far as rules can read it: its words with their polarity, who acts, what is allowed, figures.
+"""Reads the meaning of an answer by rules: its words with their polarity, the agent, permissions, figures.
 
-Words are reduced to one of those that mean the same (`meaning.toml`). Each has a sign: negative where the text denies
-it ("not exclusive", "non-exclusive"), none where that is open (what stands before the denial, an exception).
+Synonyms are reduced to one word (`meaning.toml`). Each has a sign: negative where the text denies it ("not exclusive",
+"non-exclusive"), zero where that is unclear (words before the denial, an exception).
 """
 
 import re
@@ -81,7 +81,7 @@ _LEAD = re.compile(r"\W*(yes|no)\b(?=\s*(?:[,.;:!–—]|$))", re.IGNORECASE)
 _TOKEN = re.compile(r"[^\W\d_]+(?:'s\b)?|\d+(?:\.\d+)*|[,;:.()–—]")
 _DENIALS = frozenset("not never non without nicht kein keine keinen nie ne pas není nejsou nesmí nie nunca não".split())
 _WIDE = frozenset("no neither nor none nobody".split())
-"""Denials of a subject, which hold to the end of the clause; the others to the next verb that is conjugated."""
+"""Denials of a subject, whose scope is the rest of the clause; other denials end at the next conjugated verb."""
 DENIALS = _DENIALS | _WIDE
 _AUXILIARY = frozenset("is are was were must maybe will has have shall does do".split())
 _BREAKS = frozenset(", ; : . – — ( )".split())
@@ -91,15 +91,15 @@ _CLAUSE = frozenset("but except otherwise even although though while if when whe
 _MODALS = frozenset({"must", "maybe", "neednot"})
 _MARKS = frozenset({"except", "even", "only", "notonly"})
 _SMALL = frozenset({"before", "after", "below", "all", "both"})
-"""Small words that say something by themselves."""
+"""Function words that carry meaning of their own."""
 _BOUNDING = frozenset("above below over under exceed exceeds exceeding more less least most fewer later".split())
 _PREPOSITIONS = frozenset("to with in on during for from by at after before against under within towards while".split())
 FIGURE = "#"
-"""In front of a figure among the words, so that it is seen what stands beside it."""
+"""The mark of a figure among the words, so that its neighbours are known."""
 _PREFIXES = ("non", "un", "in", "im", "ir", "il", "dis")
 _SHORTEST = 4  # letters that a word must keep without its prefix: "until" is no denial of "til"
 _NAME = re.compile(r"(?<![.!?:] )(?<!^)(?<![\"“(])\b[A-Z][a-z]{2,}\b")
-_SUBJECT = 3  # words into a text: who is named later may be anything but its subject
+_SUBJECT = 3  # words from the start: a party that is named later may not be the subject
 _RELATIVE = frozenset("who which that why whose".split())
 _ARTICLES = frozenset("the a an its their his her our your each every any all".split())
 _INVERSE = frozenset({"receive"})
@@ -109,20 +109,20 @@ _TO_AGENT = re.compile(
 
 
 class MeaningWord(NamedTuple):
-    """A word that carries meaning."""
+    """A content word with its polarity."""
 
     term: str
     sign: int
-    """1, -1 where the text denies it, 0 where that is open."""
+    """1; -1 where the text denies the word; 0 where that is unclear."""
     segment: int
-    """The number of the piece between commas and conjunctions that it stands in."""
+    """The number of the word's segment between commas and conjunctions."""
     head: bool = False
-    """Whether it is what a denial is about: the first word after it, or a word that denies by itself."""
+    """Whether a denial applies directly: the first word after one, or a word that is itself a denial."""
 
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a text says."""
+    """The meaning of a text."""
 
     lead: Literal["", "yes", "no"]
     tokens: tuple[str, ...]
@@ -130,14 +130,14 @@ class Meaning:
     words: tuple[MeaningWord, ...]
     modals: frozenset[str]
     marks: frozenset[str]
-    """`except`, `even`, `only`, `notonly`: limits of what is said."""
+    """The words that limit a statement: `except`, `even`, `only`, `notonly`."""
     quantities: tuple[Quantity, ...]
     dates: tuple[frozenset[Day], ...]
     names: frozenset[str]
     parties: tuple[str, ...]
-    """Who is named, in order."""
+    """The parties that the text names, in order."""
     agent: str
-    """Who acts; empty where that cannot be read."""
+    """The agent; empty if the rules find none."""
 
     @property
     def terms(self) -> frozenset[str]:
@@ -146,7 +146,7 @@ class Meaning:
 
     @property
     def heads(self) -> frozenset[str]:
-        """The words that denials are about."""
+        """The words to which denials apply directly."""
         return frozenset(word.term for word in self.words if word.head)
 
     def signs(self) -> dict[str, int]:
@@ -164,7 +164,7 @@ def _row(name: str) -> list[str]:
 
 @cache
 def _lexicon() -> dict[str, tuple[str, int]]:
-    """Return the word that stands for each that is listed, and its sign."""
+    """Return the canonical word and the sign of each listed word."""
     listed: dict[str, tuple[str, int]] = {}
     for line in _LISTS["same"]:
         first, *others = line.split()
@@ -186,7 +186,7 @@ def _parties() -> frozenset[str]:
 
 @cache
 def contrasts() -> dict[str, tuple[frozenset[str], ...]]:
-    """Return, for each word, the groups of words that exclude each other and that it is one of."""
+    """Return, for each word, the groups of mutually exclusive words that contain it."""
     groups: dict[str, tuple[frozenset[str], ...]] = {}
     for line in _LISTS["contrasts"]:
         group = frozenset(canonical(word)[0] for word in line.split())
@@ -197,19 +197,19 @@ def contrasts() -> dict[str, tuple[frozenset[str], ...]]:
 
 @cache
 def soft_words() -> frozenset[str]:
-    """Return the words that an answer may leave out where nothing contradicts them."""
+    """Return the words that an answer may omit if no other word contradicts them."""
     return frozenset(canonical(word)[0] for word in _row("soft")) | frozenset(_row("soft"))
 
 
 @cache
 def small_contrasts() -> tuple[frozenset[str], ...]:
-    """Return pairs of small words that exclude each other."""
+    """Return pairs of mutually exclusive function words."""
     return tuple(frozenset(pair.split("|")) for pair in _row("small_contrasts"))
 
 
 @lru_cache(maxsize=65536)
 def canonical(word: str) -> tuple[str, int]:
-    """Return the word that stands for all that mean the same, and -1 where the word denies it."""
+    """Return the canonical word of a word and its sign, -1 if the word is a negation of it."""
     listed = _lexicon()
     plain = word.removesuffix("'s").removesuffix("'")
     if plain in listed:
@@ -220,13 +220,13 @@ def canonical(word: str) -> tuple[str, int]:
 
 
 def is_party(term: str) -> bool:
-    """Return whether a word names someone who can act."""
+    """Return whether a word names a party, which can act."""
     return term in _parties()
 
 
-@lru_cache(maxsize=2048)  # an expected answer is read once for every time that its question is asked
+@lru_cache(maxsize=2048)  # an expected answer is read at every answer to its question
 def read_meaning(text: str) -> Meaning:
-    """Return what a text says."""
+    """Return the meaning of a text."""
     typed = unicodedata.normalize("NFKC", text).replace("’", "'").replace("‘", "'")
     lead = _LEAD.match(typed)
     statement = typed[lead.end() :].lstrip(" ,.;:!–—") if lead else typed
@@ -251,7 +251,7 @@ def read_meaning(text: str) -> Meaning:
 
 
 def _words(tokens: list[str]) -> list[MeaningWord]:
-    """Return the words with their signs: a denial holds for what follows it in its clause, up to a preposition."""
+    """Return the words with their signs: a denial applies to the words after it in its clause, up to a preposition."""
     words: list[MeaningWord] = []
     known = {stem(token) for token in tokens}
     scope = _Scope()
@@ -259,7 +259,7 @@ def _words(tokens: list[str]) -> list[MeaningWord]:
         following = tokens[number + 1] if number + 1 < len(tokens) else ""
         scope.enter(token, following)
         if token in _DENIALS or token in _WIDE:
-            if scope.sign == 1 and token not in ("non", "without"):  # what stands before it is open
+            if scope.sign == 1 and token not in ("non", "without"):  # the polarity of the words before it is unclear
                 words = [word._replace(sign=0) if word.segment == scope.segment else word for word in words]
             scope.deny(token)
         elif token[0].isdigit():
@@ -284,14 +284,14 @@ def _belongs_to_figure(tokens: list[str], number: int) -> bool:
 
 
 class _Scope:
-    """What is denied at a place of a text: the sign of the next word, and the piece that it stands in."""
+    """The scope of a denial during reading: the sign of the next word, and its segment."""
 
     def __init__(self) -> None:
         self.sign, self.seen, self.segment = 1, 0, 0
         self.open = self._exception = self._wide = self._short = self._joined = self._once = False
 
     def enter(self, token: str, following: str) -> None:
-        """Go on to a token: a clause that begins ends a denial, and so does a verb after what is denied."""
+        """Process a token: the start of a clause ends a denial, and so does a verb after the denied words."""
         comma = token == "," and (following in _OPENERS or self._short)
         if token in (".", ";", ":") or comma or token in _CLAUSE:
             self.sign, self.seen, self._wide, self._short = 1, 0, False, False
@@ -307,13 +307,13 @@ class _Scope:
             self._joined = True
 
     def pass_word(self) -> None:
-        """Go on behind a word; "non-" denies the next word alone."""
+        """Finish a word; "non-" denies only the next word."""
         self.seen += 1
         if self._once:
             self.sign, self._once = -self.sign, False
 
     def deny(self, token: str) -> None:
-        """Turn the sign; "neither … nor" is one denial."""
+        """Reverse the sign; "neither … nor" is one denial."""
         again = token == "nor" or (self._joined and self.seen)  # "does not know and could not know"
         if not (again and self.sign < 0):
             self.sign, self.seen, self.open, self._joined = -self.sign, 0, self._exception, False
@@ -321,13 +321,13 @@ class _Scope:
 
 
 def carries_meaning(token: str) -> bool:
-    """Return whether a word, as it is written, says something by itself."""
+    """Return whether a word, as it is written, carries meaning."""
     plain = token.removesuffix("'s")
     return plain in _lexicon() or is_content(plain) or plain in _SMALL
 
 
 def _signed(token: str, known: set[str]) -> tuple[str, int]:
-    """Return a word and its sign; one with a prefix that denies is the word without it."""
+    """Return a word and its sign; a negative prefix is removed and reverses the sign."""
     term, sign = canonical(token)
     if token in _lexicon():
         return term, sign
@@ -340,7 +340,7 @@ def _signed(token: str, known: set[str]) -> tuple[str, int]:
 
 
 def _agent(tokens: list[str], plain: str) -> str:
-    """Return who acts: who stands after "by", else who is named first; of someone who receives, who it is from."""
+    """Return the agent: the party after "by", else the first party; for a receiver, the party after "from"."""
     named = [canonical(token)[0] for token in tokens]
     for match in _TO_AGENT.finditer(plain):
         term = next((one for word in match.groups() if word and is_party(one := canonical(word)[0])), "")
@@ -354,11 +354,11 @@ def _agent(tokens: list[str], plain: str) -> str:
 
 
 def _subject(tokens: list[str], named: list[str]) -> str:
-    """Return who is named first, as the subject of the first clause; empty where nobody is."""
+    """Return the first party as the subject of the first clause; empty if that clause names none."""
     inside = seen = False
     for number, term in enumerate(named):
         if seen and tokens[number] in (".", ";"):
-            break  # the first clause names someone, who does not act
+            break  # the first clause names a party, which does not act
         ends = tokens[number] in (".", ";") or (
             tokens[number] == "," and tokens[number + 1 : number + 2] not in (["or"], ["and"])
         )

@@ -1,4 +1,4 @@
-"""Names of rules, guides and files, written in one way so that two of them can be compared."""
+"""Normalises the names of rules, guides and files, so that two names can be compared."""
 
 import re
 import unicodedata
@@ -12,12 +12,12 @@ from urllib.parse import unquote
 from exhibit.law.language import systems, typed, word_runs
 
 ENDINGS = "pdf|txt|json|html?|md|docx?"
-"""What a document's file name ends in, as a part of a regular expression."""
+"""The file name extensions of documents, as a part of a regular expression."""
 _ENDING = re.compile(rf"\.(?:{ENDINGS})\s*$", re.IGNORECASE)
 
 _ANY_ENDING = re.compile(r"(?<=.)\.[a-z][a-z0-9]{1,4}$")
 """Any ending in small letters; `v1.2` has none."""
-_MOST_ENCODED = 3  # a name that a URL quotes, inside a URL that quotes it again
+_MOST_ENCODED = 3  # levels of percent-encoding: a name in a URL inside another URL
 
 _LETTERED = re.compile(r"\b((?i:part|direction|ymarfer|pd) ?\d+) ([A-Z]{1,2}\d?)\b")
 _DROPPED = re.compile(r"['’‘`\u0300-\u036f]")
@@ -26,7 +26,7 @@ _APART = re.compile(r"[^a-z0-9]+")
 
 @lru_cache(maxsize=1 << 16)
 def plain(name: str) -> str:
-    """Return a name in small letters and single spaces, without accents, punctuation and abbreviation."""
+    """Return a name in lower case with single spaces, without accents and punctuation, abbreviations spelt out."""
     # the rules' own headings print "PRACTICE DIRECTION 34 A" for 34A
     text = unicodedata.normalize("NFKD", _LETTERED.sub(r"\1\2", name)).casefold()
     text = _APART.sub(" ", _DROPPED.sub("", text).replace("&", " and ")).strip()
@@ -36,7 +36,7 @@ def plain(name: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def letters(text: str) -> str:
-    """Return only the letters and digits, small: what survives line breaks, dashes and broken words."""
+    """Return only the letters and digits in lower case, which line breaks, dashes and hyphenation do not change."""
     return _APART.sub("", unicodedata.normalize("NFKD", text.replace("&", "and")).casefold())
 
 
@@ -46,7 +46,7 @@ def without_ending(name: str) -> str:
 
 
 def file_key(name: str) -> str:
-    """Return a file's name without ending, case, spaces, punctuation and accents: what survives renaming."""
+    """Return a file's name without extension, case, spaces, punctuation and accents, which renaming may change."""
     text = unicodedata.normalize("NFKD", without_ending(name)).casefold()
     key = _APART.sub("", text)
     # a name in another script has no such letters: it is compared by its own
@@ -67,7 +67,7 @@ def split_page(cited: str) -> tuple[str, int | None]:
 
 
 class FileNames:
-    """Files by whatever others call them: a URL, a path, another case or encoding, a stem that one file alone has."""
+    """Finds files by other forms of their names: a URL, a path, another case or encoding, a unique stem."""
 
     def __init__(self, files: Iterable[str], aliases: Mapping[str, Iterable[str]] | None = None) -> None:
         self._levels: list[dict[str, list[str]]] = []
@@ -81,12 +81,12 @@ class FileNames:
                         same.append(file)
 
     def find(self, name: str) -> str | None:
-        """Return the file that a name means; None where it means none, or several alike."""
+        """Return the file that a name means; None if it means no file, or several equally well."""
         meant = self.find_all(name)
         return meant[0] if len(meant) == 1 else None
 
     def find_all(self, name: str) -> list[str]:
-        """Return the files that a name may mean: one by the strictest reading that tells, else those of the first."""
+        """Return the files that a name may mean: one by the strictest comparison that decides, else all candidates."""
         several: list[str] = []
         for level, spelling in zip(self._levels, _spellings(name), strict=False):
             files = level.get(spelling, []) if spelling else []
@@ -97,7 +97,7 @@ class FileNames:
 
 
 def _spellings(name: str) -> Iterator[str]:
-    """Yield a file's name as it is compared, the strictest first."""
+    """Yield the forms of a file's name for comparison, the strictest first."""
     yield name
     written = unicodedata.normalize("NFC", name).strip()
     yield written
@@ -126,18 +126,18 @@ INITIALS = tuple("LLC LLP LP plc".split())
 SHORT_INITIALS = tuple("AG BV NA NV SA Ltda".split())
 MIXED = tuple("GmbH ApS AB".split())
 BESIDE = tuple("Pte Pty SAS SpA".split())
-"""Forms that prove no company by themselves: Pte and Pty stand before Ltd, SAS is a name and a spa a place."""
+"""Legal forms that alone prove no company: Pte and Pty stand before Ltd, SAS is a name and a spa a place."""
 DOTTED = tuple("L.L.C L.P N.A S.A N.V B.V".split())
-"""Forms as some write them; the last full stop is optional in every form."""
+"""Variant spellings of legal forms; the last full stop is optional in every form."""
 
 SHOUTED = frozenset(form.lower() for form in (*INITIALS, *SHORT_INITIALS, *BESIDE))
-"""Forms that stay in capitals when a shouted name is written in title case."""
+"""Legal forms that stay in capitals when a name in capitals is converted to title case."""
 STOPPED = frozenset(form.lower() for form in (*ABBREVIATED, *INITIALS, *BESIDE[:2]))
-"""Forms that people end with a full stop, so that it need not end a sentence."""
+"""Legal forms that end with a full stop, which need not end a sentence."""
 
 _FORMS = (*ABBREVIATED, *SPELT, *INITIALS, *SHORT_INITIALS, *MIXED, *DOTTED)
 FORM = rf"(?:{'|'.join(re.escape(form) for word in _FORMS for form in (word, word.upper()))})\b\.?"
-"""A form as it is written after a name, as part of a longer expression that heeds case."""
+"""A legal form after a name, as part of a longer, case-sensitive expression."""
 
 # AG, NA and SA without their dots may letter an exhibit or a column: they end no name by themselves
 _ENDINGS = (*ABBREVIATED, *SPELT, *INITIALS, "GmbH", *DOTTED)
@@ -145,7 +145,7 @@ _ENDINGS = (*ABBREVIATED, *SPELT, *INITIALS, "GmbH", *DOTTED)
 
 @cache
 def _ending() -> re.Pattern[str]:
-    """A form at the end of a line, those of the legal systems' files with their dots among them."""
+    """Return the expression for a legal form at the end of a line, with those of the legal systems' files."""
     others = (form for system in systems() for form in system.data.get("companies", "").split())
     dotted = dict.fromkeys(form.rstrip(".") for form in others if "." in form)
     return re.compile(rf"\b(?:{'|'.join(map(re.escape, (*_ENDINGS, *dotted)))})\.?,?$", re.IGNORECASE)
@@ -161,16 +161,16 @@ DESCRIBED = re.compile(
     r"(?:corporation|company|partnership|trust|bank|association|entity)\b.*$",
     re.IGNORECASE,
 )
-"""What a contract says of a party after its name, to the end of the line: `, a Delaware corporation`."""
+"""The description of a party after its name, to the end of the line: `, a Delaware corporation`."""
 
 
 def ends_in_form(line: str) -> bool:
-    """Return whether a line ends as a company's name does, in capitals or not."""
+    """Return whether a line ends with a legal form of a company, in any case."""
     return _ending().search(line) is not None
 
 
 def form_follows(text: str, at: int) -> bool:
-    """Return whether a legal form stands after a place, whatever its case: after the comma of `Alder, Inc.` it does."""
+    """Return whether a legal form follows a position, in any case: one follows the comma of `Alder, Inc.`."""
     return _FOLLOWING.match(text, at) is not None
 
 
@@ -184,18 +184,18 @@ _NON = re.compile(r"non(?=[a-z]{5})")
 _NEAR = 2
 """Signs between two words of one name: a full stop or a comma, and a space."""
 _FORMAL = frozenset("of and the for in de du e & to a an by".split())
-"""What an acronym leaves out."""
+"""Words that an acronym leaves out."""
 
 
 class Word(NamedTuple):
-    """A word of a name as it is compared, and where it stands."""
+    """A word of a name in its form for comparison, and its position."""
 
     term: str
     capital: bool
     start: int
     end: int
     parts: tuple[str, ...] = ()
-    """`AGProjects` is ag and projects: looked for where the whole is nowhere."""
+    """The parts, ag and projects for `AGProjects`: they are searched for if the whole word is unknown."""
 
 
 def _unaccented(text: str) -> str:
@@ -221,13 +221,13 @@ def name_words(text: str) -> Iterator[Word]:
 
 
 def name_terms(text: str) -> list[str]:
-    """Return the words of a text as they are compared."""
+    """Return the words of a text in their form for comparison."""
     return [term for raw in _WORD.findall(text) for term, _, _ in _shapes(raw)]
 
 
 @lru_cache(maxsize=1 << 13)
 def _shapes(written: str) -> tuple[tuple[str, bool, tuple[str, ...]], ...]:
-    """Return a word as it is compared, whether it is written as a name, and its parts; `Nondisclosure` is two words."""
+    """Return a word's compared form, whether it is written as a name, and its parts; `Nondisclosure` is two words."""
     raw = written.replace("’", "'").replace("ʼ", "'")
     raw = raw[:-2] if raw[-2:] in {"'s", "'S"} else raw.replace("'", "")
     parts = tuple(_unaccented(part) for part in _CAMEL.split(raw)) if not raw.isupper() and not raw.islower() else ()
@@ -242,7 +242,7 @@ def _shapes(written: str) -> tuple[tuple[str, bool, tuple[str, ...]], ...]:
 
 
 def proper_counts(text: str) -> Counter[str]:
-    """Return how often each word is written as a name: in capitals, and not because a sentence or a line begins."""
+    """Return how often each word is written as a name: with a capital that no start of a sentence or line explains."""
     plain = f"\n{typed(text)}"
     fresh, counts = Counter(_FRESH.findall(plain)), Counter[str]()
     for written, count in Counter(_WORD.findall(plain)).items():
@@ -265,7 +265,7 @@ def pairs(row: Sequence[Word], *, lower: bool = False) -> Iterator[tuple[Word, W
 
 
 def acronyms(name: str) -> set[str]:
-    """Return the initials a name goes by: `First Nations Health Authority` is fnha; a legal form may be left out."""
+    """Return the acronyms of a name: `First Nations Health Authority` is fnha; a legal form may be left out."""
     initials = "".join(term[0] for term in name_terms(name) if term not in _FORMAL)
     return {initials[:length] for length in (len(initials), len(initials) - 1) if length >= 2}
 

@@ -1,4 +1,4 @@
-"""Whole numbers in English words: read, and written in the style that a text already has."""
+"""Reads whole numbers in English words, and writes them in the style of another number's words."""
 
 import re
 
@@ -15,7 +15,7 @@ SPELT = rf"{_ONE}(?:(?:\s+and\s+|\s+|-\s?){_ONE}){{0,11}}"
 
 
 def read_words(text: str) -> int | None:
-    """Return the number that words say; None where they say none, as `hundred thousand and` does not."""
+    """Return the number that words state; None if they state none, as `hundred thousand and`."""
     total = current = 0
     for word in re.findall(r"[a-z]+", text.lower()):
         if word == "hundred":

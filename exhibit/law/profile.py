@@ -1,4 +1,4 @@
-"""What a document says of itself on its first pages, by rule: title, kind, parties, date."""
+"""Reads a document's title, kind, parties and date from its first pages, by rules."""
 
 import re
 import unicodedata
@@ -15,7 +15,7 @@ from exhibit.law.structure.lines import Line, read_opening
 
 _WORD = re.compile(r"[^\W_][\w'’.]*")
 _VOWEL = re.compile(r"(?i)[aeiouy]")
-# What an annotator's hand left at the end of a name: an open bracket, the first letter of the next word.
+# Remains of an annotation at the end of a name: an open bracket, the first letter of the next word.
 _CUT = re.compile(r"(?:,\s?\w|(?<![\s\"'“”‘’(\[;,:-])[\s\"'“”‘’(\[;,:-]+)$")
 _SPACES = re.compile(r"\s+")
 _KIND = re.compile(r"(?i)\b(?:agree+ments?|undertaking|deed|contract|requirements)\b")
@@ -24,7 +24,7 @@ _OPENING = re.compile(r"(?im)^[^\S\n]*+this ((?:[^\s.;:“”\"()]+ ){1,12}?(?:a
 _LABEL = re.compile(
     r"(?i)^\W*(?:an?\s+)?(?:(?:exhibit|annex|attachment|appendix|schedule)\s+[\w()]{1,8}\s*[-–—:.]?\s+)?"
 )
-# What follows the name on its line: brackets, the parties, the mark of a footnote.
+# The text after the name on its line: brackets, the parties, the mark of a footnote.
 _TAIL = re.compile(r"(?i)(?:(?<!\s)\s*[(\[].*|(?<!\s)\s+(?:between|dated|by and)\b.*|(?<=[a-z])\d+)$")
 _PROSE = re.compile(r"(?i)\s*(?:this|these|in|the parties|whereas|i|we|by|our|your|please|thank|\d+)\b")
 _LETTER = re.compile(r"(?im)^[^\S\n]*+(?:dear\b|(?:ladies and )?gentlemen\b)")
@@ -44,7 +44,7 @@ _BETWEEN = re.compile(
 _JOINED = re.compile(rf"\s+(?P<and>{_AND}){_NAME}")
 _NEXT = re.compile(rf"(?m)(?:[)”\",;\]_\d]\s*\b{_AND}|\)[,;]\s+(?!{_AND})|^\W*{_AND}|^(?=\(\d)){_NUMBER}{_NAME}")
 _HAS_FORM = re.compile(rf"\b{FORM}(?=\W|$)")
-# `… a Delaware corporation (the "Company")`: what stands before it is a party.
+# `… a Delaware corporation (the "Company")`: the text before it is a party.
 _ALIAS = re.compile(r"[^“”\"()]{0,260}\([^()“”\"]{0,90}?(?:[“”\"‘'’]|the [A-Z]\w+\))")
 _APART = re.compile(r"\s*(?:[\n,;(]|$|(?:whose|of|having|with|located|an?|as|in)\b)")
 _BODY = re.compile(
@@ -57,7 +57,7 @@ _NO_NAME = re.compile(
     r"(?i)\b(?:agree\w*|confidential\w*|terms|parties|party|whereas|undersigned|consideration|insert|name|"
     r"individuals?)\b"
 )
-# Words that name nobody by themselves.
+# Words that alone name no party.
 _ROLES = frozenset(
     """
 a an and the of company client customer vendor supplier contractor recipient discloser provider buyer seller visitor
@@ -105,7 +105,7 @@ _LAW = re.compile(
 )
 _POLICY_LINE = re.compile(r"(?im)^.{0,50}\bprivacy (?:policy|statement|notice)\W*$")
 _POLICY_PROSE = re.compile(r"(?i)(?:this|our|the|your)\b")
-# What sort of document it is, by its first lines; the first that fits.
+# The kind of a document by its first lines; the first match counts.
 _KINDS: dict[str, re.Pattern[str]] = {
     "rules": re.compile(
         r"(?i)\A(?:part \d{1,3} ?[a-z]? ?[-–—:]|(?:.{0,300}\n){0,4}?.{0,20}\bcontents of this part\b|"
@@ -128,13 +128,13 @@ _CAPITALS = SHOUTED | _SHORT_CAPITALS
 
 
 def tidy(name: str) -> str:
-    """Return a name on one line, in title case when the source shouts."""
+    """Return a name on one line, in title case if the source writes it in capitals."""
     name = _CUT.sub("", _SPACES.sub(" ", name).strip(" ;,"))
     return title_case(name) if name.isupper() else name
 
 
 def title_case(text: str) -> str:
-    """Return SHOUTED words in title case; small words stay small inside."""
+    """Return words in capitals in title case; function words stay in lower case inside."""
 
     def word(match: re.Match[str]) -> str:
         lower = match.group().lower()
@@ -151,15 +151,15 @@ def title_case(text: str) -> str:
 
 # ---------------------------------------------------------------- the first page of a contract
 
-_LINES = 40  # of a first page: the title stands above them
+_LINES = 40  # lines of a first page, which contain the title
 _NEAR = 3000
-"""How far into the text is looked."""
+"""Characters at the start of the text that are examined."""
 
 # ---------------------------------------------------------------- the kind of document
 
 
 def kind_of(text: str) -> str:
-    """Return what a document calls itself, `Mutual Non-Disclosure Agreement`; empty when it does not say."""
+    """Return the kind that a document's heading states, `Mutual Non-Disclosure Agreement`; empty without one."""
     text = _plain(text)
     lines = [line.strip() for line in text.split("\n")[:_LINES]]
     for before, line in zip(["", *lines], lines, strict=False):
@@ -184,7 +184,7 @@ def _plain(text: str) -> str:
 
 
 def _calm(heading: str) -> str:
-    """Return a heading in title case when most of it shouts."""
+    """Return a heading in title case if most of it is in capitals."""
     letters = [character.isupper() for character in heading if character.isalpha()]
     return title_case(heading) if 2 * sum(letters) > len(letters) else heading
 
@@ -193,7 +193,7 @@ def _calm(heading: str) -> str:
 
 
 def parties_of(text: str) -> list[str]:
-    """Return the parties that the first page names, in its order; blanks and placeholders are nobody."""
+    """Return the parties that the first page names, in its order, without blanks and placeholders."""
     text = _plain(text)
     for first in _BETWEEN.finditer(text):
         # `between A, a Delaware corporation ("A"), and B …` is one paragraph, `BETWEEN:` the head of a list
@@ -226,7 +226,7 @@ def _names(region: str, first: re.Match[str], listed: bool) -> Iterator[str]:
 
 
 def _name(match: re.Match[str], region: str, listed: bool) -> str:
-    """Return the name at a place where a party may stand, or nothing."""
+    """Return the name at a position where a party may stand; empty if there is none."""
     name: str = match["name"] or ""
     forms = list(_HAS_FORM.finditer(name))
     if forms:
@@ -238,7 +238,7 @@ def _name(match: re.Match[str], region: str, listed: bool) -> str:
     if not (forms or _ALIAS.match(region, end) or (listed and _APART.match(region, end))):
         return ""
     name = name.removeprefix("The ").removeprefix("the ").rstrip(" ," if forms else " ,.")
-    return name if len(words) < 3 and len(words[0]) < 5 else tidy(name)  # JEA and SAP AG are no shouts
+    return name if len(words) < 3 and len(words[0]) < 5 else tidy(name)  # JEA and SAP AG keep their capitals
 
 
 # ---------------------------------------------------------------- the date
@@ -252,15 +252,15 @@ def date_of(text: str) -> str:
 
 # ---------------------------------------------------------------- the profile
 
-_PROFILE_NEAR = 6000  # characters: two pages, in which a document says what it is and between whom
-_LONGEST_TITLE = 120  # characters: what is longer is a sentence
+_PROFILE_NEAR = 6000  # characters: two pages, which state the kind of the document and its parties
+_LONGEST_TITLE = 120  # characters: a longer line is a sentence
 _MARGIN = 60
-"""A shorter line did not end for want of room: the next one stands by itself."""
+"""Characters of a full line: after a shorter one, the next line begins a paragraph."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What a document says of itself on its first pages."""
+    """The title, kind, parties and date of a document, from its first pages."""
 
     title: str = ""
     kind: str = ""
@@ -270,7 +270,7 @@ class Profile:
 
 
 def read_profile(document: Document) -> Profile:
-    """Return the title, kind, parties and date; what is not said is empty, but the title: there the file's name."""
+    """Return the title, kind, parties and date; a missing value is empty, a missing title is the file's name."""
     edition = read_edition(document.text)
     if edition is not None:
         return Profile(title=edition.title, kind="legislation", date=edition.dated)
@@ -279,7 +279,7 @@ def read_profile(document: Document) -> Profile:
     name = file_title(document.filename)
     kind = _kind(text, document, name)
     title = title_of(text, kind, name)
-    # roles apart: the Reseller of a Reseller Agreement is nobody's name
+    # without roles: the Reseller of a Reseller Agreement is no name
     named = parties_of(text) if kind in AGREED else ()
     parties = tuple(party for party in named if party.casefold() not in title.casefold())
     return Profile(title=title, kind=kind, parties=parties, date=own_date(text, kind))
@@ -295,7 +295,7 @@ def paragraphs(lines: list[Line]) -> str:
 
 
 def file_title(filename: str) -> str:
-    """Return what a file's name says: of a filing `…_EX-10.1_Reseller Agreement` the last part."""
+    """Return the title in a file's name: the last part of `…_EX-10.1_Reseller Agreement`, the name of a filing."""
     stem = without_ending(unquote(PurePath(filename).name).split("||")[0])
     return tidy(_EXHIBIT.sub("", stem).replace("_", " "))
 
@@ -306,7 +306,7 @@ AGREED = frozenset({"contract", "nda", "merger agreement"})
 
 
 def _kind(text: str, document: Document, name: str) -> str:
-    """Return what sort of document it is, by its first lines, its own name, and what it speaks of."""
+    """Return the kind of a document, by its first lines, its file's name, and its topics."""
     called = kind_of(text)
     if _MERGER.search(called) or _PLAN.search(text[:1500]):
         return "merger agreement"
@@ -328,7 +328,7 @@ def _kind(text: str, document: Document, name: str) -> str:
 
 
 def title_of(text: str, kind: str, name: str) -> str:
-    """Return the title that a document of some kind gives itself; its file's name where it gives none."""
+    """Return the title in the text of a document of a kind; the file's name if the text has none."""
     return _TITLES.get(kind, _contract_title)(text, name) or name
 
 
@@ -357,7 +357,7 @@ def _law(text: str, _: str) -> str:
 
 
 def _policy(text: str, name: str) -> str:
-    """Return `… Privacy Policy`: the line that says so, else the service's name, which is the file's."""
+    """Return `… Privacy Policy`: the line with this title, else the service's name, which is the file's."""
     line = _POLICY_LINE.search(text[:600])
     if line and len(line[0].split()) > 2 and not _POLICY_PROSE.match(line[0]):
         return _shortened(line[0])
@@ -383,7 +383,7 @@ _TITLES: dict[str, Callable[[str, str], str]] = {
 
 
 def own_date(text: str, kind: str) -> str:
-    """Return the document's own date as it is written: the first full one, or the one that `dated` leads to."""
+    """Return the document's own date as it is written: the first full date, or the date after `dated`."""
     if kind in {"practice direction", "rules"}:
         return ""  # the dates in them are those of other laws
     if kind in {"court guide", "judgment"}:

@@ -1,4 +1,4 @@
-"""Figures with what they count: an amount with its currency, a period with its unit, a share, a numbered part."""
+"""Figures with their units: an amount with its currency, a period with its unit, a percentage, a numbered part."""
 
 import re
 from decimal import Decimal, InvalidOperation
@@ -22,7 +22,7 @@ _TIMES = {
     "fortnight": ("hour", 14 * _DAY), "month": ("month", _MONTH), "quarter": ("month", Decimal(3)),
     "year": ("month", Decimal(12)), "decade": ("month", Decimal(120)),
 }  # fmt: skip
-"""Units of time: those of one family can be held against each other, so that 24 months are two years."""
+"""Units of time: units of one family are comparable, so that 24 months are two years."""
 UNITS = frozenset(_TIMES)
 SIGNS = frozenset(_CURRENCIES) | {"percent"}
 """Units that are written as one word, however the text writes them."""
@@ -33,7 +33,7 @@ _LABELS = frozenset(
     "footnote note fn schedule exhibit annex appendix class series tier phase level item figure table nth".split()
 )
 PLACES = _LABELS - frozenset("nth class series tier phase level schedule exhibit annex appendix".split())
-"""Labels that say where something stands: an answer may add them."""
+"""Labels of places, such as sections: an answer may add them."""
 _BOUNDS = [
     ("at least", r"at least|no[t]? (?:less|fewer|earlier) than|(?:a )?minimum(?: of)?|from"),
     (
@@ -109,16 +109,16 @@ class Quantity(NamedTuple):
 
     @property
     def is_place(self) -> bool:
-        """Whether it says where something stands: a section or a page, which any answer may add."""
+        """Whether the figure is the number of a section or a page, which an answer may add."""
         return self.kind == "label" and self.unit in PLACES
 
     @property
     def dimension(self) -> tuple[str, str]:
-        """What it can be held against."""
+        """The dimension: only figures of one dimension are comparable."""
         return self.kind, self.unit if self.kind == "label" else ""
 
     def equals(self, other: "Quantity", scale: Decimal = Decimal(1)) -> bool:
-        """Return whether another figure is the same; `scale` is what the question counts amounts in, 10**6 or so."""
+        """Return whether another figure is equal; `scale` is the question's unit of amounts, such as 10**6."""
         if self.kind != other.kind and "count" not in (self.kind, other.kind):
             return False
         if self.kind == other.kind and self.unit != other.unit and self.unit and other.unit:
@@ -136,7 +136,7 @@ class Quantity(NamedTuple):
 
 
 class Stated(NamedTuple):
-    """The figures of a text, its dates, and its words in small letters with every figure in digits."""
+    """The figures of a text, its dates, and its words in lower case with every figure in digits."""
 
     quantities: tuple[Quantity, ...]
     dates: tuple[frozenset[Day], ...]
@@ -178,7 +178,7 @@ def _plain_digits(rest: str) -> str:
 
 
 def _hours(match: re.Match[str]) -> str:
-    """Return a time of the day as 24 hours count it."""
+    """Return a time of day on the 24-hour clock."""
     return f"{int(match[1]) % 12 + (12 if match[3] == 'p' else 0)}:{match[2] or '00'}"
 
 

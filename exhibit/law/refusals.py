@@ -1,7 +1,7 @@
-"""Refusals: replies that give no answer, in whatever ordinary words.
+"""Detects refusals: replies without an answer, in ordinary words.
 
-A reply is read by its clauses. A clause refuses ("the agreement does not specify a cap", "I cannot find that"), or says
-something beside the point (an apology, advice, what the documents do cover), or answers. An answer that regrets is an
+A reply is read by its clauses. A clause refuses ("the agreement does not specify a cap", "I cannot find that"), or is
+neutral (an apology, advice, the topics that the documents do cover), or answers. An answer with a partial refusal is an
 answer: "does not specify a cap, so liability is unlimited", "The fee is $5. Not found in the documents."
 """
 
@@ -15,13 +15,13 @@ from exhibit.law.language import systems
 from exhibit.law.sentences import sentences
 
 _READ = 4000
-"""Characters of a reply that are read: a refusal says so in its first sentences, and a longer reply is no refusal."""
+"""Characters of a reply that are read: a refusal is in the first sentences, and a longer reply is no refusal."""
 
 Kind = Literal["refusal", "aside", "answer"]
 
 
 class Refusal(NamedTuple):
-    """Whether a reply refuses, and whether the rule is sure of it."""
+    """Whether a reply refuses, and whether the rule is certain."""
 
     refused: bool
     sure: bool
@@ -149,16 +149,16 @@ _YES_NO = re.compile(
 _PERSON = re.compile(r"i\b", re.IGNORECASE)
 _FIGURE = re.compile(r"\d")
 _INSURED = re.compile(r"[\w\s]{0,40}\bpolicy\s(?:does\snot|doesn['’]t)\s(?:cover|provide|include)\b", re.IGNORECASE)
-"""What an insurance policy does not cover is an answer."""
+"""The exclusions of an insurance policy are an answer."""
 
 
 def is_refusal(text: str) -> bool:
-    """Return whether a reply gives no answer."""
+    """Return whether a reply is a refusal."""
     return read_refusal(text).refused
 
 
 def read_refusal(text: str) -> Refusal:
-    """Return whether a reply gives no answer, and whether the rule is sure: no clause of it may be read otherwise."""
+    """Return whether a reply is a refusal, and whether the rule is certain: no clause is ambiguous."""
     text = text[:_READ]
     opening = _YES_NO.match(text)
     cited = [bool(rewritten(text[s.start : s.end], lambda *_: "\0").count("\0")) for s in sentences(text)]
@@ -177,7 +177,7 @@ def read_refusal(text: str) -> Refusal:
 
 
 def _decide(clauses: list[tuple[Kind, bool, bool]]) -> Refusal:
-    """Return what the clauses make together; of each it is known whether it has a figure, and whether it concludes."""
+    """Return the decision on all clauses together, each with its kind, a figure or none, a conclusion or none."""
     kinds = [kind for kind, _, _ in clauses]
     if "refusal" not in kinds:
         return Refusal(refused=False, sure=True)
@@ -194,7 +194,7 @@ def _decide(clauses: list[tuple[Kind, bool, bool]]) -> Refusal:
 
 
 def _clauses(sentence: str) -> Iterator[tuple[str, Kind]]:
-    """Yield the clauses of a sentence with their kinds; of a clause with a subordinate one in front, the main one."""
+    """Yield the clauses of a sentence with their kinds; after a leading subordinate clause, only the main clause."""
     for piece in filter(str.strip, _BREAK.split(" ".join(sentence.split()))):
         yield piece, _kind(piece)
 
@@ -217,6 +217,6 @@ def _kind(piece: str) -> Kind:
 
 @cache
 def _foreign() -> re.Pattern[str]:
-    """The refusals in the languages of the legal systems, as their files have them."""
+    """Return the expression for refusals in the languages of the legal systems, from their files."""
     phrases = "|".join(phrase for system in systems() for phrase in system.data.get("refusals", ()))
     return re.compile(rf"\W*(?:[^.;]{{0,60}}\b)??(?:{phrases})", re.IGNORECASE)

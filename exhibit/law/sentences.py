@@ -1,4 +1,4 @@
-"""Where sentences and clauses end, in prose with clause numbers, company names and citations in square brackets."""
+"""Splits prose with clause numbers, company names and citations in square brackets into sentences and clauses."""
 
 import re
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ _BEFORE_NUMBER = frozenset(
     "no nos s ss sec secs sect r rr reg regs art arts para paras par cl cls ch pt p pp vol".split()
     + "sched ex exh app rule".split()
 )
-# Abbreviations that can end a sentence: what follows decides. Those of companies, too.
+# Abbreviations that can end a sentence, including those of companies: the next word decides.
 _MAY_END = frozenset("bros jr sr dept assn est etc cie st".split())
 _NUMBERED = _BEFORE_NUMBER.union(SHORT_MONTHS)
 _EITHER = STOPPED | _MAY_END
@@ -62,7 +62,7 @@ def _within(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _cut(text: str, begin: int, end: int, match: re.Match[str]) -> int | None:
-    """Return where the sentence ends that this stop may end, None where it goes on."""
+    """Return the end of the sentence at this stop; None if the sentence continues."""
     cites = match["cites"]
     if match.end() < end and not cites and not text[match.end()].isspace():
         return None  # 3.5, U.S.A
@@ -81,7 +81,7 @@ def _cut(text: str, begin: int, end: int, match: re.Match[str]) -> int | None:
 
 
 def _goes_on(before: str, word: str, *, opening: bool) -> bool:
-    """Return whether a full stop between these belongs to an abbreviation or to a clause number."""
+    """Return whether a full stop between two texts belongs to an abbreviation or to a clause number."""
     if opening and _ENUMERATOR.fullmatch(before):
         return True  # "3. Term"
     last = _LAST_WORD.findall(before)[0].lower().strip("'’")
@@ -96,7 +96,7 @@ def _goes_on(before: str, word: str, *, opening: bool) -> bool:
 
 @cache
 def _numbered() -> frozenset[str]:
-    """Abbreviations before a number, with those that the legal systems cite by: `odst. 1`, `Abs. 1`, `č. 89/2012`."""
+    """Return the abbreviations before a number, with those of the legal systems: `odst. 1`, `Abs. 1`, `č. 89/2012`."""
     forms = (form for system in systems() for forms in system.data.get("below", {}).values() for form in forms.split())
     glue = (form for system in systems() for form in system.refers)
     short = {form[:-1].lower() for form in (*forms, *glue) if form.endswith(".")} - _EITHER
@@ -113,9 +113,10 @@ def _trim(text: str, span: Span) -> Span | None:
 
 
 def tile_clauses(text: str, start: int, end: int, *, least: int, limit: int) -> list[Span]:
-    """Return spans that tile a stretch of a text, cut after sentences and clauses, for passages to be made of.
+    """Return spans that tile a stretch of a text, cut after sentences and clauses; passages are made of them.
 
-    No abbreviation is heeded: pieces shorter than `least` stay with their neighbour. One longer than `limit` is cut.
+    Abbreviations are not recognised: a piece shorter than `least` stays with its neighbour.
+    One longer than `limit` is cut.
     """
     cuts = [start]
     for match in _CLAUSE_END.finditer(text, start, end):

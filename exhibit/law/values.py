@@ -1,4 +1,4 @@
-"""The typed values of a text: amounts, periods, dates, percentages and places, each with where it stands.
+"""The typed values of a text, with their spans: amounts, periods, dates, percentages and places.
 
 `thirty (30) days` and `30-day` are the same period; `3/14/16` and `14 March 2016` are the same day. A value can be
 written anew in the form that it has in a text: the words, the digits and the unit change together.
@@ -105,7 +105,7 @@ class Value:
 
     @property
     def same(self) -> tuple[str, str]:
-        """What equal values have in common."""
+        """The key that equal values share."""
         return self.kind, self.key
 
 
@@ -141,7 +141,7 @@ def _windows(text: str, kind: ValueKind) -> Iterator[tuple[int, int]]:
 
 
 def place_group(name: str) -> str:
-    """Return what a place is: a state, a commonwealth, a province or a country."""
+    """Return the kind of a place: a state, a commonwealth, a province or a country."""
     return _PLACES[name]
 
 
@@ -162,7 +162,7 @@ def _first(match: re.Match[str], *names: str) -> str:
 
 
 def _stated(words: str, digits: str) -> Decimal | None:
-    """Return the number that words and digits say; None where they say different ones."""
+    """Return the number that words and digits state; None if they differ."""
     spelt = read_words(words) if words else None
     if digits and spelt is not None and Decimal(spelt) != _decimal(digits):
         return None
@@ -329,7 +329,7 @@ def _month_like(text: str, month: int) -> str:
 
 
 def ordinal_ending(number: int) -> str:
-    """Return what stands behind an ordinal number in digits: 1st, 2nd, 3rd, 4th, 11th."""
+    """Return the suffix of an ordinal number in digits: 1st, 2nd, 3rd, 4th, 11th."""
     return "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
 
 

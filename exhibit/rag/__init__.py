@@ -23,7 +23,7 @@ _HOMES = {"Config": "exhibit.rag.config", "Pipeline": "exhibit.rag.pipeline", "A
 
 
 def __getattr__(name: str) -> Any:
-    """Load a part when it is first asked for: importing rag costs nothing, and no model library."""
+    """Load a public name at its first use, so that `import exhibit.rag` loads no model library."""
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

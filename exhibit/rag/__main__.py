@@ -22,7 +22,7 @@ from exhibit.rag.unfinished import open_for_questions
 from exhibit.runtime.command import Parser, add_json, guarded, print_note, print_results, spelled
 from exhibit.storage.locations import parse_location
 
-_WIDTH = 100  # of a line on a terminal
+_WIDTH = 100  # characters of a line on a terminal
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -85,7 +85,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _report_lines(out: Path, report: Report) -> Iterator[str]:
-    """Yield what a person is told of an index that was built."""
+    """Yield the lines of the report on an index that was built."""
     yield f"{out}: {report.documents} documents, {report.pages} pages, {report.chunks} chunks, {report.seconds:.1f} s"
     if report.set_aside:
         given = report.documents + len(report.set_aside)
@@ -95,7 +95,7 @@ def _report_lines(out: Path, report: Report) -> Iterator[str]:
 
 
 def _say(words: str) -> None:
-    """Show words of a language model as they come; stdout carries the answer, with its citations checked."""
+    """Show the words of the language model on stderr as they arrive; stdout carries the checked answer."""
     sys.stderr.write(words)
     sys.stderr.flush()
 

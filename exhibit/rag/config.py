@@ -1,4 +1,4 @@
-"""What a pipeline is made of: settings that decide an index, settings that decide a search; a preset names both."""
+"""The settings of a pipeline: those of the index and those of the search. A preset is a named set of both."""
 
 import argparse
 import difflib
@@ -16,9 +16,9 @@ from exhibit.schemas.parsing import parse_toml, read_outside
 
 PRESETS = Path(__file__).parent / "presets"
 DEFAULT = "routed"
-"""The preset that the settings' own defaults are: the one that finds most, see bench/results/legalbenchrag.md."""
+"""The preset with the settings' default values: it has the best recall, see bench/results/legalbenchrag.md."""
 WEIGHT = "weight_"
-"""How a weight is called where settings stand in one row: on the command line, `--weight-lexical`."""
+"""The prefix of a weight's name in a flat list of settings: on the command line, `--weight-lexical`."""
 PLUGINS = {
     "ocr_engine": "exhibit.evidence.ocr",
     "splitter": "exhibit.rag.splitters",
@@ -29,9 +29,9 @@ PLUGINS = {
     "llm": "exhibit.models.llms",
     "answerer": "exhibit.rag.answerers",
 }
-"""The settings that name a file of a folder: help lists what is there."""
+"""The settings whose value is the name of a plug-in file: the help lists these files."""
 ASKED = ("embedder", "store", "reranker", "llm", "answerer")
-"""Those of them that take part when an index is asked."""
+"""Those of them that a search or an answer uses."""
 
 Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -39,20 +39,20 @@ Weight = Annotated[float, Field(ge=0)]
 
 
 class FlagModel(BaseModel):
-    """Settings whose text below each of them is also their help on the command line."""
+    """Settings; the docstring below each one is also its help text on the command line."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class Ingest(FlagModel):
-    """What decides an index: with other values it must be built again."""
+    """The settings that determine an index: with other values it must be built again."""
 
     ocr: bool = False
     """read pages without text by OCR; it moves offsets: not for bundles whose gold is located, convert with --ocr"""
     ocr_language: str = "en"
     """the language that OCR reads: en, de, cs-CZ …"""
     ocr_engine: str = "auto"
-    """what reads it, or auto, the first that is installed and knows the language"""
+    """the OCR engine, or auto: the first one that is installed and knows the language"""
     splitter: str = "rcts"
     """how documents are cut into chunks"""
     size: Positive = 500
@@ -66,9 +66,9 @@ class Ingest(FlagModel):
     lexicon: bool = True
     """keep the words of chunks, headings and documents beside the vectors; routing needs them"""
     summaries: str = "extractive"
-    """who summarises documents"""
+    """what writes the documents' summaries"""
     summary_style: Literal["generic", "expert"] = "generic"
-    """what a language model is asked for: generic, or as a specialist would note it (expert)"""
+    """the prompt for a language model's summaries: generic, or a specialist's note (expert)"""
     summary_characters: Positive = 150
     """length of a document's summary"""
     summary_llm: str = "same"
@@ -84,11 +84,11 @@ class Ingest(FlagModel):
     embedder: str = "legal"
     """texts to vectors, as NAME or NAME:MODEL"""
     store: str = "faiss"
-    """where vectors are kept: NAME, or NAME:KIND as in faiss:ivf, faiss:hnsw, milvus:URI"""
+    """the vector store: NAME, or NAME:KIND as in faiss:ivf, faiss:hnsw, milvus:URI"""
 
 
 class Weights(FlagModel):
-    """What each kind of evidence counts beside the dense one, in standard deviations; 0 switches it off."""
+    """The weight of each kind of evidence beside the dense score, in standard deviations; 0 switches it off."""
 
     lexical: Weight = 0.55
     """the question's words, rare ones first, and by the share of them that stands in one place"""
@@ -109,14 +109,14 @@ class Weights(FlagModel):
 
 
 class Search(FlagModel):
-    """What decides how an index is searched and answered from: it can change from question to question."""
+    """The settings of searching and answering: they can change from question to question."""
 
     depth: Positive = 64
     """how many passages are ranked; metrics at smaller k are prefixes of this"""
     k: Positive = 6
-    """how many of them an answer is made from, at most"""
+    """the most passages that an answer is made from"""
     min_chunks: Annotated[int, Field(ge=0)] = 0
-    """so many passages are kept, even below the threshold, before the budget is applied"""
+    """the number of passages that are kept below the threshold, before the budget is applied"""
     layer_documents: Annotated[int, Field(ge=0)] = 0
     """with layers = all and routing off: so many documents are searched first, by their summaries; 0 = not at all"""
     layer_sections: Annotated[int, Field(ge=0)] = 0
@@ -150,13 +150,13 @@ class Search(FlagModel):
     passage_size: Positive = 500
     """characters of a passage that is formed around what answers, at most"""
     reranker: str = "none"
-    """a second look at the first passages: none, NAME or NAME:MODEL, as in http:URL"""
+    """the reranker of the first passages: none, NAME or NAME:MODEL, as in http:URL"""
     rerank: Positive = 32
-    """how many passages the reranker looks at"""
+    """how many passages the reranker scores"""
     read: Positive = 4
-    """how many of an answer's passages the reader reads, at most; it stops when it is sure"""
+    """the most passages that the reader model reads for an answer; it stops early when it is confident"""
     refuse_below: Share | None = 0.3
-    """where the reader or a reranker tells how likely an answer is: questions below are refused; none = none are"""
+    """with the reader or a reranker: questions whose answer is less probable are refused; none = none are"""
     imagine: Share = 0.0
     """with an LLM: how far the question's vector moves towards a passage that it imagines; 0 = not at all"""
     llm: str = "none"
@@ -166,9 +166,9 @@ class Search(FlagModel):
     cite: Literal["numbers", "places"] = "numbers"
     """numbers, with a list below of document, section and page; or places, as in [Part 36#page=3]"""
     max_requests: Positive | None = None
-    """how often a language model may be asked; what is over it is an error, not an answer"""
+    """the most requests to a language model; a question beyond them gets an error, not an answer"""
     max_cost: Annotated[float, Field(gt=0)] | None = None
-    """what it may cost, reckoned with price-in and price-out"""
+    """the most that the requests may cost, computed from price-in and price-out"""
     price_in: Annotated[float, Field(ge=0)] | None = None
     """what a million tokens of input cost"""
     price_out: Annotated[float, Field(ge=0)] | None = None
@@ -182,12 +182,12 @@ class Search(FlagModel):
 
 
 class Config(Search, Ingest):
-    """The whole recipe; its defaults are the default preset."""
+    """All settings of a pipeline; the default values are the default preset."""
 
     @model_validator(mode="before")
     @classmethod
     def _gather_weights(cls, given: Any) -> Any:
-        """Accept `weight_lexical` for `weights.lexical`, as flags have it."""
+        """Accept `weight_lexical` for `weights.lexical`: flags use this form."""
         if not isinstance(given, Mapping):
             return given
         single = {name.removeprefix(WEIGHT): given[name] for name in given if name.startswith(WEIGHT)}
@@ -201,35 +201,35 @@ class Config(Search, Ingest):
     @model_validator(mode="after")
     def _route_needs_words(self) -> "Config":
         if (self.routing or self.method != "dense") and not self.lexicon:
-            raise ValueError("routing needs an index with words: set lexicon to true as well")
+            raise ValueError("routing needs an index with a lexicon: set lexicon to true as well")
         searched = self.layer_documents or self.layer_sections or self.weights.summary or self.weights.gist
         if searched and self.layers != "all":
-            raise ValueError("layers can be searched that are there: set layers to all as well")
+            raise ValueError("a search of layers needs an index that has them: set layers to all as well")
         return self
 
     @property
     def reads(self) -> bool:
-        """Whether the reader answers: then it decides whether to, and one process has it."""
+        """Whether the reader model answers: then it also decides about refusals, and one process holds the model."""
         return self.answerer == "reader" or (self.answerer == "auto" and self.llm == "none")
 
     @property
     def ingest(self) -> dict[str, Any]:
-        """The settings that decide what is in an index."""
+        """The settings that determine the content of an index."""
         return {name: getattr(self, name) for name in Ingest.model_fields}
 
     @property
     def ingest_hash(self) -> str:
-        """A digest of every setting that decides what is in an index."""
+        """A digest of the settings that determine the content of an index."""
         return hashlib.sha256(json.dumps(self.ingest, sort_keys=True).encode()).hexdigest()[:16]
 
     def single(self, name: str) -> Any:
-        """Return a setting by the name that its flag has."""
+        """Return the value of a setting by the name of its flag."""
         return getattr(self.weights, name.removeprefix(WEIGHT)) if name.startswith(WEIGHT) else getattr(self, name)
 
     def with_own(self, own: Mapping[str, Any], *, where: str) -> "Config":
-        """Return the recipe of an index with the user's own settings; parts that are not local must be among these.
+        """Return the config of an index with the user's settings applied; the user must name every remote part.
 
-        An index may come from elsewhere: what it names does not decide where questions and keys are sent.
+        An index may come from another person: its settings must not decide where questions and keys are sent.
         """
         for name in ASKED:
             value = getattr(self, name)
@@ -243,7 +243,7 @@ class Config(Search, Ingest):
         return self.with_search(**{name: value for name, value in own.items() if name not in said_again})
 
     def with_search(self, **settings: Any) -> "Config":
-        """Return this recipe with settings of the search changed; raise on one that would need another index."""
+        """Return this config with changed search settings; raise on a setting that would need another index."""
         fixed = sorted(set(settings) & set(Ingest.model_fields))
         if fixed:
             raise ToolkitError(f"{', '.join(fixed)}: decided when the index was built; build it again to change that")
@@ -251,7 +251,7 @@ class Config(Search, Ingest):
 
     @classmethod
     def preset(cls, name: str, **overrides: Any) -> "Config":
-        """Return a preset by name or by the path of a TOML file, with settings overruled."""
+        """Return a preset by name or by the path of a TOML file, with some settings replaced."""
         path = Path(name) if name.endswith(".toml") else PRESETS / f"{name}.toml"
         if not path.exists():
             near = difflib.get_close_matches(name, preset_names(), n=1)
@@ -261,14 +261,14 @@ class Config(Search, Ingest):
             )
         settings = parse_toml(read_outside(path), where=path)
         for key, value in settings.items():
-            # a file may come from elsewhere: it does not decide where questions and keys are sent
+            # a file may come from another person: it must not decide where questions and keys are sent
             if "://" in str(value) and overrides.get(key) != value:
                 raise ToolkitError(f"{path}: {key} = {value!r}: a server is for you to name: add --{key} {value}")
         return cls.parse({**settings, **overrides}, where=str(path))
 
     @classmethod
     def parse(cls, settings: Mapping[str, Any], *, where: str = "config") -> "Config":
-        """Return a config from settings; raise one error that names each bad one."""
+        """Return a config from settings; raise one error that names every invalid setting."""
         try:
             return cls.model_validate(dict(settings))
         except ValidationError as error:
@@ -277,7 +277,7 @@ class Config(Search, Ingest):
 
 
 def _is_local(setting: str, value: str) -> bool:
-    """Return whether a part says of itself that it opens nothing but what is installed, whatever its argument is."""
+    """Return whether a plug-in declares that it uses only installed software, whatever its argument is."""
     if value in ("none", "auto"):
         return True
     try:
@@ -288,12 +288,12 @@ def _is_local(setting: str, value: str) -> bool:
 
 
 def preset_names() -> list[str]:
-    """Return the presets that come with the project."""
+    """Return the names of the presets that the project ships."""
     return sorted(path.stem for path in PRESETS.glob("*.toml"))
 
 
 def setting_help(settings: type[FlagModel] = Config) -> dict[str, str]:
-    """Return every single setting in one row, each with what it means and its default."""
+    """Return the help text of every setting by its flat name: its meaning and its default."""
     texts: dict[str, str] = {}
     for name, field in settings.model_fields.items():
         if name == "weights":
@@ -304,7 +304,7 @@ def setting_help(settings: type[FlagModel] = Config) -> dict[str, str]:
 
 
 def add_setting_flags(group: Any, settings: type[FlagModel] = Config, *, but: frozenset[str] = frozenset()) -> None:
-    """Add a flag for every single setting, with its help; one that is not given is not in the result."""
+    """Add a flag with help for every setting; a flag that the user omits is absent from the parsed result."""
     for name, text in setting_help(settings).items():
         if name not in but:
             flag = f"--{name.replace('_', '-')}"
@@ -315,7 +315,7 @@ def add_setting_flags(group: Any, settings: type[FlagModel] = Config, *, but: fr
 
 
 def given_settings(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings among parsed flags; `none` unsets one that may be unset."""
+    """Return the settings among parsed flags; the value `none` clears an optional setting."""
     unset = {name for name, field in Config.model_fields.items() if field.default is None}
     return {
         name: None if value == "none" and name in unset else value

@@ -1,6 +1,6 @@
 """The files of an index beside its vectors: a manifest with checksums, and an SQLite database.
 
-The database has documents, their texts, chunks and words.
+The database holds the documents, their texts, their chunks and their words.
 """
 
 import json
@@ -29,12 +29,12 @@ MANIFEST = "manifest.json"
 RECORD = "building.json"
 _STORE = "store"
 _LARGE = 16 << 20
-"""Bytes from which a file's checksum is remembered: less is read in a tenth of a second."""
+"""Bytes above which a file's checksum is cached: a smaller file is read in a tenth of a second."""
 _SETTLED = 2.0
-"""Seconds since the last change after which a file's times tell one state from the next on every file system."""
+"""Age in seconds above which a file's modification time identifies its content on every file system."""
 
 Place = tuple[str, int, int]
-"""The path of headings of a section, its start and its end."""
+"""A section's path of headings, its start and its end."""
 FILE = "index.sqlite"
 _PAGE = 16384
 """Bytes of a page: most rows are some thousand numbers."""
@@ -43,9 +43,9 @@ _ADDED = "CREATE TABLE added (part INTEGER, terms BLOB, owners BLOB, counts BLOB
 
 
 class Database:
-    """An SQLite file that is read as it is, and changed in a copy which takes its place when it is saved.
+    """An SQLite file; changes go to a copy, which replaces the file when it is saved.
 
-    Whoever else has it open goes on with what was there. Without a path it is in memory.
+    Other processes that have the file open continue with the old content. Without a path the database is in memory.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -56,7 +56,7 @@ class Database:
 
     @property
     def scratch(self) -> "Scratch":
-        """Where words wait that are not sorted in yet."""
+        """The tables for words that are not yet merged into the index."""
         if self._scratch is None:
             self._scratch = Scratch(self.path.parent if self.path else None, _ADDED)
         return self._scratch
@@ -67,13 +67,13 @@ class Database:
             return self._connection.execute(sql, values).fetchall()
 
     def write(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Run a statement once for each row; it counts when it is saved."""
+        """Run a statement once for each row; `save` makes the change permanent."""
         if self._writing is None:
             self._writing = self._begin()
         self._writing.executemany(sql, rows)
 
     def save(self) -> None:
-        """Have all that was written in the file."""
+        """Replace the file by the changed copy."""
         self._close_scratch()
         if self._writing is None:
             return
@@ -85,7 +85,7 @@ class Database:
             self._partial.replace(self.path)
 
     def close(self) -> None:
-        """Let go of the file, and of what was written and not saved."""
+        """Close the file and discard unsaved changes."""
         self._close_scratch()
         self.close_reading()
         if self._writing is not None and self.path is not None:
@@ -99,14 +99,14 @@ class Database:
             self._scratch = None
 
     def close_reading(self) -> None:
-        """Let go of the file as it was; it is opened again when it is next read."""
+        """Close the connection for reading; the next read opens it again."""
         if self._reading is not None:
             self._reading.close()
             self._reading = None
 
     @contextmanager
     def sound(self) -> Iterator[None]:
-        """Turn what a damaged file makes anybody raise into one error that says what to do."""
+        """Turn every exception that a damaged file causes into one error with advice."""
         try:
             yield
         except (sqlite3.Error, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
@@ -129,7 +129,7 @@ class Database:
         return self._reading
 
     def _open(self, path: Path) -> sqlite3.Connection:
-        """Open a file that nobody changes: by its tables, which may be a stranger's, nothing is run but a search."""
+        """Open a file read-only; it may come from a stranger, so its schema may run nothing but queries."""
         address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
         database = sqlite3.connect(address, uri=True, check_same_thread=False)
         database.execute("PRAGMA trusted_schema = OFF")
@@ -139,7 +139,7 @@ class Database:
         return database
 
     def _begin(self) -> sqlite3.Connection:
-        """Open a copy of the file, or a new one, to be changed; without a journal, as a kill leaves what was there."""
+        """Open a copy of the file, or a new file, for changes; without a journal, since a kill leaves the original."""
         if self.path is None:
             return _made(":memory:", _TABLES)
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -160,7 +160,7 @@ def _made(place: str, tables: Iterable[str]) -> sqlite3.Connection:
 
 
 class Scratch:
-    """Tables for a while, on disk: in a file that goes when it is closed or the process ends; or in memory."""
+    """Temporary tables: in a file that is deleted on `close` or when the process ends, or in memory."""
 
     def __init__(self, folder: Path | None, table: str) -> None:
         path = None
@@ -181,7 +181,7 @@ class Scratch:
 
 
 class Waiting:
-    """Texts that wait to be embedded, under keys: the words of a collection are indexed before its first vector."""
+    """Texts that wait to be embedded, under keys: a collection's words are all indexed before its first vector."""
 
     def __init__(self, folder: Path) -> None:
         self._scratch = Scratch(folder, "CREATE TABLE waiting (key INTEGER, text BLOB)")
@@ -198,7 +198,7 @@ class Waiting:
         self._count += len(keys)
 
     def batches(self, size: int) -> Iterator[tuple[Keys, list[str]]]:
-        """Yield keys and texts in the order they came, so many at a time."""
+        """Yield keys and texts in the order of adding, in batches of `size`."""
         cursor = self._scratch.database.execute("SELECT key, text FROM waiting ORDER BY rowid")
         while rows := cursor.fetchmany(size):
             texts = [text.decode("utf-8", "surrogatepass") for _, text in rows]
@@ -209,11 +209,11 @@ class Waiting:
         self._scratch.close()
 
 
-# ---------------------------------------------------------------- the manifest, and what it seals
+# ---------------------------------------------------------------- the manifest and the checksums in it
 
 
 def let_go(folder: Path, store: str, *, but: str = "") -> None:
-    """Drop what stores keep elsewhere for the index in a folder, but for one store; `store` is the user's own."""
+    """Drop the data that stores keep outside an index's folder, except for one store; `store` is the user's setting."""
     named, _, argument = store.partition(":")
     for name in plugin_names("exhibit.rag.stores"):
         if name != but and (folder / _STORE / f"{name}.json").is_file():
@@ -221,7 +221,7 @@ def let_go(folder: Path, store: str, *, but: str = "") -> None:
 
 
 def index_kind(store: str) -> FolderKind:
-    """Return what an index is, for who puts one into its place; its vectors are where the user's own setting says."""
+    """Return the folder kind of an index, for an atomic replacement; `store` is the user's setting."""
     return FolderKind(
         "an index",
         lambda folder: (folder / MANIFEST).is_file(),
@@ -242,19 +242,19 @@ class Entry:
     profile: Profile
     summary: str
     sections: Sequence[Place] = ()
-    """Path of headings, start and end: what a chunk's section number points to."""
+    """The sections, by the section number of a chunk: path of headings, start and end."""
     labels: dict[str, Any] = field(default_factory=dict)
 
 
 def entry_of(record: dict[str, Any]) -> Entry:
-    """Return a document from its record."""
+    """Return the entry of a document from its record."""
     profile = Profile(**{**record["profile"], "parties": tuple(record["profile"]["parties"])})
     sections = tuple((path, start, end) for path, start, end in record["sections"])
     return Entry(**{**record, "profile": profile, "sections": sections})
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Return what an index says of itself; one that is not there, or is damaged, is refused with what to do."""
+    """Return the manifest of an index; raise an error with advice if the index is missing or damaged."""
     path = folder / MANIFEST
     if not path.is_file():
         raise BundleError(f"{folder}: no index there (no {MANIFEST}); build one first")
@@ -262,7 +262,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def parse_manifest(path: Path) -> dict[str, Any]:
-    """Return what a manifest says, or the record of an index that is being built."""
+    """Return the content of a manifest, or of the record of an index that is being built."""
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
@@ -273,12 +273,12 @@ def parse_manifest(path: Path) -> dict[str, Any]:
 
 
 def checksums(folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of every file of an index but those that say so themselves, and of a store's own database."""
+    """Return the SHA-256 of every file of an index, except for manifests and a store's own database."""
     return {path.relative_to(folder).as_posix(): digest(path) for path in _files(folder)}
 
 
 def check_files(folder: Path, sealed: Mapping[str, str], *, is_whole: bool) -> None:
-    """Raise where a file is not what was sealed, or was not sealed; an unfinished index has some that are not yet."""
+    """Raise if a file differs from its checksum or has none; an unfinished index may have files without one."""
     names = {path.relative_to(folder).as_posix() for path in _files(folder)}
     for name in sorted({*sealed, *names} if is_whole else sealed):
         if name not in names or digest(folder / name) != sealed.get(name):
@@ -286,7 +286,7 @@ def check_files(folder: Path, sealed: Mapping[str, str], *, is_whole: bool) -> N
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yield the files that are sealed; refuse links, which could lead to any file of this machine."""
+    """Yield the files that have a checksum; raise on links, which could lead to any file of this machine."""
     for path in sorted(folder.rglob("*")):
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
             raise BundleError(f"{path}: a link or no file; an index has none of these: build it again")
@@ -296,9 +296,9 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def digest(path: Path) -> str:
-    """Return the SHA-256 of a file; a large one that was read before and has not changed is not read again.
+    """Return the SHA-256 of a file; a large file that has not changed since the last call is not read again.
 
-    What was read is remembered by the file's identity on disk, in the user's cache; where that cannot be used, not.
+    The user's cache keeps the checksum under the file's identity on disk; without a usable cache the file is read.
     """
     stat = path.stat()
     key = key_of(*map(str, (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)))
@@ -308,7 +308,7 @@ def digest(path: Path) -> str:
             return known.decode()
     result = sha256_of(path)
     with suppress(ToolkitError):
-        # a file written just now may change within one tick
+        # a new file may change again within one tick of the clock
         if cache is not None and time.time() - stat.st_ctime > _SETTLED:
             cache.put({key: result.encode()})
     return result

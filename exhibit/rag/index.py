@@ -42,19 +42,19 @@ from exhibit.storage.place import locked
 __all__ = ["MANIFEST", "Entry", "Index", "open_index"]
 
 _SPANS = np.dtype("<i4")
-"""Start, end, page and section of a chunk on disk, sixteen bytes together."""
+"""Start, end, page and section of a chunk on disk: sixteen bytes."""
 _EXTENTS: dict[Layer, str] = {
     "document": "count(*), max(number)",
     "section": f"sum(sections), max(CASE WHEN sections THEN (number << {SECTION_BITS}) + sections - 1 END)",
     "chunk": "sum(length(chunks)) / 16, max(first + length(chunks) / 16 - 1)",
 }
-"""How many keys a layer has, and the greatest of them."""
+"""The query for the number of keys of a layer, and for the greatest key."""
 _ENTRIES, _TEXTS = 1024, 64
-"""Documents whose entries and texts are held: some megabytes each."""
+"""Documents whose entries and texts stay in memory: some megabytes each."""
 
 
 class Index:
-    """Documents and chunks with their vectors; changes count when they are saved."""
+    """Documents and chunks with their vectors; `save` makes changes permanent."""
 
     def __init__(self, folder: Path, config: Config, *, embedder: str, dimensions: int) -> None:
         self.folder = folder
@@ -65,7 +65,7 @@ class Index:
         self.document = lru_cache(_ENTRIES)(self._read_entry)
         """A document's entry by its number."""
         self.text_of = lru_cache(_TEXTS)(self._read_text)
-        """A document's whole text by its number; a few are held."""
+        """A document's whole text by its number; a few stay in memory."""
         self._known_table: Keys | None = None
         self._next_key: int | None = None
         self._stores: dict[Layer, VectorStore] = {}
@@ -74,13 +74,13 @@ class Index:
         """The digest of the manifest that was read or written last."""
         self._is_held = False
         self.finished: Path | None = None
-        """Where it will be when it is whole, while another process is still building it."""
+        """The final folder of an index that another process is still building."""
         self.missing = 0
-        """How many chunks have no vector yet then."""
+        """The number of chunks that have no vector yet, in an index that is being built."""
 
     @property
     def lexicon(self) -> Lexicon:
-        """The words, opened when first asked for."""
+        """The lexicon, opened at its first use."""
         if not self.config.lexicon:
             raise BundleError(f"{self.folder}: made without words; build the index again with --lexicon true")
         if self._lexicon is None:
@@ -91,7 +91,7 @@ class Index:
     def table(self) -> Keys:
         """All chunks in the order of their keys: key, document, start, end, page, section.
 
-        Each column lies in one piece: keys and documents are searched as they are, not copied for each question.
+        Each column is contiguous in memory, so that a search copies neither keys nor documents.
         """
         if self._known_table is None:
             rows = self._database.read("SELECT number, first, chunks FROM documents ORDER BY first")
@@ -139,7 +139,7 @@ class Index:
             return entry_of(json.loads(record))
 
     def store(self, layer: Layer) -> VectorStore:
-        """Return a layer's vectors, opened when first asked for."""
+        """Return the vector store of a layer, opened at its first use."""
         if layer not in self._stores:
             module, argument = load_plugin("exhibit.rag.stores", self.config.store)
             store: VectorStore = module.open(self.folder, argument, name=layer, dimensions=self.dimensions)
@@ -147,7 +147,7 @@ class Index:
         return self._stores[layer]
 
     def use(self, stores: dict[Layer, VectorStore]) -> None:
-        """Take the layers' vectors from stores that were opened elsewhere."""
+        """Use vector stores that the caller has opened, instead of opening them here."""
         self._stores = stores
 
     def chunk(self, key: int) -> Chunk:
@@ -170,7 +170,7 @@ class Index:
         return numbers
 
     def text(self, chunk: Chunk) -> str:
-        """Return a chunk's words, and nothing in front of them."""
+        """Return a chunk's text, without a summary in front."""
         return self.document_text(chunk.document)[slice(*chunk.span)]
 
     def document_text(self, filename: str) -> str:
@@ -213,7 +213,7 @@ class Index:
         return 0 if last is None else int(last) + 1
 
     def remove(self, filename: str) -> None:
-        """Remove a document, its chunks and their vectors, without building anything anew."""
+        """Remove a document, its chunks and their vectors without rebuilding the index."""
         entry = self.entry(filename)
         keys = self.chunk_keys([entry.number])
         sections = section_keys(entry.number, len(entry.sections))
@@ -229,9 +229,9 @@ class Index:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Hold the index for one process, and save it at the end of the block.
+        """Lock the index for this process, and save it at the end of the block.
 
-        Raise before anything is changed when another process has it, or changed it since it was opened: both would
+        Raise before any change if another process has locked the index, or changed it since it was opened: both would
         give the same keys to different chunks.
         """
         if self.finished is not None:
@@ -243,13 +243,13 @@ class Index:
                 yield
                 self.save()
             except BaseException:
-                self.close()  # nothing that was changed and not saved is read
+                self.close()  # unsaved changes must not be read
                 self._forget()
                 raise
 
     @contextmanager
     def _held(self) -> Iterator[None]:
-        """Hold the folder; a block within another has it already."""
+        """Lock the folder; a nested block uses the outer lock."""
         if self._is_held:
             yield
             return
@@ -261,7 +261,7 @@ class Index:
                 self._is_held = False
 
     def save(self) -> None:
-        """Write everything; the manifest last, so that an index without one is no index."""
+        """Write all files, the manifest last: a folder without a manifest is no index."""
         (self.folder / MANIFEST).unlink(missing_ok=True)
         self.save_words()
         let_go(self.folder, self.config.store, but=self.config.store.partition(":")[0])
@@ -278,17 +278,17 @@ class Index:
         if self._lexicon is not None:
             self._lexicon.save()
         self._database.save()
-        self._lexicon = None  # what it remembers is of the file before
+        self._lexicon = None  # its cache belongs to the previous file
 
     def close(self) -> None:
-        """Let go of files and connections; they are opened again when next asked for."""
+        """Close files and connections; the next use opens them again."""
         while self._stores:
             self._stores.popitem()[1].close()
         self._lexicon = None
         self._database.close()
 
     def keys(self, layer: Layer) -> Keys:
-        """Return the keys that a layer has vectors under."""
+        """Return the keys of a layer's vectors."""
         if layer == "chunk":
             return self.table[:, 0]
         if layer == "document":
@@ -298,16 +298,16 @@ class Index:
         return np.concatenate([none, *(section_keys(number, sections) for number, sections in rows)])
 
     def _settle(self, layer: Layer) -> None:
-        """Remove rows that no document has: a store that keeps them elsewhere has those of runs that were stopped."""
+        """Remove rows that belong to no document: a remote store may hold rows of interrupted runs."""
         store = self.store(layer)
         count, last = self._extent(layer)
         if len(store) > count:
-            with self._held():  # or they are those of a run that goes on
+            with self._held():  # without the lock, they may be rows of a run in progress
                 store.keep(self.keys(layer))
         store.fence(last)
 
     def _extent(self, layer: Layer) -> tuple[int, int]:
-        """Return how many keys a layer has, and the greatest, -1 where there is none: keys are many, and on disk."""
+        """Return the number of a layer's keys and the greatest key (-1 without keys), without loading the keys."""
         [[count, last]] = self._database.read(f"SELECT {_EXTENTS[layer]} FROM documents")
         return count or 0, -1 if last is None else last
 
@@ -317,7 +317,7 @@ class Index:
         return ("document", "section", "chunk") if self.config.layers == "all" else ("chunk",)
 
     def manifest(self, vectors: dict[Layer, int]) -> dict[str, Any]:
-        """Return what it says of itself, with so many vectors in each layer."""
+        """Return the content of the manifest, with the number of vectors in each layer."""
         return {
             "format": FORMAT,
             "version": __version__,
@@ -332,14 +332,14 @@ class Index:
 
 
 def open_index(folder: Path, config: Config | None = None, *, own: Mapping[str, Any] | None = None) -> Index:
-    """Open an index; one that is damaged, or made with other settings, is refused with what to do.
+    """Open an index; raise an error with advice if it is damaged or was made with other settings.
 
-    Without a config its own settings count, with those of the user (`own`) in their place.
+    Without a config the settings of the index apply, and those of the user (`own`) replace them.
     """
     try:
         return _open(folder, config, own or {})
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError, MemoryError) as error:
-        # checksums tell of damage; whoever writes an index by hand writes checksums, too
+        # checksums detect damage, not manipulation: a forged index has valid checksums
         raise BundleError(f"{folder}: damaged ({error}); build the index again (--force-ingestion)") from error
 
 
@@ -357,8 +357,8 @@ def _open(folder: Path, config: Config | None, own: Mapping[str, Any]) -> Index:
 
 
 def load_index(folder: Path, manifest: dict[str, Any], config: Config | None, own: Mapping[str, Any]) -> Index:
-    """Return all of an index but its vectors, once it is seen to be made with the settings that are wanted."""
-    # a setting that is gone since does not make an index useless: how it was ingested is what the hash compares
+    """Return an index without its vectors, after a check that it was made with the config's settings."""
+    # an index stays usable when a setting no longer exists: only the hash of the ingestion settings is compared
     known = {name: value for name, value in manifest["config"].items() if name in Config.model_fields}
     made_with = Config.parse(known, where=str(folder / MANIFEST))
     if config is not None and config.ingest_hash != manifest["config_hash"]:
@@ -366,7 +366,7 @@ def load_index(folder: Path, manifest: dict[str, Any], config: Config | None, ow
         raise BundleError(f"{folder}: made with other settings ({settings}); build it again (--force-ingestion)")
     config = config or made_with.with_own(own, where=str(folder))
     index = Index(folder, config, embedder=manifest["embedder"], dimensions=manifest["dimensions"])
-    index.table  # noqa: B018 - damage is told when it is opened
+    index.table  # noqa: B018 - opening an index must report damage
     return index
 
 

@@ -1,4 +1,4 @@
-"""FAISS's index types: what each is made of, when it is built, and how widely it is searched.
+"""FAISS's index types: how each is built, when it is rebuilt, and how widely it is searched.
 
 Every kind is an IndexIDMap2 around FAISS's own index, whose rows are numbered in the order of adding. Flat
 and fp16 remove rows for good. The others cannot: there a removed row loses its key (-1), no search returns
@@ -38,7 +38,7 @@ _SAMPLE = 64
 """Rows a list that the lists are trained on: more take longer and find no more."""
 _DEAD = 0.25  # share of removed rows from which the index is built anew
 _PART = 20_000
-"""Rows that are worth a thread of their own: they take two milliseconds, starting it a tenth of one."""
+"""Rows that justify one more thread: comparing them takes two milliseconds, starting a thread a tenth of one."""
 _SKETCHED, _ROUNDS = 1024, 5
 """Rows that a sketch is trained on, and for how many rounds: four times as many and 25 find no more, and take twenty
 times as long."""
@@ -57,7 +57,7 @@ class IndexType(NamedTuple):
 
     @classmethod
     def parse(cls, argument: str | None) -> "IndexType":
-        """Read `ivf,nlist=1024,nprobe=64`; what is not known is refused with what there is."""
+        """Parse `ivf,nlist=1024,nprobe=64`; the error for an unknown type or option lists the known ones."""
         name, *settings = (argument or "flat").split(",")
         if name not in _OPTIONS:
             raise ToolkitError(f"--store faiss:{argument}: no index type {name!r}; there are {', '.join(_OPTIONS)}")
@@ -65,27 +65,27 @@ class IndexType(NamedTuple):
         return cls(name, read_options(pairs, _OPTIONS[name], where=f"faiss:{argument}", name=name))
 
     def suiting(self, rows: int) -> "IndexType":
-        """Return the kind that an index of so many rows has: flat while they are few."""
+        """Return the index type for a number of rows: flat while there are few."""
         return self if rows >= _ENOUGH else IndexType()
 
     def lists(self, rows: int) -> int:
-        """Return how many lists an IVF index of so many rows has: a power of two up to 4 times the square root."""
+        """Return the number of lists of an IVF index: a power of two, at most 4 times the square root of its rows."""
         usual = 1 << int(np.log2(4 * np.sqrt(rows)))
         return max(1, min(self.options.get("nlist", usual), rows // _PER_LIST))
 
 
 def empty(dimensions: int) -> faiss.IndexIDMap2:
-    """Return an exact index with no rows: what every kind begins as."""
+    """Return an exact index without rows, with which every index type starts."""
     return faiss.IndexIDMap2(faiss.IndexFlatIP(dimensions))
 
 
 def inner(index: faiss.IndexIDMap2) -> Any:
-    """Return the index under the keys."""
+    """Return FAISS's own index inside the map of keys."""
     return faiss.downcast_index(index.index)
 
 
 def name_of(index: faiss.IndexIDMap2) -> str:
-    """Return the kind that an index is of now."""
+    """Return the name of an index's present type."""
     names = {
         "IndexScalarQuantizer": "fp16",
         "IndexRefineFlat": "pq",
@@ -96,7 +96,7 @@ def name_of(index: faiss.IndexIDMap2) -> str:
 
 
 def keys_of(index: faiss.IndexIDMap2) -> Keys:
-    """Return the key of each row, as a view: a key that is changed there is changed in the index."""
+    """Return the key of each row as a view: a change of the view changes the index."""
     if not index.ntotal:
         return np.zeros(0, dtype=np.int64)
     keys: Keys = faiss.rev_swig_ptr(index.id_map.data(), index.ntotal)
@@ -104,16 +104,16 @@ def keys_of(index: faiss.IndexIDMap2) -> Keys:
 
 
 def vectors_of(index: faiss.IndexIDMap2, rows: Keys) -> Vectors:
-    """Return the vectors of some rows, in the index's own memory where they stand side by side in it.
+    """Return the vectors of some rows, as a view of the index's memory where the rows are adjacent.
 
-    To be read at once, and not kept: what changes the index changes it, or leaves it pointing nowhere.
+    The caller must use a view at once: a later change of the index changes or invalidates it.
     """
     name, core = name_of(index), inner(index)
     flat: Any = faiss.downcast_index(core.refine_index) if name == "pq" else core
     if name not in ("flat", "pq") or not len(rows):
         vectors: Vectors = core.reconstruct_batch(rows)
         return vectors
-    # FAISS would wake all its threads for it; bytes, as a mapped file's numbers need not be aligned
+    # FAISS would start all its threads for this; bytes, since the numbers of a mapped file may be unaligned
     stored = faiss.rev_swig_ptr(flat.codes.data(), flat.ntotal * flat.code_size).reshape(flat.ntotal, flat.code_size)
     beside = rows[-1] - rows[0] == len(rows) - 1 and (np.diff(rows) == 1).all()
     vectors = (stored[rows[0] : rows[-1] + 1] if beside else np.take(stored, rows, axis=0)).view(np.float32)
@@ -121,7 +121,7 @@ def vectors_of(index: faiss.IndexIDMap2, rows: Keys) -> Vectors:
 
 
 def shaped(index: faiss.IndexIDMap2, kind: IndexType) -> faiss.IndexIDMap2:
-    """Return the index as its kind should be for the rows it has now: itself, where nothing is to be done."""
+    """Return the index, rebuilt if its present rows need another type or too many were removed."""
     keys = keys_of(index)
     rows = np.flatnonzero(keys != GONE)
     wanted = kind.suiting(len(rows))
@@ -133,7 +133,7 @@ def shaped(index: faiss.IndexIDMap2, kind: IndexType) -> faiss.IndexIDMap2:
 
 
 def build(kind: IndexType, keys: Keys, vectors: Vectors) -> faiss.IndexIDMap2:
-    """Return an index of a kind with these rows."""
+    """Return an index of a type with these rows."""
     width = vectors.shape[1]
     core: Any
     if kind.name == "fp16":
@@ -158,7 +158,7 @@ def build(kind: IndexType, keys: Keys, vectors: Vectors) -> faiss.IndexIDMap2:
 
 
 def _sketched(vectors: Vectors) -> Any:
-    """Return an empty index that keeps vectors twice: as they are, and two numbers in four bits, to be compared first.
+    """Return an empty index that keeps each vector twice: in full, and as a sketch of four bits for two numbers.
 
     All sketches are compared in the processor's registers (André et al. 2015, "Cache locality is not enough"), then
     the vectors of the nearest: they alone are read, so that a mapped index takes little memory.
@@ -171,12 +171,12 @@ def _sketched(vectors: Vectors) -> Any:
 
 
 def search_rows(index: faiss.IndexIDMap2, queries: Vectors, k: int, rows: Keys) -> tuple[Vectors, Keys]:
-    """Compare some rows of a `pq` index exactly: sketches know of no selection."""
+    """Compare some rows of a `pq` index exactly: a search of sketches takes no selector."""
     return _selected(index, inner(index).refine_index, queries, k, faiss.IDSelectorBatch(rows))
 
 
 def search_parts(index: faiss.IndexIDMap2, query: Vectors, k: int) -> tuple[Vectors, Keys]:
-    """Compare a single query with all rows of an exact index, a part of them on each core; return k of each part.
+    """Compare one query with all rows of an exact index, a part of the rows on each core; return k of each part.
 
     FAISS shares out queries, not rows. Where it has to ask a selector, too, it compares four rows at a time, and takes
     half as long as without (1.15, 326,000 rows: 45 to 58 against 100 ms of the processor); a bare range it takes apart.
@@ -201,9 +201,9 @@ def _selected(index: faiss.IndexIDMap2, core: Any, queries: Vectors, k: int, sel
 
 
 def add(index: faiss.IndexIDMap2, keys: Keys, vectors: Vectors) -> None:
-    """Add rows, the same way each time."""
+    """Add rows deterministically."""
     threads = faiss.omp_get_max_threads()
-    if name_of(index) == "hnsw":  # threads that race make another graph in each run
+    if name_of(index) == "hnsw":  # parallel insertion would build a different graph in each run
         faiss.omp_set_num_threads(1)
     try:
         index.add_with_ids(np.ascontiguousarray(vectors, dtype=np.float32), keys)
@@ -212,7 +212,7 @@ def add(index: faiss.IndexIDMap2, keys: Keys, vectors: Vectors) -> None:
 
 
 def parameters(index: faiss.IndexIDMap2, kind: IndexType, k: int, selector: Any, *, share: float) -> Any:
-    """Return how widely to search; where only a share of the rows counts, as much wider."""
+    """Return FAISS's search parameters; the search is wider when a selector allows only a share of the rows."""
     name, core = name_of(index), inner(index)
     made: Any = faiss  # its type stubs do not know of these arguments
     if name == "ivf":
@@ -228,12 +228,12 @@ def parameters(index: faiss.IndexIDMap2, kind: IndexType, k: int, selector: Any,
 
 
 def rows_path(path: Path) -> Path:
-    """Return where the rows of an index are until it is written."""
+    """Return the path of the raw file that holds an index's rows until the index is written."""
     return path.with_name(path.name + ".rows")
 
 
 class RawVectors:
-    """Vectors in a raw file, which is there from the first row until `remove`; their keys are in memory."""
+    """Vectors in a raw file, which exists from the first row until `remove`; their keys are in memory."""
 
     def __init__(self, path: Path, dimensions: int) -> None:
         self.path, self.dimensions = path, dimensions
@@ -251,10 +251,10 @@ class RawVectors:
         return self._keys[0] if self._keys else np.zeros(0, np.int64)
 
     def add(self, keys: Keys, vectors: Vectors) -> None:
-        """Add rows; a file that a stopped run has left is begun anew."""
+        """Add rows; the first row overwrites a file that an interrupted run left."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("ab" if self._count else "wb") as file:
-            file.truncate(self._count * 4 * self.dimensions)  # what a full disk cut off in the middle is not counted
+            file.truncate(self._count * 4 * self.dimensions)  # discard a row that a full disk has truncated
             file.write(np.ascontiguousarray(vectors, "<f4").tobytes())
         self._keys.append(keys)
         self._count += len(keys)
@@ -273,7 +273,7 @@ class RawVectors:
         return index
 
     def write(self, path: Path) -> None:
-        """Write them as a flat index without holding it, byte for byte as FAISS does, which reads all its old files."""
+        """Write the rows as a flat index, byte for byte as FAISS does, without an index in memory."""
         with path.open("wb") as file:
             file.write(b"IxM2" + self._header() + b"IxFI" + self._header())
             file.write(struct.pack("<Q", self._count * self.dimensions))
@@ -290,5 +290,5 @@ class RawVectors:
         self._keys, self._count = [], 0
 
     def _header(self) -> bytes:
-        """Return what FAISS writes of every index: width, rows, two unused numbers, trained, inner product."""
+        """Return the header of a FAISS index: width, rows, two unused numbers, trained, inner product."""
         return struct.pack("<iqqq?i", self.dimensions, self._count, 1 << 20, 1 << 20, True, faiss.METRIC_INNER_PRODUCT)

@@ -1,4 +1,4 @@
-"""Documents to an index: read, split and described by workers; then embedded here, in batches, through the cache.
+"""Turns documents into an index: workers read, split and describe them; this process embeds them in batches.
 
 Words come first: all documents are read, and their words indexed, before the first is embedded. What depends on a
 document alone is done where it is read: its words are counted there, and its summary written if no language model is
@@ -41,7 +41,7 @@ from exhibit.storage.locations import Location, fetched
 from exhibit.storage.place import write_whole
 
 _BATCH = 512
-"""Strings embedded at once, of as many documents as they come from."""
+"""Strings in one batch of embedding, across documents."""
 _MANY = 1 << 17
 """Strings to embed for which idle workers are not kept: they hold 60 MB each, and vectors take memory. The next map
 starts new ones, in 0.8 s of processor time each; `hashing`, which has no model, takes 12 s for so many strings."""
@@ -49,7 +49,7 @@ starts new ones, in 0.8 s of processor time each; `hashing`, which has no model,
 
 @dataclass(frozen=True)
 class Summary:
-    """What is said of a document: one line on it, and one on each of its sections where they have vectors."""
+    """The summaries of a document: one line on the document, and one on each section if sections have vectors."""
 
     document: str
     sections: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class Prepared:
     """A document ready to be embedded: everything but its vectors, and its summary if that needs an LLM."""
 
     entry: Entry
-    """Without its number and its summary."""
+    """The document's entry, without its number and its summary."""
     text: str
     notes: tuple[str, ...]
     chunks: npt.NDArray[np.int64]
@@ -70,21 +70,21 @@ class Prepared:
     words: DocumentWords | None
     summary: Summary | None
     whole: tuple[Document, Section] | None
-    """The document and its tree, for a summary that is yet to be made."""
+    """The document and its tree, for a summary that is still to be written."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """What became of a corpus."""
+    """The result of indexing a corpus."""
 
     documents: int
     pages: int
     chunks: int
     seconds: float
     set_aside: tuple[str, ...] = ()
-    """Documents that could not be used, with the reason."""
+    """Documents that could not be indexed, with the reason."""
     notes: tuple[str, ...] = ()
-    """What is odd about documents that were used: pages that are damaged, or were read by OCR."""
+    """Remarks on indexed documents: pages that are damaged, or were read by OCR."""
 
 
 @dataclass(frozen=True)
@@ -93,12 +93,12 @@ class Preparation:
 
     config: Config
     summarise: Summariser | None = None
-    """Given where a summary needs nothing but the document."""
+    """The summariser, if it needs nothing but the document."""
     ocr: Ocr | None = None
-    """How pages without text are read."""
+    """The OCR settings for pages without text."""
 
     def __call__(self, path: Location) -> Prepared:
-        """Read, structure, split and describe a document; a remote one is on this machine for so long and no longer."""
+        """Read, structure, split and describe a document; the local copy of a remote one is deleted afterwards."""
         with fetched(path):
             return self._prepare(path)
 
@@ -109,7 +109,7 @@ class Preparation:
         sha256 = _sha256(path)
         document = read_with_ocr(path, self.ocr) if self.ocr else read_document(path)
         if _sha256(path) != sha256:
-            raise DocumentError(f"{path}: changed while it was read; index it again when nobody writes it")
+            raise DocumentError(f"{path}: changed while it was read; index it again when no program writes it")
         if not document.has_text:
             if not document.pages:
                 raise DocumentError(f"{path}: no words in it")
@@ -168,7 +168,7 @@ def _table(document: Document, spans: Sequence[Span], leaves: Sequence[Section])
         words = document.text[span.start : span.end]
         if not words.strip():
             continue  # white space alone answers nothing
-        # a chunk begins with the break before it, which is still the last section's, and the last page's
+        # a chunk begins with the break before it, which still belongs to the previous section and page
         first = span.end - len(words.lstrip())
         rows.append((span.start, span.end, bisect_right(pages, first), bisect_right(starts, first) - 1))
     return np.array(rows, dtype=np.int64).reshape(-1, 4)
@@ -185,7 +185,7 @@ def ingest(
     askable: bool = False,
     sha256: Mapping[Location, str] | None = None,
 ) -> Report:
-    """Add documents to an index; one that cannot be used is set aside and named, and the rest goes on.
+    """Add documents to an index; a document that cannot be indexed is named in the report.
 
     Their words are there before the first vector is made. With `askable` they are written then, so that an index that
     is built from nothing can be asked while its vectors are on their way. Where `sha256` has another checksum of a file
@@ -202,7 +202,7 @@ def ingest(
     outcomes = track(engine.map(work, iter(paths)), total=len(paths), label="ingest")
     for path, outcome in zip(paths, outcomes, strict=True):
         if isinstance(outcome.error, ServiceError):
-            raise outcome.error  # a store that is away is not the fault of its documents, and would cost them all
+            raise outcome.error  # an unreachable store is no fault of a document, and would fail for all of them
         if sha256 and (outcome.error is not None or outcome.unwrap().entry.sha256 != sha256[path]):
             _check_unchanged(path, sha256[path])
         if outcome.error is not None:
@@ -222,22 +222,22 @@ def ingest(
 
 
 def _by_path(path: Location, index: Index) -> str:
-    """Return a name for one of several files that are called alike: as much of its path as tells it apart."""
+    """Return a unique name for a file whose name is taken: as much of its path as is needed."""
     parts = str(path).replace("\\", "/").split("/")
     names = ("/".join(parts[-length:]) for length in range(2, len(parts) + 1))
     return next((name for name in names if name not in index), parts[-1])
 
 
 def _check_unchanged(path: Location, sha256: str) -> None:
-    """Raise where a file is no longer what it was; a document that cannot be used may well be."""
+    """Raise if a file's checksum has changed, even for a document that cannot be indexed."""
     with suppress(DocumentError):
         if _sha256(path) == sha256:
             return
-    raise BundleError(f"{path}: changed, or went, while documents were indexed; run it again when nobody writes there")
+    raise BundleError(f"{path}: changed or deleted while documents were indexed; run again when no program writes it")
 
 
 class _Vectors:
-    """Puts documents' strings aside until all documents are there, then embeds and stores them batch by batch."""
+    """Collects the strings of all documents, then embeds and stores them in batches."""
 
     def __init__(self, index: Index, embedder: Embedder) -> None:
         self._index = index
@@ -266,7 +266,7 @@ class _Vectors:
             self._waiting["section"].add(sections, [words or path or " " for words, (path, _, _) in lines])
 
     def make(self, building: Building | None) -> None:
-        """Embed all that waits, and say after each batch how far it is, where somebody may be asking."""
+        """Embed all waiting strings; record the progress after each batch if the index can be searched meanwhile."""
         for layer, waiting in self._waiting.items():
             done = 0
             batches = track(
@@ -303,13 +303,13 @@ def chunk_texts(document: Document, chunks: npt.NDArray[np.int64]) -> Iterator[s
 
 
 _DPI = 200.0
-"""What a picture without a size is taken for, when it becomes a page."""
+"""The resolution of a picture without one, when it becomes a PDF page."""
 
 
 def read_with_ocr(path: Location | str, how: Ocr) -> Document:
-    """Read a file as `read_document` does, and its pages without text by OCR; the notes say which.
+    """Read a file as `read_document` does, with OCR for pages without text; the notes name these pages.
 
-    The PDF with the words in it stays in the cache: what was read once is not read again.
+    The cache keeps the PDF with the recognised words, so that OCR runs once for a file.
     """
     document = read_document(path)
     texts = (document.text[page.span.start : page.span.end] for page in document.pages)
@@ -317,7 +317,7 @@ def read_with_ocr(path: Location | str, how: Ocr) -> Document:
         return document
     place = cache_folder() / "ocr" / f"{sha256_of(document.path)[:32]}-{how.engine}-{how.language}.pdf"
     notes = place.with_suffix(".json")
-    if notes.is_file():  # written last: without it the copy may not be whole
+    if notes.is_file():  # written last: without this file the copy may be incomplete
         kept = replace(read_document(place), filename=document.filename)
         return replace(kept, notes=tuple(json.loads(notes.read_text(encoding="utf-8"))))
     place.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Looks into an index: `exhibit inspect INDEX list|categories|sections|chunks|search|test|export`."""
+"""The command that inspects an index: `exhibit inspect INDEX list|categories|sections|chunks|search|test|export`."""
 
 import argparse
 import json
@@ -22,7 +22,7 @@ TEST_QUESTIONS = (
     "What is the time limit?",
     "Who are the parties?",
 )
-"""What almost any legal document has a passage for: an index that finds nothing for these is broken."""
+"""Queries that almost every legal document answers: an index that finds nothing for them is broken."""
 
 _KIND = re.compile(
     r"\b(?:(?P<preamble>preamble|recitals|whereas)|(?P<definitions>definitions?|interpretation)"
@@ -40,13 +40,13 @@ def category_of(entry: Entry) -> str:
 
 
 def kind_of(path: str) -> str:
-    """Return what a section of a confidentiality agreement is by its title; empty where the title does not say."""
+    """Return the kind of a section of a confidentiality agreement by its title; empty for an unknown title."""
     match = _KIND.search(path.rpartition(" > ")[2])
     return (match.lastgroup if match else None) or ""
 
 
 def labelled_categories(bundle: Path) -> dict[str, str]:
-    """Return the category of each file that a bundle's questions are labelled with, the most frequent one."""
+    """Return the most frequent category of each file among the labels of a bundle's questions."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for line in open_bundle(bundle).gold:
         if line.filename and line.labels.get("category"):
@@ -55,7 +55,7 @@ def labelled_categories(bundle: Path) -> dict[str, str]:
 
 
 class Inspector:
-    """Answers the command's questions about one index; what it returns are rows for a table."""
+    """Inspects one index; each method returns the rows of a table."""
 
     def __init__(self, folder: Path, own: Mapping[str, Any] | None = None, bundle: Path | None = None) -> None:
         self.index = open_index(folder, own=own)
@@ -64,12 +64,12 @@ class Inspector:
         self.category = {e.filename: own_labels.get(e.filename, category_of(e)) for e in self.index.documents}
 
     def entries(self, category: str | None) -> list[Entry]:
-        """Return the documents, of one category if one is given, in any case and with any apostrophe."""
+        """Return the documents, or those of one category, whatever its case and its apostrophes."""
         every = self.index.documents
         return [e for e in every if category is None or plain(self.category[e.filename]) == plain(category)]
 
     def documents(self, category: str | None) -> list[dict[str, Any]]:
-        """Return what is known of each document."""
+        """Return a row of facts for each document."""
         return [
             {
                 "document": entry.filename,
@@ -86,7 +86,7 @@ class Inspector:
         ]
 
     def sections(self, category: str | None) -> list[dict[str, Any]]:
-        """Return the sections of documents: where each stands, and what it is by its title."""
+        """Return the sections of documents, each with its place and the kind that its title tells."""
         return [
             {"document": entry.filename, "section": path, "kind": kind_of(path), "span": [start, end]}
             for entry in self.entries(category)
@@ -108,12 +108,12 @@ class Inspector:
         ]
 
     def categories(self, _: str | None = None) -> list[dict[str, Any]]:
-        """Return how many documents there are of each category."""
+        """Return the number of documents of each category."""
         counts = Counter(self.category.values())
         return [{"category": name, "documents": count} for name, count in sorted(counts.items())]
 
     def search(self, query: str, top: int, category: str | None) -> list[dict[str, Any]]:
-        """Return the best passages for a query, as `converters.cpr --from-search` reads them; of one category alone."""
+        """Return the best passages for a query, or for one category, as `converters.cpr --from-search` reads them."""
         documents = None if category is None else [entry.filename for entry in self.entries(category)]
         [retrieved] = self.pipeline.search([query], documents=documents)
         return [
@@ -130,7 +130,7 @@ class Inspector:
         ]
 
     def test(self) -> list[tuple[str, bool, str]]:
-        """Return checks: each with its name, whether it holds, and what was seen."""
+        """Return the checks of an index: the name of each, whether it holds, and the observed value."""
         empty = [entry.filename for entry in self.index.documents if not entry.characters]
         checks = [
             ("documents have text", not empty, f"{len(self.index.documents)} documents, {len(empty)} empty"),
@@ -150,7 +150,7 @@ _COLUMNS = {
     "chunks": "document section page content",
     "search": "score sourcefile page sourcepage content",
 }
-"""What a table shows, by the method that gives its rows."""
+"""The columns of a table, by the method that returns its rows."""
 
 
 def _table(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
@@ -195,7 +195,7 @@ def _parser() -> argparse.ArgumentParser:
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Look into an index; `test` exits 1 when a check fails."""
+    """Inspect an index; `test` exits 1 when a check fails."""
     parser = _parser()
     options = parser.parse_args(argv)
     if options.action in {"search", "export"} and not (options.query or "").strip():

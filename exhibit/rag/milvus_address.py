@@ -1,4 +1,4 @@
-"""What is said to a Milvus: where it is, how its collections are indexed, and which keys are meant."""
+"""The address of a Milvus server or file, the index type of its collections, and filters on keys."""
 
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
@@ -27,7 +27,7 @@ class Address(NamedTuple):
 
     @classmethod
     def parse(cls, argument: str | None, *, own: Path) -> "Address":
-        """Read `URI[?index=HNSW&M=16]`; no URI, or `lite`, is the index's own file."""
+        """Parse `URI[?index=HNSW&M=16]`; no URI, or `lite`, means a file inside the index."""
         place, _, query = (argument or "").partition("?")
         if place.startswith(_SERVERS):
             if "@" in urlsplit(place).netloc:
@@ -53,11 +53,11 @@ class Address(NamedTuple):
         return self.uri.startswith(_SERVERS)
 
     def build(self) -> dict[str, int]:
-        """Return what a collection is indexed with."""
+        """Return the build parameters of a collection's index."""
         return {name: self._value(name) for name in _OPTIONS[self.kind] if name not in ("ef", "nprobe")}
 
     def widen(self, k: int) -> dict[str, Any]:
-        """Return how widely to search: at least as wide as the result is long."""
+        """Return the search parameters: the search is at least as wide as the result is long."""
         if self.kind == "HNSW":
             return {"ef": max(self._value("ef"), k)}
         return {"nprobe": min(self._value("nprobe"), self._value("nlist"))} if self.kind == "IVF_FLAT" else {}
@@ -67,12 +67,12 @@ class Address(NamedTuple):
 
 
 def origin(uri: str) -> tuple[str, str, int | None]:
-    """Return scheme, host and port: what a token is meant for, whichever database is used there."""
+    """Return scheme, host and port: a token is valid for these, whichever database is used there."""
     try:
         parts = urlsplit(uri)
         return parts.scheme.lower(), parts.hostname or "", parts.port
     except ValueError:
-        return "", uri, None  # a port that is no number: equal to nothing but itself
+        return "", uri, None  # the port is no number: such an address equals only itself
 
 
 def named_servers(words: Sequence[str]) -> Iterator[str]:
@@ -85,13 +85,13 @@ def named_servers(words: Sequence[str]) -> Iterator[str]:
 
 
 _RANGE = 4
-"""A range costs about as much to check as so many single keys."""
+"""Cost of checking a range, in single keys."""
 _WEIGHT = 4096
-"""Of one condition, in single keys; more keys are asked for in several."""
+"""Greatest cost of one condition, in single keys; more keys need several conditions."""
 
 
 def conditions(field: str, wanted: Keys) -> Iterator[str]:
-    """Yield conditions that together hold for just these keys (in order, each once), none for two of them."""
+    """Yield conditions that together select exactly these keys (sorted, distinct), each key by one condition."""
     if not len(wanted):
         return
     breaks = np.flatnonzero(np.diff(wanted) != 1) + 1
@@ -110,7 +110,7 @@ def conditions(field: str, wanted: Keys) -> Iterator[str]:
 
 
 def _joined(field: str, ranges: list[str], singles: list[int]) -> str:
-    """Return one condition, in pairs of pairs: a server refuses a chain of 50, since each link lies within the next."""
+    """Return one condition, nested in pairs: a server rejects a chain of 50, whose links nest 50 levels deep."""
     parts = [*ranges, *([f"{field} in {singles}"] if singles else [])]
     while len(parts) > 2:
         pairs = [parts[at : at + 2] for at in range(0, len(parts), 2)]

@@ -1,4 +1,4 @@
-"""The whole of it in a few lines: index a folder, search it, answer from it."""
+"""The pipeline: index a folder, search it, and answer questions from it."""
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ from exhibit.storage.place import left_out, placed
 
 @dataclass(frozen=True)
 class Answered:
-    """A question with what was found for it and what was answered."""
+    """A question with the retrieved passages and the answer."""
 
     retrieved: Retrieved
     context: AnswerContext
@@ -42,7 +42,7 @@ class Answered:
 
 
 class Pipeline:
-    """Documents to cited answers.
+    """Turns documents into cited answers.
 
     >>> pipeline = Pipeline(Config.preset("routed"))
     >>> pipeline.index(Path("samples/cuad"), Path("index"))
@@ -62,18 +62,18 @@ class Pipeline:
         heard: Callable[[str], object] | None = None,
         timeout: float | None = None,
     ) -> None:
-        """Make a pipeline; parts given here are used instead of those that the config names.
+        """Make a pipeline; the parts passed here replace those that the config names.
 
-        `limits` is what one document may take: two minutes and 2 GiB unless told. `heard` is given the words of the
-        language model as they come. `timeout` is the seconds that a language model has for one prompt, with
-        retries; without it, each of its replies has a minute, or what OPENAI_TIMEOUT says.
+        `limits` bounds the time and memory for one document: two minutes and 2 GiB by default. `heard` receives the
+        words of the language model as they arrive. `timeout` is the seconds that a language model has for one prompt,
+        with retries; without it, each reply has a minute, or the seconds in OPENAI_TIMEOUT.
         """
         self.config = config or Config.preset(DEFAULT)
         self._cache = cache or cache_folder()
         self._engine, self._jobs, self._limits = engine, jobs, limits or Limits()
         self._index: Index | None = None
         self._built: Path | None = None
-        """The index that was built here: it is opened when it is asked, not to hold it for who builds it alone."""
+        """The folder of the index that was built here; the first question opens it, so that building alone does not."""
         self._given_embedder = embedder
         self._given_llm = llm
         self._heard = heard
@@ -89,17 +89,17 @@ class Pipeline:
         force: bool = False,
         sha256: Mapping[Location, str] | None = None,
     ) -> Report:
-        """Build an index of a folder, of one file, or of some files, here or at a URL; whole or not at all.
+        """Build an index of a folder, of one file, or of several files, local or at a URL; a failure leaves no index.
 
-        A file that is not what `sha256` says of it is no document that can be set aside: nothing is built then.
-        What was embedded before is not embedded again, so a run that was stopped goes on where it was. While vectors
-        are made it can be asked by others (`open` with `unfinished`).
+        If a file's checksum differs from the one in `sha256`, no index is built.
+        The cache of vectors lets an interrupted run continue where it stopped. While vectors are made, other
+        processes can search the index (`open` with `unfinished`).
         """
         paths = find_files(source) if isinstance(source, Path | Remote) else list(source)
         if not paths:
             raise BundleError(f"{source}: no file in it")
         if self._index is not None:
-            self._index.close()  # it may be the one that is replaced
+            self._index.close()  # this may be the index that is replaced
         self._index = self._built = None
         name, dimensions = self.embedder.name, self.embedder.dimensions
         with (
@@ -171,7 +171,7 @@ class Pipeline:
     def search(
         self, questions: Sequence[str], *, depth: int | None = None, documents: Collection[str] | None = None
     ) -> list[Retrieved]:
-        """Return the passages found for each question, to the config's depth or another; of these documents alone."""
+        """Return the passages for each question, to the config's depth or `depth`, or from some documents only."""
         parts = self._parts(self.config if depth is None else self.config.model_copy(update={"depth": depth}))
         if documents is not None:
             parts = replace(parts, only=tuple(self._opened.entry(name).number for name in documents))
@@ -188,7 +188,7 @@ class Pipeline:
         return self.answer_from(self.search(questions))
 
     def answer_from(self, searched: Sequence[Retrieved]) -> list[Answered]:
-        """Return an answer to each question from what was found for it."""
+        """Return an answer to each question from its retrieved passages."""
         contexts = [self.context(retrieved) for retrieved in searched]
         answers = open_answerer(self.config, llm=self.llm).answer_all(
             [(retrieved.question, context) for retrieved, context in zip(searched, contexts, strict=True)]
@@ -243,7 +243,7 @@ class Pipeline:
 
     @cached_property
     def summary_llm(self) -> LLM | None:
-        """The language model that summarises, with a budget of its own where it is another one."""
+        """The language model that summarises; a model of its own has a budget of its own."""
         return self.llm if self.config.summary_llm == "same" else self._open_llm(self.config.summary_llm, {})
 
     def _open_llm(self, name: str, options: Mapping[str, object]) -> LLM:
@@ -253,7 +253,7 @@ class Pipeline:
         return llm
 
     def _caps(self, model: str | None) -> dict[str, object]:
-        """Return what the language model may be asked and may cost, as its plug-in takes it."""
+        """Return the limits on requests and cost of the language model, as arguments of its plug-in."""
         config = self.config
         if config.max_cost is not None and (config.price_in is None or config.price_out is None):
             raise ToolkitError("--max-cost needs --price-in and --price-out, the price of a million tokens in and out")
@@ -278,9 +278,9 @@ class Pipeline:
 
 
 def find_files(source: Location, *, suffixes: Sequence[str] = ()) -> list[Location]:
-    """Return every file of a folder in order, mails with what is attached to them; or the file itself.
+    """Return every file of a folder in order, mails with their attachments; or the file itself.
 
-    What no reader can read is among them: whoever reads it says so, and nothing is passed over.
+    The list includes unreadable files: reading them reports the fault, so that no file is skipped silently.
     """
     if isinstance(source, Remote):
         files: Sequence[Location] = _remote_files(source)

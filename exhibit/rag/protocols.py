@@ -1,4 +1,4 @@
-"""The shapes that the parts of the pipeline hand to each other, and the protocols that plug-ins keep."""
+"""The data classes that the parts of the pipeline exchange, and the protocols that plug-ins implement."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ SECTION_BITS = 20
 
 
 def section_key(document: Number, section: Number) -> Number:
-    """Return the key of a section's vector, document and section in one number; or those of whole columns."""
+    """Return the key of a section's vector: document and section in one number. Both may be arrays."""
     return document << SECTION_BITS | section
 
 
@@ -33,7 +33,7 @@ def section_keys(document: int, sections: int) -> Keys:
 
 @dataclass(frozen=True)
 class Chunk:
-    """A passage to be retrieved: a span, never a copy; its text is always `document.text[span]`."""
+    """A unit of retrieval: a span, never a copy; its text is always `document.text[span]`."""
 
     document: str
     span: Span
@@ -41,17 +41,17 @@ class Chunk:
     """The headings above it, outermost first, joined by " > "."""
     page: int | None = None
     inner: tuple[tuple[int, str, int | None], ...] = ()
-    """Where other headings or pages begin inside it: at which character of the document, which headings, which page."""
+    """Headings and pages that begin inside the chunk: the character of the document, the headings, the page."""
 
     def place(self, at: int) -> tuple[str, int | None]:
-        """Return the headings above a character of the document inside it, and its page."""
+        """Return the headings above a character of the chunk, and the page of that character."""
         before = [(section, page) for start, section, page in self.inner if start <= at]
         return before[-1] if before else (self.section, self.page)
 
 
 @dataclass(frozen=True)
 class Hit:
-    """A chunk that was retrieved, and how near it is."""
+    """A chunk that was retrieved, with its score."""
 
     chunk: Chunk
     score: float
@@ -69,31 +69,31 @@ class VectorStore(Protocol):
     """
 
     def add(self, keys: Sequence[int] | Keys, vectors: Vectors) -> None:
-        """Add rows under keys that are new; a store may write them at once."""
+        """Add rows under new keys; a store may write them at once."""
 
     def remove(self, keys: Sequence[int] | Keys) -> None:
-        """Remove rows; keys that are not there are no error."""
+        """Remove rows; unknown keys are no error."""
 
     def keep(self, keys: Keys) -> None:
         """Remove every row that has none of these keys."""
 
     def fence(self, last: int) -> None:
-        """Find no row with a greater key from now on, unless it is added here: another process may be adding some."""
+        """Hide rows with a greater key, unless this process adds them: another process may be adding some."""
 
     def search(self, queries: Vectors, k: int, *, within: Sequence[int] | Keys | None = None) -> tuple[Vectors, Keys]:
         """Return scores and keys, best first, `-1` where there are fewer than k; `within` limits the keys."""
 
     def vectors(self, keys: Sequence[int] | Keys) -> Vectors:
-        """Return the rows under these keys, in their order; keys that are not there are left out."""
+        """Return the rows under these keys, in their order; unknown keys are left out."""
 
     def save(self) -> None:
-        """Have everything written that was added or removed."""
+        """Write all additions and removals."""
 
     def close(self) -> None:
-        """Let go of files and connections: the folder may be moved then."""
+        """Close files and connections, so that the folder can be moved."""
 
     def __len__(self) -> int:
-        """Return how many rows there are."""
+        """Return the number of rows."""
 
 
 # ---------------------------------------------------------------- answers
@@ -108,22 +108,22 @@ class Source:
 
     @property
     def document(self) -> str:
-        """The file it comes from."""
+        """The file that the source comes from."""
         return self.hit.chunk.document
 
     @property
     def text(self) -> str:
-        """Its words."""
+        """The text of the source."""
         return self.hit.text
 
     @property
     def section(self) -> str:
-        """The headings above it."""
+        """The headings above the source."""
         return self.hit.chunk.section
 
     @property
     def page(self) -> int | None:
-        """The page it begins on, where the document has pages."""
+        """The page on which the source begins, if the document has pages."""
         return self.hit.chunk.page
 
 
@@ -136,19 +136,19 @@ class QueryVector(NamedTuple):
 
 @dataclass(frozen=True)
 class AnswerContext:
-    """What an answerer is given: numbered sources in raw words, then what the documents are."""
+    """The input of an answerer: numbered sources in their own words, then the documents' summaries."""
 
     text: str
     sources: tuple[Source, ...]
     tokens: int
     confidence: float | None = None
-    """How likely retrieval holds it that an answer is among them; None where it cannot tell."""
+    """Retrieval's probability that a source answers; None if retrieval computes none."""
     kind: str = ""
-    """What kind of document the best source is from, where that is known: contract, rules, court guide …"""
+    """The kind of the best source's document, if it is known: contract, rules, court guide …"""
     characters: int = 0
-    """How long that document is; 0 where that is not known."""
+    """The length of that document; 0 if it is unknown."""
     asked: QueryVector | None = field(default=None, compare=False)
-    """The question's vector, for an answerer that tells its kind from it."""
+    """The question's vector, from which an answerer may tell the question's kind."""
 
 
 @dataclass(frozen=True)
@@ -165,4 +165,4 @@ class Answer:
     error: str = ""
     usage: dict[str, float] = field(default_factory=dict)
     confidence: float | None = None
-    """How likely it is that the documents answer; None where the answerer cannot tell."""
+    """The probability that the documents answer; None if the answerer computes none."""

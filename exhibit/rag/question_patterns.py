@@ -1,12 +1,12 @@
-"""The expressions and word lists by which a question is read: kinds of documents, names, leads, openers."""
+"""The regular expressions and word lists for questions: kinds of documents, names, leads, openers."""
 
 import re
 
 from exhibit.law.language import stem
 
-# What a document is called: where a name is read from, to its left and right.
+# Words for kinds of documents; a name stands to the left or right of one.
 #
-# A list of words, and not told by the collection's titles: a question may say `contract` where every title says
+# A list of words, not derived from the collection's titles: a question may say `contract` where every title says
 # `agreement`. Measured on LegalBench-RAG-mini (776 questions, 72 documents, no names of files): the right document is
 # first for 95.1% of the questions that end in the name, 92.4% without the list; for 95.1% of those in lower case, 87.0%
 # without. Which words are in it hardly matters: with agreement, contract, policy and NDA alone it is 95.1 and 95.0%.
@@ -20,7 +20,7 @@ KIND = re.compile(
     r"(?: of \d{4}\b| (?:18|19|20)\d\d\b)?"
 )
 QUOTED = re.compile(r"[“\"„«]([^“”\"„«»]{1,200})[”\"“»]|(?<![\w'’])['‘]([^'‘’]{2,120})['’](?!\w)")
-# What joins the words of a name, `Department of Health and Mental Hygiene`.
+# Words that join the words of a name: `Department of Health and Mental Hygiene`.
 GLUE = re.compile(
     r"&|and|of|the|for|to|in|de|du|on|by|a|an|with|y|e|et|und|,|-|–|/|\+|\.|\(|\)|:|no|doing|business|as|dated"
 )
@@ -38,7 +38,7 @@ mentions specify specifies terminate terminates end ends party parties make make
 valid binding written oral
 """.split()
 )
-# What a name in front of a question begins with.
+# Words that introduce a name in front of a question.
 LEAD = re.compile(
     r"(?i)\s*(?P<lead>consider(?:ing)?|under|in (?:respect of|relation to|the context of)|in|within|"
     r"according to|as per|"
@@ -47,7 +47,7 @@ LEAD = re.compile(
     r"review|about|on|from|as to|as regards|re|refer(?:ring)? to|with|having read|turning to|see)\b[\s:]*"
 )
 ASKING = r"what|which|whom|whose|how|when"
-# What a question begins with.
+# Words that a question begins with.
 OPENER = re.compile(
     rf"(?i)\W*(?:and |then |so |please )?(?:{ASKING}|who|where|why|does|do|did|am|is|are|was|were|may|can|"
     r"could|shall|"
@@ -57,17 +57,17 @@ OPENER = re.compile(
     r"outline|"
     r"locate|please|i (?:want|would|need|wonder))\b"
 )
-# What may end a sentence that a name stands in.
+# Words that may end a sentence that contains a name.
 END = re.compile(r"[.?!:;]\s+|\s[—–-]\s")
 PAUSE = re.compile(r"[;,:—–?]|\s-\s")
-# What leads to a name in the middle or at the end, and goes with it.
+# Words that introduce a name in the middle or at the end, and are removed with it.
 PREPOSITION = re.compile(
     r"(?i)(?:\b(?:in|under|within|of|by|from|to|per|according to|pursuant to|as per|on|for|with|regarding|"
     r"concerning|about|"
     r"(?:as )?set (?:out|forth) in|based on|stated in|contained in|governed by)\s+)?"
     r"(?:\b(?:the|this|that|their|an?)\s+)?$"
 )
-# What stands between a kind and the names that follow it.
+# Words between a kind and the names that follow it.
 JOIN = re.compile(
     r"(?i)\s*+(?:,\s*+)?(?:(?:entered into|made|signed|executed|concluded|"
     r"dated [\w ,]{4,24}?)\s+)?(?:by and )?"
@@ -80,12 +80,12 @@ TOKEN = re.compile(r"\S+")
 # `Amendment No. 3`, `Practice Direction 7A`, `the Act 1996`: a kind with a number is a name.
 FIGURE = re.compile(r"\d")
 CONTENT = re.compile(r"[^\W_]")
-# Brackets that held a name.
+# Brackets that are empty after their name was removed.
 NOTHING = re.compile(r"\s{0,20}\((?:\W{0,20}\)|\s*$)")
-# Joins that lead to the document's own names; `contracts with Third Parties` names no document.
+# Joining words before the document's own names; `contracts with Third Parties` names no document.
 SURE = frozenset("between among amongst of dated named called titled".split())
-# What people say when they only tell which document they ask about: verbs of asking, reading and telling, and where
-# the document lies, `in front of me`, `at hand`. Any other word that carries meaning is part of what is asked.
+# Words that only introduce the document of a question: verbs of asking, reading and telling, and where
+# the document lies, `in front of me`, `at hand`. Any other content word is part of the question.
 TALK = frozenset(
     map(
         stem,
@@ -96,9 +96,10 @@ speak study talk tell text thank think understand use want wish wonder word
 """.split(),
     )
 )
-# `Profile.kind` by what is said; the first that fits. It decides where a question says a kind and no name: of `Under
-# the privacy policy, …` the documents of PrivacyQA in LegalBench-RAG-mini hold 88% of the likelihood with it and 42%
-# without; of merger agreements 94 and 73%, of NDAs 99 and 93%. Where a document is named it changes nothing.
+# `Profile.kind` by the words of a question; the first match counts. It decides where a question says a kind and no
+# name: of `Under the privacy policy, …` the documents of PrivacyQA in LegalBench-RAG-mini hold 88% of the likelihood
+# with it and 42% without; of merger agreements 94 and 73%, of NDAs 99 and 93%. Where a document is named it changes
+# nothing.
 KINDS: dict[str, re.Pattern[str]] = {
     "privacy policy": re.compile(r"(?i)\b(?:privacy|cookies?|data[ -]protection) (?:polic|statement|notice)"),
     "nda": re.compile(r"(?i)\bndas?\b|\bnon-? ?disclosure\b|\bconfidentiality\b|\bsecrecy agreement"),

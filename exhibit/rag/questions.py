@@ -1,8 +1,8 @@
-"""A question in any wording to a query: which of its words name a document, and which ask.
+"""Parses a question into a query: the words that name a document, and the words that ask.
 
-A document is named by what stands around a word for its kind (`Kenway's Non-Disclosure Agreement`, `the Supply
+A document is named by the words around a word for its kind (`Kenway's Non-Disclosure Agreement`, `the Supply
 Agreement between A and B`), by a clause before the question (`Consider …;`, `Under …,`, `Kenway NDA:`), or by a name
-alone (`Does Fiverr …`). Whether words that no kind stands beside are a name is told by the collection: few of its
+alone (`Does Fiverr …`). Words without a kind beside them are a name if few
 documents carry them in their names, titles and parties. In the last case the words name *and* ask.
 """
 
@@ -20,45 +20,45 @@ Carried = Callable[[str], bool]
 """Whether a stretch of text has a word that few documents of the collection carry in their names."""
 
 _QUOTES = 50
-"""Quotations and breaks that are looked at: a question has a few, a hostile one thousands."""
+"""Quotations and breaks that are examined: a question has a few, a hostile one thousands."""
 _EDGES = " ;,:—–-"
 _LONGEST = 10_000
-"""Characters: in what is longer, a whole contract pasted in, names are not looked for one by one."""
+"""Characters above which single names are not searched for: such a text is a pasted contract."""
 _REACH = 400
-"""Characters that a name may be long: five parties with their forms."""
+"""Greatest length of a name in characters: five parties with their legal forms."""
 _DESCRIBING = 2
 """Words in lower case that a kind may have before it: `content license agreement`."""
 
 
 @dataclass(frozen=True)
 class Query:
-    """A question, taken apart; every word of it is in `lead`, `names` or `asks`."""
+    """A parsed question; every word is in `lead`, `names` or `asks`."""
 
     question: str
     lead: str = ""
-    """What leads to a name and says nothing: `Consider`, `Under`."""
+    """The words that introduce a name and carry no meaning: `Consider`, `Under`."""
     names: str = ""
-    """What names a document; empty when nothing does."""
+    """The words that name a document; empty when none does."""
     asks: str = ""
-    """What is asked of it: the whole question when no name stands apart; `it` stands for one in the middle."""
+    """The words that ask: the whole question if no name stands apart; `it` replaces a name in the middle."""
     quoted: tuple[str, ...] = ()
     """Names in quotation marks."""
     kind: str = ""
-    """What sort of document is meant, in the words of `Profile.kind`; empty when it is not said."""
+    """The kind of the document, as in `Profile.kind`; empty when the question names none."""
     apart: bool = False
     """Whether the names stand apart from the question; else they are words of it that look like names."""
 
 
 def written_as_name(text: str) -> bool:
-    """Return whether a word is written as a name: all that can be told of it without a collection."""
+    """Return whether a word is written as a name; without a collection, this is the only test."""
     return any(patterns.NAMED.match(word) and word.strip(".,?").lower() not in patterns.STOP for word in text.split())
 
 
 def understand(question: str, carried: Carried = written_as_name) -> Query:
-    """Return what a question names and what it asks; nothing of it is lost."""
+    """Return the parsed question; every word is kept."""
     if len(question) > _LONGEST:
         return _query(question, "", question, apart=False)
-    text = question.lower() if question.isupper() else question  # capitals say nothing when all are
+    text = question.lower() if question.isupper() else question  # in capitals throughout, they tell no name
     quotes = [Span(*match.span()) for match in patterns.QUOTED.finditer(text)][:_QUOTES]
     end = _lead_end(text, quotes, carried)
     if end:
@@ -68,7 +68,7 @@ def understand(question: str, carried: Carried = written_as_name) -> Query:
 
 
 def _apart(question: str, text: str, references: "list[NamedPart]") -> Query | None:
-    """Return the query of a question that asks something beside its names; None where it does not."""
+    """Return the query of a question that has words beside its names; None if it has none."""
     names = " ".join(text[slice(*reference.span)].strip() for reference in references)
     named = [reference.span for reference in references if reference.sure]
     framed = [_framed(text, span) for span in named]
@@ -86,7 +86,7 @@ def _apart(question: str, text: str, references: "list[NamedPart]") -> Query | N
 
 
 def _mentioning(question: str, text: str, references: "list[NamedPart]", quotes: list[Span], carried: Carried) -> Query:
-    """Return the query of a question all of whose words ask, and some of which may name a document."""
+    """Return the query of a question whose words all ask, while some may also name a document."""
     named = [text[slice(*reference.span)].strip() for reference in references]
     mentions = _mentions(text, quotes, carried)
     return _query(question, " ".join(filter(None, (*named, mentions))), text, apart=False)
@@ -110,7 +110,7 @@ def _query(question: str, names: str, asks: str, *, apart: bool, lead: str = "")
 
 
 def _framed(text: str, span: Span) -> Span:
-    """Return a name with the sentence around it where that asks nothing: `Could you look into … for me?`."""
+    """Return the span of a name, and of its sentence if the rest asks nothing: `Could you look into … for me?`."""
     before = [match.end() for match in patterns.END.finditer(text[: span.start])]
     after = patterns.END.search(text, span.end)
     start, end = before[-1] if before else 0, after.end() if after else len(text)
@@ -119,7 +119,7 @@ def _framed(text: str, span: Span) -> Span:
 
 
 def _without(text: str, spans: list[Span]) -> str:
-    """Return a question without its names, empty when nothing is left; `it` keeps a sentence whole."""
+    """Return a question without its names, empty when no word is left; `it` replaces a name inside a sentence."""
     ends, starts = [0, *(span.end for span in spans)], [*(span.start for span in spans), len(text)]
     pieces = [text[end:start].strip() for end, start in zip(ends, starts, strict=True)]
     if not spans or not any(patterns.CONTENT.search(piece) for piece in pieces):
@@ -128,7 +128,7 @@ def _without(text: str, spans: list[Span]) -> str:
     for piece in pieces[1:]:
         if patterns.CONTENT.match(piece):
             joined = f"{joined} it {piece}" if joined and joined[-1] not in ",;:" else f"{joined} {piece}"
-        else:  # its first sign ends what was before the name
+        else:  # its first character ends the words before the name
             joined = f"{joined.rstrip(_EDGES)}{piece}" if piece else joined
     return patterns.NOTHING.sub("", joined).strip(_EDGES)
 
@@ -182,9 +182,9 @@ def _glues(word: str) -> bool:
 
 
 def _mentions(text: str, quotes: list[Span], carried: Carried) -> str:
-    """Return the words that may be names: so written, but for the one a question begins with, or known as such.
+    """Return the words that may be names: written as names, except for the question's first word, or known as names.
 
-    Where the collection knows one that is written as a name, the others' small letters are meant: in `If an agency asks
+    If the collection knows a word that is written as a name, words in lower case are no names: in `If an agency asks
     Viber …` no Agency Agreement is named.
     """
     names: list[tuple[str, bool]] = []
@@ -197,7 +197,7 @@ def _mentions(text: str, quotes: list[Span], carried: Carried) -> str:
         if named or quoted:
             names.append((word.strip(",;:?!"), written or quoted))
         fresh = word[-1] in ".?!;:"
-    doubtful = any(not written for _, written in names)  # else nothing is asked of the collection: that takes time
+    doubtful = any(not written for _, written in names)  # otherwise the slow lookup in the collection is not needed
     known = doubtful and any(written and carried(word) for word, written in names)
     return " ".join(word for word, written in names if written or not known)
 
@@ -208,11 +208,11 @@ def _mentions(text: str, quotes: list[Span], carried: Carried) -> str:
 class NamedPart(NamedTuple):
     span: Span
     sure: bool
-    """Whether it names a document, and does not only describe one: `an insurance policy` may be what is asked for."""
+    """Whether the words name a document, and do not only describe one, as `an insurance policy` does."""
 
 
 def find_references(text: str, quotes: list[Span]) -> list[NamedPart]:
-    """Return the stretches that name a document by its kind and more, in order, none overlapping."""
+    """Return the spans that name a document by its kind and other words, in order, without overlap."""
     references: list[NamedPart] = []
     for match in patterns.KIND.finditer(text):
         least = max(references[-1].span.end if references else 0, match.start() - _REACH)
@@ -229,7 +229,7 @@ def find_references(text: str, quotes: list[Span]) -> list[NamedPart]:
 
 
 def _leftwards(text: str, at: int, quotes: list[Span], least: int) -> int:
-    """Return where a name that ends at a place begins: capitals, quotes, possessives, glue, a plain word or two."""
+    """Return the start of a name from its end: capitals, quotes, possessives, joining words, one or two plain words."""
     tokens = [Span(*match.span()) for match in patterns.TOKEN.finditer(text, least, at)]
     start, described = at, 0
     while tokens:
@@ -245,7 +245,7 @@ def _leftwards(text: str, at: int, quotes: list[Span], least: int) -> int:
         if patterns.NAMED.match(word):
             start = token.start
             if word[0] in "([" and not quote:
-                break  # what stands before the bracket is the question's
+                break  # the words before the bracket belong to the question
         elif patterns.GLUE.fullmatch(_bare(word)) and start < at:
             if not tokens or not _joins(text[slice(*tokens[-1])], tokens[-1].start):
                 break
@@ -272,18 +272,18 @@ def _stops(text: str, token: Span) -> bool:
 
 
 def _describes(word: str) -> bool:
-    """Return whether a word in lower case may say what a document is about: `content license` agreement."""
+    """Return whether a word in lower case may describe a document's subject: `content license` agreement."""
     bare = _bare(word)
     return bare not in patterns.STOP and bare.replace("-", "").isalpha()
 
 
 def _joins(word: str, at: int) -> bool:
-    """Return whether glue has a name before it, and not the first word of a question."""
+    """Return whether a joining word follows a name, and not the first word of a question."""
     return bool(patterns.NAMED.match(word)) and word[-1] not in ",;?!" and word.lower() not in patterns.STOP and at > 0
 
 
 def _rightwards(text: str, at: int, quotes: list[Span]) -> tuple[int, bool]:
-    """Return where a name that begins with a kind ends, `between A and B for C`, and whether it surely is one."""
+    """Return the end of a name that begins with a kind, `between A and B for C`, and whether it is certainly a name."""
     end, sure = at, False
     while True:
         join = patterns.JOIN.match(text, end)
@@ -297,7 +297,7 @@ def _rightwards(text: str, at: int, quotes: list[Span]) -> tuple[int, bool]:
 
 
 def _list_end(text: str, at: int, quotes: list[Span], *, lower: bool) -> int:
-    """Return where a list of names that begins at a place ends; at once when there is none."""
+    """Return the end of a list of names from its start; the start itself when there is no list."""
     end, most = at, at + _REACH
     plain = lower and not re.search(r"[A-Z]", text[at:most]) and not any(at <= span.start < most for span in quotes)
     for match in patterns.TOKEN.finditer(text, at, most):

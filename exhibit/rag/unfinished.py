@@ -1,7 +1,7 @@
-"""An index that is asked while it is still being built: its words are there from the start, its vectors as they come.
+"""An index that can be searched while it is being built: all words first, then the vectors that are ready.
 
-Whoever builds one writes its words, then a record of how far its vectors are, after each batch. Whoever asks reads that
-record, and looks at no row beyond it. When the last vector is there the record goes, and the folder becomes the index.
+The builder writes the words, then after each batch a record of its progress. The searching process reads that
+record, and uses no row beyond it. After the last vector the record is deleted, and the folder becomes the index.
 """
 
 import json
@@ -32,7 +32,7 @@ class Building:
         self._write()
 
     def tell(self, layer: Layer, count: int) -> None:
-        """Record how many vectors of a layer are there: those of its first keys."""
+        """Record the number of vectors of a layer that are written: those of its first keys."""
         self._record["counts"][f"{layer} vectors"] = count
         self._write()
 
@@ -41,14 +41,14 @@ class Building:
 
 
 def open_for_questions(folder: Path, config: Config | None = None, *, own: Mapping[str, Any] | None = None) -> Index:
-    """Open an index, or as much as there is of one that is being built; `missing` tells how many vectors it lacks."""
+    """Open an index, or the finished part of one that is being built; `missing` counts the vectors that it lacks."""
     unfinished = unfinished_folder(folder)
     if unfinished is None or (folder / MANIFEST).is_file() or not (unfinished / RECORD).is_file():
         return open_index(folder, config, own=own)
     try:
         return _open(unfinished, folder, config, own or {})
     except (BundleError, OSError, LookupError, TypeError, ValueError, AttributeError):
-        if (folder / MANIFEST).is_file():  # it was finished while it was opened
+        if (folder / MANIFEST).is_file():  # the builder finished meanwhile
             return open_index(folder, config, own=own)
         raise
 
@@ -60,13 +60,13 @@ def _open(unfinished: Path, folder: Path, config: Config | None, own: Mapping[st
     index.finished = folder
     counts = {layer: int(record["counts"][f"{layer} vectors"]) for layer in index.layers}
     index.use({layer: _peek(index, layer, index.keys(layer)[:count]) for layer, count in counts.items()})
-    # a server may hold rows of a run that was stopped, beyond those that are there of this one
+    # a server may hold rows of an interrupted run beyond the rows of this one
     index.missing = len(index) - min(counts["chunk"], len(index.store("chunk")))
     return index
 
 
 def _peek(index: Index, layer: Layer, keys: Keys) -> VectorStore:
-    """Return the vectors that another process has written under some keys; none where the store cannot be shared."""
+    """Return the vectors that another process has written under some keys; none if the store cannot be shared."""
     module, argument = load_plugin("exhibit.rag.stores", index.config.store)
     peek: Any = getattr(module, "peek", None)
     if peek is not None and len(keys):

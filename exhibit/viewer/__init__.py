@@ -17,7 +17,7 @@ __all__ = ["write_comparison", "write_report"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load a part when it is first asked for: a worker that draws pages needs none of what writes the report."""
+    """Load a public name at its first use: a worker that draws pages does not need the modules of the report."""
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

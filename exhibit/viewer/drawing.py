@@ -1,4 +1,4 @@
-"""Which pages cases ask for, and the drawing of as many as are allowed: each page once, documents in parallel."""
+"""Selects the pages that cases show, and draws as many as the limit allows: each page once, documents in parallel."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from exhibit.storage.bundle import corpus_files
 from exhibit.storage.locations import Location, Remote, fetched
 
 PASSAGES = 10
-"""Passages that are drawn, and given in words, whether they are cited or not: what the rows have words of."""
+"""Passages that are drawn and quoted even if no answer cites them: the rows hold the words of as many."""
 PAGES = 2000
-"""Pages drawn unless told otherwise, a minute on two cores: 53 ms and 36 kB each on contracts of CUAD."""
+"""Default limit of drawn pages, a minute on two cores: 53 ms and 36 kB each on contracts of CUAD."""
 _TOP = 3
 """Passages whose pages are shown even when no answer cites them."""
 _GOLD_PAGES = 2  # pages of gold that are drawn at least: a quote may run over a page's end
@@ -35,7 +35,7 @@ DocumentKey = tuple[str, str]
 
 @dataclass
 class Wanted:
-    """What cases ask to see: documents by number, their pages in order of importance, and the spans on them."""
+    """The pages that cases show: documents by number, their pages by importance, and the spans on them."""
 
     numbers: dict[DocumentKey, int] = field(default_factory=dict)
     _ranks: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Wanted:
 
     @property
     def pages(self) -> int:
-        """How many different pages are asked for."""
+        """The number of distinct pages."""
         return len(self._ranks)
 
     def chosen(self, most: int | None) -> dict[int, list[int]]:
@@ -75,12 +75,12 @@ class Wanted:
         return chosen
 
     def spans(self, number: int) -> tuple[Span, ...]:
-        """Return the spans asked for in a document."""
+        """Return the spans to find in a document."""
         return tuple(sorted(self._spans[number]))
 
 
 def choose_pages(row: RunQuestion, at: Mapping[str, PlacedSpans], *, most: int = _PAGES) -> list[tuple[str, int]]:
-    """Return the pages to show in order, 0 where a document has none; gold leaves room for what was retrieved."""
+    """Return the pages to show in order, 0 where a document has none; gold leaves room for retrieved passages."""
     gold = dict.fromkeys(_gold_pages(row, at))
     passages = row.reply.passages
     others: dict[tuple[str, int], None] = {}
@@ -109,7 +109,7 @@ def _gold_pages(row: RunQuestion, at: Mapping[str, PlacedSpans]) -> Iterator[tup
 
 @dataclass(frozen=True)
 class Drawings:
-    """What came of drawing: the documents that have something to show, how many pages, and what was left out."""
+    """The result of drawing: the documents with something to show, the number of pages, and the omissions."""
 
     documents: list[int]
     pages: int
@@ -127,7 +127,7 @@ def draw(
     jobs: int | None = None,
     limits: Limits | None = None,
 ) -> Drawings:
-    """Draw the pages asked for and hand on what lies on those of each document."""
+    """Draw the selected pages, and pass the spans on the pages of each document to `put`."""
     chosen = wanted.chosen(most) if most != 0 else {}
     items, faults = _sheets(wanted, chosen, datasets, folder)
     documents: list[int] = []
@@ -147,7 +147,7 @@ def draw(
 def _sheets(
     wanted: Wanted, chosen: Mapping[int, list[int]], datasets: Mapping[str, Path], folder: Path
 ) -> tuple[list[Sheets], list[str]]:
-    """Return the work, a document each, and why there is none where a dataset's documents are not to be had."""
+    """Return the work, one item for each document, and the reasons why a dataset's documents are unavailable."""
     files: dict[str, dict[str, Location]] = {}
     faults = []
     for name in dict.fromkeys(dataset for dataset, _ in wanted.numbers):
@@ -186,7 +186,7 @@ def _fetched(item: Sheets, limits: Limits) -> Record | ToolkitError:
 
 
 Record = dict[str, Any]
-"""What the scripts of a page read."""
+"""The data that the scripts of a page read."""
 
 WIDTH = 830
 """Pixels across: what a page has when two stand side by side on a wide screen."""
@@ -205,7 +205,7 @@ class Sheets:
     """Where the pictures go."""
 
     def __str__(self) -> str:
-        """Return what an error calls it."""
+        """Return the document's name in error messages."""
         return self.filename
 
 
@@ -256,7 +256,7 @@ class PlacedSpans(NamedTuple):
 
 
 def placed(row: RunQuestion) -> dict[str, PlacedSpans]:
-    """Return what is marked in each document: of gold that stands in several places, the one best retrieved."""
+    """Return the marked spans of each document; of gold in several places, the place that was retrieved best."""
     by_file: dict[str, PlacedSpans] = {}
     for number, passage in enumerate(row.reply.passages, 1):
         if passage.span and passage.filename:
@@ -293,7 +293,7 @@ def gold_ranges(span: Span, gold: Iterable[Span]) -> list[tuple[int, int]]:
 
 
 def windows(text: str, wanted: Iterable[Span], *, around: int = 280) -> list[list[Any]]:
-    """Return the text around some spans as `[start, text]`, no word cut in two, what overlaps joined."""
+    """Return the text around some spans as `[start, text]`, at whole words; overlapping windows are joined."""
     spans: list[Span] = []
     for start, end in sorted(wanted):
         first = text.rfind(" ", 0, max(0, start - around)) + 1

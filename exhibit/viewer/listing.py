@@ -57,7 +57,7 @@ class Facet:
 
 
 class Catalogue:
-    """What a list can be narrowed by: facets that every line has, and the labels of questions."""
+    """The filters of a list: facets that every line has, and the labels of questions."""
 
     def __init__(self, facets: Sequence[Facet]) -> None:
         """Take the facets, in the order in which lines have them."""
@@ -117,7 +117,7 @@ class PieceWriter:
             self._put_lines()
 
     def close(self) -> Record:
-        """Write what is left, and return what the script must know."""
+        """Write the remaining lines, and return the data for the script."""
         if self._block.cases:
             self._put_cases()
         if self._lines or not self.total:
@@ -153,7 +153,7 @@ def pack(value: Any) -> str:
 
 
 def write_piece(folder: Path, name: str, value: Any) -> None:
-    """Write a piece that the page asks for by its name."""
+    """Write a file of data that the page loads by name."""
     (folder / f"{name}.js").write_text(f'exhibitPiece("{name}","{pack(value)}")\n', encoding="ascii")
 
 
@@ -193,7 +193,7 @@ def _in_order(folder: Path, kind: str) -> list[Path]:
 
 
 def _content(path: Path) -> str:
-    """Return what a piece hands over."""
+    """Return the data in a file of a page."""
     return path.read_text(encoding="ascii").rpartition('","')[2].removesuffix('")\n')
 
 
@@ -202,7 +202,7 @@ Side = RunQuestion | None
 
 _WELL = {"same", *(name for name, outcome in OUTCOMES.items() if outcome.good)}
 _LAST = 1_000_000_000  # more than there are questions
-_EQUAL = 1e-9  # what sums of the same numbers in another order differ by is less
+_EQUAL = 1e-9  # the rounding error of a sum in another order is smaller
 
 
 def how_changed(sides: Sequence[Side]) -> str:
@@ -233,7 +233,7 @@ def _changed(one: RunQuestion, other: RunQuestion) -> str:
 
 @dataclass
 class Outcomes:
-    """What became of the questions of one run."""
+    """The outcomes of the questions of one run."""
 
     outcomes: dict[str, Counter[str]] = field(default_factory=dict)
     """By dataset."""
@@ -282,7 +282,7 @@ class Outcomes:
 
     @property
     def questions(self) -> int:
-        """How many questions were asked."""
+        """The number of questions."""
         return sum(counter.total() for counter in self.outcomes.values())
 
     def failed(self, dataset: str) -> int:
@@ -367,14 +367,14 @@ class Matching:
         return [None if at is None else run.rows[at] for run, at in zip(self.runs, places, strict=True)]
 
     def kind(self, sides: Sequence[Side]) -> str:
-        """Return what a question is sorted by: how it changed, or what became of it."""
+        """Return the sort key of a question: its change between runs, or its outcome."""
         if self.several:
             return how_changed(sides)
         [row] = sides
         return outcome(row) if row is not None else ""
 
     def facets(self) -> list[Facet]:
-        """Return what the list can be narrowed by."""
+        """Return the filters of the list."""
         kinds = [Facet("dataset", "Benchmark"), Facet("error", "Error")]
         outcomes = tuple(OUTCOMES)
         if not self.several:

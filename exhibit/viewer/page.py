@@ -94,7 +94,7 @@ def _texts(language: str) -> dict[str, Any]:
 
 
 def words(language: str) -> dict[str, str]:
-    """Return what a language calls the names and sentences that the program puts into a page."""
+    """Return the translations of the names and sentences that the program writes into a page."""
     return dict(_texts(language)["words"])
 
 
@@ -146,7 +146,7 @@ def _policy(css: str, code: str, pieces: bool, served: bool) -> str:
 
 
 def _hash(text: str) -> str:
-    """Return what the page's policy allows: this text and no other."""
+    """Return the hash by which the page's content security policy allows this text only."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
 
 
@@ -157,7 +157,7 @@ _DOUBTFUL = ("failed", "invented figures")
 
 
 class OutcomeLook(NamedTuple):
-    """What an outcome means, and the colour that it has."""
+    """The meaning of an outcome, and its colour."""
 
     meaning: str
     tone: str = ""
@@ -168,7 +168,7 @@ class OutcomeLook(NamedTuple):
 
 _WORDS = read_beside(__file__, "static/outcomes.toml")
 OUTCOMES: dict[str, OutcomeLook] = {name: OutcomeLook(**fields) for name, fields in _WORDS["outcomes"].items()}
-"""What can become of a question, the most serious first."""
+"""The outcomes of a question, the most serious first."""
 GOOD_MARK: float = _WORDS["right"]["answer_correctness"]
 """From here on a judge's mark calls an answer right."""
 CHANGES: dict[str, OutcomeLook] = {name: OutcomeLook(**fields) for name, fields in _WORDS["changes"].items()}
@@ -189,7 +189,7 @@ def is_right(row: RunQuestion) -> bool | None:
 
 
 def outcome(row: RunQuestion) -> str:
-    """Return what became of a question: one of `OUTCOMES`.
+    """Return the outcome of a question: one of `OUTCOMES`.
 
     A right answer is no fault, whatever it was made from; a refusal of what the documents answer is one of its own,
     whatever was retrieved.
@@ -229,7 +229,7 @@ def numbered(numbers: dict[str, int], value: str) -> int:
 
 
 class Cases:
-    """Some cases that are loaded together: what they share is there once."""
+    """Cases that a page loads together; shared data is stored once."""
 
     def __init__(self, metrics: dict[str, int], wanted: Wanted) -> None:
         """Start empty; metrics and documents have numbers for the whole report."""
@@ -240,7 +240,7 @@ class Cases:
         self._wanted = wanted
 
     def add(self, rows: Sequence[RunQuestion | None], *, rank: int | None) -> None:
-        """Add a question and what became of it in each run, None where a run did not ask it."""
+        """Add a question with its result in each run; None if a run did not ask it."""
         first = next(row for row in rows if row is not None)
         self.cases.append(
             {
@@ -319,7 +319,7 @@ class Cases:
 
 
 def fields_of(runs: Sequence[str]) -> list[str]:
-    """Return what a line of the list tells beside its facets and labels."""
+    """Return the fields of a line of the list beside its facets and labels."""
     names = [""] if len(runs) == 1 else [f": {run}" for run in runs]
     return [
         "id",
@@ -332,7 +332,7 @@ def fields_of(runs: Sequence[str]) -> list[str]:
 
 
 def brief(rows: Sequence[RunQuestion | None]) -> list[Any]:
-    """Return what a line of the list tells of a question: the values of `fields_of`."""
+    """Return a question's values of the fields in `fields_of`."""
     known = [row for row in rows if row is not None]
     errors = dict.fromkeys(cut(row.reply.error, _ERROR) for row in known if row.reply.error)
     return [
@@ -357,7 +357,7 @@ def labels_of(row: RunQuestion) -> dict[str, str]:
 
 
 def error_kind(rows: Sequence[RunQuestion | None]) -> str:
-    """Return what kind of error a reply is, its numbers and addresses left out; nothing where none is one."""
+    """Return the kind of a reply's error, without numbers and addresses; empty if no reply is an error."""
     error = next((row.reply.error for row in reversed(rows) if row is not None and row.reply.error), "")
     return cut(re.sub(r"\d+", "…", " ".join(error.split())[:200]), 90)
 

@@ -88,11 +88,11 @@ class Plot:
     """Marks of the axis on the left."""
     zones: list[Zone] = field(default_factory=list)
     breaks: list[Point] = field(default_factory=list)
-    """Places where what is measured changed."""
+    """Positions at which the measured system changed."""
 
     @property
     def summary(self) -> str:
-        """The same for those who cannot see it."""
+        """The plot's content in words, for screen readers."""
         values = [f"{line.name}: " + ", ".join(point.label for point in line.points) for line in self.lines]
         return f"{self.title}. " + "; ".join(values or [bar.label for bar in self.bars])
 
@@ -176,7 +176,7 @@ def by_dataset(run: RunResults) -> Plot | None:
 
 
 def _plotted(name: str) -> bool:
-    """Return whether more of a metric is better and it is a share: then a longer bar says what it seems to say."""
+    """Return whether more of a metric is better and it is a share: only then a longer bar means a better result."""
     described = about(name)
     return described.unit == "share" and described.better == "more" and described.group in ("Retrieval", "Answers")
 

@@ -34,7 +34,7 @@ class Cell(NamedTuple):
 
     mean: str
     details: str = ""
-    """Its interval, its standard deviation, what it is taken over."""
+    """The interval, the standard deviation, and the population of the mean."""
     errors: int = 0
     share: float | None = None
     """The mean from 0 to 1, for a bar behind the number."""
@@ -200,7 +200,7 @@ def _body(matching: Matching, meta: Record, notes: list[str]) -> str:
 
 
 def _warnings(run: RunResults) -> list[str]:
-    """Return what a reader must know before any figure: what was drafted, and what is missing to judge by."""
+    """Return the warnings above the figures: drafted questions, and missing evidence."""
     drafted = [f"{name}: {entry.draft}." for name, entry in run.config.datasets.items() if entry.draft]
     return [*drafted, *(f"{line}." for name in run.datasets for line in run.missing(name).lines)]
 
@@ -218,12 +218,12 @@ class Tile(NamedTuple):
     number: int
     of: int
     among: str = ""
-    """What it is counted among, in words."""
+    """The population of the count, in words."""
     note: str = ""
 
     @property
     def share(self) -> str:
-        """The count in per cent of what it is counted among."""
+        """The count in per cent of its population."""
         return f"{100 * self.number / self.of:.0f}%" if self.of else "–"
 
 
@@ -237,7 +237,7 @@ class Look(NamedTuple):
 
 
 def tested(run: RunResults, tally: Outcomes, language: str = "en") -> str:
-    """Return what was tested, on how much, and when."""
+    """Return the sentence that names the tested system, the number of questions, and the date."""
     settings, t = run.settings, partial(say, language)
     if (run.config.target or "builtin") != "builtin":
         address = settings.get("target_url")
@@ -310,7 +310,7 @@ def _figure(metric: str, one: Estimate, language: str, *, first: bool) -> str:
 
 
 def tiles(tally: Outcomes) -> list[Tile]:
-    """Return the first figures of a report, each with what it is counted among; the first is the right answers.
+    """Return the first figures of a report, each with its population; the first is the share of right answers.
 
     Refusals are those that `false_refusal_rate` and `abstention_accuracy` count, and found is the rule of `recall@10`.
     """
@@ -335,7 +335,7 @@ def tiles(tally: Outcomes) -> list[Tile]:
 
 
 def opening(tally: Outcomes, language: str = "en") -> list[str]:
-    """Return the first sentences of a report: how many answers are right, and what the questions are."""
+    """Return the first sentences of a report: the number of right answers, and the kinds of questions."""
     counts, t = tally.counts, partial(say, language)
     judged, sentences = counts["judged_right"], []
     if judged:

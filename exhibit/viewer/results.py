@@ -47,12 +47,12 @@ from exhibit.viewer.trend.summary import parse_gate
 from exhibit.viewer.view import View, dataset_roots
 
 _SINGLE_PAGES = 300
-"""Pages drawn for a single file unless told otherwise: about what fits."""
+"""Default limit of drawn pages for a single file: about as many as fit."""
 
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print what is asked for; return 1 on an error, or on a regression where that is asked for."""
+    """Print the results; return 1 on an error, or on a regression if the options ask for that check."""
     options = _parser().parse_args(argv)
     commands: dict[str, Callable[[Any], int]] = {"summary": _summary, "diff": _diff, "gold": _gold, "card": _card}
     commands |= {"report": _pages, "compare": _pages, "index": index}
@@ -256,7 +256,7 @@ def _csv(rows: Iterable[Record], path: Path) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Return a cell: what a spreadsheet would take for a formula has an apostrophe in front."""
+    """Return a cell; an apostrophe protects a value that a spreadsheet would run as a formula."""
     if isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False)
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

@@ -359,9 +359,9 @@ def test_a_setting_is_refused_beyond_its_bounds(name, sound, wrong):
 def test_layers_are_searched_where_they_are_there():
     for name in ("layer_documents", "layer_sections", "weight_summary", "weight_gist"):
         assert Config.parse({name: 1, "layers": "all"}).single(name) == 1
-        with pytest.raises(ToolkitError, match="layers can be searched that are there"):
+        with pytest.raises(ToolkitError, match="a search of layers needs an index that has them"):
             Config.parse({name: 1})
-    with pytest.raises(ToolkitError, match="routing needs an index with words"):
+    with pytest.raises(ToolkitError, match="routing needs an index with a lexicon"):
         Config.parse({"lexicon": False, "routing": False, "method": "bm25"})
     assert Config.parse({"lexicon": False, "routing": False}).method == "dense"
 

@@ -144,7 +144,7 @@ def test_an_index_without_words_or_with_damaged_ones_is_refused(make, corpus, tm
     (tmp_path / "index" / "index.sqlite").write_bytes(b"PK")
     with pytest.raises(BundleError, match=r"index\.sqlite is missing or damaged; build the index again"):
         open_index(tmp_path / "index")
-    with pytest.raises(ToolkitError, match="routing needs an index with words: set lexicon to true"):
+    with pytest.raises(ToolkitError, match="routing needs an index with a lexicon: set lexicon to true"):
         Config.preset("rcts", routing=True)
     plain = Pipeline(Config.preset("rcts"), cache=tmp_path / "cache", jobs=1, embedder=Hashing(256))
     plain.index(corpus, tmp_path / "plain")

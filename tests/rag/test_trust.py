@@ -175,10 +175,10 @@ def test_a_file_that_is_not_what_was_meant_ends_the_ingest(tmp_path, corpus):
     paths = sorted(corpus.iterdir())
     meant = {path: sha256_of(path) for path in paths}
     paths[1].write_text(LEASE.replace("monthly", "weekly"), encoding="utf-8")
-    with pytest.raises(BundleError, match=r"birch.txt: changed, or went, while documents were indexed"):
+    with pytest.raises(BundleError, match=r"birch.txt: changed or deleted while documents were indexed"):
         pipeline(tmp_path).index(paths, tmp_path / "index", sha256=meant)
     paths[1].unlink()
-    with pytest.raises(BundleError, match=r"birch.txt: changed, or went"):
+    with pytest.raises(BundleError, match=r"birch.txt: changed or deleted"):
         pipeline(tmp_path).index(paths, tmp_path / "index", sha256=meant)
     assert not (tmp_path / "index").exists()
     paths[1].write_text("   ", encoding="utf-8")  # not usable, but what was meant

@@ -1,4 +1,4 @@
-"""What a converter reads: documents, questions with the quotes that answer them, and what it had to leave out."""
+"""The output of a converter's reader: documents, questions with gold quotes, and the counts of skipped items."""
 
 import tomllib
 from argparse import Namespace
@@ -39,7 +39,7 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True)
 class Download:
-    """A pinned file or archive: where it is, how long, and what it must hash to."""
+    """A pinned file or archive: its URL, its size and its SHA-256."""
 
     url: str
     sha256: str
@@ -48,7 +48,7 @@ class Download:
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """What is known of a benchmark before it is read; the card is written from it."""
+    """The description of a benchmark, known before it is read; the dataset card is written from it."""
 
     name: str
     title: str
@@ -91,7 +91,7 @@ class DatasetInfo:
 
 
 def read_info(module: str) -> DatasetInfo:
-    """Return what the TOML file beside a converter says: `read_info(__file__)` of cuad.py reads cuad.toml."""
+    """Return the description in the TOML file beside a converter: `read_info(__file__)` of cuad.py reads cuad.toml."""
     path = Path(module).with_suffix(".toml")
     fields: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     fields |= {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
@@ -126,7 +126,7 @@ class RawDocument:
     blocks: tuple[Block, ...] = ()
     """The text as it is printed, where that is not `heading` and `text`."""
     subject: str = ""
-    """What the metadata of a printed file says beside its title."""
+    """The subject in the metadata of a printed file."""
     heading: str = ""
     """Set above a printed text; the source's own first line usually does."""
     source: str = ""
@@ -190,7 +190,7 @@ class RawRow:
     items: tuple[Item, ...] = ()
     """The rows of a table that it was read from, for the account."""
     place: str = ""
-    """Where it stands in the source, for the list of what is left out."""
+    """The position in the source, for the list of skipped items."""
     near_misses: tuple[Quote, ...] = ()
     """The same clause as of other days; the label `other_versions` says where each stands."""
 
@@ -202,7 +202,7 @@ class RawRow:
 
     @property
     def name(self) -> str:
-        """What the list of what is left out calls it."""
+        """The name of the item in the list of skipped items."""
         return self.place or f"row {self.id}"
 
 
@@ -225,7 +225,7 @@ class Benchmark:
 
 
 class Tally:
-    """Counts what was left out and why, and what a reader of the bundle should know."""
+    """Counts the skipped items by reason, and collects remarks for a reader of the bundle."""
 
     def __init__(self, *, strict: bool = False) -> None:
         self.strict = strict
@@ -234,7 +234,7 @@ class Tally:
         self._items: dict[Item, str] = {}
 
     def take(self, items: Iterable[Item]) -> None:
-        """Remember what the source gave: each must be kept in the end, or left out for one reason."""
+        """Record the items of the source: each must finally be kept, or skipped for one reason."""
         for item in items:
             self._items.setdefault(item, "")
 
@@ -267,7 +267,7 @@ class Tally:
         self.noted.setdefault(remark, []).append(printable(name))
 
     def account(self, kept: Iterable[Item]) -> dict[str, Account]:
-        """Return how many files and rows were given, kept and left out; one that is neither is a fault of ours."""
+        """Return the numbers of files and rows in the source, kept and skipped; any other item is a bug."""
         whole = set(kept)
         forgotten = [item for item, reason in self._items.items() if not reason and item not in whole]
         if forgotten:

@@ -1,4 +1,4 @@
-"""Which document of the corpus a citation means, and which section of it."""
+"""Resolves a citation to a document of the corpus and to a section in it."""
 
 import re
 from collections import defaultdict
@@ -51,7 +51,7 @@ LONGEST_WHOLE = 25_000
 
 @dataclass(frozen=True)
 class RowEvidence:
-    """What a row says beside its citation: evidence, never a switch."""
+    """The evidence of a row beside its citation; it is weighed, and never decides alone."""
 
     source_type: str = ""
     fields: tuple[str, ...] = ()
@@ -160,7 +160,7 @@ class Corpus:
     # ------------------------------------------------------------ what a citation means
 
     def resolve_all(self, citation: RuleCitation, row: RowEvidence) -> list[tuple[RuleCitation, Resolution]]:
-        """Return what a bracket cites: one thing, or several with semicolons between them."""
+        """Return the citations of a bracket: one, or several that semicolons separate."""
         whole = self.resolve(citation, row)
         pieces = [piece.strip() for piece in citation.text.split(";")]
         if whole.source is not None or len(pieces) < 2 or not all(pieces):
@@ -288,7 +288,7 @@ class Corpus:
     # ------------------------------------------------------------ what else speaks for a document
 
     def _evidence(self, source: RulesFile, row: RowEvidence) -> float:
-        """Return what the row says for or against a document."""
+        """Return the weight of the row's evidence for or against a document."""
         total = self._court_evidence(source, row)
         if source.kind and source.kind == _kind_said(row.source_type) and total >= 0:
             total += _KIND

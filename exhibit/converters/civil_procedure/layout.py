@@ -38,7 +38,7 @@ class SourceLine(NamedTuple):
 
 @dataclass(frozen=True)
 class RuleHeading:
-    """A heading or a numbered paragraph, and where what stands under it ends."""
+    """A heading or a numbered paragraph, and the end of the text under it."""
 
     start: int
     end: int
@@ -65,7 +65,7 @@ _DIGITS = 10  # of a page's number: Python refuses to read thousands of them
 
 
 class LayoutLines(NamedTuple):
-    """A document's lines, less furniture and contents, and what its edges tell."""
+    """A document's lines without page furniture and contents, and the facts that the page edges show."""
 
     kept: Sequence[SourceLine]
     entries: Mapping[str, str]

@@ -35,7 +35,7 @@ _NUMBERED = ("chapter", "section", "annex", "appendix", "schedule")
 
 @dataclass(frozen=True)
 class Name:
-    """A heading as somebody writes it: `Appendix B: Specimen Directions` is `appendix`, `B` and a title."""
+    """A heading in parts: `Appendix B: Specimen Directions` is `appendix`, `B` and a title."""
 
     kind: str
     number: str
@@ -198,7 +198,7 @@ class RuleCitation:
 
 
 def citations(truth: str) -> list[RuleCitation]:
-    """Return what an answer cites, each citation once; an editor's brackets are none."""
+    """Return the distinct citations of an answer; an editor's brackets are no citations."""
     by_name: dict[str, RuleCitation] = {}
     for match in BRACKETED.finditer(truth):
         text = _SPACES.sub(" ", match.group(1)).strip()

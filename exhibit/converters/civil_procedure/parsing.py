@@ -47,7 +47,7 @@ class IndexExport:
         return "\n\n".join(text for _, text in ordered)
 
     def add(self, record: Record) -> None:
-        """Add what a record of it says."""
+        """Add the content of a record of the document."""
         # JSON can say half a surrogate pair, which no file can hold
         self.sourcefile = self.sourcefile or printable(string(record, "sourcefile", "document"))
         self.url = self.url or printable(string(record, "storageUrl", "url"))
@@ -83,7 +83,7 @@ def read_export(path: Path) -> list[IndexExport]:
 
 
 def load_json(path: Path) -> object:
-    """Return what a JSON file holds; raise DocumentError where it cannot be read."""
+    """Return the content of a JSON file; raise DocumentError where it cannot be read."""
     try:
         with reading(str(path), path.stat().st_size):
             return parse_json(path.read_bytes().removeprefix(b"\xef\xbb\xbf"), where=path.name, error=DocumentError)

@@ -58,7 +58,7 @@ class RulesFile:
     """What will be printed, where there is no file: `raw.text` is these, with a blank line between them."""
 
     def __str__(self) -> str:
-        """Return what an error calls it."""
+        """Return the source's name in error messages."""
         return self.origin
 
     def document(self) -> Document:

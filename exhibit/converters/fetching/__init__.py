@@ -1,1 +1,1 @@
-"""The web as a source: what may be reached, how it is fetched, printed and kept."""
+"""The web as a source: which addresses are allowed, and how pages are downloaded, printed and cached."""

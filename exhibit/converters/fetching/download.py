@@ -58,7 +58,7 @@ _OURS = frozenset({"accept-encoding", "host", "connection"})
 
 @dataclass(frozen=True)
 class Policy:
-    """How to behave towards servers, and what to accept from them."""
+    """The rules for requests to servers, and the limits on their replies."""
 
     allow_private: bool = False
     ignore_robots: bool = False
@@ -148,7 +148,7 @@ def _addresses_of(host: str, port: int, *, allow_private: bool) -> list[str]:
 
 @dataclass(frozen=True)
 class PageReply:
-    """What a server gave for a URL in the end."""
+    """The final reply of a server for a URL, after redirects."""
 
     url: str
     status: int
@@ -174,7 +174,7 @@ class PageReply:
 
 
 class Host:
-    """One server: what its robots.txt says, and when it may be asked again."""
+    """One server: the rules of its robots.txt, and the earliest time of the next request."""
 
     def __init__(self, policy: Policy, stopped: threading.Event) -> None:
         self.retries = Retries(policy.retries, policy.backoff, stopped=stopped)
@@ -195,7 +195,7 @@ class Host:
 
 
 class Resource(NamedTuple):
-    """What a page in the browser asks for."""
+    """A request of a page in the browser."""
 
     method: str
     url: str
@@ -217,7 +217,7 @@ class Downloader:
         self._hosts: dict[str, Host] = {}
 
     def close(self) -> None:
-        """Close the connections; whoever waits for an answer or a turn waits no longer."""
+        """Close the connections, and end every wait for a reply or a turn."""
         self._stopped.set()
         self._http.close()
 
@@ -226,7 +226,7 @@ class Downloader:
         return self._follow(url, limit=self._policy.max_bytes, sift=True)
 
     def resource(self, asked: Resource) -> tuple[int, dict[str, str], bytes]:
-        """Return what a page in the browser asks for: status, headers and body."""
+        """Return the reply to a request of a page in the browser: status, headers and body."""
         # as a name in capitals, or ours would be sent, too
         headers = {name.title(): value for name, value in asked.headers.items() if name not in _OURS}
         # longer than a page waits: what is late is noted, not lost in silence
@@ -267,7 +267,7 @@ class Downloader:
         return host
 
     def _rules(self, host: Host, url: str) -> Rules:
-        """Return what robots.txt says, asking each site once."""
+        """Return the rules of robots.txt, with one request for each site."""
         with host.lock:
             if url not in host.robots:
                 try:
@@ -351,7 +351,7 @@ def _failure(error: HttpError, url: str, limit: int, timeout: float) -> FetchErr
 
 
 def _kind_of(reply: PageReply, head: bytes) -> Kind:
-    """Tell what a body is: by its first bytes, and where they do not say by its declared type."""
+    """Return the kind of a body, by its first bytes or else by its declared type."""
     declared = reply.declared
     if head.startswith(b"%PDF-") or (declared == "application/pdf" and b"%PDF-" in head):
         return "pdf"

@@ -94,7 +94,7 @@ robots.txt. unusable: no page and no PDF, or too large. failed: the server or th
 
 @dataclass(frozen=True)
 class UrlLine:
-    """What became of one URL; a line of the manifest."""
+    """The result for one URL; a line of the manifest."""
 
     url: str
     filename: str
@@ -122,7 +122,7 @@ class FetchedStore:
     folder: Path
 
     def load(self, url: str, filename: str) -> UrlLine | None:
-        """Return what an earlier run fetched, if it is still whole."""
+        """Return the result of an earlier run, if its file is unchanged."""
         path, record = self._places(url)
         try:
             kept = UrlLine(**json.loads(record.read_bytes()))
@@ -171,7 +171,7 @@ def add_fetch_arguments(parser: ArgumentParser) -> None:
 
 
 def policy_from(options: Namespace) -> Policy:
-    """Return what the flags of `add_fetch_arguments` ask for."""
+    """Return the policy that the flags of `add_fetch_arguments` set."""
     given = {name: value for name, value in vars(options).items() if name in Policy.__dataclass_fields__}
     return Policy(**given, pages=max(4, getattr(options, "jobs", None) or os.cpu_count() or 4))
 
@@ -195,7 +195,7 @@ def report(fetched: Mapping[str, UrlLine], tally: Tally, *, items: Mapping[str, 
 
 
 def fetch_all(urls: Sequence[str], *, folder: Path, policy: Policy, tell: bool = True) -> dict[str, UrlLine]:
-    """Return what became of each distinct URL, in order; raise only when names collide or the disk is full.
+    """Return the result for each distinct URL, in order; raise only when names collide or the disk is full.
 
     `tell` says on stderr where the account of it is.
     """
@@ -246,7 +246,7 @@ async def _fetch_missing(names: Mapping[str, str], store: FetchedStore, policy: 
 
 
 class _Crew:
-    """What the tasks of one run share."""
+    """The objects that the tasks of one run share."""
 
     def __init__(self, downloader: Downloader, printer: PagePrinter, store: FetchedStore, policy: Policy) -> None:
         self.downloader, self.printer, self.store = downloader, printer, store

@@ -130,7 +130,7 @@ class GoneError(Exception):
 
 
 class _Visit:
-    """A page in the browser, and what it is given of what it asks for."""
+    """A page in the browser, and the replies to its requests."""
 
     def __init__(self, page: Page, downloader: Downloader, reply: PageReply) -> None:
         self._page, self._downloader = page, downloader
@@ -140,7 +140,7 @@ class _Visit:
         """Set when a script or a refresh leads the page to where nothing can be printed."""
 
     async def answer(self, route: Route) -> None:
-        """Hand over the page itself, and fetch what is asked for afterwards."""
+        """Answer the first request with the page itself, and fetch the later ones."""
         if self._given is not None:
             given, self._given = self._given, None
             await route.fulfill(status=200, headers=_headers(given), body=_body(given))

@@ -74,7 +74,7 @@ def _differing(removed: list[str], added: list[str]) -> tuple[tuple[str, ...], t
 
 
 CHANGED = 4
-"""The exit code where a source is not what it was."""
+"""The exit code when a source has changed."""
 _SHOWN = 5
 """Changes and questions of a page that are printed; `--changes` has all."""
 _WIDTH = 100  # of a line on a terminal
@@ -86,7 +86,7 @@ _GONE = frozenset({404, 410})
 
 @dataclass(frozen=True)
 class Touched:
-    """A question whose gold is not where it was."""
+    """A question whose gold has moved or is gone."""
 
     id: int
     fate: Literal["gone", "moved"]
@@ -196,7 +196,7 @@ def _quote(bundle: BundleFolder, line: Gold) -> str:
 
 
 def state_lines(states: Sequence[PageState]) -> list[str]:
-    """Return what a terminal shows: each page that changed, then how many did not."""
+    """Return the lines for a terminal: each changed page, then the number of unchanged pages."""
     lines: list[str] = []
     for one in (one for one in states if one.state != "same"):
         lines.append(f"{one.state}: {one.filename} ({one.url})")

@@ -66,7 +66,7 @@ def launch_arguments() -> list[str]:
 
 
 def launch_options(folder: Path) -> dict[str, Any]:
-    """Return what a browser that prints is started with; the folder is its own, for as long as it runs.
+    """Return the launch options of a printing browser; the folder belongs to it while it runs.
 
     It reaches nothing: no name and no address leads anywhere, and its proxy is such a name.
     """

@@ -130,13 +130,13 @@ async def _hand_over(html: bytes, route: Route) -> None:
 
 
 def printing(printers: Iterable[str]) -> Printing | None:
-    """Return what documents were printed with, for `bundle.json`; None when nothing was printed."""
+    """Return the printers of documents, for `bundle.json`; None if no document was printed."""
     names = sorted(set(printers) - {""})
     return Printing(printer=", ".join(names), fonts=font_hashes()) if names else None
 
 
 def pdf_options(*, header: str = "", footer: str = "", margins: str = "22mm") -> dict[str, Any]:
-    """Return what `page.pdf` is told, whoever calls it."""
+    """Return the options of `page.pdf`, the same for all callers."""
     return {
         "print_background": True,
         "prefer_css_page_size": True,
@@ -187,7 +187,7 @@ _USUAL = Limits()
 
 
 def check_printers(documents: Iterable[RawDocument]) -> None:
-    """Raise where a document needs the browser and there is none: before hours of work, not behind them."""
+    """Raise before the work starts if a document needs the browser and none is installed."""
     if not HERE:
         needing = [raw.original.name for raw in documents if raw.original and _needs_page(raw.original)]
         if needing:
@@ -222,7 +222,7 @@ class Press:
         return printed.notes
 
     def print_one(self, raw: RawDocument, corpus: Path) -> Printed:
-        """Print a document into the corpus, in a process of its own; return with what, and what is to be said of it."""
+        """Print a document into the corpus in its own process; return the printer and its remarks."""
         if self._worker is None:
             # what a browser leaves that had to be killed goes with the folder
             self._folder = self._stack.enter_context(scratch_folder())
@@ -234,7 +234,7 @@ class Press:
 
 @dataclass(frozen=True)
 class _Sheet:
-    """What is printed at once; without a document the browser ends."""
+    """The work of one printing process; without a document the browser ends."""
 
     document: RawDocument | None
     corpus: Path
@@ -243,12 +243,12 @@ class _Sheet:
     limits: Limits
 
     def __str__(self) -> str:
-        """Return what an error calls it."""
+        """Return the document's name in error messages."""
         return str(self.document.original or self.document.filename) if self.document else "the end of printing"
 
 
 class Printed(NamedTuple):
-    """What printed a document, and what is worth a note."""
+    """The printer of a document, and its remarks."""
 
     printer: str
     notes: tuple[str, ...] = ()

@@ -92,7 +92,7 @@ def needs_browser(text: str) -> bool:
 
 
 def printer_name() -> str:
-    """Return what bundle.json calls this printer."""
+    """Return the name of this printer in bundle.json."""
     import reportlab
 
     return f"ReportLab {reportlab.__version__}"
@@ -140,7 +140,7 @@ class _Sheet:
         self._gray = 0.0
 
     def add(self, block: Block) -> None:
-        """Set a block below what there is."""
+        """Place a block below the earlier blocks."""
         kind = _TYPES[block.style]
         heading = block.style in ("h1", "h2")
         self._gap += kind.before
@@ -246,7 +246,7 @@ def _advance(character: str, font: str) -> float:
 
 @cache
 def _face(name: str) -> Any:
-    """Return what ReportLab knows of a font, which it is told of here."""
+    """Return a font's face after registering the font with ReportLab."""
     from reportlab.pdfbase import pdfmetrics
     from reportlab.pdfbase.ttfonts import TTFont
 

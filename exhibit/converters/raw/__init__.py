@@ -1,1 +1,1 @@
-"""What benchmarks come as: archives, tables of records, files that are known by their titles, laws."""
+"""Readers of raw benchmark data: archives, tables of records, files that are known by their titles, laws."""

@@ -73,7 +73,7 @@ def show_columns(
     tally: Tally,
     records: Sequence[Record] = (),
 ) -> None:
-    """Show what each column was taken for and why; refuse a table without questions, or with nothing to judge by."""
+    """Show the role of each column and the reason for it; raise on a table without questions or without gold."""
     by_name = choose_columns(table, seen, {})
     shown = []
     for role in ROLES:

@@ -25,7 +25,7 @@ NO_READER = "no reader for files of this kind"
 UNASKED = "document that no question is about (--only-asked)"
 NAMESAKE = "document that no question is about has the name of another; rename one"
 _SHOWN = 80
-"""Characters of a bad name that are told."""
+"""Characters of an invalid name that a message shows."""
 
 
 def is_url(name: str) -> bool:
@@ -35,7 +35,7 @@ def is_url(name: str) -> bool:
 
 @dataclass
 class Shelf:
-    """Where a table's documents are, and what to make of them."""
+    """The place of a table's documents, and their treatment."""
 
     table: Path
     folder: Path | None
@@ -46,7 +46,7 @@ class Shelf:
 
     @cached_property
     def files(self) -> list[NamedFile]:
-        """Every file of the folder, with what is attached to its mails."""
+        """Every file of the folder, with the attachments of its mails."""
         return files_of(self.folder) if self.folder else []
 
     @cached_property

@@ -316,5 +316,5 @@ def _quoted(pieces: Sequence[Sequence[str]]) -> str:
 
 
 def _order(*parts: str) -> int:
-    """Return a number that spreads what it is given evenly, and is the same everywhere."""
+    """Return a hash of the arguments: evenly spread, and the same on every machine."""
     return int(hashlib.sha256("|".join(parts).encode()).hexdigest()[:8], 16)

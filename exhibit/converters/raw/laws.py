@@ -62,7 +62,7 @@ class Law:
 
 
 def read_law(markdown: str) -> Law:
-    """Return what a Markdown file says."""
+    """Return the law in a Markdown file."""
     header = _HEADER.match(markdown)
     fields: dict[str, str] = dict(_FIELD.findall(header[1])) if header else {}
     blocks = list(_blocks(markdown[header.end() :] if header else markdown))

@@ -133,7 +133,7 @@ _MOST = 3  # parties: of more, those made for the merger are left out
 
 @dataclass(frozen=True)
 class DealPointCell:
-    """What one row says on one deal point."""
+    """The cell of one row for one deal point."""
 
     excerpts: tuple[str, ...]
     """The words on either side of each `<omitted>`."""

@@ -45,7 +45,7 @@ class Record:
 
     @property
     def item(self) -> Item:
-        """What the account calls it."""
+        """The record's name in the account."""
         return Item("rows", self.place)
 
 

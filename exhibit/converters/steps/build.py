@@ -371,7 +371,7 @@ def _content_options(options: Namespace) -> dict[str, Label]:
 
 
 def card_text(info: DatasetInfo, converter: str) -> CardText:
-    """Return what the card says that no file of the bundle does."""
+    """Return the text of the card that no file of the bundle contains."""
     texts = {name: getattr(info, name) for name in ("tags", "questions", "limits", "annotations", "derived", "command")}
     return CardText(converter=converter, **texts)
 

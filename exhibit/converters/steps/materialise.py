@@ -41,14 +41,14 @@ class Task:
     """Where the document goes when the corpus is not on this machine."""
     known: SentFile | None = None
     notes: tuple[str, ...] = ()
-    """What was said while it was printed."""
+    """The printer's remarks."""
     ocr: Ocr | None = None
     """How pages without text are read; without it they are not."""
     text: Path | None = None
     """Where its text is left for the tables, so that it is not read a second time."""
 
     def __str__(self) -> str:
-        """Return what an error calls it."""
+        """Return the document's name in error messages."""
         return str(self.path)
 
 

@@ -119,7 +119,7 @@ def _note_strangers(
 
 @dataclass
 class ChangedBundle:
-    """A bundle's questions and gold, changed, and what a reader should know of it."""
+    """The changed questions and gold of a bundle, and remarks for its reader."""
 
     rows: list[Row] = field(default_factory=list)
     gold: list[Gold] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""All references of a text, and what a corpus has of the law: what it says itself, and what it refers to."""
+"""Finds all references of a text, and the provisions of a corpus: those that it contains or refers to."""
 
 import re
 from collections import defaultdict
@@ -15,7 +15,7 @@ from exhibit.law.references.european import find_european
 from exhibit.law.references.reference import Kind, Path, Reference, blank, same_source
 from exhibit.law.references.statutes import find_numbered, find_statutes
 
-# what is named in full is read before what could be part of it: "Part 1 of the Limitation Act 1980" is not CPR Part 1
+# full names are read before names that could be a part of them: "Part 1 of the Limitation Act 1980" is not CPR Part 1
 _IN_FULL = (courts.find_cases, courts.find_tribunals, find_european, find_statutes, find_numbered)
 _FINDERS = (*_IN_FULL, courts.find_directions, courts.find_guides, courts.find_rules)
 # A law's abbreviation, `BGB` or `BDSG`.
@@ -25,7 +25,7 @@ _TITLE = re.compile(
     r"(?i)^\W*(?:Document:\s*)?(?P<sort>(?:CPR\s+)?PART|PRACTICE\s+DIRECTION)\s+"
     r"(?P<number>\d{1,2}[ \xa0]?(?:[A-Z]{1,3}\d?)?)(?![\w.])\s*(?P<rest>.*)$"
 )
-# exports part a letter from its number: "91.3 A The court"; but "91.3 A party may" begins a sentence
+# exports separate a letter from its number: "91.3 A The court"; but "91.3 A party may" begins a sentence
 _NUMBER = (
     r"(?:[A-Z]\.?)?\d{1,3}(?:[ \xa0]?[A-Z](?=\.\d))?(?:\.\d{1,3})*"
     r"(?:(?:[A-Z]{1,2}|[ \xa0](?:[A-Z]{2}|[B-HJ-Z]|[AI](?!\s+[a-z])))(?![A-Za-z.]))?"
@@ -43,7 +43,7 @@ _PARAGRAPH = re.compile(
 def references(text: str, *, context: str = "") -> list[Reference]:
     """Return every reference of a text in order, repeats included.
 
-    `context` is what was said before, such as the question: "the Act" and "section 14.1" of a reply may mean what it
+    `context` is the text before, such as the question: "the Act" and "section 14.1" of a reply may mean what it
     names. Its own references are left out. In a text of another language they are the provisions of its legal system,
     `§ 433 BGB`.
     """
@@ -84,7 +84,7 @@ def _provisions(text: str, system: LegalSystem) -> Iterator[Reference]:
 
 
 def _law_places(text: str, system: LegalSystem) -> Iterator[Reference]:
-    """Yield the paragraphs of a law of a known system, and what is numbered and lettered in each."""
+    """Yield the paragraphs of a law of a known system, with the numbered and lettered parts of each."""
     edition = read_edition(text)
     codes = law_name(edition.title).codes if edition else ()
     for unit in units(text, system) if codes else ():
@@ -97,7 +97,7 @@ def _law_places(text: str, system: LegalSystem) -> Iterator[Reference]:
 # ---------------------------------------------------------------- what a corpus has of the law
 
 _OPENING = 1500
-"""A guide says what it is on its first pages."""
+"""Characters of the first pages, on which a guide states its name."""
 
 
 class _Place(NamedTuple):
@@ -108,7 +108,7 @@ class _Place(NamedTuple):
 
 
 class ReferenceCorpus:
-    """References that occur in some texts, in any form; a rule that is there has its Part there, too."""
+    """References that occur in some texts, in any form; a rule implies its Part."""
 
     def __init__(self, references: Iterable[Reference]) -> None:
         self._sources: dict[tuple[Kind, Path], set[str]] = defaultdict(set)
@@ -119,23 +119,23 @@ class ReferenceCorpus:
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> "ReferenceCorpus":
-        """Read each text once: its own rules, paragraphs and annexes, and all that it refers to."""
+        """Return the references of some texts: their own rules, paragraphs and annexes, and those that they cite."""
         return cls(reference for text in texts for reference in (*own_places(text), *references(text)))
 
     def contains(self, reference: Reference) -> bool:
-        """Return whether a reference occurs, in full; only for a name cut short may the source be another's."""
+        """Return whether a full reference occurs; only a shortened name may match another source."""
         sources = self._sources.get((reference.kind, reference.path), set())
         if reference.source in sources:
             return True
         return any(same_source(reference.kind, reference.source, source) for source in sources)
 
     def __len__(self) -> int:
-        """How many different places occur."""
+        """Return the number of distinct places."""
         return sum(map(len, self._sources.values()))
 
 
 def own_places(text: str) -> Iterator[Reference]:
-    """Yield what a text is itself: the rules of a Part, the paragraphs of a practice direction or a guide."""
+    """Yield the text's own provisions: the rules of a Part, the paragraphs of a practice direction or a guide."""
     if (system := system_of(text)).units:
         yield from _law_places(text, system)
         return

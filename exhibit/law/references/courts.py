@@ -1,4 +1,4 @@
-"""What courts make: the Civil Procedure Rules, practice directions, court guides, and decisions."""
+"""Finds references to the Civil Procedure Rules, practice directions, court guides, and decisions."""
 
 import re
 from collections.abc import Iterator
@@ -89,7 +89,7 @@ _DIVISION_NAMES = """
 Ch QB KB Admin Comm Pat TCC Fam IPEC Admlty Costs SCCO Mercantile CommLC Cases B T1 T2 T3 AAC IAC LC TC GRC HESC PC SEC
 WPAFCC Ftpr
 """.split()
-# What guides are called for short, or were called before.
+# Short names and earlier names of guides.
 _ALIASES: dict[str, str] = {
     "ccg": "commercial court",
     "tcc": "technology and construction court",
@@ -105,11 +105,11 @@ _ALIASES: dict[str, str] = {
     "admiralty and commercial courts": "commercial court",
     "administrative": "administrative court",
 }
-_HIGHEST = 99  # of a Part: the Rules have 89, and a larger number is of something else
+_HIGHEST = 99  # the greatest number of a Part: the Rules have 89, and a larger number belongs to other rules
 
 
 def find_rules(text: str) -> Iterator[Mention]:
-    """Yield Parts and rules: a Part of something else, a bare number and a rule of other rules are none."""
+    """Yield Parts and rules of the CPR, without Parts of other texts, bare numbers and other bodies' rules."""
     for match in _RULE.finditer(text):
         unit = (match["of"] or match["unit"] or "").lower().rstrip(".")
         numbers = read_numbers(text, match.end(), plural=unit in {"parts", "rules", "rr", "pts"})
@@ -186,7 +186,7 @@ def name_guides(text: str) -> list[Named]:
 
 
 def find_guides(text: str) -> Iterator[Mention]:
-    """Yield places in guides; one that does not say in which guide is in the last one named."""
+    """Yield places in guides; a place without the name of a guide is in the guide that was named last."""
     named = name_guides(text)
     known: list[tuple[str, Path]] = []
     for unit in sorted(_units(text, named)):
@@ -199,7 +199,7 @@ def find_guides(text: str) -> Iterator[Mention]:
 
 
 def _named_by(text: str, unit: NumberedUnit, named: list[Named]) -> str | None:
-    """Return the guide that stands beside a place, None when there is none; the one that it is `of` comes first."""
+    """Return the guide that is named beside a place, first the one after `of`; None if there is none."""
     joined = _TO_NAME.match(text, unit.end)
     after = next((guide.name for guide in named if joined and guide.start == joined.end()), None)
     if after and joined and joined["of"]:
@@ -208,7 +208,7 @@ def _named_by(text: str, unit: NumberedUnit, named: list[Named]) -> str | None:
 
 
 def _understood(text: str, unit: NumberedUnit, named: list[Named], known: list[tuple[str, Path]]) -> str | None:
-    """Return the guide that is meant without being named, None when the place is not in a guide.
+    """Return the guide of a place that names none; None if the place is not in a guide.
 
     After "Circuit Commercial Court Guide section D7.1 … D13 of the CCG", section D7.2 is in the guide of D7.1.
     """
@@ -251,7 +251,7 @@ _DIVISIONS = {division.upper(): division for division in _DIVISION_NAMES}
 
 
 def find_cases(text: str) -> Iterator[Mention]:
-    """Yield every neutral citation; law reports such as [1974] AC 133 are none."""
+    """Yield every neutral citation, without law reports such as [1974] AC 133."""
     for match in _CITATION.finditer(text):
         court = _COURTS[match["court"].upper()] if match["court"] else f"SC {match['town'].upper()}"
         before, after, end = (match["before"] or "").capitalize(), match["after"] or "", match.end("number")

@@ -1,4 +1,4 @@
-"""The law of the European Union: acts by number or by name, and their articles, recitals and annexes."""
+"""Finds references to the law of the European Union: acts by number or name, articles, recitals and annexes."""
 
 import re
 from bisect import bisect_left
@@ -61,11 +61,11 @@ _OLDEST, _NEWEST = 1952, 2099
 _YEAR_FIRST_FROM = 2015
 """Regulations have been numbered year first since 2015; before, `No 44/2001` had the year last."""
 _NEAR = 100
-"""Acts back that `the Directive` may be found among: a bound on what a hostile text can cost."""
+"""Number of earlier acts that `the Directive` may mean: it bounds the time for a hostile text."""
 
 
 def find_european(text: str) -> Iterator[Mention]:
-    """Yield articles, recitals and annexes with the act they are of, and acts that are named as a whole."""
+    """Yield articles, recitals and annexes with their act, and acts that are named as a whole."""
     acts = sorted([*_numbered(text), *_named(text)])
     by_start = {act.start: act for act in acts}
     units = list(read_units(text, _PROVISION, roman=("annex",)))
@@ -90,7 +90,7 @@ def find_european(text: str) -> Iterator[Mention]:
 
 
 def _owner(text: str, unit: NumberedUnit, acts: list[Named], by_start: dict[int, Named]) -> tuple[Named, int] | None:
-    """Return the act that a provision is of, and where the whole reference ends."""
+    """Return the act of a provision, and the end of the whole reference."""
     before = bisect_left(acts, unit.start, key=lambda act: act.start)
     gap = _OF.match(text, unit.end)
     if gap and (act := by_start.get(gap.end())):
@@ -109,7 +109,7 @@ def _owner(text: str, unit: NumberedUnit, acts: list[Named], by_start: dict[int,
 
 
 def _sort(act: Named) -> str:
-    """Return what an act is called later on: the GDPR is `the Regulation`."""
+    """Return the word for later mentions of an act: the GDPR is `the Regulation`."""
     return "regulation" if act.name == "uk gdpr" else act.name.split()[1] if " " in act.name else ""
 
 
@@ -129,7 +129,7 @@ def _numbered(text: str) -> Iterator[Named]:
 
 
 def _eu_source(sort: str, first: str, second: str, *, no: bool, known: bool) -> str | None:
-    """Return an act in one form, year first; None for what is no act, as `Decision 12/2019` of a board."""
+    """Return an act in its normal form, year first; None for another text, as `Decision 12/2019` of a board."""
     if sort == "decision" and not known:
         return None
     year, number = _year(first), second
@@ -141,7 +141,7 @@ def _eu_source(sort: str, first: str, second: str, *, no: bool, known: bool) -> 
 
 
 def _year(digits: str) -> int | None:
-    """Return the year that four or two digits are; acts of this century write it in full."""
+    """Return the year of four or two digits; acts of this century have four."""
     year = int(digits) + (1900 if len(digits) == 2 else 0)
     return year if len(digits) in (2, 4) and _OLDEST <= year <= _NEWEST else None
 

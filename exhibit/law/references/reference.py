@@ -1,4 +1,4 @@
-"""A reference in one form however it is written, how much of one another one gives, and the numbers in it."""
+"""References in a normal form, the credit of one reference for another, and the numbers in references."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,7 +13,7 @@ Kind = Literal["rule", "direction", "statute", "guide", "case"]
 Path = tuple[str, ...]
 
 COARSER = 0.5
-"""What Part 3 is worth where rule 3.4 is expected: true, but the reader has to search."""
+"""The credit of Part 3 where rule 3.4 is expected: correct, but the reader has to search."""
 
 _AFTER_A = (
     r"and|or|but|to|of|in|on|for|by|is|are|was|were|be|as|at|if|when|where|which|that|unless|without|with|"
@@ -48,17 +48,17 @@ _OF_THE = re.compile(r"\s+(?:of|to)\s+the\b")
 _ROMAN = re.compile(r"[IVX]{1,6}[A-Z]?\b")
 # An instrument's name, and its year where it has one.
 _DATED = re.compile(r"(?s)(.*?) ?(\d{4})?")
-# What initials leave out.
+# Words that initials leave out.
 _SMALL = frozenset("of and the for in to on by with etc".split())
 _NOWHERE = Span(0, 0)
-"""The place of a reference that was not read from a text."""
+"""The position of a reference that was not read from a text."""
 _LONGEST = 60
-"""Of a range that is longer, only the ends are taken."""
+"""Greatest length of a range; of a longer one only the ends count."""
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A place in the law: whose words, and the numbers that lead there, outermost first."""
+    """A place in the law: its source, and the path of numbers to the place, outermost first."""
 
     kind: Kind
     source: str
@@ -68,7 +68,7 @@ class Reference:
     span: Span = field(default=_NOWHERE, compare=False)
 
     def __str__(self) -> str:
-        """The reference in one form: `CPR 3.4(2)(a)`, `PD 53B 2.1`."""
+        """Return the reference in its normal form: `CPR 3.4(2)(a)`, `PD 53B 2.1`."""
         if self.kind == "case":
             return self._case()
         if self.kind == "rule":
@@ -90,10 +90,10 @@ class Reference:
 
 
 def credit(expected: Reference, given: Reference) -> float:
-    """Return how much of an expected reference a given one is: all, half, or nothing.
+    """Return the credit of a reference for an expected one: 1, a half, or 0.
 
-    All when it is the same or goes further into it: who cites rule 36.5 has named Part 36. Half when it is coarser.
-    Nothing for another paragraph of the same rule: vague is true, but a wrong paragraph sends the reader to the wrong
+    1 when it is the same or more precise: rule 36.5 includes Part 36. A half when it is coarser.
+    0 for another paragraph of the same rule: a coarse reference is true, but a wrong paragraph leads to the wrong
     words. A case has no coarser form: year, court, division and number must all agree.
     """
     if expected.kind != given.kind or not same_source(expected.kind, expected.source, given.source):
@@ -122,7 +122,7 @@ def _same_instrument(one: str, other: str) -> bool:
 
 
 def _initials(name: str) -> str:
-    """`sca` for `senior courts act`; what stands in brackets does not count."""
+    """Return `sca` for `senior courts act`; words in brackets do not count."""
     words = re.sub(r"\([^()]*\)", " ", name).split()
     return "".join(word[0] for word in words if word not in _SMALL)
 
@@ -131,29 +131,29 @@ def _initials(name: str) -> str:
 
 
 class Named(NamedTuple):
-    """What is named at a place, by its one form: an Act, a guide, an act of the European Union."""
+    """A source that is named at a position, in its normal form: an Act, a guide, an act of the European Union."""
 
     start: int
     end: int
     name: str
-    """Small letters, year last: `limitation act 1980`."""
+    """Lower case, year last: `limitation act 1980`."""
 
 
 class Mention(NamedTuple):
-    """What one finder has read and no other may; with no reference where it names nothing, as `Part 1 of the Act`."""
+    """A span that one finder has read and no other may read; references may be empty, as for `Part 1 of the Act`."""
 
     span: Span
     references: tuple[Reference, ...]
 
 
 def mentioned(kind: Kind, source: str, paths: Iterable[Path], start: int, end: int) -> Mention:
-    """Return what was read from one place to another, with a reference for each path."""
+    """Return the mention of a span, with a reference for each path."""
     span = Span(start, end)
     return Mention(span, tuple(Reference(kind, source, path, span) for path in paths))
 
 
 def blank(text: str, spans: Sequence[Span]) -> str:
-    """Return a text of the same length in which nothing can be read at these spans."""
+    """Return a text of the same length with these spans blanked out."""
     parts = []
     end = 0
     for span in sorted(spans):
@@ -169,14 +169,14 @@ def blank(text: str, spans: Sequence[Span]) -> str:
 
 
 class Numbers(NamedTuple):
-    """The numbers that stand at a place, and where they end."""
+    """The numbers at a position, and their end."""
 
     paths: tuple[Path, ...]
     end: int
 
 
 class NumberedUnit(NamedTuple):
-    """A provision: what it is called, and the numbers behind that."""
+    """A provision: its word and the numbers after it."""
 
     start: int
     number: int
@@ -189,7 +189,7 @@ class NumberedUnit(NamedTuple):
 def read_units(
     text: str, pattern: re.Pattern[str], *, roman: Sequence[str] = (), lettered: bool = False
 ) -> Iterator[NumberedUnit]:
-    """Yield the provisions whose name a pattern has in its group `unit`, and whose number stands behind it.
+    """Yield the provisions whose word matches the group `unit` of a pattern, with the numbers after it.
 
     Those in `roman` may have Roman numbers. Annexes and appendices may have letters; they and recitals have their name
     in their path.
@@ -211,9 +211,9 @@ def read_units(
 
 
 def read_numbers(text: str, at: int, *, plural: bool, single: bool = False, lettered: bool = False) -> Numbers | None:
-    """Return the numbers from a place on; lists go on after a plural, or where every number has a point.
+    """Return the numbers from a position on; a list continues after a plural, or if every number has a point.
 
-    `single` takes one number only; `lettered` takes `O.5.1` and `K` too.
+    `single` reads only one number; `lettered` also reads `O.5.1` and `K`.
     """
     first = _item(text, at, lettered=lettered)
     if first is None or _MEASURE.match(text, first.end()):
@@ -255,7 +255,7 @@ def _inside(brackets: str) -> list[str]:
 
 
 def _beside(path: Path, brackets: str, dots: str) -> Path | None:
-    """Return the paragraph that `(4)` means after `25.2(2)`: it takes the place of the last of its kind."""
+    """Return the paragraph that `(4)` means after `25.2(2)`: it replaces the last number of its kind."""
     new = _inside(brackets)
     fixed = 1 + len([dot for dot in dots.split(".") if dot])
     for place in range(len(path) - 1, fixed - 1, -1):
@@ -265,7 +265,7 @@ def _beside(path: Path, brackets: str, dots: str) -> Path | None:
 
 
 def _between(low: Path, high: Path) -> list[Path]:
-    """Return what lies between two numbers that differ in the last place only."""
+    """Return the paths between two numbers that differ only in the last position."""
     if low[:-1] != high[:-1] or not (low[-1].isdigit() and high[-1].isdigit()):
         return []
     numbers = range(int(low[-1]) + 1, int(high[-1]))

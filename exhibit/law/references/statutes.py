@@ -1,4 +1,4 @@
-"""Acts, regulations, orders and rules by name, in full or in short, or by number (`SI 2002/618`); their provisions."""
+"""Finds references to Acts, regulations, orders and rules, by full or short name or number (`SI 2002/618`)."""
 
 import math
 import re
@@ -62,7 +62,7 @@ _NUMBERED = re.compile(
 _NUMBERED_ACT = re.compile(
     r"(?<!\w)(?P<year>(?:19|20)\d\d)\s{1,3}(?P<series>asp|anaw|asc)\s{1,3}(?P<number>\d{1,3})(?!\w)"
 )
-# What was read already stands before it: the instrument's own name.
+# The end of the text before a number, if that is the instrument's own name.
 _NAMED_BEFORE = re.compile(r"\0\d{0,2}\s{0,3}[(,]\s{0,3}$")
 _IN_BRACKETS = re.compile(
     r"\0\d{0,2}\s{0,3}\(\s{0,3}(?:asp|anaw|asc|nawm|c\.?)\s{0,3}\d{1,3}(?:\s{0,3}\([NW]\.?I?\.?\))?\s{0,3}\)"
@@ -105,19 +105,19 @@ _REACH = 160  # characters: the longest title of an Act that is cited has fewer
 _OURS = frozenset({"rules", "civil procedure rules", "civil procedure rules 1998"})
 _UNITS = {word: unit for unit, words in _UNIT_WORDS.items() for word in words.split()}
 _OWN = {"section": ("act", "measure"), "regulation": ("regulations",), "article": ("order",), "rule": ("rules",)}
-"""What a unit is the ordinary one of: such a provision needs no word before its number."""
+"""The instrument whose usual unit this is: such a provision needs no word before its number."""
 _LARGE = frozenset({"sch", "part", "chapter"})
 _NEAR = 400
-"""How far back the Act may be that a bare `section 33` is of."""
+"""Greatest distance in characters from a bare `section 33` back to its Act."""
 
 
 def sort_of(name: str) -> str:
-    """Return what an instrument is: `act`, `regulations`, `order`, `rules` or `measure`."""
+    """Return the kind of an instrument: `act`, `regulations`, `order`, `rules` or `measure`."""
     return re.sub(r" ?\d{4}$", "", name).rpartition(" ")[2]
 
 
 class Instruments:
-    """The instruments of a text: those named with a year, and what their short names stand for."""
+    """The instruments of a text: those named with a year, and the meaning of their short names."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -158,7 +158,7 @@ class Instruments:
         return self._short(start) if joined else None
 
     def _short(self, start: int) -> Named | None:
-        """Return what `1996 Act`, `Act` or `Insolvency Rules` stands for here, with no name if that is not known."""
+        """Return the instrument that `1996 Act`, `Act` or `Insolvency Rules` means, with an empty name if unknown."""
         match = _SHORT.match(self.text, start)
         if match is None:
             return None
@@ -221,7 +221,7 @@ def _plain(name: str) -> str:
 
 
 def find_statutes(text: str) -> Iterator[Mention]:
-    """Yield provisions with the instrument they are of, and instruments that are named as a whole."""
+    """Yield provisions with their instrument, and instruments that are named as a whole."""
     instruments = Instruments(text)
     heads = _provisions(text)
     by_start = {head.start: head for head in heads}
@@ -259,7 +259,7 @@ def _owner(
     by_start: dict[int, NumberedUnit],
     owners: dict[int, tuple[Named, int] | None],
 ) -> tuple[Named, int] | None:
-    """Return the instrument that a provision is of, and where the whole reference ends."""
+    """Return the instrument of a provision, and the end of the whole reference."""
     others = _OTHER_RULES.search(text, head.start - 30, head.start)
     if others and head.unit in {"rule", "part"}:
         name = CODES[others["code"]] if others["code"] else f"{others['name'].lower()} rules"
@@ -294,7 +294,7 @@ def _owner_before(text: str, head: NumberedUnit, instruments: Instruments) -> tu
 
 
 def _outer(text: str, head: NumberedUnit, by_start: dict[int, NumberedUnit]) -> NumberedUnit | None:
-    """Return the Schedule, Part or Chapter that a provision is in, where that follows it."""
+    """Return the Schedule, Part or Chapter of a provision, if it is named after it."""
     chain = _CHAIN.match(text, head.end)
     following = by_start.get(chain.end()) if chain else None
     return following if following and following.unit in _LARGE and following.unit != head.unit else None
@@ -313,7 +313,7 @@ def _paths(head: NumberedUnit, instrument: Named, by_start: dict[int, NumberedUn
 
 
 def find_numbered(text: str) -> Iterator[Mention]:
-    """Yield instruments by number, with the provision before or after them; read after the names are."""
+    """Yield instruments by number, with the provision before or after them; names must be read before."""
     for match in _IN_BRACKETS.finditer(text):
         yield mentioned("statute", "", [], match.start() + 1, match.end())
     units = [unit for unit in _provisions(text) if unit.unit in _OWN]

@@ -1,4 +1,4 @@
-"""A document's own order: a tree of sections that tiles its text, and what it says of itself."""
+"""The structure of a document: a tree of sections that tiles its text."""
 
 from exhibit.law.structure.tree import cut, read_structure, section_path
 

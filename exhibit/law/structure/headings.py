@@ -1,4 +1,4 @@
-"""The headings of legal texts: numbered, lettered, worded ("ARTICLE IV"), shouted, and titles over a number."""
+"""Finds the headings of legal texts: with numbers, letters or words ("ARTICLE IV"), in capitals, above a number."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -25,19 +25,19 @@ from exhibit.law.structure.lines import NO_OUTLINE, Line, Outline, is_entry, rea
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading, where it stands, and how high."""
+    """A heading with its position and its rank."""
 
     start: int
     end: int
-    """Where its words end and what it heads begins."""
+    """The end of the heading's words, where the text under it begins."""
     label: str
     title: str
     style: str
     """Headings of one style are counted together: `decimal 2` for 1.1, `(a)`, `article` …"""
     value: tuple[int, ...]
-    """What it counts to, (4,) for IV and (2, 1) for 2.01."""
+    """The value of its number, (4,) for IV and (2, 1) for 2.01."""
     rank: float
-    """How high it stands where nothing else tells: 1 a schedule, 4 an article, 6 `1.`, 9 and more a clause."""
+    """The default rank: 1 a schedule, 4 an article, 6 `1.`, 9 and more a clause."""
     kind: str
     sure: bool = True
     """False for a number that is a heading only where it continues a count."""
@@ -51,7 +51,7 @@ class Heading:
 
 
 def find_headings(document: Document, outline: Outline = NO_OUTLINE) -> list[Heading]:
-    """Return the headings in order; entries of a table of contents and page furniture are none."""
+    """Return the headings in order; entries of a table of contents and page furniture are left out."""
     lines = read_lines(document, listed=bool(outline.titles), paged=not outline.rules)
     lines = [line for line in lines if line.start not in outline.skipped]
     system = system_of(document.text)
@@ -60,7 +60,7 @@ def find_headings(document: Document, outline: Outline = NO_OUTLINE) -> list[Hea
         drop_stray(labels)
     headings = _without_empty(list(_Finder(lines, labels, outline).headings()), document.text)
     if system.units or outline.known:
-        return headings  # a law says of each of its parts that it is one
+        return headings  # the parts of a law all have a label
     return _mark_opening(_without_lists(_without_repeats(headings)))
 
 
@@ -88,7 +88,7 @@ _LONGEST = 300  # characters: what is longer is a sentence
 FOOTNOTE = re.compile(r"(?<=[a-z])\d{1,2}$")
 """The mark of a footnote at a title's end."""
 _SIGNATURES = 3000
-"""Names and offices are shouted below a signature line: for so many characters no shout is a heading."""
+"""Characters after a signature line in which a line in capitals is a name or an office, not a heading."""
 _MOST_SHOUTED = 3
 """Lines in capitals that a heading may have; four in a row are a disclaimer."""
 
@@ -97,7 +97,7 @@ Found = tuple[Heading | None, int]
 
 
 class _Finder:
-    """Looks for a heading at one line after another: by what is known of the headings, then by the line itself."""
+    """Finds the heading at each line: first by the outline, then by the line itself."""
 
     def __init__(self, lines: Sequence[Line], labels: Sequence[Label | None], outline: Outline) -> None:
         self._lines, self._labels, self._outline = lines, labels, outline
@@ -214,7 +214,7 @@ class _Finder:
         return after is None or after.fresh
 
     def _shouted(self, index: int) -> Found:
-        """Return the heading that lines in capitals make from a place on, and how many lines were looked at."""
+        """Return the heading of lines in capitals from a line on, and the number of lines read."""
         end = index
         while (line := self._plain(end)) and line.text.isupper() and (end == index or not line.gap):
             end += 1
@@ -226,7 +226,7 @@ class _Finder:
         return None if is_prose(title) else self._over(index, end, title, "shout"), end - index
 
     def _titled(self, index: int) -> Found:
-        """Return the title that a line is.
+        """Return the title at a line.
 
         Over a numbered line any short line is one; over a paragraph it must be in title case.
         """
@@ -247,7 +247,7 @@ class _Finder:
         return self._over(index, index + 1, text, "title") if titled else None, 1
 
     def _over(self, first: int, end: int, title: str, style: str) -> Heading:
-        """Return a heading without a number: it stands just above the number that it is put over."""
+        """Return a heading without a number; its rank is just above that of the number below it."""
         label, (start, stop) = self._label(end), (self._lines[first].start, self._lines[end - 1].end)
         rank = label.rank - 0.5 if label is not None and label.style in COUNTED else _BARE
         kind = "definitions" if _DEFINITIONS.fullmatch(title) else "section"
@@ -255,7 +255,7 @@ class _Finder:
 
 
 def _unlisted(heading: Heading) -> Heading | None:
-    """Return a heading that the contents do not have: a title only over a paragraph, a schedule below the annexes."""
+    """Return a heading that the contents lack: a title only over a paragraph, a schedule below the annexes."""
     if heading.kind == "schedule":
         return replace(heading, rank=heading.rank + 0.5)
     return None if heading.style in BARE and heading.rank <= _BARE else heading
@@ -289,7 +289,7 @@ _OPENING = 3000  # characters of a first page, on which a document says what it 
 
 
 def _without_empty(headings: Sequence[Heading], text: str) -> list[Heading]:
-    """Leave out titles that head nothing but the next title: cover pages are made of them."""
+    """Return the headings without titles that only precede the next title, as on cover pages."""
     kept = []
     for heading, after in zip_longest(headings, headings[1:]):
         empty = after is not None and not text[heading.end : after.start].strip()
@@ -299,7 +299,7 @@ def _without_empty(headings: Sequence[Heading], text: str) -> list[Heading]:
 
 
 def _without_repeats(headings: Sequence[Heading]) -> list[Heading]:
-    """Leave out headings that come again later and hold nothing here: a table of contents without pages."""
+    """Return the headings without those that recur later and are empty here, as in a table of contents."""
     last = {_key(heading): at for at, heading in enumerate(headings)}
     again = [bool(heading.title) and last[_key(heading)] > at for at, heading in enumerate(headings)]
     kept = []
@@ -312,7 +312,7 @@ def _without_repeats(headings: Sequence[Heading]) -> list[Heading]:
 
 
 def _without_lists(headings: Sequence[Heading]) -> list[Heading]:
-    """Leave out what stands before the agreement proper but its name: lists of exhibits and of defined terms."""
+    """Return the headings without those before the agreement itself, except its name: lists of exhibits and terms."""
     body = next((at for at, heading in enumerate(headings) if _begins(heading)), 0)
     while body and headings[body - 1].kind == "recitals":
         body -= 1
@@ -336,7 +336,7 @@ def _key(heading: Heading) -> str:
 
 
 def _mark_opening(headings: Sequence[Heading]) -> list[Heading]:
-    """Say which headings are the document's own name: those before all others; and drop a filing's exhibit number."""
+    """Return the headings with the document's own name marked, without a filing's exhibit number."""
     kept = list(headings)
     while kept and kept[0].kind == "schedule" and kept[0].start < 500 and len(kept[0].value) > 1:
         del kept[0]

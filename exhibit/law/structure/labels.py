@@ -1,4 +1,4 @@
-"""What a heading begins with, and which words read as a title: ARTICLE IV, Section 2.01, 1.1, (a); shouted, run in."""
+"""Reads the labels of headings (ARTICLE IV, Section 2.01, 1.1, (a)), and recognises titles by their words."""
 
 import re
 from dataclasses import dataclass
@@ -75,7 +75,7 @@ def heads_nothing(text: str) -> bool:
 
 
 def is_prose(title: str) -> bool:
-    """Return whether shouted words are a sentence after all."""
+    """Return whether words in capitals are a sentence."""
     return len(title) > _LONGEST or (len(title.split()) > 6 and _VERBS.search(title.lower()) is not None)
 
 
@@ -260,7 +260,7 @@ def roman(text: str) -> int:
 
 
 def drop_stray(labels: list[Label | None]) -> None:
-    """Forget runs of three and more labels with nothing beside them: a PDF's margin, read out of order."""
+    """Remove runs of three or more labels without text: a PDF's margin, read out of order."""
     at = 0
     while at < len(labels):
         end = at

@@ -1,4 +1,4 @@
-"""A document's lines as a reader sees them, without page furniture and contents; and what is known of its headings."""
+"""A document's lines without page furniture and contents, and the outline of its headings."""
 
 import re
 from collections import Counter
@@ -47,7 +47,7 @@ _SHORT = 0.6  # of the usual width: a line that ends before it ends a paragraph
 
 
 class Line(NamedTuple):
-    """A line that may be a heading, and what is known of the one before it."""
+    """A line that may be a heading, with facts about the line before it."""
 
     start: int
     end: int
@@ -173,7 +173,7 @@ def _at_headings(text: str, start: int, end: int, *, wide: bool) -> Iterator[_Pi
 
 
 def full_width(lengths: Iterator[int]) -> int:
-    """Return how long a full line is, 0 where lines are not broken by a margin."""
+    """Return the length of a full line; 0 if lines are not wrapped at a margin."""
     ordered = sorted(length for length in lengths if length)
     if not ordered:
         return 0
@@ -194,7 +194,7 @@ _LEADING = frozenset(".… \xa0")
 
 
 def find_contents(text: str) -> Span:
-    """Return where the table of contents stands, empty when there is none: entries with rising page numbers."""
+    """Return the span of the table of contents, empty if there is none: entries with rising page numbers."""
     for mark in islice(_CONTENTS.finditer(text, 0, _NEAR), _MARKS):
         page, entries, end = 0, 0, mark.end()
         entry = _ENTRY.search(text, end, end + _REACH)
@@ -221,7 +221,7 @@ def is_entry(text: str) -> bool:
 
 
 class Outline(NamedTuple):
-    """What is known of a document's headings before its lines are read: by contents, bookmarks or type."""
+    """The headings that are known before lines are read: from the contents, bookmarks or fonts."""
 
     titles: Mapping[str, float] = {}
     """By the letters of each title: how high it stands, 0 where its number or its place tells."""
@@ -237,7 +237,7 @@ class Outline(NamedTuple):
 
     @property
     def known(self) -> bool:
-        """Whether it says anything of the headings."""
+        """Whether the outline contains any heading."""
         return bool(self.titles or self.heights or self.rules)
 
 

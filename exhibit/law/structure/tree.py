@@ -25,7 +25,7 @@ class Section:
     level: int = 0
     children: "tuple[Section, ...]" = ()
     label: str = ""
-    """What its heading is numbered by, `§ 12` or `Section 2.01`."""
+    """The label of its heading, `§ 12` or `Section 2.01`."""
     title: Span = _NOWHERE
     """Where its heading stands: the span may begin with the headings above it."""
 
@@ -108,7 +108,7 @@ def _holder(children: Sequence[Section], span: Span) -> Section | None:
 
 @dataclass
 class Node:
-    """A heading among those that are open, and what stands under it."""
+    """An open heading, and the nodes under it."""
 
     heading: Heading
     rank: float
@@ -117,7 +117,7 @@ class Node:
 
 
 def place(stack: list[Node], heading: Heading) -> Node | None:
-    """Close what a heading ends, and return its node; None when it turns out to be no heading."""
+    """Close the sections that a heading ends, and return its node; None if it is no heading."""
     if heading.kind == "recitals" and any(node.heading.kind == "recitals" for node in stack):
         return None  # each WHEREAS after the first goes on with them
     if heading.kind == "agreement" and not any(node.heading.kind == "recitals" for node in stack):
@@ -151,7 +151,7 @@ def _place_in_list(stack: list[Node], heading: Heading) -> Node | None:
 
 
 def _learnt(stack: Sequence[Node], heading: Heading, ranks: dict[str, float]) -> float:
-    """Return how high a part stands whose height is for each law to say: below what is open when it first comes."""
+    """Return the rank of a part whose level differs from law to law: below the open part at its first occurrence."""
     if heading.style not in ranks:
         divisions = [node.rank for node in stack if node.heading.style != "unit" and node.rank < _UNIT]
         ranks[heading.style] = max(FREE, max(divisions) + 0.05)
@@ -208,7 +208,7 @@ def as_roman(stack: Sequence[Node], heading: Heading, ahead: Heading | None) -> 
 
 
 def to_section(node: Node, start: int, end: int, text: str) -> Section:
-    """Return a node as a section from `start`; what stands before its first child is a leaf of its own."""
+    """Return a node as a section from `start`; the text before its first child is a leaf of its own."""
     starts = [child.heading.start for child in node.children]
     children: list[Section] = []
     if starts:

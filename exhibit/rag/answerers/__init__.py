@@ -1,4 +1,4 @@
-"""Answerers: one file per way to answer from sources; its name is its name on the command line."""
+"""Answerers: each file is one way to answer from sources, and the file's name is its name on the command line."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from exhibit.runtime.plugins import load_plugin
 
 
 class Answerer(Protocol):
-    """Sources to a cited answer. A module in `rag/answerers/` has `open(config, *, llm) -> Answerer`."""
+    """Turns sources into a cited answer. A module in `rag/answerers/` has `open(config, *, llm) -> Answerer`."""
 
     name: str
 
@@ -26,7 +26,7 @@ class Answerer(Protocol):
 
 
 def open_answerer(config: Config, *, llm: LLM | None = None) -> Answerer:
-    """Return the answerer that the config names; its answers say where they stand."""
+    """Return the answerer that the config names; its answers say where each citation stands."""
     wanted = ("llm" if llm is not None else "reader") if config.answerer == "auto" else config.answerer
     module, _ = load_plugin(__name__, wanted)
     inner = cast(Answerer, module.open(config, llm=llm))
@@ -42,7 +42,7 @@ class PlacingAnswerer:
     form: "Form"
 
     def answer(self, question: str, context: AnswerContext) -> Answer:
-        """Return the answer with its places."""
+        """Return the answer with the document, section and page of each citation."""
         return self.answer_all([(question, context)])[0]
 
     def answer_all(self, asked: Sequence[tuple[str, AnswerContext]]) -> list[Answer]:
@@ -60,13 +60,13 @@ Form = Literal["numbers", "places"]
 
 _WORDS = r"(?:section|clause|rule|article|part|schedule|annex|appendix|§+)"
 _NUMBER = re.compile(rf"(?:{_WORDS}\s*)?(\d+[A-Z]{{0,2}}(?:\.\d+[A-Z]?)*)\b\.?", re.I)
-"""A heading that begins with the number it is cited by: `24.2`, `Section 9.10`, `§ 12`."""
+"""A heading that begins with its citation number: `24.2`, `Section 9.10`, `§ 12`."""
 _OUTER = re.compile(r"(article|part|chapter|schedule|annex)\s+([IVXLC]+|\d+[A-Z]?|[A-Z])\b", re.I)
 _INNER = re.compile(r"\(\w{1,4}\)")
 _RULES = re.compile(r"part\s+(\d+[A-Z]?)\b", re.I)
 _DIRECTION = re.compile(r"(?:practice direction|pd)\s+(\d+[A-Z]*)", re.I)
-_ENOUGH = 8  # words by which a quoted sentence is found in its source
-_LONGEST = 80  # characters of a heading: more is the beginning of its text
+_ENOUGH = 8  # words of a quoted sentence that suffice to find it in its source
+_LONGEST = 80  # characters of a heading; a longer one includes the start of the text
 
 
 def section_of(document: str, path: str) -> str:
@@ -94,7 +94,7 @@ def section_of(document: str, path: str) -> str:
 
 
 def place_of(source: Source, words: str) -> str:
-    """Return where words of a source stand, on one line; where it does not have them, where it begins."""
+    """Return the place of some words in a source, on one line; the place of the source if it lacks the words."""
     section, page = _found(source, words)
     parts = [PurePath(source.document).name, section_of(source.document, section)]
     parts += [f"page {page}"] if page is not None else []
@@ -102,11 +102,11 @@ def place_of(source: Source, words: str) -> str:
 
 
 def with_places(text: str, sources: Sequence[Source], form: Form) -> str:
-    """Return an answer that says where each sentence stands: in a list below, or in the place of each number."""
+    """Return an answer with the place of each citation: in a list below it, or instead of each number."""
     known = {source.number: source for source in sources}
     cited, lines = find_citations(text), dict[int, dict[str, None]]()
     shown, claims, end = text, list[str](), 0
-    for citation in cited:  # of two that stand together both cite the same words
+    for citation in cited:  # two adjacent citations cite the same words
         words, end = text[end : citation.span.start], citation.span.end
         claims.append(words if words.strip() or not claims else claims[-1])
     for citation, words in zip(reversed(cited), reversed(claims), strict=True):
@@ -122,7 +122,7 @@ def with_places(text: str, sources: Sequence[Source], form: Form) -> str:
 
 
 def _named(source: Source, words: str) -> str:
-    """Return a source in the form `[Part 36#page=3]`, or by its section where it has no page."""
+    """Return a citation of the form `[Part 36#page=3]`, or with the section if the source has no page."""
     section, page = _found(source, words)
     stem = re.sub(r"[\[\]#]", " ", PurePath(source.document).stem)
     short = re.split(r"\s[–—-]\s", stem, maxsplit=1)[0].strip()
@@ -130,7 +130,7 @@ def _named(source: Source, words: str) -> str:
 
 
 def _found(source: Source, words: str) -> tuple[str, int | None]:
-    """Return the headings above the words of an answer in their source, and their page."""
+    """Return the headings above the words of an answer in their source, and the page of these words."""
     first = [re.escape(word) for word in words.strip(" …").split()[:_ENOUGH]]
     match = re.search(r"\s+".join(first), source.text) if first else None
     if match is None:

@@ -1,4 +1,4 @@
-"""Answers in the documents' own words: the sentences nearest the question, cited; no language model."""
+"""Answers with the cited sentences of the documents that match the question best, without a language model."""
 
 import math
 import re
@@ -15,7 +15,7 @@ from exhibit.rag.protocols import Answer, AnswerContext, Source
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 
 NEAR = 0.2
-"""Share of the question's words, by rarity, that a sentence must have to be an answer.
+"""Share of the question's words, weighted by rarity, that a sentence must contain to be an answer.
 
 On 1,200 CUAD questions of 40 contracts, 63% of them without an answer, with the six passages of the right contract that
 BM25 ranks first: 82% of the refusals are right; it refuses 47% of the questions that have no answer and 17% of those
@@ -27,23 +27,23 @@ MOST = 3
 
 _LONGEST = 600  # characters of an answer: a paragraph
 _NEXT_BEST = 0.7
-"""A further sentence is given when it is nearly as near as the best."""
+"""Share of the best sentence's score that a further sentence of the answer needs."""
 _SCORE_WEIGHT = 0.2
-"""How much the retrieval's own order counts beside the words."""
+"""Weight of the retrieval rank beside the score of the words."""
 _FULL = 5
-"""Content words of a sentence that says something; a heading has fewer, and counts for less."""
+"""Content words of a full sentence; a heading has fewer words, and its score is reduced."""
 _CLOSED = re.compile(r"[.!?…][\"'”’)]*$")
 _ITEM = re.compile(r"[a-z]{1,4}[.)]\s")
 TITLE = re.compile(r"(?<!\s)\s*consider\b[^;]{1,1000};\s*(?=\S)", re.IGNORECASE)
-"""Names the document, not what is asked of it: "Consider the Lease of X; when does it end?"."""
+"""Matches the clause before the question that names the document: "Consider the Lease of X; when does it end?"."""
 
 
 LOCAL = True
 
 
 def open(config: Config, *, llm: LLM | None) -> "ExtractiveAnswerer":  # noqa: ARG001
-    """Return the answerer; it asks no model."""
-    # who is confident refused before, and better than words can: bench/results/models.md
+    """Return the answerer, which uses no model."""
+    # the reranker's confidence has refused already, and more reliably than words can: bench/results/models.md
     return ExtractiveAnswerer(near=NEAR if config.refuse_below is None or config.reranker == "none" else 0.0)
 
 
@@ -58,7 +58,7 @@ class _Candidate:
 
 
 class ExtractiveAnswerer:
-    """Quotes at most three sentences of the sources, or refuses; the same input has the same answer."""
+    """Quotes at most three sentences of the sources, or refuses; deterministic."""
 
     name = "extractive"
 
@@ -66,7 +66,7 @@ class ExtractiveAnswerer:
         self._near = near
 
     def answer(self, question: str, context: AnswerContext) -> Answer:
-        """Return the nearest sentences, each with its citation."""
+        """Return the sentences that match the question best, each with its citation."""
         asked = frozenset(content_words(TITLE.sub("", question, count=1)))
         candidates = [candidate for source in context.sources for candidate in _candidates(source)]
         chosen = _choose(asked, candidates, context.sources, least=self._near)
@@ -93,7 +93,7 @@ def _candidates(source: Source) -> list[_Candidate]:
 def _choose(
     asked: frozenset[str], candidates: Sequence[_Candidate], sources: Sequence[Source], *, least: float
 ) -> list[_Candidate]:
-    """Return the nearest sentences in reading order, none when none is near enough."""
+    """Return the best sentences in reading order; an empty list when none reaches the least score."""
     rarity = _rarity(asked, candidates)
     whole = sum(rarity.values())
     top = max((source.hit.score for source in sources), default=0.0)
@@ -104,7 +104,7 @@ def _choose(
         if near >= least:
             score = max(0.0, candidate.source.hit.score / top) if top > 0 else 0.0
             ranked.append((near * min(1.0, len(candidate.words) / _FULL) + _SCORE_WEIGHT * score, candidate))
-    # ties by the order of the sources, so that nothing depends on chance
+    # ties keep the order of the sources, so that the result is deterministic
     ranked.sort(key=lambda pair: (-pair[0], pair[1].source.number, pair[1].position))
     chosen: dict[str, _Candidate] = {}
     for rank, candidate in ranked:
@@ -114,13 +114,13 @@ def _choose(
 
 
 def _rarity(asked: frozenset[str], candidates: Sequence[_Candidate]) -> dict[str, float]:
-    """Return the weight of each word of the question: high for what few sentences have."""
+    """Return the weight of each word of the question: high for a word that few sentences contain."""
     counts = Counter(word for candidate in candidates for word in candidate.words & asked)
     return {word: math.log(1 + (len(candidates) + 1) / (counts[word] + 0.5)) for word in sorted(asked)}
 
 
 def quotable(sentence: str) -> str:
-    """Return a sentence on one line, not too long, with nothing in it that reads as a citation of ours."""
+    """Return a sentence on one line, shortened, and without text that looks like one of our citations."""
     for citation in reversed(find_citations(sentence)):
         inside = sentence[citation.span.start + 1 : citation.span.end - 1]
         sentence = f"{sentence[: citation.span.start]}({inside}){sentence[citation.span.end :]}"

@@ -1,4 +1,4 @@
-"""Answers by a language model, with every citation and quotation checked, and one more try when they do not hold."""
+"""Answers by a language model: every citation and quotation is checked, and a failed check is retried once."""
 
 import re
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ def ask(question: str, context: AnswerContext) -> Prompt:
 
 
 def insist(question: str, context: AnswerContext, reply: str, unsupported: Sequence[str]) -> Prompt:
-    """Return the prompt that says what was wrong with a reply, and asks once more."""
+    """Return the prompt that names the faults of a reply and repeats the question."""
     faults = "\n".join([_UNSUPPORTED, *(f"- {claim}" for claim in unsupported)]) if unsupported else _NO_CITATION
     fence = "~~~"
     while fence in reply:
@@ -60,13 +60,13 @@ def insist(question: str, context: AnswerContext, reply: str, unsupported: Seque
 LOCAL = True
 
 NOT_QUOTED = "(not in the sources)"
-"""What is put behind a quotation that no source has."""
+"""The remark after a quotation that no source contains."""
 _QUOTED = re.compile(r"[“\"]([^“”\"\n]{12,600})[”\"]")
-"""A quotation of some words; shorter ones are terms, which a sentence may well put in quotation marks."""
+"""A quotation of several words; shorter ones are defined terms in quotation marks."""
 
 
 def open(config: Config, *, llm: LLM | None) -> "LLMAnswerer":
-    """Return the answerer of the config's model."""
+    """Return the answerer that uses the config's language model."""
     if llm is None:
         raise ToolkitError("the answerer llm needs a model; give one, as in --llm openai:gpt-4o-mini")
     return LLMAnswerer(llm, max_tokens=config.max_tokens, temperature=config.temperature)
@@ -82,11 +82,11 @@ class LLMAnswerer:
         self._temperature = temperature
 
     def answer(self, question: str, context: AnswerContext) -> Answer:
-        """Return the model's answer, its refusal, or the error that took its place."""
+        """Return the model's answer, its refusal, or the error of the request."""
         return self.answer_all([(question, context)])[0]
 
     def answer_all(self, asked: Sequence[tuple[str, AnswerContext]]) -> list[Answer]:
-        """Return one answer per question, in order; the model is asked all of them at once."""
+        """Return one answer per question, in order; all questions go to the model in one batch."""
         answers = [Answer(IMPOSSIBLE_ANSWER, refused=True) for _ in asked]
         # without sources there is nothing to ask
         with_sources = [index for index, (_, context) in enumerate(asked) if context.sources]
@@ -107,7 +107,7 @@ class LLMAnswerer:
 
 
 def _judge(question: str, context: AnswerContext, replies: Sequence[Completion]) -> Answer:
-    """Return the last reply as an answer, checked; earlier ones count in its usage."""
+    """Return the last reply as a checked answer; its usage includes the earlier replies."""
     last = replies[-1]
     usage = _usage(replies)
     retried = len(replies) > 1
@@ -123,19 +123,19 @@ def _judge(question: str, context: AnswerContext, replies: Sequence[Completion])
         text = _QUOTED.sub(lambda match: f"{match[0]} {NOT_QUOTED}" if match[1] in invented else match[0], text)
         unsupported = tuple(dict.fromkeys((*verdict.unsupported, *invented)))
         return Answer(text, verdict.citations, unsupported, retried=retried, usage=usage)
-    # a reply without claims, such as a bare Yes, is one itself
+    # a reply without claims, such as a bare Yes, counts as one claim
     return Answer(text, verdict.citations, verdict.unsupported if claims else (text,), retried=retried, usage=usage)
 
 
 def _misquoted(text: str, context: AnswerContext) -> list[str]:
-    """Return what a reply quotes and no source says, white space and the form of its marks aside."""
+    """Return the quotations of a reply that no source contains; white space and quotation marks may differ."""
     said = [fold(source.text) for source in context.sources]
     quotes = [match[1] for match in _QUOTED.finditer(text)]
     return [quote for quote in quotes if not any(fold(quote.strip(" .,;…")) in words for words in said)]
 
 
 def _better(first: Answer, second: Answer) -> Answer:
-    """Return the answer with fewer claims that do not hold; a retry that failed leaves the first."""
+    """Return the answer with fewer unsupported claims; the first one if the retry failed."""
 
     def weakness(answer: Answer) -> tuple[bool, bool, int]:
         return bool(answer.error), not (answer.citations or answer.refused), len(answer.unsupported)

@@ -1,4 +1,4 @@
-"""Answers in the documents' own words: the exact ones, found by the reader of our own, or a refusal."""
+"""Answers with the exact words of the documents that our reader model selects, or a refusal."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -17,51 +17,51 @@ from exhibit.rag.questions import understand
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 
 SURE = 0.8
-"""A confidence from which no further passage is read. On the documents for tuning 2.0 passages are read for a question
+"""Confidence above which no further passage is read. On the documents for tuning 2.0 passages are read for a question
 with an answer where 0.9 after two read 2.7: span F1 (0.66), AUROC (0.935, 0.85 in free words) stay as they were."""
 HOPELESS = 0.005
-"""A confidence below which no further one is read, either. At 0.03, with the confidence before this one, 1 to 3% of
+"""Confidence below which no further passage is read, either. At 0.03, with the previous confidence model, 1 to 3% of
 the answerable questions on the documents for tuning were given up. At 0.002 a question takes 200 ms in place of 165,
 and the kept-back contracts' refusals are the same within a point."""
 NEXT_BEST = 0.5
-"""How far below the best score, in log-odds, the words of a further passage are still given: 0, 0.5, 1 and 2 give the
-same span F1 within 0.01 on the documents for tuning. Answers that stand in several places need it."""
+"""How far below the best score, in log-odds, the words of a further passage are still part of the answer: 0, 0.5, 1 and
+2 give the same span F1 within 0.01 on the documents for tuning. Answers that stand in several places need it."""
 BEHIND = 0.5
-"""What a passage must be better by for each that retrieval ranks before it, which knows the document that is meant.
+"""Margin that a passage needs for each passage that retrieval ranks before it: retrieval knows the document meant.
 From 0 to 1 span F1 is the same in CUAD's words, and rises from 0.59 to 0.60 in others."""
 ELSEWHERE = 3.0
-"""What a passage of another document than retrieval's first must be better by: a clause of the same kind answers the
+"""Margin that a passage needs if its document is not the first one of retrieval: a clause of the same kind answers the
 question as well, but for another agreement. Set by hand."""
 UNREAD = frozenset({"rules", "practice direction", "court guide", "legislation", "judgment"})
 """Kinds of documents that the reader was hardly trained on: the nearest sentences answer better there. On 62 questions
 about court rules it refused 15 where those refused 1, and gave 0.30 of the references where they gave 0.38."""
 MOST = 5
-"""Stretches of words in an answer."""
+"""Quoted spans in an answer."""
 _NAMED = r"(?<!\bthe )(?<!\bthis )(?<!\bits )\b"
 _KIND = rf"{_NAMED}(agreement|contract|policy|nda|lease)\b"
 _SEVERAL = re.compile(
     rf"^\W*(?:list|compare)\b|\b(?:both|respectively)\b|{_KIND}.{{1,200}}\b(?:and|or)\b.{{1,200}}{_NAMED}\1\b",
     re.I | re.DOTALL,
 )
-"""What a question says that is answered in several places, or by several documents."""
+"""Words of a question whose answer stands in several places or in several documents."""
 _FURTHER = 4.0
-"""How far below the best score a further place may be where several are asked for. Set by hand."""
+"""How far below the best score a further span may be where the question asks for several. Set by hand."""
 _PLAIN = 10
-"""Words of a plain question: those on short documents that the confidence was fitted to have three to nine."""
+"""Words of a plain question: the questions on short documents that fitted the confidence have three to nine."""
 _WIDEST = 900
-"""Characters that are read at once: with a question of usual length more would not be read to the end."""
+"""Characters of one window: with a question of usual length the model would truncate a longer one."""
 _GAP = 4
-"""Characters between two passages that were one stretch before they were cut: a space, a mark, the end of a line."""
+"""Characters between two passages that were adjacent in the document: a space, a mark, the end of a line."""
 
 
 def open(config: Config, *, llm: LLM | None) -> "ReaderAnswerer":  # noqa: ARG001
-    """Return the answerer; it asks no language model."""
+    """Return the answerer, which uses no language model."""
     return ReaderAnswerer(refuse_below=config.refuse_below, most=config.read)
 
 
 @dataclass(frozen=True)
 class _Window:
-    """Passages of one document that follow each other, as one text."""
+    """Consecutive passages of one document, as one text."""
 
     sources: tuple[Source, ...]
 
@@ -70,7 +70,7 @@ class _Window:
         return " ".join(source.text for source in self.sources)
 
     def parts(self, start: int, end: int) -> Iterator[tuple[Source, Span]]:
-        """Yield the characters of each source that a stretch of the text is made of."""
+        """Yield each source that a span of the text covers, with the span inside that source."""
         at = 0
         for source in self.sources:
             low, high = max(start - at, 0), min(end - at, len(source.text))
@@ -81,7 +81,7 @@ class _Window:
 
 @dataclass(frozen=True)
 class _Words:
-    """A stretch of words that answers, and the sources that it stands in."""
+    """A span of words that answers, and the sources that contain it."""
 
     score: float
     parts: tuple[tuple[Source, Span], ...]
@@ -89,7 +89,7 @@ class _Words:
 
 
 class ReaderAnswerer:
-    """Quotes the words that the reader finds, or refuses; the same input has the same answer."""
+    """Quotes the words that the reader model finds, or refuses; deterministic."""
 
     name = "reader"
 
@@ -98,7 +98,7 @@ class ReaderAnswerer:
         self._reader = reader
 
     def answer(self, question: str, context: AnswerContext) -> Answer:
-        """Return the words that answer, each stretch with its citation, and how likely there is an answer."""
+        """Return the spans that answer, each with its citation, and the probability that an answer exists."""
         if context.kind in UNREAD or language_of(question) != "en":
             return ExtractiveAnswerer().answer(question, context)
         several = bool(_SEVERAL.search(TITLE.sub("", question, count=1)))
@@ -109,14 +109,14 @@ class ReaderAnswerer:
         short = 0 < context.characters <= self._most * _WIDEST and len(asks.split()) <= _PLAIN
         facts: dict[Also, bool] = {"short": short, "policy": context.kind == "privacy policy"}
         also = [name for name, holds in facts.items() if holds]
-        kind = QuestionKind() if short else _kind(context)  # kinds are known of contracts as benchmarks have them
+        kind = QuestionKind() if short else _kind(context)  # kinds were learnt from contracts of benchmarks
         judge = partial(self._opened.confidence, found=context.confidence, usual=kind.usual, also=also)
         meant = "" if several else windows[0].sources[0].document
         read, sure = self._read((asks, kind.asks), windows, judge, meant)
         if sure < self._refuse_below:
             return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=sure)
         found = _choose(read, meant)
-        if not found:  # sure that it is there, not which words it is
+        if not found:  # an answer is likely, but no span of words is
             best = max(read, key=lambda one: one[1].score)[0]
             few = AnswerContext(context.text, best.sources, context.tokens)
             return replace(ExtractiveAnswerer(near=0.0).answer(question, few), confidence=sure)
@@ -135,7 +135,7 @@ class ReaderAnswerer:
     def _read(
         self, asks: tuple[str, str], windows: Sequence[_Window], judge: Callable[[list[float]], float], meant: str
     ) -> tuple[list[tuple[_Window, Reading]], float]:
-        """Return what was read, and how likely it answers: the first passages alone where they make it sure."""
+        """Return the readings and the probability of an answer; reading stops early once the probability decides."""
         read: list[tuple[_Window, Reading]] = []
         sure, first = 0.0, 1 if meant else len(windows)
         for few in (windows[:first], windows[first:]):
@@ -147,13 +147,13 @@ class ReaderAnswerer:
 
 
 def _kind(context: AnswerContext) -> QuestionKind:
-    """Return the question's kind, where our own vectors tell it."""
+    """Return the question's kind, which only vectors of our own embedder can tell."""
     asked = context.asked
     return shared_kinds().of(asked.vector) if asked and asked.embedder.startswith(EMBEDDER) else QuestionKind()
 
 
 def _windows(sources: Sequence[Source]) -> list[_Window]:
-    """Return the sources as they are read, the best first: neighbours together, as far as they can be read at once."""
+    """Return the windows that the reader reads, best first: adjacent passages are joined while they fit one."""
     windows: list[list[Source]] = []
     for source in sorted(sources, key=lambda source: (source.document, source.hit.chunk.span.start)):
         last = windows[-1] if windows else []
@@ -173,7 +173,7 @@ def _follows(before: Sequence[Source], source: Source) -> bool:
 
 
 def _choose(read: Sequence[tuple[_Window, Reading]], meant: str) -> list[_Words]:
-    """Return the words of the best window and of those nearly as good, in the order of the sources."""
+    """Return the spans of the best window and of the windows nearly as good, in the order of the sources."""
     behind = BEHIND if meant else 0.0
     found = [
         _Words(
@@ -188,7 +188,7 @@ def _choose(read: Sequence[tuple[_Window, Reading]], meant: str) -> list[_Words]
     best = max((one.score for one in found), default=0.0)
     least = best - (NEXT_BEST if meant else _FURTHER)
     near = sorted((one for one in found if one.score >= least), key=lambda one: -one.score)
-    if meant and near:  # a question on one document is not answered from two
+    if meant and near:  # a question about one document is answered from that document
         near = [one for one in near if one.parts[0][0].document == near[0].parts[0][0].document]
     distinct: dict[str, _Words] = {}
     for one in near[:MOST]:
@@ -197,5 +197,5 @@ def _choose(read: Sequence[tuple[_Window, Reading]], meant: str) -> list[_Words]
 
 
 def _elsewhere(window: _Window, meant: str) -> float:
-    """Return what a window must be better by for its document; nothing where no single one is meant."""
+    """Return the margin that a window of another document needs; 0 where the question means no single document."""
     return ELSEWHERE if meant and window.sources[0].document != meant else 0.0

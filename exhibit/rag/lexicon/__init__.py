@@ -1,4 +1,4 @@
-"""What an index knows by words: of its chunks, of its headings, and those by which documents are named."""
+"""The lexicon of an index: the words of chunks, of headings, and of the names of documents."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -14,11 +14,11 @@ __all__ = ["DocumentWords", "Lexicon", "read_words"]
 
 
 _NEAR = 20_000
-"""Characters by which a document's language is known."""
+"""Characters at a document's start that tell its language."""
 
 
 class DocumentWords(NamedTuple):
-    """All that a lexicon needs to know of a document: made by whoever reads it, so that adding it is little work."""
+    """All that a lexicon needs of a document; the worker that reads the document counts it."""
 
     names: NameWords
     chunks: Counted
@@ -58,7 +58,7 @@ class Lexicon:
         self.headings.remove(sections)
 
     def save(self) -> None:
-        """Have all that was added in the database."""
+        """Write all additions to the database."""
         self.chunks.save()
         self.headings.save()
         self.documents.save()

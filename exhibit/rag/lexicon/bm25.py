@@ -1,4 +1,4 @@
-"""The words of chunks or of headings: how often each has which, and BM25 over them."""
+"""The words of chunks or of headings with their counts, and BM25 over them."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -19,53 +19,53 @@ Counts = npt.NDArray[np.float32]
 Lengths = npt.NDArray[np.uint16]
 
 SATURATION = 1.2
-"""BM25's k1: how soon a word that comes again stops counting; the textbook value."""
+"""BM25's k1: how soon repeated occurrences of a word stop counting; the textbook value."""
 LENGTH = 0.5
 """BM25's b: chunks are cut to one size, so their lengths say less than the textbook's 0.75 supposes."""
 
 _PART_OF_WORD = 1 / 3
 """From a half to a quarter the right decision of LegalQuAD is first for 82 or 83 of 100 questions, without parts 78."""
 _MOST = 255
-"""Counts fit a byte; a word that comes more often in 500 characters is a rule of dashes."""
+"""The greatest count that fits a byte; a word with more occurrences in 500 characters is a rule of dashes."""
 _REMEMBERED = 1 << 16
-"""Words whose digests are remembered: some 8 MB; a contract has 2,000."""
+"""Words whose digests are cached: some 8 MB; a contract has 2,000."""
 _TOGETHER = 256
-"""Documents whose keys and lengths are written as one row."""
+"""Documents whose keys and lengths form one row of the database."""
 
 
 def rarity(spread: npt.NDArray[np.integer[Any]], total: int | Keys) -> Counts:
-    """Return BM25's idf of terms that so many of `total` chunks have: rare words weigh more, and none below nothing."""
+    """Return BM25's idf of terms, from the number of the `total` chunks that contain each; never negative."""
     return np.log1p((total - spread + 0.5) / (spread + 0.5)).astype(np.float32)
 
 
 def shares(terms: Sequence[str]) -> Counts:
-    """Return what each term counts beside a whole word: a part of one a third, for a word has several."""
+    """Return the weight of each term: 1 for a whole word, a third for a part of a word, since a word has several."""
     return np.array([_PART_OF_WORD if term.startswith(PART) else 1.0 for term in terms], np.float32)
 
 
 class Counted(NamedTuple):
-    """The words of some texts in arrays: a counter a text would take twenty times as much."""
+    """The words of some texts in arrays: a Counter for each text would take twenty times the memory."""
 
     lengths: npt.NDArray[np.uint16]
-    """How many terms each text has, repeats included."""
+    """The number of terms of each text, with repetitions."""
     sizes: npt.NDArray[np.uint32]
-    """How many different ones."""
+    """The number of distinct terms of each text."""
     terms: Terms
     counts: npt.NDArray[np.uint8]
 
 
 _EMPTY = -1
-"""Instead of the digest of a word that carries no meaning."""
+"""The number that stands for every stop word instead of a digest."""
 
 
 @lru_cache(_REMEMBERED)
 def _digest_of(word: str) -> int:
-    """Return the digest of what a word in lower case is kept under."""
+    """Return the digest of the stem of a word in lower case."""
     return digest(stem(word)) if is_content(word) else _EMPTY
 
 
 def count_terms(texts: Iterable[str], *, parts: bool = False) -> Counted:
-    """Return how often each text has which term: all that `Words` needs to know of it; with the parts of its words."""
+    """Return the term counts of each text, which `Words` adds; optionally with the parts of its words."""
     digests: list[int] = []
     written: list[int] = []
     for text in texts:
@@ -89,7 +89,7 @@ def count_terms(texts: Iterable[str], *, parts: bool = False) -> Counted:
 
 
 class Words:
-    """The words of chunks, or of headings, under the keys of what has them; on disk but for keys and lengths."""
+    """The words of chunks or headings under their keys; on disk, except for keys and lengths."""
 
     def __init__(self, database: Database | None = None, field: str = "words") -> None:
         self._database = database or Database()
@@ -107,7 +107,7 @@ class Words:
     # ---------------------------------------------------------------- changing them
 
     def add(self, keys: Sequence[int] | Keys, texts: Iterable[str]) -> None:
-        """Add texts; a key is above all that were added before."""
+        """Add texts; a new key is greater than all earlier keys."""
         self.add_counted(keys, count_terms(texts))
 
     def add_counted(self, keys: Sequence[int] | Keys, counted: Counted) -> None:
@@ -120,7 +120,7 @@ class Words:
             self._write_lengths()
 
     def remove(self, keys: Sequence[int] | Keys) -> None:
-        """Remove texts; keys that are not there are passed over."""
+        """Remove texts; unknown keys are ignored."""
         kept = ~np.isin(self._keys, np.asarray(keys, np.int64))
         self._pending = [(self._keys[kept], self._lengths[kept])]
         self._database.write("DELETE FROM lengths WHERE field = ?", [(self._field,)])
@@ -128,7 +128,7 @@ class Words:
         self._postings.remove(np.asarray(keys, np.int64))
 
     def save(self) -> None:
-        """Have all that was added in the database."""
+        """Write all additions to the database."""
         self._write_lengths()
         self._postings.save()
 
@@ -142,7 +142,7 @@ class Words:
             self._database.write("INSERT INTO lengths VALUES (?, ?, ?, ?)", [row])
 
     def _columns(self) -> tuple[Keys, Lengths]:
-        """Return all keys in order, and how many words each text has."""
+        """Return all keys in order, and the number of words of each text."""
         if self._read is None:
             self._write_lengths()
             rows = self._database.read("SELECT keys, lengths FROM lengths WHERE field = ? ORDER BY first", self._field)
@@ -166,7 +166,7 @@ class Words:
     # ---------------------------------------------------------------- looking
 
     def lengths(self, keys: Keys) -> Counts:
-        """Return how many terms each text has; 0 for one that is not there."""
+        """Return the number of terms of each text; 0 for an unknown key."""
         rows, here = self._places(keys)
         counts = np.zeros(len(keys), np.float32)
         counts[here] = self._lengths[rows[here]]
@@ -194,12 +194,12 @@ class Words:
 
     def scores(self, asked: Sequence[str], keys: Keys) -> Counts:
         """Return BM25 of each chunk of `keys` (in order)."""
-        with np.errstate(invalid="ignore"):  # some BLAS raise the flag for lanes that they fill up; all is finite here
+        with np.errstate(invalid="ignore"):  # some BLAS raise the flag for padding; all values are finite here
             sums: Counts = self.evidence(asked, keys) @ self.rarity(asked)
         return sums
 
     def search(self, asked: Sequence[str], k: int, *, method: str = "bm25") -> tuple[Vectors, Keys]:
-        """Return scores and keys of the k texts of all that score highest, best first.
+        """Return the scores and keys of the k texts with the highest scores, best first.
 
         `tfidf` is the cosine of counts times rarity, but for the length of the question, which is the same for all.
         """
@@ -214,7 +214,7 @@ class Words:
                 total[rows] += weight * weight * often / self._norms[rows]
             else:
                 total[rows] += weight * self._bm25(often, self._lengths[rows].astype(np.float32))
-        some = np.flatnonzero(total > 0)  # of numbers it takes four times as long
+        some = np.flatnonzero(total > 0)  # the same on numbers instead of booleans takes four times as long
         if len(some) > k:
             some = np.sort(some[np.argpartition(-total[some], k - 1)[:k]])
         [scores], [keys] = ranked(total[None, some], self._keys[None, some], min(k, len(some)))
@@ -222,9 +222,9 @@ class Words:
 
     @property
     def _norms(self) -> Counts:
-        """The length of each text's vector of counts times rarity; made when first asked for, of all words."""
+        """The norm of each text's TF-IDF vector, computed from all words at the first use."""
         if self._known_norms is None:
-            squares = np.full(len(self._keys), 1e-9)  # a text without words is divided by something, too
+            squares = np.full(len(self._keys), 1e-9)  # avoids a division by zero for a text without words
             for terms, owners, counts in self._postings.blocks():
                 _, place, spread = np.unique(terms, return_inverse=True, return_counts=True)
                 weighted = counts * rarity(spread, len(self._keys))[place]

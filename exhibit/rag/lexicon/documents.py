@@ -1,7 +1,7 @@
-"""Which documents a query means: evidence from names, as a distribution that is flat where the query names none.
+"""Estimates which documents a query means, from names; the distribution is uniform if the query names none.
 
 A word of a name that stands in `df` of `N` documents makes each of them N/df times as likely to be meant, so its weight
-is log(N/df). It is looked for where documents are named, and counts once, at the most telling place. The sum over the
+is log(N/df). It counts once, at the place of a document's names where it is most informative. The sum over the
 words is the log-likelihood of a document up to a constant: normalised, it is how sure one may be.
 """
 
@@ -25,53 +25,53 @@ from exhibit.rag.questions import Query
 Weights = npt.NDArray[np.float64]
 
 _OPENING = 3000
-"""Characters of a first page: the title, the parties, the recitals."""
+"""Characters of a first page, with the title, the parties and the recitals."""
 _STATED = 6000
-"""How far into a document its title may stand; a title that does not stand there was read off the file's name."""
+"""Characters at a document's start that may contain its title; another title comes from the file's name."""
 _FIELDS = ("stated", "title", "initials", "opening", "pairs", "proper", "file")
 
 _REMEMBERED = 200_000
-"""Likelihoods that are remembered, of all documents for each name: 10 MB."""
+"""Names whose likelihoods over all documents are cached: 10 MB."""
 _MENTION = 2 / 3
-"""A word that only looks like a name counts when fewer than the cube root of N documents hold it: a defined term is in
+"""A word that only looks like a name counts if fewer than the cube root of N documents contain it: a defined term is in
 more."""
 _TELLING = 1.5
-"""How much more a name tells than how few documents hold it. By that alone a word that one of N documents carries
+"""Factor on the weight of a name's word. By its rarity alone, a word that one of N documents contains
 leaves this one less likely than all others together, but nobody says `Groupon` by chance. On 200 questions on
 LegalBench-RAG-mini in free words, 1, 1.25 and 1.5 leave 12.8, 2.1 and 1.6% of the first eight passages in a wrong
 document; questions that name none lose 0.3 of their R@64."""
 _HALF_TITLE = 0.5
-"""Half of a title's weight is said by chance (`guide`, `agreement`), all of it is said on purpose."""
+"""Share of a title's weight that a question may contain by chance (`guide`, `agreement`)."""
 _OTHER_KIND = 2.3
-"""A document of another kind is ten times less likely: so often is a kind misread or loosely said."""
+"""A document of another kind is ten times less likely: a kind is misread or loosely named this often."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """How likely each document is meant: `log_weights` of `numbers`, whose exponentials sum to one."""
+    """The probability that each document is meant: `log_weights` of `numbers`, whose exponentials sum to one."""
 
     numbers: Keys
     log_weights: Weights
     evidence: dict[str, Weights] = field(default_factory=dict)
-    """What each signal gave each document."""
+    """The weight that each signal adds to each document."""
 
     @property
     def sure(self) -> float:
-        """The likelihood of the likeliest document; 1 over their number when nothing is known."""
+        """The probability of the likeliest document; 1 / the number of documents when the query names none."""
         return float(np.exp(self.log_weights.max())) if len(self.log_weights) else 0.0
 
     def best(self, most: int, *, share: float = math.inf) -> list[int]:
-        """Return the likeliest documents, best first, no more of them than hold a share of the likelihood together."""
+        """Return the likeliest documents, best first: at most `most`, and no more than the share needs."""
         order = np.argsort(-self.log_weights, kind="stable")[:most]
         before = np.cumsum(np.exp(self.log_weights[order])) - np.exp(self.log_weights[order])
         return [int(number) for number in self.numbers[order[before < share]]]
 
     def adding(self, name: str, given: Weights) -> "Choice":
-        """Return the choice with one more signal, in natural logarithms, one for each document in order."""
+        """Return the choice with one more signal: a natural logarithm for each document, in order."""
         return Choice(self.numbers, _normalised(self.log_weights + given), {**self.evidence, name: given})
 
     def trace(self, most: int = 3) -> dict[str, Any]:
-        """Return the likeliest documents with their likelihood and what each signal gave them."""
+        """Return the likeliest documents with their probability and the weight that each signal adds."""
         shown = {}
         for at in np.argsort(-self.log_weights, kind="stable")[:most]:
             gave = {name: round(float(given[at]), 2) for name, given in self.evidence.items() if given[at]}
@@ -80,7 +80,7 @@ class Choice:
 
 
 class NameWords(NamedTuple):
-    """All that `Documents` needs to know of a document: what it is called where, in arrays."""
+    """The words of a document's names by place, in arrays, as `DocumentNames` adds them."""
 
     kind: str
     run: str
@@ -114,7 +114,7 @@ class DocumentNames:
         self._fields = {name: Postings(self._database, name) for name in _FIELDS}
         self._layout: _Layout | None = None
         self._choices: dict[tuple[str, str, bool, bool], Choice] = {}
-        """What was chosen of late: questions on one document name it alike."""
+        """A cache of recent choices: questions about one document name it in the same words."""
 
     # ---------------------------------------------------------------- what is in it
 
@@ -139,14 +139,14 @@ class DocumentNames:
         self._forget()
 
     def remove(self, number: int) -> None:
-        """Forget a document; it is as if it had never been added."""
+        """Remove a document and all its words."""
         for table in self._fields.values():
             table.remove(np.array([number]))
         self._database.write("DELETE FROM names WHERE number = ?", [(number,)])
         self._forget()
 
     def save(self) -> None:
-        """Have all that was added in the database."""
+        """Write all additions to the database."""
         for table in self._fields.values():
             table.save()
 
@@ -164,7 +164,7 @@ class DocumentNames:
     # ---------------------------------------------------------------- choosing
 
     def score(self, query: Query, *, filenames: bool = True) -> Choice:
-        """Return how likely each document is meant; all alike when the query names none."""
+        """Return the probability that each document is meant; uniform when the query names none."""
         key = (query.names, query.kind, query.apart, filenames)
         if key not in self._choices:
             if len(self._choices) * len(self) >= _REMEMBERED:
@@ -178,13 +178,13 @@ class DocumentNames:
         if not len(self):
             return Choice(layout.numbers, np.zeros(0))
         typed = list(name_words(query.names))
-        lower = query.names.islower()  # a question typed in lower case alone tells nothing by it
+        lower = query.names.islower()  # in a question without capitals, lower case carries no information
         given = {word.term: self._certain(self._word(word, lower=lower, filenames=filenames), query) for word in typed}
         named = np.sum(list(given.values()), axis=0) if given else np.zeros(len(self))
         joined = {first.term + second.term: (first, second) for first, second in pairs(typed, lower=lower)}
         phrases = np.zeros(len(self))
         for pair, (first, second) in joined.items():
-            # two words in a row count for what they tell beyond each by itself
+            # two adjacent words add the information that they carry beyond the single words
             more = np.maximum(0.0, self._pair(pair) - given[first.term] - given[second.term])
             phrases += self._certain(more, query)
         evidence = {
@@ -196,7 +196,7 @@ class DocumentNames:
         return Choice(layout.numbers, _normalised(np.sum(list(evidence.values()), axis=0)), evidence)
 
     def _title(self, said: set[str]) -> Weights:
-        """Return the weight that each document gains where the question says its title, by the share that it says.
+        """Return the weight that each document gains from its title, by the share of the title in the question.
 
         A title that many documents share weighs less.
         """
@@ -212,7 +212,7 @@ class DocumentNames:
         return said_so * self._rarity(float(said_so.sum())) if said_so.any() else said_so
 
     def _title_weights(self, numbers: Keys) -> Weights:
-        """Return the weights of all words of each document's title in sum."""
+        """Return the sum of the weights of all words of each document's title."""
         sums = np.zeros(len(numbers))
         for terms, owners, _ in self._fields["title"].blocks():
             _, place, holders = np.unique(terms, return_inverse=True, return_counts=True)
@@ -221,7 +221,7 @@ class DocumentNames:
         return sums
 
     def _word(self, word: Word, *, lower: bool, filenames: bool) -> Weights:
-        """Return what a word gives each document; one that is nowhere is looked for as two, `AGProjects`."""
+        """Return the weight that a word adds to each document; an unknown word is split in two, as `AGProjects`."""
         whole = self._term(word.term, capital=word.capital, lower=lower, filenames=filenames)
         if not whole.any() and len(word.term) >= _JOINED:
             whole = self._pair(word.term)
@@ -231,17 +231,17 @@ class DocumentNames:
         return whole
 
     def _certain(self, given: Weights, query: Query) -> Weights:
-        """Return what counts: of words in a question that merely look like names, those that few documents hold."""
+        """Return the weights that count: a word that merely looks like a name counts if few documents contain it."""
         least = 0.0 if query.apart else self._few
         return np.where(given > least, given, 0.0)
 
     @property
     def _few(self) -> float:
-        """What a word gives a document when as many hold it as may share a name."""
+        """The weight of a word that as many documents contain as may share a name."""
         return _MENTION * math.log(len(self) + 1)
 
     def carried(self, text: str, *, filenames: bool = True) -> bool:
-        """Return whether a word of a text is in the names of few documents; one in capitals, anywhere in them."""
+        """Return whether few documents have a word of the text in their names; one in capitals, anywhere in them."""
         return any(self._carries(word, filenames=filenames) for word in name_words(text))
 
     def _carries(self, word: Word, *, filenames: bool) -> bool:
@@ -254,9 +254,9 @@ class DocumentNames:
         return bool(given.max(initial=0.0) > self._few)
 
     def _term(self, term: str, *, capital: bool, lower: bool, filenames: bool) -> Weights:
-        """Return what a word gives each document at the most telling place where it stands."""
+        """Return the weight that a word adds to each document, at its most informative place."""
         given = np.zeros(len(self))
-        # a word cannot tell more than it does in running text, written as the query writes it: `and` is rare in titles
+        # a word's rarity in running text, in the query's spelling, limits its weight: `and` is rare in titles
         limit = self._rarity(self._holders("proper" if capital else "opening", term))
         self._place(given, "stated", term, limit)
         self._place(given, "proper", term, limit, mentions=True)
@@ -269,13 +269,13 @@ class DocumentNames:
         return given
 
     def _pair(self, joined: str) -> Weights:
-        """Return what two words in a row give each document on whose first page they stand so."""
+        """Return the weight that two adjacent words add to each document whose first page contains them."""
         given = np.zeros(len(self))
         self._place(given, "pairs", joined, math.inf)
         return given
 
     def _place(self, given: Weights, name: str, term: str, limit: float, *, mentions: bool = False) -> None:
-        """Raise what a word gives the documents that hold it at a place, to a limit.
+        """Raise the weight that a word adds to the documents that contain it at a place, up to a limit.
 
         A mention in running text gives half of it, two give two thirds: a company is named once in its competitor's
         contract, often in its own.
@@ -288,7 +288,7 @@ class DocumentNames:
         given[rows] = np.maximum(given[rows], most * counts / (counts + 1) if mentions else most)
 
     def _holders(self, name: str, term: str) -> int:
-        """Return how many documents have a word at a place."""
+        """Return the number of documents that have a word at a place."""
         owners, _ = self._fields[name].find(term)
         return len(owners)
 
@@ -296,7 +296,7 @@ class DocumentNames:
         return max(0.0, math.log((len(self) + 1) / (holders + 0.5)))
 
     def _kind(self, kind: str) -> Weights:
-        """Return what the kind that is meant gives each document; an agreement may be of any kind that is agreed."""
+        """Return the weight that the question's kind adds to each document; `agreement` fits every kind of contract."""
         if not kind:
             return np.zeros(len(self))
         meant = AGREED if kind == "contract" else {kind}
@@ -304,19 +304,19 @@ class DocumentNames:
 
 
 class _Layout:
-    """Documents as rows, and their files' names as one string, where a name written without spaces can be found."""
+    """Documents as rows, and their file names as one string, in which a name without spaces can be found."""
 
     def __init__(self, rows: Sequence[tuple[int, str, str]]) -> None:
         self.numbers: Keys = np.array([number for number, _, _ in rows], np.int64)
         self.kinds = [kind for _, kind, _ in rows]
         self.titles: Weights | None = None
-        """The weight of each document's title; known once it was asked for."""
+        """The weight of each document's title, computed at the first use."""
         lines = [run for _, _, run in rows]
         self._text = "\n".join(lines)
         self._starts = np.cumsum([0, *(len(line) + 1 for line in lines)])[:-1]
 
     def rows_with(self, term: str) -> Keys:
-        """Return the rows whose file's name holds a word of four letters or more, wherever it begins."""
+        """Return the rows whose file name contains a word of four letters or more, also inside a longer word."""
         if len(term) < _JOINED:
             return np.zeros(0, dtype=np.int64)
         places = [match.start() for match in re.finditer(re.escape(term), self._text)]
@@ -325,15 +325,15 @@ class _Layout:
 
 
 _SORTS = frozenset("agreement contract guide notice policy rules statement terms the".split())
-"""What a document is, not which, and the article: "the Commercial Court" means its guide without saying so."""
+"""Words for the kind of a document, and the article: "the Commercial Court" means its guide without saying so."""
 _HEAD = re.compile(r"\s[-–—]\s")
-"""Ends the part of a title that is cited: `Practice Direction 47 – Procedure for …`."""
+"""The mark after the part of a title that people cite: `Practice Direction 47 – Procedure for …`."""
 _JOINED = 4
-"""Letters a word needs to be looked for inside a longer one: `inc` is in `since`."""
+"""Letters that a word needs for a search inside longer words: `inc` is in `since`."""
 
 
 def _naming(title: str) -> set[str]:
-    """Return the words of a title that name it: all but what sort of document it is, where two are left."""
+    """Return the words of a title that name the document: all but those for its kind, if two or more remain."""
     said = set(name_terms(title))
     return said - _SORTS if len(said - _SORTS) > 1 else said
 

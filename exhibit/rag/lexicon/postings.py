@@ -1,4 +1,4 @@
-"""Which chunk, section or document has which word how often: sorted by word, in blocks, in the index's database."""
+"""Inverted lists: the chunks, sections or documents that contain each word, in sorted blocks of the database."""
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
@@ -16,24 +16,24 @@ Array = npt.NDArray[Any]
 Terms = npt.NDArray[np.uint32]
 
 FIELDS = ("words", "headings", "stated", "title", "initials", "opening", "pairs", "proper", "file")
-"""What may have words; the place in this row is a field's number on disk."""
+"""The fields that have words; the position in this list is a field's number on disk."""
 _BLOCK = 2048
-"""Entries of a block, at least, where there are so many: 18 kB, which are read to look a word up."""
+"""Least number of entries of a block: 18 kB, which a lookup of a word reads."""
 _PENDING = 1 << 16
-"""Entries of a field in memory before they are put aside on disk: 0.6 MB."""
+"""Entries of a field in memory before they move to disk: 0.6 MB."""
 _SEPARATE = 512
-"""Additions that are then put into one: each array takes a hundred bytes beside its numbers."""
+"""Additions that are joined into one array: each array takes a hundred bytes beside its numbers."""
 _BITS = 8
-"""What was put aside is sorted by parts, by the first bits of the words' digests: one of 256 is in memory at a time."""
+"""Entries on disk are sorted in 256 parts, by the first bits of the words' digests: one part is in memory at a time."""
 _REMEMBERED = 32 << 20
-"""Bytes of entries that are remembered: questions say the same words, and a frequent one has many entries."""
+"""Bytes of cached entries: questions share words, and a frequent word has many entries."""
 
 
 def digest(term: str) -> int:
-    """Return the number that a word is kept under.
+    """Return the number that stands for a word in the database.
 
-    So there is no vocabulary to hold, to merge or to renumber. Two words of a collection that share a digest are rarer
-    than misprints: 200,000 words leave a query word a chance of 1 in 20,000.
+    With digests there is no vocabulary to hold, to merge or to renumber. Two words of a collection that share a digest
+    are rarer than misprints: 200,000 words leave a query word a chance of 1 in 20,000.
     """
     return crc32(term.encode("utf-8", "surrogatepass"))
 
@@ -46,28 +46,28 @@ class TermCounts(NamedTuple):
 
     @classmethod
     def of(cls, counts: Mapping[str, int]) -> "TermCounts":
-        """Return them as arrays; a count that two bytes do not hold is the largest that they do."""
+        """Return the counts as arrays; a count that does not fit two bytes becomes the greatest that fits."""
         terms = np.fromiter(map(digest, counts), np.uint32, len(counts))
         return cls(terms, np.fromiter((min(count, 0xFFFF) for count in counts.values()), np.uint16, len(counts)))
 
 
 class Entries(NamedTuple):
-    """Which word stands where, and how often: one row an entry."""
+    """Entries of words: the word, its owner and its count, one entry in each row."""
 
     terms: Array
     owners: Array
     counts: Array
 
     def sorted(self) -> "Entries":
-        """Return them by word, then by where it stands."""
+        """Return the entries sorted by word, then by owner."""
         order = np.lexsort((self.owners, self.terms))
         return Entries(*(column[order] for column in self))
 
 
 class Postings:
-    """The entries of one field. What is added is sorted in when a word is next looked for, or when it is saved.
+    """The entries of one field. Additions are merged at the next lookup, or by `save`.
 
-    No more than a part of it is in memory then, however much there is.
+    A merge holds only a part of the entries in memory, whatever their number.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Postings:
         self._rewrite(without=owners)
 
     def find(self, term: str) -> tuple[Keys, Array]:
-        """Return where a word stands, in order, and how often."""
+        """Return the owners of a word, in order, and its count in each."""
         self.save()
         number = digest(term)
         known = self._recent.get(number)
@@ -110,12 +110,12 @@ class Postings:
         return known
 
     def save(self) -> None:
-        """Have all that was added in the database."""
+        """Write all additions to the database."""
         if self._size or self._is_aside:
             self._rewrite()
 
     def blocks(self) -> Iterator[Entries]:
-        """Yield all entries by word, then by where it stands; no word is in two blocks."""
+        """Yield all entries sorted by word, then by owner; no word is in two blocks."""
         self.save()
         return self._blocks()
 
@@ -151,7 +151,7 @@ class Postings:
             self._recent_bytes -= sum(column.nbytes for column in oldest)
 
     def _rewrite(self, *, without: Keys | None = None) -> None:
-        """Sort what was added into what is there, and leave out some of it."""
+        """Merge the additions into the stored entries, without the entries of some owners."""
         for entries in self._blocks():
             kept = slice(None) if without is None else ~np.isin(entries.owners, without)
             self.add(*(column[kept] for column in entries))
@@ -172,7 +172,7 @@ class Postings:
             yield self._number << 32 | int(entries.terms[start]), terms, owners, counts
 
     def _sorted(self) -> Iterator[Entries]:
-        """Yield all that was added, in order; no word is in two parts. Then nothing is pending."""
+        """Yield all additions in order, no word in two parts; afterwards no addition is pending."""
         if not self._is_aside:
             if self._size:
                 yield self._joined(self._pending).sorted()

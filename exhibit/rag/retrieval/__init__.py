@@ -1,1 +1,1 @@
-"""Questions to passages, in stages that are named, switchable and recorded."""
+"""Retrieval of passages for questions, in stages that have names, switches and a trace."""

@@ -1,4 +1,4 @@
-"""Where passages begin and end: formed when a question is asked, of whole sentences, around the chunks that rank best.
+"""Chooses where passages begin and end: at search time, at whole sentences, around the chunks that rank best.
 
 The first passage is the sentence that answers, no more; those after it are filled up from around their chunk, as they
 are less sure. No two of them share a character, and none is longer than the limit.
@@ -17,24 +17,24 @@ from exhibit.law.sentences import tile_clauses
 from exhibit.rag.protocols import Keys
 
 LEAST = 40
-"""Characters of the shortest piece that stands for itself: less is a number, a label, the end of a line."""
+"""Characters of the shortest independent piece: a shorter one is a number, a label, the end of a line."""
 SCRAP = 16
-"""Characters below which what remains between two passages is dropped: "ARTICLE IV", a page number."""
+"""Characters below which the rest between two passages is dropped: "ARTICLE IV", a page number."""
 KEEP = 0.7
-"""A first passage keeps the sentences with at least this share of the evidence of its best one, and what is between."""
+"""The first passage keeps the sentences with at least this share of the best one's evidence, and those between them."""
 
 _STRAY = string.whitespace + "\xa0.,;:!?"
 """A chunk may open with the mark that closed the sentence before it."""
 
 _REMEMBERED = 8192
-"""Rows whose pieces are remembered: 4 MB, the chunks of some fifty contracts."""
+"""Rows whose pieces are cached: 4 MB, the chunks of some fifty contracts."""
 
 Weigh = Callable[[str], float]
-"""How much a stretch of text has of what was asked."""
+"""Returns the evidence of a stretch of text for the question."""
 
 
 class Seed(NamedTuple):
-    """A stretch of pieces of one chunk that a passage may be grown from; the smallest is the best."""
+    """Consecutive pieces of one chunk from which a passage may grow; seeds sort by rank, the best first."""
 
     cost: float
     turn: int
@@ -59,15 +59,15 @@ class Extents:
     table: Keys
     text: Callable[[int], str]
     scores: Mapping[int, float]
-    """Each scored row's own evidence: a passage grows towards the better neighbour."""
+    """The evidence of each scored row: a passage grows towards the better neighbour."""
     limit: int = 500
     tight: bool = True
     """Whether the first passage is cut to the sentences that answer; else it is filled like the others."""
     tiles: dict[int, list[Span]] = field(default_factory=dict)
-    """The pieces of rows that were looked at before, for the same limit; questions on one document share them."""
+    """A cache of the pieces of rows, for one limit; questions about one document share it."""
 
     def __post_init__(self) -> None:
-        # each asked hundreds of times, and rows of an array are slow to compare one by one
+        # cached: each is needed hundreds of times, and single rows of an array are slow to compare
         self._text, self._pieces = cache(self.text), cache(self._untaken)
         self._place: Callable[[int], list[int]] = cache(lambda row: self.table[row].tolist())
 
@@ -147,7 +147,7 @@ class Extents:
     # ---------------------------------------------------------------- how far
 
     def _tight(self, row: int, first: int, last: int, weigh: Weigh) -> tuple[int, int]:
-        """Return the pieces of a stretch that hold what was asked; all of them where none does."""
+        """Return the pieces of a stretch that have evidence for the question; all pieces where none has."""
         text, (pieces, _) = self._text(self._place(row)[1]), self._pieces(row)
         weights = [weigh(text[slice(*pieces[at])]) for at in range(first, last + 1)]
         best = max(weights)
@@ -157,11 +157,11 @@ class Extents:
         return kept[0], kept[-1]
 
     def _grown(self, row: int, first: int, last: int) -> Span:
-        """Return the span of a stretch and of the free pieces around it that fit, the better neighbour's first."""
+        """Return the span of a stretch and of the free pieces around it that fit; the better neighbour comes first."""
         start, end = self._span(row, first, last)
         before, after = self._offer(row, first, -1), self._offer(row, last, 1)
         while True:
-            # a side that no longer fits never will: the passage only grows
+            # a side that no longer fits never fits again, since the passage only grows
             if before and end - min(start, before.span.start) > self.limit:
                 before = None
             if after and max(end, after.span.end) - start > self.limit:
@@ -192,7 +192,7 @@ class Extents:
         return _Offer(self.scores.get(row, float("-inf")), row, beside, pieces[beside])
 
     def _worth(self, row: int, span: Span, seen: set[tuple[int, str]]) -> bool:
-        """Return whether a passage says something: not a label left over, nor what its document said before it.
+        """Return whether a passage has new content: no leftover label, no text that its document has repeated.
 
         The same words in another document are another source.
         """

@@ -1,7 +1,7 @@
 """Passages within the likely documents: dense and lexical evidence, headings and neighbours, fused.
 
 Each kind of evidence is counted in standard deviations among the chunks that are compared, so that none needs to
-know the scale of another: a cosine and a BM25 score have none in common. What each gives is in
+know the scale of another: a cosine and a BM25 score have none in common. The effect of each kind is in
 bench/results/notebook-retrieval.md.
 """
 
@@ -27,14 +27,14 @@ KEY, DOCUMENT, START, END, PAGE, SECTION = range(6)
 """The columns of a table of chunks."""
 DEFAULTS = Weights()
 _MODELS = 3
-"""Chunks at the top that others are compared with. On LegalBench-RAG-mini 2 to 4 give the same within 0.1 of R@64."""
+"""Top chunks with which the others are compared. On LegalBench-RAG-mini 2 to 4 give the same within 0.1 of R@64."""
 _SETTLED = 24
-"""Places that likeness does not touch: what is asked decides there. From 12 to 24 the figures are the same."""
+"""First ranks that similarity to the top chunks leaves unchanged. From 12 to 24 the figures are the same."""
 
 
 @dataclass(frozen=True)
 class Library:
-    """What passages are looked for in: a table of chunks, and the evidence that there is on them."""
+    """The collection that is searched: a table of chunks, and the evidence on them."""
 
     table: Keys
     """key, document, start, end, page, section: in the order of keys; documents' numbers grow with them."""
@@ -51,7 +51,7 @@ class Library:
     is_whole: bool = True
     """Whether every chunk has a vector; while an index is being built some have none yet."""
     tiles: dict[int, list[Span]] = field(default_factory=dict)
-    """The pieces that passages are made of, as far as they were needed, by row; those of one limit."""
+    """A cache of the pieces of passages, by row, for one limit."""
 
     def rows(self, numbers: Sequence[int]) -> Keys:
         """Return the rows of some documents' chunks, in order."""
@@ -63,7 +63,7 @@ class Library:
 
 @dataclass(frozen=True)
 class RankedPassage:
-    """A stretch of a document that may answer, and the row of the chunk it was grown from."""
+    """A span of a document that may answer, and the row of the chunk from which it was grown."""
 
     document: int
     span: Span
@@ -73,26 +73,26 @@ class RankedPassage:
 
 @dataclass(frozen=True)
 class SecondLook:
-    """A reranker that is joined with retrieval: it reads chunks, as it was trained to, before passages are formed.
+    """A reranker inside retrieval: it scores chunks, as in its training, before passages are formed.
 
-    So the first passage is cut tight around what the reranker holds to be the answer.
+    So the first passage is trimmed to the chunk that the reranker scores highest.
     """
 
     reranker: Reranker
     first: int
-    """How many chunks it reads."""
+    """The number of chunks that the reranker scores."""
     weight: float
-    """What the retrieval's score counts beside its own."""
+    """The weight of the retrieval score beside the reranker's score."""
 
 
 @dataclass(frozen=True)
 class RankedPassages:
-    """Passages, best first, and what led to them."""
+    """Passages, best first, with the trace of their retrieval."""
 
     passages: tuple[RankedPassage, ...]
     trace: dict[str, Any] = field(default_factory=dict)
     confidence: float | None = None
-    """How likely an answer is among them; None where nobody can tell."""
+    """The probability that a passage answers; None if no model computes it."""
 
 
 def rank_passages(
@@ -108,7 +108,7 @@ def rank_passages(
     weights: Weights = DEFAULTS,
     second: SecondLook | None = None,
 ) -> RankedPassages:
-    """Return the passages that answer best; `documents` has the log-weight of each likely one, None = any."""
+    """Return the best passages; `documents` has the log-weight of each likely document, None = any document."""
     words = asked_terms(asked)
     rows = library.rows(list(documents)) if documents else _pool(words, vector, library, pool)
     if not len(rows):
@@ -132,7 +132,7 @@ def rank_passages(
     rare = evidence["rarity"][np.searchsorted(groups, order[0], side="right") - 1]
     beside = dict(zip(rows.tolist(), own.tolist(), strict=True))
     extents = Extents(library.table, library.text, beside, limit=limit, tight=tight, tiles=library.tiles)
-    # a chunk has the score of its place, which falls from first to last
+    # a chunk gets the score of its rank, so that scores fall from first to last
     ranked = list(zip(rows[order].tolist(), scores.tolist(), strict=True))
     formed = extents.form(ranked, depth=depth, weigh=_weigher(words, rare))
     holders = library.table[[row for row, _, _ in formed], DOCUMENT].tolist()
@@ -145,7 +145,7 @@ def rank_passages(
 def _look_again(
     asked: str, rows: Keys, order: Keys, scores: Scores, library: Library, second: SecondLook
 ) -> tuple[Keys, list[float]]:
-    """Return the order with the first chunks as both scores together have them, and the reranker's scores."""
+    """Return the order with the first chunks sorted by both scores together, and the reranker's scores."""
     head = order[: second.first]
     spans = library.table[rows[head]][:, [DOCUMENT, START, END]].tolist()
     texts = {number: library.text(number) for number in {number for number, _, _ in spans}}
@@ -155,7 +155,7 @@ def _look_again(
 
 
 def _follow_first(rows: Keys, order: Keys, own: Scores, library: Library, weights: Weights) -> Keys:
-    """Return the order with chunks behind the settled places by their likeness to the first ones, too.
+    """Return the order in which chunks after the first ranks also count their similarity to the top chunks.
 
     The first chunks tell more of an answer's words than the question does. Of merger agreements, whose answers run
     over many chunks, 92.6% of the gold is then among 64 passages instead of 90.0%.
@@ -194,13 +194,13 @@ def score_rows(
     *,
     within: bool = True,
 ) -> dict[str, Scores]:
-    """Return each kind of evidence by row, and their sum as `own`, in standard deviations within the row's group.
+    """Return each kind of evidence by row and their sum as `own`, in standard deviations within the row's group.
 
-    `groups` has where each group of rows begins: a document. Words count as they are rare within it: in an agreement
-    on confidential information those two words tell no chunk from another. `rarity` has a row a group. Where a chunk
-    has no vector yet, words stand in for it.
+    `groups` has the start of each group of rows, a document. A word's weight is its rarity in the document: in an
+    agreement on confidential information those two words tell no chunk from another. `rarity` has a row a group. Where
+    a chunk has no vector yet, words stand in for it.
     """
-    table = library.table[rows]  # `take` would copy the whole of a table that lies column by column
+    table = library.table[rows]  # `take` would copy the whole table, which is stored column by column
     sizes = np.diff(groups, append=len(rows))
     [dense], missing = _dense(vector.reshape(1, -1), table[:, KEY], library)
     matched = library.words.evidence(words, table[:, KEY])
@@ -224,7 +224,7 @@ def score_rows(
 
 
 def _likeness(store: VectorStore, vector: Vectors, keys: Keys) -> Scores:
-    """Return how near the summary under each key is to a question; the mean of the others where there is none."""
+    """Return the similarity of the summary under each key to a question; the mean of the others where there is none."""
     distinct, place = np.unique(keys, return_inverse=True)
     scores, near = store.search(vector.reshape(1, -1), len(distinct), within=distinct)
     here = near[0] >= 0
@@ -249,7 +249,7 @@ def _covered(matched: Scores, rare: Scores, groups: Keys, sizes: Keys) -> Scores
 
 
 def with_context(own: Scores, table: Keys, weights: Weights) -> Scores:
-    """Return scores with the neighbours' of the same document and the best of the same section in them."""
+    """Return scores that include the neighbours' scores in the document and the best score in the section."""
     smooth: Scores = own
     if weights.neighbours and len(own) > 1:
         owners = table[:, DOCUMENT]
@@ -269,7 +269,7 @@ def with_context(own: Scores, table: Keys, weights: Weights) -> Scores:
 
 
 def standard(values: Scores, groups: Keys) -> Scores:
-    """Return values in standard deviations from the mean of their group; zero where a group's do not differ."""
+    """Return values in standard deviations from the mean of their group; zero where all values of a group are equal."""
     sizes = np.diff(groups, append=len(values))
     mean = np.add.reduceat(values, groups, dtype=np.float64) / sizes
     away = values - np.repeat(mean, sizes)
@@ -286,7 +286,7 @@ def _section_keys(table: Keys) -> Keys:
 def _dense(vectors: Vectors, keys: Keys, library: Library) -> tuple[Scores, npt.NDArray[np.bool_]]:
     """Return the similarity of each key (in order) to each vector, and which keys have no vector yet.
 
-    What an inexact store does not find is farthest. A chunk without a vector is as near as the others are on average.
+    A chunk that an approximate store misses gets the lowest similarity; a chunk without a vector gets the mean.
     """
     scores, near_keys = library.store.search(vectors, len(keys), within=keys)
     dense = np.zeros((len(vectors), len(keys)), np.float32)
@@ -300,7 +300,7 @@ def _dense(vectors: Vectors, keys: Keys, library: Library) -> tuple[Scores, npt.
 
 
 def _pool(words: Sequence[str], vector: Vectors, library: Library, size: int) -> Keys:
-    """Return the rows to compare where any document may answer: the nearest, those with the words, and neighbours."""
+    """Return the candidate rows where any document may answer: the best by vector and by words, and neighbours."""
     _, [near] = library.store.search(vector.reshape(1, -1), size)
     _, worded = library.words.search(words, size)
     keys = np.union1d(near[near >= 0], worded)

@@ -1,4 +1,4 @@
-"""Questions to passages by way of documents: what is named chooses them, what is asked is looked for in them."""
+"""Routed retrieval: the names in a question choose documents, its other words are searched for in them."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
@@ -35,9 +35,9 @@ _MOST_TOKENS = 160
 def embed_imagined(
     questions: Sequence[str], vectors: Vectors, llm: LLM, embedder: Embedder, *, share: float
 ) -> tuple[Vectors, list[str]]:
-    """Return the questions' vectors moved towards passages that a model imagines, and these passages.
+    """Return the questions' vectors moved towards hypothetical passages of a language model, and these passages (HyDE).
 
-    A question whose passage fails keeps its own vector, and has no passage: a model that is down makes retrieval
+    A question whose request fails keeps its own vector and has no passage: an unavailable model makes retrieval
     no worse than it is without.
     """
     replies = llm.complete(
@@ -50,19 +50,19 @@ def embed_imagined(
         passages = embedder.embed([imagined[row] for row in rows], role="passage")
         mixed = (1 - share) * vectors[rows] + share * passages
         length = np.linalg.norm(mixed, axis=1, keepdims=True)
-        # two opposite vectors have no middle: such a question keeps its own
+        # two opposite vectors have no mean: such a question keeps its own vector
         moved[rows] = np.where(length > 1e-6, mixed / np.maximum(length, 1e-6), vectors[rows])
     return moved, imagined
 
 
 _HELD = 0.5
-"""The documents that are looked into must hold this share of the likelihood: one of them is likelier meant than not.
+"""Share of the probability that the searched documents must hold: more likely than not, one of them is meant.
 Of LegalBench-RAG-mini's 776 questions none falls below it, as published or reworded. Without their names 156 do, and
-for 127 of those the answer was in none of the eight documents that were looked into."""
+for 127 of those the answer was in none of the eight documents that were searched."""
 
 _ENOUGH = 0.99
-"""No more documents are looked into than hold this share: it saves reading seven where one is sure. From 0.5 to 0.999
-the figures on mini are the same, so it is no setting."""
+"""No more documents are searched than hold this share: it saves a search of seven where one is certain. From 0.5 to
+0.999 the figures on mini are the same, so it is no setting."""
 
 
 _WORDS_ALONE = {"lexical": 20.0, "likeness": 0.0, "neighbours": 0.0, "section": 0.0, "heading": 0.0}
@@ -70,11 +70,11 @@ _WORDS_ALONE = {"lexical": 20.0, "likeness": 0.0, "neighbours": 0.0, "section": 
 no name of a German noun, so documents are not chosen by names either."""
 
 _TILES: WeakKeyDictionary[Index, tuple[Keys, int, dict[int, list[Span]]]] = WeakKeyDictionary()
-"""For each open index the pieces of its chunks, as far as they were needed: of which table, for which limit."""
+"""The cached pieces of chunks of each open index, with their table and their limit."""
 
 
 def retrieve_routed(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
-    """Return what is found for each question, in order."""
+    """Return the retrieved passages of each question, in order, by way of documents."""
     carried = partial(parts.index.lexicon.documents.carried, filenames=parts.config.filenames)
     queries = [understand(question, carried) for question in questions]
     asks = [query.asks for query in queries]
@@ -90,7 +90,7 @@ def retrieve_routed(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
             trace["imagined"] = passage
         law = route(query.question, parts.index)
         hits, confidence = _rank(query, vector, library, parts, trace, law)
-        # what the question names by its number is first: nobody looks at it a second time
+        # paragraphs that the question names by number come first, and are not reranked
         reranked = second_look(parts) is not None or law is not None
         result = finish(query.question, hits, parts, trace, reranked=reranked, confidence=confidence)
         if law is not None:
@@ -132,7 +132,7 @@ def _rank(
 
 
 def _first(named: Sequence[RankedPassage], others: Sequence[RankedPassage]) -> list[RankedPassage]:
-    """Return the paragraphs that a question names in front of all other passages, those inside them left out."""
+    """Return the paragraphs that a question names, then the other passages without those inside these paragraphs."""
     best = max((passage.score for passage in others), default=0.0)
     first = [replace(passage, score=best + len(named) - at) for at, passage in enumerate(named)]
     return first + [other for other in others if not any(_inside(other, passage) for passage in named)]
@@ -143,7 +143,7 @@ def _inside(one: RankedPassage, other: RankedPassage) -> bool:
 
 
 def second_look(parts: Parts) -> SecondLook | None:
-    """Return the reranker that reads chunks; None where there is none, or one that reads passages."""
+    """Return the reranker if it scores chunks; None if there is no reranker or it scores passages."""
     weight = retrieval_weight(parts.reranker) if parts.reranker is not None else None
     if parts.reranker is None or weight is None:
         return None
@@ -151,9 +151,9 @@ def second_look(parts: Parts) -> SecondLook | None:
 
 
 def library_of(index: Index, limit: int) -> Library:
-    """Return what passages are looked for in, for a batch of questions.
+    """Return the collection that a batch of questions searches.
 
-    What passages of so many characters are made of is remembered from batch to batch, until the index changes.
+    The pieces of passages for this limit are cached between batches, until the index changes.
     """
     known = _TILES.get(index)
     if known is None or known[0] is not index.table or known[1] != limit:
@@ -172,7 +172,7 @@ def library_of(index: Index, limit: int) -> Library:
 
 
 def likely_documents(choice: Choice, config: Config) -> dict[int, float] | None:
-    """Return the log-weights of the documents worth looking into; None when the answer is likelier elsewhere.
+    """Return the log-weights of the documents to search; None when the answer is more likely in another document.
 
     A word such as `IP` or a kind such as `nda` makes hundreds of documents a little likelier than the others: the first
     eight of them are then no choice, and all documents are searched.
@@ -185,14 +185,14 @@ def likely_documents(choice: Choice, config: Config) -> dict[int, float] | None:
 
 
 def why_chosen(choice: Choice, index: Index) -> dict[str, object]:
-    """Return why documents were chosen, by the names of their files."""
+    """Return the reasons for the choice of documents, by file name."""
     trace = choice.trace()
     shown = {index.document(number).filename: why for number, why in trace["documents"].items()}
     return {"sure": trace["sure"], "likeliest": shown}
 
 
 def to_hits(index: Index, passages: Sequence[RankedPassage], text: Callable[[int], str]) -> list[Hit]:
-    """Return passages with the headings above them and their pages, and those that begin inside them."""
+    """Return passages as hits, with the headings and pages above them and those that begin inside them."""
     numbers = {passage.document for passage in passages}
     starts = {number: [start for _, start, _ in index.document(number).sections] for number in numbers}
     return [_hit(index, passage, starts[passage.document], text(passage.document)) for passage in passages]
@@ -201,7 +201,7 @@ def to_hits(index: Index, passages: Sequence[RankedPassage], text: Callable[[int
 def _hit(index: Index, passage: RankedPassage, starts: Sequence[int], text: str) -> Hit:
     entry, span, table, row = index.document(passage.document), Span(*passage.span), index.table, passage.row
     words = text[slice(*span)]
-    # a passage may begin with the break before it, which is still the last section's
+    # a passage may begin with the break before it, which still belongs to the previous section
     begins = span.end - len(words.lstrip())
     while row and table[row, START] > span.start and table[row - 1, DOCUMENT] == passage.document:
         row -= 1
@@ -224,7 +224,7 @@ def _hit(index: Index, passage: RankedPassage, starts: Sequence[int], text: str)
 
 
 def retrieve_dense(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
-    """Return what is found for each question, in order."""
+    """Return the retrieved passages of each question, in order, by one kind of evidence."""
     config = parts.config
     depth = max(config.depth, config.candidates * config.k)
     if config.method != "dense":
@@ -262,7 +262,7 @@ def _by_words(question: str, depth: int, parts: Parts) -> Retrieved:
 
 
 def _below_layers(vector: Vectors, depth: int, parts: Parts) -> tuple[Vectors, Keys, dict[str, object]]:
-    """Return the nearest chunks below the nearest sections of the nearest documents, and what was nearest."""
+    """Return the nearest chunks in the nearest sections of the nearest documents, and a trace of the choice."""
     index, config = parts.index, parts.config
     numbers = np.array(index.numbers if parts.only is None else parts.only, np.int64)
     trace: dict[str, object] = {}
@@ -279,7 +279,7 @@ def _below_layers(vector: Vectors, depth: int, parts: Parts) -> tuple[Vectors, K
 
 
 def _below_sections(vector: Vectors, numbers: Keys, keys: Keys, index: Index, config: Config) -> Keys:
-    """Return those of the chunks that stand in the nearest sections of some documents."""
+    """Return the keys of the chunks in the nearest sections of some documents."""
     every = [section_keys(int(number), len(index.document(int(number)).sections)) for number in np.sort(numbers)]
     within = np.concatenate([np.zeros(0, np.int64), *every])
     _, [near] = index.store("section").search(vector[None], config.layer_sections, within=within)
@@ -298,11 +298,11 @@ def _finished(state: SearchState, parts: Parts) -> Retrieved:
 # ---------------------------------------------------------------- either way
 
 _BATCH = 256
-"""Questions searched at once: enough for matrix products, few enough that scores stay small in memory."""
+"""Questions in one batch: enough for matrix products, few enough that scores need little memory."""
 
 
 def retrieve(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
-    """Return what is found for each question, in order; a blank question finds nothing."""
+    """Return the retrieved passages of each question, in order; none for a blank question."""
     results = [Retrieved(question, (), (), {"search": "blank question"}) for question in questions]
     asked = [position for position, question in enumerate(questions) if question.strip()]
     if not len(parts.index) or parts.only == ():

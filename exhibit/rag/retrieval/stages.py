@@ -29,13 +29,13 @@ Tokens = Callable[[str], int]
 
 @dataclass(frozen=True)
 class Parts:
-    """What retrieval works with."""
+    """The index, the models and the settings that retrieval uses."""
 
     index: Index
     embedder: Embedder
     config: Config
     tokens: Tokens
-    """How many tokens a text has."""
+    """Counts the tokens of a text."""
     reranker: Reranker | None = None
     llm: LLM | None = None
     only: tuple[int, ...] | None = None
@@ -49,7 +49,7 @@ class Parts:
 
 @dataclass
 class SearchState:
-    """One question on its way: ranked chunks, and what each stage did."""
+    """One question during retrieval: ranked chunks, and a trace of each stage."""
 
     question: str
     vector: npt.NDArray[np.float32]
@@ -60,26 +60,26 @@ class SearchState:
 
 @dataclass(frozen=True)
 class Retrieved:
-    """What was found for a question."""
+    """The passages that were retrieved for a question."""
 
     question: str
     ranked: tuple[Hit, ...]
-    """All passages in order, as deep as was asked: metrics at k are prefixes of this."""
+    """All passages in order, to the depth of the search: metrics at k use prefixes of this list."""
     selected: tuple[Hit, ...]
-    """The few that an answer is made from."""
+    """The few passages that an answer is made from."""
     trace: dict[str, Any] = field(default_factory=dict)
     confidence: float | None = None
-    """How likely it is that an answer is among the first passages; None where nobody can tell."""
+    """The probability that the first passages answer; None if no model computes it."""
     note: str = ""
-    """Which version of a law the passages are from, as it says itself; an answer says it, too."""
+    """The version of the law that the passages are from, in the law's own words; an answer repeats it."""
     named: int = 0
-    """How many of the first passages the question names by their number: they are the answer, whatever its words."""
+    """The number of first passages that the question names by paragraph number: these are the answer."""
 
 
 def rerank(question: str, hits: Sequence[Hit], reranker: Reranker, *, first: int = 32) -> list[Hit]:
-    """Return the hits with the `first` ones by the reranker's score, equals as they were; the rest as it was.
+    """Return the hits with the `first` ones sorted by the reranker's score; ties and the other hits keep their order.
 
-    Scores stay in the order that they had, so that they fall from first to last as every ranking's do: a
+    The list of scores stays the same, so that scores fall from first to last as in every ranking: a
     reranker's scale has nothing in common with that of the hits behind it.
     """
     head = list(hits[:first])
@@ -90,7 +90,7 @@ def rerank(question: str, hits: Sequence[Hit], reranker: Reranker, *, first: int
 
 
 def order_by(judged: Sequence[float], retrieved: Sequence[float], *, weight: float | None) -> list[int]:
-    """Return places, best first, by the reranker's score, joined with the retrieval's where that has a weight."""
+    """Return positions, best first, by the reranker's score plus the weighted retrieval score."""
     if not len(judged):
         return []
     scores = np.asarray(judged, np.float64)
@@ -106,7 +106,7 @@ def _standard(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def choose_documents(state: SearchState, index: Index, config: Config) -> None:
-    """Keep the best documents, judged by their passages among the first candidates; rank again within them."""
+    """Keep the best documents, scored by their passages among the first candidates, and rank again within them."""
     if not config.document_limit or not len(state.keys):
         return
     first = state.keys[: config.candidates * config.k]
@@ -119,7 +119,7 @@ def choose_documents(state: SearchState, index: Index, config: Config) -> None:
     }
     best = sorted(judged, key=lambda number: (-judged[number], number))[: config.document_limit]
     state.trace["documents"] = {index.document(number).filename: round(judged[number], 4) for number in best}
-    if config.layer_documents or config.layer_sections:  # what the layers above left out stays out
+    if config.layer_documents or config.layer_sections:  # chunks that the upper layers excluded stay excluded
         kept = np.isin(index.document_numbers(state.keys), best)
         state.keys, state.scores = state.keys[kept], state.scores[kept]
         return
@@ -139,7 +139,7 @@ def finish(
     reranked: bool = False,
     confidence: float | None = None,
 ) -> Retrieved:
-    """Return the ranking, looked at a second time if there is a reranker, and what an answer is made from.
+    """Return the ranking, reranked if there is a reranker, and the passages that an answer is made from.
 
     `reranked` says that the second look has been taken. Where the confidence is below the config's, an answer is made
     from nothing, and so is a refusal, whoever writes it; but for the reader, which decides with that confidence itself.
@@ -159,7 +159,7 @@ def finish(
 
 
 def near_the_best(hits: list[Hit], config: Config) -> list[Hit]:
-    """Drop passages that score lower than the best by more than the threshold, but keep so many at least."""
+    """Drop passages that score lower than the best by more than the threshold, but keep the least number."""
     if config.threshold is None or not hits:
         return hits
     least = hits[0].score - config.threshold
@@ -198,7 +198,7 @@ def assemble(
     tokens: Callable[[str], int],
     confidence: float | None = None,
 ) -> AnswerContext:
-    """Return the best hits that fit the budget as numbered sources, then what their documents are.
+    """Return the best hits that fit the budget as numbered sources, then their documents' summaries.
 
     There is a source whenever there is a hit with words: one that is longer than the budget is cut at a word, to the
     stretch nearest the question, and says so. Beyond the first, sources stop before the budget is passed.
@@ -208,7 +208,7 @@ def assemble(
     distinct = _distinct(hits)
     if not distinct:
         return AnswerContext("", (), 0, confidence)
-    # all of them, as a rule: then nothing needs to be counted twice
+    # usually all hits fit, so that tokens are counted once
     parts = (_fitting(distinct[:count], summaries, budget, tokens) for count in range(len(distinct), 0, -1))
     fitting = next(filter(None, parts), None)
     fitting = fitting or _cut_to_fit(question, distinct[0], summaries=summaries, budget=budget, tokens=tokens)
@@ -254,7 +254,7 @@ def _render(hits: Sequence[Hit], summaries: Mapping[str, str], *, note: str = ""
     """Return the sources between fences, then a line on each of their documents that has a summary."""
     if not hits:
         return ""
-    # longer than any in the sources, so that no document can close its quotation and speak as if it were us
+    # longer than any fence in the sources, so that no document can close its quotation and imitate the prompt
     fence = max([_FENCE, *(run + "~" for hit in hits for run in _TILDES.findall(hit.text))], key=len)
     blocks = [
         f"[{number}] {_label(hit, note)}\n{fence}\n{hit.text.strip()}\n{fence}" for number, hit in enumerate(hits, 1)
@@ -291,7 +291,7 @@ def _cut_to_fit(
         return _render([part], about, note=_CUT)
 
     words = [match.span() for match in _WORD.finditer(hit.text)]
-    if len(words) == 1:  # no word to cut at: a character will do
+    if len(words) == 1:  # no word boundary: cut at a character
         words = [(at, at + 1) for at in range(*words[0])]
     about = summaries if tokens(text_of(_part(hit, *words[0]), summaries)) <= budget else {}
     fits = _most(words, 0, lambda start, end: tokens(text_of(_part(hit, start, end), about)) <= budget)
@@ -303,7 +303,7 @@ def _cut_to_fit(
 
 
 def _most(words: Sequence[tuple[int, int]], first: int, fits: Callable[[int, int], bool]) -> int:
-    """Return how many words from the first on fit, at least one; by halving, as a source can be a whole book."""
+    """Return the number of words from the first on that fit, at least one; by bisection, for sources like books."""
     more = range(first + 1, len(words))
     return 1 + bisect_left(more, True, key=lambda last: not fits(words[first][0], words[last][1]))
 

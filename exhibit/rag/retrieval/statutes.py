@@ -1,4 +1,4 @@
-"""Questions on laws: which law, which §, and which day; the version of that day is where the answer is looked for."""
+"""Retrieval for questions on laws: the law, the § and the day select the version that is searched."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -19,23 +19,23 @@ from exhibit.rag.retrieval.passages import DOCUMENT, START, RankedPassage
 from exhibit.rag.retrieval.stages import Retrieved
 
 _LONGEST = 6000
-"""Characters of a § that is given whole; of a longer one the beginning."""
+"""Greatest length in characters of a § that is returned whole; a longer one is cut."""
 _ANSWER = 2000  # characters of a § that an answer quotes
-_EVERYWHERE = 1 << 20  # words of a question: all of them
+_EVERYWHERE = 1 << 20  # more words than a question has: no limit
 
 
 @dataclass(frozen=True)
 class Route:
-    """Where a question on a law is answered."""
+    """The place of the answer to a question on a law."""
 
     documents: tuple[int, ...]
-    """The versions of the days that it names; the one of today where it names none."""
+    """The versions of the days that the question names; today's version if it names none."""
     passages: tuple[RankedPassage, ...] = ()
-    """The paragraphs that it names, first."""
+    """The paragraphs that the question names; they rank first."""
     note: str = ""
-    """Which version that is, as the document says it."""
+    """The name of that version in the document's own words."""
     nothing: bool = False
-    """Whether it asks for what no version has: a day before the law, or a § that was gone on that day."""
+    """Whether no version contains the answer: the day is before the law, or the § was repealed on that day."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,11 @@ class _Law:
 
 
 _LAWS: WeakKeyDictionary[Index, tuple[Keys, list[_Law]]] = WeakKeyDictionary()
-"""For each open index its laws, until it changes."""
+"""The laws of each open index, until the index changes."""
 
 
 def route(question: str, index: Index, *, today: date | None = None) -> Route | None:
-    """Return where a question is answered that names a law, or a provision where there is one law; None for others."""
+    """Return the route of a question that names a law, or a provision if there is one law; None for other questions."""
     laws = _laws(index)
     law = _named(question, laws)
     if law is None:
@@ -95,7 +95,7 @@ def _laws(index: Index) -> list[_Law]:
 
 
 def _named(question: str, laws: list[_Law]) -> _Law | None:
-    """Return the law that a question names, the one named first; of names inside one another the longest."""
+    """Return the first law that a question names; of overlapping names the longest."""
     ends = [(law.name.named_in(question, near=_EVERYWHERE), law) for law in laws]
     named = [(end, -len(law.name.title), law) for end, law in ends if end]
     if not named:
@@ -107,7 +107,7 @@ def _named(question: str, laws: list[_Law]) -> _Law | None:
 
 
 def _longest(codes: Sequence[str], question: str) -> int:
-    """Return the length of the longest name that a question has: the German Civil Code is not the Czech one."""
+    """Return the length of the longest name of a law in a question: the German Civil Code is not the Czech one."""
     return max((len(code) for code in codes if code in question), default=0)
 
 
@@ -116,7 +116,7 @@ def _of_day(law: _Law, day: date) -> tuple[int, Edition] | None:
 
 
 def _asked(question: str, system: LegalSystem, laws: list[_Law]) -> Provision | None:
-    """Return the provision that is asked about: the last one, as in what § 2 refers to by „§ 5 odst. 1“."""
+    """Return the provision that a question is about: the first one, or the last one if that is in quotation marks."""
     names = [law.name for law in laws]
     named = list(provisions(question, system, names)) or [
         replace(each, label=_own_label(each.label, system)) for each in provisions(question, system_for("en"), names)
@@ -129,7 +129,7 @@ def _asked(question: str, system: LegalSystem, laws: list[_Law]) -> Provision | 
 
 
 def _own_label(label: str, system: LegalSystem) -> str:
-    """Return a unit as laws of a system call it: English asks for section 433 of the BGB, and article 5 of the GG."""
+    """Return a label as laws of a system write it: English writes section 433 of the BGB, article 5 of the GG."""
     word, _, number = label.partition(" ")
     kind = "article" if word.lower().startswith("art") else "paragraph"
     unit = next((level for level in system.units if level.kind == kind), None)
@@ -150,12 +150,12 @@ def _plain(text: str) -> str:
 
 
 def _place(index: Index, number: int, label: str, system: LegalSystem) -> RankedPassage | None:
-    """Return a § of a document as a passage; None where it has none of this number."""
+    """Return a § of a document as a passage; None if the document has no § of this number."""
     found = [unit for unit in _units(index, number, system) if label_key(unit.label) == label_key(label)]
     if not found:
         return None
     text = index.text_of(number)
-    # of two with one number the longer one is the law's own, the other a line of its contents
+    # of two with one number the longer one is the provision, the shorter one a line of the table of contents
     span = max((unit.span for unit in found), key=lambda span: span.end - span.start)
     span = Span(span.start, min(span.start + len(text[slice(*span)].rstrip()), span.start + _LONGEST))
     owners = index.table[:, DOCUMENT]
@@ -178,7 +178,7 @@ def _system(index: Index, law: _Law) -> LegalSystem:
 
 
 def with_version(answer: Answer, retrieved: Retrieved, context: AnswerContext) -> Answer:
-    """Return an answer on a law with its version; the paragraph itself, where no language model wrote the answer."""
+    """Return an answer with the version of the law; without a language model, the answer is the paragraph itself."""
     if answer.error or not retrieved.selected:
         return answer
     if retrieved.named and (answer.refused or not answer.usage):

@@ -1,4 +1,4 @@
-"""Texts to spans: one file per way of splitting, named by `--splitter`."""
+"""Splitters of texts into spans: each file is one splitter, selected by `--splitter`."""
 
 import sys
 from bisect import bisect_right
@@ -18,7 +18,7 @@ Splitter = Callable[..., list[Span]]
 
 
 def check(*, size: int, overlap: int) -> None:
-    """Refuse sizes that no chunk can have."""
+    """Raise on a size or an overlap that no chunk can have."""
     if size < 1:
         raise ToolkitError(f"no chunk has {size} characters; choose a size of 1 or more")
     if not 0 <= overlap < size:
@@ -50,13 +50,13 @@ def _word(text: str, start: int, end: int) -> int:
 
 
 Keep = Literal["start", "end"]
-_TRIES = 8  # then the search looks for the whole separator
+_TRIES = 8  # tries by the first character, before a search for the whole separator
 
 
 def find_cuts(text: str, ranges: Sequence[Span], *, size: int, separators: Sequence[str], keep: Keep) -> list[int]:
-    """Return where the chunks of these ranges end, in order.
+    """Return the ends of the chunks of these ranges, in order.
 
-    To split at every separator and join neighbours while they fit comes to this: from where a chunk starts, cut
+    Splitting at every separator and joining neighbours while they fit is the same as this: from a chunk's start, cut
     at the furthest separator within reach; where there is none the piece is too long, and the next separator's.
     So only windows of `size` characters are looked at, each once for a separator: the time is linear.
     """
@@ -111,7 +111,7 @@ def _cut_at(
 
 
 def find_separator(text: str, separator: str, start: int) -> int:
-    """Find a separator by its first character, which is several times as fast as by all of them, if it is rare."""
+    """Return the next position of a separator; a search by its first character is much faster if that is rare."""
     at = start - 1
     for _ in range(_TRIES):
         at = text.find(separator[0], at + 1)
@@ -121,7 +121,7 @@ def find_separator(text: str, separator: str, start: int) -> int:
 
 
 def _first_of_run(text: str, separator: str, at: int, floor: int, start: int) -> int:
-    """Count separators from the left of a run, as `re.split` does: three newlines hold one double one, the first."""
+    """Return the first separator's position in a run, as `re.split` does: three newlines hold one double newline."""
     run = floor + len(text[floor:at].rstrip(separator[0]))
     at -= (at - run) % len(separator)
     return at if at >= start else -1

@@ -1,4 +1,4 @@
-"""A cut every so many characters, whatever is there: what the others are compared with."""
+"""A splitter that cuts at a fixed number of characters: the baseline for the other splitters."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from exhibit.schemas.errors import ToolkitError
 def open(argument: str | None) -> Splitter:
     """Return the splitter, which has no variants."""
     if argument is not None:
-        raise ToolkitError(f"the splitter naive takes no argument, but was given {argument!r}")
+        raise ToolkitError(f"the splitter naive takes no argument; remove {argument!r}")
     return split
 
 
@@ -25,6 +25,6 @@ def split(
     """Return spans of `size` characters, each starting `overlap` characters before the last one's end."""
     check(size=size, overlap=overlap)
     length = len(text)
-    # what starts within the last overlap is in the span before it already
+    # a span that starts within the last overlap is inside the span before it
     starts = range(0, max(length - overlap, 1), size - overlap) if text else range(0)
     return [Span(start, min(start + size, length)) for start in starts]

@@ -20,7 +20,7 @@ def open(argument: str | None) -> Splitter:
 
 
 def variant(name: str, argument: str | None, usual: Splitter) -> Splitter:
-    """Return a splitter as it usually is, or as its argument has it."""
+    """Return a splitter in its usual form, or in the variant that its argument names."""
     if argument is None:
         return usual
     if argument == "sentences":

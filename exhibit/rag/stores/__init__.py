@@ -1,4 +1,4 @@
-"""Vector stores: one file each, named by `--store NAME[:ARGUMENT]`."""
+"""Vector stores: each file is one store, selected by `--store NAME[:ARGUMENT]`."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,7 +10,7 @@ from exhibit.schemas.errors import ToolkitError
 
 
 def ranked(scores: Vectors, keys: Keys, k: int) -> tuple[Vectors, Keys]:
-    """Return the k best of each row, equals in the order of their keys; -1 and -inf where there are fewer."""
+    """Return the k best keys of each row, ties in the order of keys; -1 and -inf where there are fewer."""
     scores = np.where(keys < 0, np.float32(-np.inf), scores)
     order = np.lexsort((keys, -scores), axis=1)[:, :k]
     best, best_keys = nothing(len(scores), k)
@@ -20,12 +20,12 @@ def ranked(scores: Vectors, keys: Keys, k: int) -> tuple[Vectors, Keys]:
 
 
 def nothing(rows: int, k: int) -> tuple[Vectors, Keys]:
-    """Return what a search gives that finds nothing."""
+    """Return the result of a search without hits."""
     return np.full((rows, k), -np.inf, dtype=np.float32), np.full((rows, k), -1, dtype=np.int64)
 
 
 def check_rows(where: str, keys: Keys, vectors: Vectors, dimensions: int) -> str:
-    """Return what is wrong with rows that are to be added, or nothing."""
+    """Return the fault of rows that are to be added, or an empty string."""
     if vectors.shape != (len(keys), dimensions):
         return f"{where}: {vectors.shape} vectors for {len(keys)} keys of {dimensions} numbers"
     if not np.isfinite(vectors).all():
@@ -34,7 +34,7 @@ def check_rows(where: str, keys: Keys, vectors: Vectors, dimensions: int) -> str
 
 
 def read_options(settings: Iterable[tuple[str, str]], known: Sequence[str], *, where: str, name: str) -> dict[str, int]:
-    """Return the options of an index type, `nlist=1024`; what is not known is refused with what there is."""
+    """Return the options of an index type, `nlist=1024`; the error for an unknown option lists the known ones."""
     options: dict[str, int] = {}
     for option, value in settings:
         if option not in known or not value.isdecimal() or int(value) < 1:

@@ -1,4 +1,4 @@
-"""Connections to Milvus: one for all layers of all indexes at one address, closed with the last of them.
+"""Connections to Milvus: all layers of all indexes at one address share one, and the last one closes it.
 
 A local file is served inside this process by milvus-lite, which lets no other process open it meanwhile.
 A server needs pymilvus alone.
@@ -31,22 +31,22 @@ except ImportError as error:
 INTEGER, FLOATS = DataType.INT64, DataType.FLOAT_VECTOR
 TOKEN, URI = "MILVUS_TOKEN", "MILVUS_URI"
 _SECONDS = 10.0
-"""How long a server may take to answer the first call."""
+"""Timeout in seconds of the first call to a server."""
 PATIENCE = 90.0
-"""How long a server that went away is waited for, in seconds: one that is killed and started again by its supervisor
+"""Seconds to wait for a server that became unreachable: one that its supervisor restarts
 answers after ten, and has its collections loaded after forty (measured with Milvus 2.3.5 on two cores)."""
-_PAUSE = 1.0  # seconds between two tries
-_NOT_LOADED = 101  # Milvus's own number for it
+_PAUSE = 1.0  # seconds between two retries
+_NOT_LOADED = 101  # Milvus's error code
 _PASSING = frozenset({1, 2, _NOT_LOADED, 103, 503})
-"""What servers answer while they start: not ready, not reached, collection not loaded or not wholly, no channel."""
+"""Error codes of servers while they start: not ready, not reached, collection not loaded or not wholly, no channel."""
 _STARTING = ("node not found", "node not match", "session not found")
-"""The same in words, where the code is only that of an unexpected error: parts of a server that look for each other."""
+"""The same in words, for errors whose code is only "unexpected": parts of a server that do not reach each other yet."""
 _ATTEMPT = re.compile(r"attempt #\d+: ")
 _connections: dict[tuple[str, str], Connection] = {}
 
 
 class Connection:
-    """A client that several stores use."""
+    """A Milvus client that several stores share."""
 
     def __init__(self, address: Address) -> None:
         self.uri = address.uri
@@ -62,11 +62,11 @@ class Connection:
 
     @property
     def is_current(self) -> bool:
-        """False when the file was replaced by another: what is served then is no longer there."""
+        """False when another file has replaced the one that is served."""
         return self._file is None or (self._file.exists() and self._file.stat().st_ino == self._inode)
 
     def call(self, verb: str, collection: str, *arguments: Any, **options: Any) -> Any:
-        """Call the client on a collection; a server that is away, or is only just starting, is waited for."""
+        """Call the client on a collection; retry while the server is unreachable or starting."""
         end = time.monotonic() + PATIENCE
         with milvus_errors(self.uri):
             while True:
@@ -81,7 +81,7 @@ class Connection:
                     self.call("load_collection", collection)
 
     def close(self) -> None:
-        """Let go of it; the last user stops what serves the file."""
+        """Release the connection; the last user stops the process that serves the file."""
         self.users -= 1
         if self.users <= 0:
             self._end()
@@ -97,7 +97,7 @@ class Connection:
 
 
 def token_for(address: Address) -> str:
-    """Return the token for an address: none for a server that only an index names, which anybody may have made."""
+    """Return the token for an address: none for a server that only an index names: it may be a stranger's."""
     token = os.environ.get(TOKEN, "")
     return token if token and is_named(address.uri) else ""
 
@@ -132,12 +132,12 @@ def connect(address: Address) -> Connection:
 
 
 def _key(address: Address) -> tuple[str, str]:
-    """Return what decides a connection: with another token it is another."""
+    """Return the key of a connection: the address and the token."""
     return address.uri, token_for(address) if address.is_server else ""
 
 
 def _is_passing(error: MilvusException | RpcError) -> bool:
-    """Return whether an error tells of a server that is away or starting, and not of a fault."""
+    """Return whether an error is temporary: the server is unreachable or starting."""
     if isinstance(error, RpcError):
         return bool(error.code() == StatusCode.UNAVAILABLE)
     return error.code in _PASSING or any(words in error.message for words in _STARTING)
@@ -146,14 +146,14 @@ def _is_passing(error: MilvusException | RpcError) -> bool:
 def _words(error: Exception) -> str:
     """Return the reason in one line."""
     if isinstance(error.__cause__, RpcError):
-        error = error.__cause__  # a wrong token is told there alone
+        error = error.__cause__  # only the cause mentions a wrong token
     words = error.details() if isinstance(error, RpcError) else str(getattr(error, "message", "") or error)
-    return _ATTEMPT.split(str(words))[-1].strip().partition("\n")[0]  # behind the stack traces of the tries before
+    return _ATTEMPT.split(str(words))[-1].strip().partition("\n")[0]  # after the stack traces of earlier retries
 
 
 @contextmanager
 def milvus_errors(uri: str, *, first: bool = False) -> Iterator[None]:
-    """Turn what Milvus says into one error that says what to do, and never tells the token."""
+    """Turn the errors of Milvus into one error with advice, without the token."""
     try:
         with _silenced():
             yield
@@ -178,7 +178,7 @@ def _advice(uri: str, first: bool) -> str:
 
 @contextmanager
 def _silenced() -> Iterator[None]:
-    """Keep the libraries from logging what is raised anyway, or what milvus-lite does without."""
+    """Silence the libraries' logs of errors that are raised anyway or that milvus-lite ignores."""
     loggers = [logging.getLogger(name) for name in ("milvus_lite", "pymilvus", "grpc")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:

@@ -1,4 +1,4 @@
-"""FAISS in this process. `faiss` compares every vector, so what is nearest is found.
+"""FAISS in this process. `faiss` compares every vector, so its results are exact.
 
 For collections too large for that: `faiss:pq[,refine=N]` (sketches first, then the vectors of the nearest),
 `faiss:fp16` (half the memory), `faiss:ivf[,nlist=N,nprobe=N]` and `faiss:hnsw[,M=N,efConstruction=N,efSearch=N]`.
@@ -21,9 +21,9 @@ from exhibit.schemas.errors import BundleError
 from exhibit.storage.place import whole
 
 _FEW = 16384
-"""Up to so many keys a filtered search compares just those rows by hand; more go through FAISS with a selector."""
+"""Most keys for which a filtered search compares the rows directly; for more keys FAISS uses a selector."""
 _SHARE_INEXACT = 32
-"""An inexact index compares a 32nd of its rows one by one where that is more: searching it would miss most of them."""
+"""An approximate index compares up to a 32nd of its rows directly: a search would miss most of them."""
 _FEW_QUERIES = 4
 """A question is one query, and the three chunks that others are compared with are one more search."""
 _LARGE = 64 << 20
@@ -34,14 +34,14 @@ LOCAL = True
 
 
 def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> "FaissStore":
-    """Open a layer's vectors in a folder, or begin with none."""
+    """Open the vectors of a layer in a folder; a new layer has none."""
     return FaissStore(folder / f"{name}.faiss", dimensions, kinds.IndexType.parse(argument))
 
 
 def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys: Keys) -> "FaissStore":
-    """Open a layer's vectors that another process is writing: those of the first keys, which are there already."""
+    """Open the vectors of a layer that another process is writing: those of `keys`, which are already written."""
     path = folder / f"{name}.faiss"
-    if path.is_file():  # the last one was written
+    if path.is_file():  # the other process has finished
         return FaissStore(path, dimensions, kinds.IndexType.parse(argument))
     return FaissStore.holding(keys, np.memmap(rows_path(path), "<f4", "r", shape=(len(keys), dimensions)))
 
@@ -56,12 +56,12 @@ class FaissStore:
         self._mapped = False
         self._gone = 0
         self._order: tuple[Keys, Keys, bool] | None = None
-        """Keys in order, their rows, and whether each is its row's number, as where nothing was removed."""
+        """Keys in order, their rows, and whether each key equals its row, as when no row was removed."""
         self._opened: faiss.IndexIDMap2 | None = None
         self._written: int | None = None
-        """Rows of the file that was written from what was added, until it is opened."""
+        """Rows of the file that was written from the additions, until the file is opened."""
         self._rows: RawVectors | None = None
-        """What is added while there is no index yet; it becomes one when it is saved, or searched."""
+        """Additions before there is an index; a save or a search turns them into one."""
         if path.is_file():
             self._opened = self._open()
         else:
@@ -69,7 +69,7 @@ class FaissStore:
 
     @classmethod
     def holding(cls, keys: Keys, vectors: Vectors) -> "FaissStore":
-        """Return a store of rows in memory, which no file has."""
+        """Return a store of rows in memory, without a file."""
         store = cls(Path("memory"), vectors.shape[1])
         store._opened, store._rows = kinds.build(kinds.IndexType(), keys, vectors), None
         return store
@@ -114,7 +114,7 @@ class FaissStore:
         self._order = None
 
     def remove(self, keys: Sequence[int] | Keys) -> None:
-        """Remove rows; keys that are not there are no error."""
+        """Remove rows; unknown keys are no error."""
         if not len(keys):
             return
         self._own()
@@ -132,7 +132,7 @@ class FaissStore:
         self.remove(np.setdiff1d(here, keys))
 
     def fence(self, last: int) -> None:
-        """Do nothing: what another process adds to the file is not seen before the file is opened again."""
+        """Do nothing: additions of another process become visible only when the file is opened again."""
 
     def search(self, queries: Vectors, k: int, *, within: Sequence[int] | Keys | None = None) -> tuple[Vectors, Keys]:
         """Return the k nearest rows of each query, best first; -1 where there are fewer."""
@@ -143,11 +143,11 @@ class FaissStore:
         if within is None and kind == "pq" and self._gone:
             within = kinds.keys_of(self._index)
         if within is None:
-            # keys are 0 and up: the range leaves out what was removed
+            # keys are 0 and up: the range excludes removed rows
             selector = faiss.IDSelectorRange(0, np.iinfo(np.int64).max) if self._gone else None
             return self._through(queries, k, selector, share=1.0)
         wanted = np.asarray(within, dtype=np.int64)
-        if not (np.diff(wanted) > 0).all():  # as a rule they grow, and sorting them takes longer than looking
+        if not (np.diff(wanted) > 0).all():  # keys usually grow, and a check is faster than sorting
             wanted = np.unique(wanted)
         few = 0 if kind in ("flat", "fp16", "pq") else len(self) // _SHARE_INEXACT
         if len(wanted) <= max(_FEW, few):
@@ -158,12 +158,12 @@ class FaissStore:
         return self._through(queries, k, faiss.IDSelectorBatch(wanted), share=min(1.0, len(wanted) / len(self)))
 
     def vectors(self, keys: Sequence[int] | Keys) -> Vectors:
-        """Return the rows under these keys, in their order; keys that are not there are left out."""
+        """Return the rows under these keys, in their order; unknown keys are left out."""
         _, rows = self._rows_of(np.asarray(keys, dtype=np.int64))
         return np.array(kinds.vectors_of(self._index, rows))
 
     def save(self) -> None:
-        """Shape the index as its kind should be for so many rows, and write it, by rename."""
+        """Convert the index to the type for its number of rows, and write it atomically."""
         with whole(self.path) as partial:
             self._write(partial)
 
@@ -178,12 +178,12 @@ class FaissStore:
         faiss.write_index(self._index, str(partial))
 
     def close(self) -> None:
-        """Remove what was added and never saved; no file is held."""
+        """Discard unsaved additions; no file stays open."""
         if self._rows is not None:
             self._rows.remove()
 
     def _write_rows(self, rows: RawVectors, partial: Path) -> None:
-        """Write what was added, without an index in memory where the kind needs none."""
+        """Write the additions, without an index in memory if the index type needs none."""
         wanted = self._kind.suiting(len(rows))
         if wanted.name == "flat":
             rows.write(partial)
@@ -201,7 +201,7 @@ class FaissStore:
             self._mapped = False
 
     def _through(self, queries: Vectors, k: int, selector: Any, *, share: float) -> tuple[Vectors, Keys]:
-        """Search with FAISS's own code; the selector is held here for as long as the search goes on."""
+        """Search with FAISS; the reference to the selector lives until the search ends."""
         depth = min(k, len(self))
         if not depth or not len(queries):
             return nothing(len(queries), k)
@@ -210,7 +210,7 @@ class FaissStore:
         return ranked(scores, keys, k)
 
     def _rows_of(self, wanted: Keys) -> tuple[Keys, Keys]:
-        """Return those of the keys that are here, in order, and their rows."""
+        """Return the known ones of the keys, in order, and their rows."""
         if not len(self):
             return wanted[:0], wanted[:0]
         if self._order is None:
@@ -225,7 +225,7 @@ class FaissStore:
         return wanted[here], rows[places[here]]
 
     def _among(self, queries: Vectors, k: int, wanted: Keys) -> tuple[Vectors, Keys]:
-        """Compare a few rows by hand: faster than a selector, which walks over all of them, and exact."""
+        """Compare a few rows directly: this is exact, and faster than a selector, which visits all rows."""
         present, rows = self._rows_of(wanted)
         if not len(present):
             return nothing(len(queries), k)
@@ -234,7 +234,7 @@ class FaissStore:
 
 
 def _products(queries: Vectors, vectors: Vectors) -> Vectors:
-    # a few queries are too little work to be shared out among threads that wait for each other
+    # a few queries are too little work for several threads
     few = len(queries) <= _FEW_QUERIES
     cosines: Vectors = np.einsum("ij,kj->ik", queries, vectors) if few else queries @ vectors.T
     return cosines
@@ -247,7 +247,7 @@ def _load(path: Path, dimensions: int, *, mapped: bool) -> faiss.IndexIDMap2:
         index: Any = faiss.read_index(str(path), flags)
     except RuntimeError as error:
         raise BundleError(f"{path}: damaged; delete the index and build it again") from error
-    if index is None:  # FAISS's way to read a file that says that it is empty
+    if index is None:  # FAISS returns None for a file whose header says that it is empty
         raise BundleError(f"{path}: damaged; delete the index and build it again")
     if index.d != dimensions:
         raise BundleError(f"{path}: made for {index.d} numbers a vector, not {dimensions}; build the index again")

@@ -30,32 +30,32 @@ from exhibit.storage.removal import remove_below
 
 _KEY, _VECTOR, _DIGEST = "key", "vector", "digest"
 _ID = "id"
-"""What the primary key is called in the hits of servers that do not tell its name: 2.3, for one."""
+"""The name of the primary key in the hits of servers that omit it, such as 2.3."""
 _SEEN = "Session"
-"""Which rows a search must see: all that this process wrote, and all that were there when it opened the collection,
+"""Consistency level: a search sees all rows of this process, and all rows that existed when it opened the collection,
 since rows are counted then with the collection's own level, Strong. Searching with that costs 200 ms a call for
 the server's next tick (measured: 209 against 6 ms with HNSW, 40,000 rows)."""
 _STANDSTILL = 120.0
-"""Seconds without progress after which a server's index is no longer waited for; a segment of a million rows takes
+"""Seconds without progress after which waiting for a server's index ends; a segment of a million rows takes
 some minutes, and is counted when it is whole."""
-_PAUSE = 0.2  # seconds between two looks
+_PAUSE = 0.2  # seconds between two polls
 _log = logging.getLogger(__name__)
 _PLACE = "store"
 _RECORD = "milvus.json"
 _FILE = "milvus.db"
 _NAME = re.compile(r"exhibit_[0-9a-f]{16}")
 _MOST = 16384
-"""The longest result that Milvus gives; deeper searches are put together from several."""
+"""The longest result that Milvus returns; deeper searches join several results."""
 _QUERIES = 64
 """Queries in one call."""
 _BYTES = 4 << 20
-"""Of vectors in one message: Milvus takes 64 MiB."""
+"""Bytes of vectors in one message: Milvus accepts 64 MiB."""
 _KEYS = 8192
 """Keys in one message."""
 
 
 def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> MilvusStore:
-    """Open a layer's collection, made when there is none yet; what an unfinished index left is gone on with."""
+    """Open the collection of a layer, or create it; an unfinished index continues with its collection."""
     address = Address.parse(argument, own=folder / _PLACE / _FILE)
     record = folder / _PLACE / _RECORD
     wanted = {"store": argument or "lite", "dimensions": dimensions}
@@ -67,7 +67,7 @@ def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> M
         if whole:
             raise BundleError(f"{record}: made for {about.get('dimensions')} numbers a vector in "
                               f"milvus:{about.get('store')}; build the index again")  # fmt: skip
-        drop(folder, argument)  # left by a run that was stopped, and had other settings
+        drop(folder, argument)  # left by an interrupted run with other settings
     record.parent.mkdir(parents=True, exist_ok=True)
     wanted["name"] = f"exhibit_{uuid.uuid4().hex[:16]}"
     record.write_text(json.dumps(wanted) + "\n", encoding="utf-8")
@@ -75,9 +75,9 @@ def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> M
 
 
 def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys: Keys) -> MilvusStore | None:
-    """Open a layer's collection that another process is writing, up to the last key; None where one file has it.
+    """Open the collection of a layer that another process is writing, up to the last key; None for a file.
 
-    A file is its writer's alone.
+    Only the process that writes a Milvus file can open it.
     """
     address, record = Address.parse(argument, own=folder / _PLACE / _FILE), folder / _PLACE / _RECORD
     if not address.is_server or not record.is_file():
@@ -88,7 +88,7 @@ def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys
 
 
 def drop(folder: Path, named: str | None = None) -> None:
-    """Drop the collections of the index in a folder, and forget them.
+    """Drop the collections of the index in a folder, and delete the record of them.
 
     Those outside the folder only where the user names the place, in `named` or to this command: an index may come from
     elsewhere, and makes nobody connect to a server or open a file.
@@ -146,7 +146,7 @@ class MilvusStore:
         return int(row["count(*)"])
 
     def add(self, keys: Sequence[int] | Keys, vectors: Vectors) -> None:
-        """Add rows, or replace those that have the keys; one that is there already is not sent again."""
+        """Add rows, or replace those that have the keys; an identical row is not sent again."""
         if not len(keys):
             return
         keys = np.asarray(keys, dtype=np.int64)
@@ -159,17 +159,17 @@ class MilvusStore:
             self._upsert(keys[at : at + step], vectors[at : at + step])
 
     def remove(self, keys: Sequence[int] | Keys) -> None:
-        """Remove rows; keys that are not there are no error."""
+        """Remove rows; unknown keys are no error."""
         wanted = np.asarray(keys, dtype=np.int64)
         for at in range(0, len(wanted), _KEYS):
             self._call("delete", ids=wanted[at : at + _KEYS].tolist())
 
     def keep(self, keys: Keys) -> None:
-        """Remove every row that has none of these keys: what a run left that was stopped."""
+        """Remove every row that has none of these keys: rows of an interrupted run."""
         self.remove(np.setdiff1d(self.keys(), keys))
 
     def fence(self, last: int) -> None:
-        """Find no row with a greater key from now on, unless it is added here."""
+        """Hide rows with a greater key, unless this process adds them."""
         self._last = last
 
     def keys(self) -> Keys:
@@ -188,13 +188,13 @@ class MilvusStore:
         if not len(queries):
             return nothing(0, k)
         scores, keys = self._search_all(queries, k, filters)
-        if within is None and (keys > self._last).any():  # only now, since every filter costs time
+        if within is None and (keys > self._last).any():  # only here, since every filter costs time
             filters = [each for each in filters if each] or [f"{_KEY} <= {self._last}"]
             scores, keys = self._search_all(queries, k, filters)
         return scores, keys
 
     def vectors(self, keys: Sequence[int] | Keys) -> Vectors:
-        """Return the rows under these keys, in their order; keys that are not there are left out."""
+        """Return the rows under these keys, in their order; unknown keys are left out."""
         wanted = np.asarray(keys, dtype=np.int64).tolist()
         by_key: dict[int, list[float]] = {}
         for at in range(0, len(wanted), _KEYS):
@@ -204,13 +204,13 @@ class MilvusStore:
         return np.array(here, dtype=np.float32).reshape(-1, self.dimensions)
 
     def save(self) -> None:
-        """Have everything written that was added; a new index is searched as it will be tomorrow from then on."""
+        """Write all additions; afterwards the server searches its final index."""
         self._call("flush")
         if self._building and self._address.is_server and self._address.kind != "FLAT":
             self._await_index()
 
     def close(self) -> None:
-        """Let go of the connection; a file can be moved after the last store of it is closed."""
+        """Release the connection; a file can be moved after its last store is closed."""
         self._connection.close()
 
     def _call(self, verb: str, **options: Any) -> Any:
@@ -223,21 +223,21 @@ class MilvusStore:
         schema.add_field(_VECTOR, FLOATS, dim=self.dimensions)
         index = self._client.prepare_index_params()
         index.add_index(_VECTOR, index_type=self._address.kind, metric_type="IP", params=self._address.build())
-        # Strong: what was added is found, and counted, at once
+        # Strong: additions are found and counted at once
         self._client.create_collection(self.collection, schema=schema, index_params=index, consistency_level="Strong")
 
     def _await_index(self) -> None:
         """Wait until the server has built its index of all rows, and load it.
 
-        Until then a server searches new rows through one that it makes in passing, which finds fewer: of 40,000 rows
-        with HNSW 93.3% of the true 64 instead of 96.1%. It would take its own up after ten seconds or more.
+        Until then a server searches new rows through a temporary index, which finds fewer: of 40,000 rows
+        with HNSW 93.3% of the true 64 instead of 96.1%. It would load the final one after ten seconds or more.
         """
         left, since = -1, time.monotonic()
         while pending := int(self._call("describe_index", index_name=_VECTOR)["pending_index_rows"]):
             if pending != left:
                 left, since = pending, time.monotonic()
             if time.monotonic() - since > _STANDSTILL:
-                return  # it is overloaded, or stuck: everything is found all the same
+                return  # the server is overloaded or stuck; a search still finds all rows
             time.sleep(_PAUSE)
         self._call("release_collection")
         self._call("load_collection")
@@ -300,7 +300,7 @@ def _digest(vector: Vectors) -> int:
 def _read(record: Path) -> dict[str, Any]:
     try:
         content = json.loads(record.read_text(encoding="utf-8"))
-        # whatever begins with this name is dropped with the index, so it is never a name that somebody else chose
+        # collections with this prefix are dropped with the index, so the prefix must be one that we generated
         if isinstance(content, dict) and _NAME.fullmatch(str(content["name"])):
             return content
     except (OSError, ValueError, KeyError):

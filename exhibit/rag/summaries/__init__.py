@@ -1,4 +1,4 @@
-"""Summaries of documents and sections: one file per way to make them; its name is its name on the command line."""
+"""Summarisers of documents and sections: each file is one, and its name is its name on the command line."""
 
 from collections.abc import Sequence
 from typing import Protocol, cast
@@ -19,25 +19,25 @@ __all__ = [
 ]
 
 
-CHARACTERS = 150  # as the paper on summary-augmented chunks has it
+CHARACTERS = 150  # the value of the paper on summary-augmented chunks
 SECTION_CHARACTERS = 75  # half a document's: two of them stand before a chunk
 TOLERANCE = 20
 """A summary of 150 characters may have 170, one of a section 95."""
 
 
 class Summariser(Protocol):
-    """Documents to a line. A module in `rag/summaries/` has `open(argument, *, llm, style, characters)`.
+    """Summarises a document in one line. A module in `rag/summaries/` has `open(argument, *, llm, style, characters)`.
 
     One that asks a model may have `shown`, `tokens` and `temperature`, which are set as the config has them.
     """
 
     name: str
-    """Way, style and model: it changes whenever a summary would."""
+    """The summariser, its style and its model: the name changes whenever a summary would."""
     alone: bool
-    """Whether it needs nothing but the document: workers then do it where the document is read."""
+    """Whether it needs nothing but the document: then the worker that reads the document summarises it."""
 
     def __call__(self, document: Document, root: Section, profile: Profile) -> str:
-        """Return a document's summary at the length that was set when this was opened."""
+        """Return the summary of a document, at the length that `open` was called with."""
 
     def summarise_sections(
         self,
@@ -47,7 +47,7 @@ class Summariser(Protocol):
         *,
         characters: int = SECTION_CHARACTERS,
     ) -> list[str]:
-        """Return one line on each section, in order, about so long; a model is asked for all of them at once."""
+        """Return one line of about `characters` on each section, in order; the model gets all sections in one batch."""
 
 
 def open_summariser(config: Config, *, llm: LLM | None = None) -> Summariser:
@@ -60,6 +60,6 @@ def open_summariser(config: Config, *, llm: LLM | None = None) -> Summariser:
         characters=config.summary_characters,
     )
     for name in ("shown", "tokens", "temperature"):
-        if hasattr(opened, name):  # it asks a model
+        if hasattr(opened, name):  # this summariser uses a model
             setattr(opened, name, getattr(config, f"summary_{name}"))
     return cast(Summariser, opened)

@@ -36,7 +36,7 @@ _LABEL = re.compile(
     r"(?i)^(?:(?:article|section|part|chapter|rule|clause|schedule|exhibit|annex|appendix)\s+)?"
     r"(?:§? ?[\d.]+[A-Z]?|[IVXL]+|[A-Z]|\(\w+\))[.:)]?(?:\s+|$)"
 )
-# Headings that say nothing of a document: each has them.
+# Headings that do not distinguish a document: every document has them.
 _USUAL = re.compile(
     r"(?i)(?:recitals?|whereas|background|preamble|introduction|definitions?|interpretation|miscellaneous|"
     r"general(?: provisions)?|certain definitions|scope|signatures?|in witness whereof|now,? therefore|"
@@ -63,7 +63,7 @@ class ExtractiveSummariser:
     alone: bool = True
 
     def __call__(self, document: Document, root: Section, profile: Profile) -> str:
-        """Return `Title between A and B: subject`, at the length that was set when this was opened."""
+        """Return `Title between A and B: subject`, at the length that `open` was called with."""
         name = profile.title or document.filename
         title = f"{name} between {_joined(profile.parties)}" if profile.parties else name
         if len(title) > self.length + TOLERANCE and profile.parties:
@@ -84,18 +84,18 @@ class ExtractiveSummariser:
 
 
 def fit(text: str, characters: int) -> str:
-    """Return a text on one line: whole where it is a little longer than asked for, else cut at a word."""
+    """Return a text on one line: whole if it is at most a little too long, otherwise cut at a word."""
     text = " ".join(text.split())
     return text if len(text) <= characters + TOLERANCE else cut(text, characters)
 
 
 def section_body(document: Document, section: Section) -> str:
-    """Return the beginning of what stands under a section's heading."""
+    """Return the beginning of the text under a section's heading."""
     text = document.text[section.span.start : min(section.span.end, section.span.start + _BODY)]
     words = [re.escape(word) for word in _WORD.findall(section.heading)]
     spaced = r"\s+".join(re.escape(word) for word in section.heading.split())
     orders = [r"[\W_]{1,20}".join(order) for order in (words, words[1:] + words[:1], words[2:] + words[:2])]
-    for order in (spaced, *orders):  # a rule's title stands over its number
+    for order in (spaced, *orders):  # the title of a court rule stands above its number
         number = re.search(rf"(?<!\w){order}(?!\w)", text) if order else None
         if number:
             return text[number.end() :].lstrip(' \t\n.:;,-–—)”"')
@@ -108,7 +108,7 @@ def _joined(names: Sequence[str]) -> str:
 
 
 def _subject(document: Document, root: Section, title: str, *, agreed: bool) -> str:
-    """Return what a document is for: the sentence that says so, else what its sections are called."""
+    """Return the purpose of a document: the sentence that states it, else the titles of its sections."""
     opening = document.text[:_NEAR]
     recitals = next((part.span for part in root.walk() if part.kind == "recitals"), None)
     start, end = recitals if recitals and recitals.start < _NEAR else (0, _NEAR // 3)

@@ -1,4 +1,4 @@
-"""Summaries by a language model: generic, or guided by what an expert looks for; asked once, never over the limit."""
+"""Summaries by a language model: generic or in an expert's style, cached, and never over the limit."""
 
 import re
 from collections.abc import Sequence
@@ -15,24 +15,24 @@ from exhibit.schemas.parsing import read_beside
 
 _SECTION_SHOWN = 2500  # characters of a section: a page
 _SHORTER = (1.0, 0.8, 0.6)
-"""What a model is asked for when its summary was too long, as a share of the length wanted."""
+"""Lengths that the retries of a summary that was too long ask for, as shares of the limit."""
 _PROMPT = read_beside(__file__)
 _TASKS: dict[str, str] = _PROMPT["tasks"]
 _NOISE = re.compile(r"^(?:\**summary\**\s*[:\-–—]\s*)|[\"“”*`]+", re.IGNORECASE)
 
 
 def open(argument: str | None, *, llm: LLM | None, style: str, characters: int) -> "LLMSummaries":
-    """Return summaries by the model that was opened; `llm:expert` overrules the style."""
+    """Return the summariser that uses the language model; `llm:expert` overrides the style."""
     if llm is None:
         raise ToolkitError(
-            "summaries by an LLM need one: set llm, for instance openai:MODEL, or summaries = extractive"
+            "summaries by a language model need one: set llm, for instance openai:MODEL, or summaries = extractive"
         )
     return LLMSummaries(llm, argument or style, characters)
 
 
 @dataclass(frozen=True)
 class _Request:
-    """One text to be summarised, and what to say if the model does not."""
+    """One text to summarise, and the fallback summary for a failed request."""
 
     thing: str
     about: str
@@ -47,13 +47,13 @@ class _Request:
 
 @dataclass
 class LLMSummaries:
-    """Asks a model, and falls back on the text's own words where it fails."""
+    """Summarises by a language model, and falls back on the text's own words if the request fails."""
 
     llm: LLM
     style: str = "generic"
     length: int = CHARACTERS
     shown: int = 6000
-    """Characters of a document that the model is shown."""
+    """Characters of a document in the prompt."""
     tokens: int = 150
     temperature: float = 0.0
     alone: bool = False
@@ -65,7 +65,7 @@ class LLMSummaries:
         self._spare = ExtractiveSummariser(self.length)
 
     def __call__(self, document: Document, root: Section, profile: Profile) -> str:
-        """Return a document's summary at the length that was set when this was opened."""
+        """Return the summary of a document, at the length that `open` was called with."""
         spare = self._spare(document, root, profile)
         request = _Request("document", f"File: {document.filename}", document.text[: self.shown], spare)
         return self._ask([request], characters=self.length)[0]
@@ -78,7 +78,7 @@ class LLMSummaries:
         *,
         characters: int = SECTION_CHARACTERS,
     ) -> list[str]:
-        """Return one line on each section; the model is asked for all of them at once."""
+        """Return one line on each section; all sections go to the model in one batch."""
         spares = self._spare.summarise_sections(document, sections, profile, characters=characters)
         about = f"From: {profile.title or document.filename}"
         requests = [
@@ -88,13 +88,13 @@ class LLMSummaries:
         return self._ask(requests, characters=characters)
 
     def _ask(self, requests: Sequence[_Request], *, characters: int) -> list[str]:
-        """Return a summary of each text: asked again for less while it is too long, and cut in the end.
+        """Return a summary of each text; one that is too long is requested again, shorter, and finally cut.
 
-        What was asked before is in the model's own cache of replies.
+        The model's cache of replies answers repeated requests.
         """
         shortest: dict[_Request, str] = {}
         for share in _SHORTER:
-            # what has no text is not asked about
+            # a section without text needs no request
             waiting = [
                 request
                 for request in dict.fromkeys(requests)

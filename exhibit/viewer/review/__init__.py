@@ -1,1 +1,1 @@
-"""Review by an expert: a sample on one page, what reviewers agree on, and better gold as a patch."""
+"""Review by experts: a sample on one page, the reviewers' agreement, and corrected gold as a patch."""

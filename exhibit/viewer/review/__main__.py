@@ -1,4 +1,4 @@
-"""Review by an expert: a sample on one page, what reviewers agree on, and better gold as a patch.
+"""Review by experts: a sample on one page, the reviewers' agreement, and corrected gold as a patch.
 
     exhibit review make results/demo --sample 40
     exhibit review read review-demo-ada.json review-demo-ben.json --run results/demo
@@ -39,7 +39,7 @@ _COMMANDS = ("make", "read", "apply")
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Do what is asked for."""
+    """Run one action of a review."""
     words = list(sys.argv[1:] if argv is None else argv)
     if words and words[0] not in (*_COMMANDS, "-h", "--help"):
         words = ["make", *words]  # a run or a drafted bundle alone: the page of it
@@ -139,7 +139,7 @@ def _apply_reviews(options: Any) -> int:
 
 
 def _add_questions(reviews: Sequence[Review], options: Any) -> int:
-    """Add the questions of reviewers to a bundle that nobody drafted; judgments on its runs are applied as a patch."""
+    """Add the questions of reviewers to a bundle that was not drafted; judgments on its runs are applied as a patch."""
     judged = sum(len(review.cases) for review in reviews)
     if judged and not any(review.added for review in reviews):
         files = " ".join(map(str, options.patch))

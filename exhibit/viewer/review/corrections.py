@@ -1,4 +1,4 @@
-"""Better gold from reviews, as a patch for each dataset: what most reviewers call wrong and agree how to mend."""
+"""Corrected gold as a patch for each dataset: gold that most reviewers call wrong and correct alike."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from exhibit.viewer.review.source import JOINT, Judged, Key, ReviewedRun, by_que
 
 @dataclass
 class Corrections:
-    """What reviews come to: a patch for each dataset that has one, and what was left as it is, with the reason."""
+    """The result of reviews: a patch for each dataset that has one, and the unchanged questions with the reason."""
 
     patches: dict[str, review.Patch] = field(default_factory=dict)
     corrected: dict[Key, review.Correction] = field(default_factory=dict)
@@ -26,7 +26,7 @@ class Corrections:
 
 
 def correct(reviews: Sequence[review.Review], run: ReviewedRun, *, set_aside_wrong: bool = False) -> Corrections:
-    """Return the corrections; with `set_aside_wrong` also questions whose gold is wrong and that nobody mended."""
+    """Return the corrections; with `set_aside_wrong` also questions whose gold is wrong and uncorrected."""
     outcome = Corrections()
     aside: dict[str, list[review.SetAsideQuestion]] = defaultdict(list)
     fixes: dict[str, list[review.Correction]] = defaultdict(list)
@@ -84,7 +84,7 @@ def _refusal(key: Key, row: RunQuestion | None, judged: Judged) -> str:
 
 
 def _agreed(given: Sequence[review.Better]) -> review.Better | str:
-    """Return the better gold that was given, by one or by all alike."""
+    """Return the corrected gold of one reviewer, or of several that agree."""
     if not given:
         return _NOBODY
     places = {str(sorted((c.filename, c.spans) for c in better.contexts)) for better in given}

@@ -1,4 +1,4 @@
-"""A drafted bundle under review: what a person sees first, and the bundle that judgments make of it."""
+"""Review of a drafted bundle: the order in which a person sees drafts, and the bundle after the judgments."""
 
 import json
 from collections import Counter
@@ -63,7 +63,7 @@ class DraftedBundle:
 
     @cached_property
     def questions(self) -> Questions:
-        """The rows as a run has its questions; nobody has replied."""
+        """The rows in the form of a run's questions, without replies."""
         return {(self.name, id): self._question(row, gold) for id, (row, gold) in self.rows.items()}
 
     def _question(self, row: Row, gold: Sequence[Gold]) -> RunQuestion:
@@ -116,7 +116,7 @@ class DraftedBundle:
 
 
 Reviewed = ReviewedRun | DraftedBundle
-"""What a person can review: a run with its replies, or questions that a program drafted."""
+"""The object of a review: a run with its replies, or a bundle of drafted questions."""
 
 
 def _far(row: RunQuestion) -> float:
@@ -138,7 +138,7 @@ def _words(row: Row, line: Gold) -> str | None:
 def apply_reviews(
     reviews: Sequence[Review], drafted: DraftedBundle, out: Path, *, force: bool = False
 ) -> tuple[DraftInfo, int]:
-    """Write the bundle that judgments make of a drafted one; return what it is now, and how many rows are open again.
+    """Write the drafted bundle with the judgments applied; return its draft info and the number of reopened rows.
 
     Who judged a row is in its labels.
     """
@@ -181,7 +181,7 @@ def apply_reviews(
 
 
 def _settle(row: Row, gold: list[Gold], judged: Judged, changed: ChangedBundle, drafted: DraftedBundle) -> bool:
-    """Keep a judged row, as it is or mended; leave it out where it is wrong and nobody mended it."""
+    """Keep a judged row, unchanged or corrected; drop it if it is wrong and uncorrected."""
     who: dict[str, Any] = {"draft": "judged", "judged_by": ", ".join(name for name, _ in judged)}
     reworded = next((words for _, case in judged if (words := case.better.question.strip())), row.question)
     row = row.model_copy(update={"question": reworded})
@@ -279,7 +279,7 @@ _FEW = 5  # judgments of a kind, below which its share says nothing
 
 
 def _fit(said: Mapping[int, Judged], drafted: DraftedBundle) -> Fitted | None:
-    """Return the confidence fitted to what was judged; None where too little was."""
+    """Return the confidence fitted to the judgments; None if there are too few."""
     judged = [(drafted.rows[id][1], _right(votes) > 0) for id, votes in said.items()]
     kinds: dict[str, list[bool]] = {}
     for gold, right in judged:

@@ -27,7 +27,7 @@ from exhibit.viewer.review.source import Key, draw_sample
 NAME = "review.html"
 _SCRIPTS = ("build.js", "marking.js", "judging.js", "review.js")
 _PASSAGES = 8
-"""Passages that are given in words."""
+"""Passages that are quoted."""
 _LONGEST = 20_000
 """A text of a reply beyond this is cut: a model that repeats itself must not fill the page."""
 
@@ -96,7 +96,7 @@ def _cases(keys: Sequence[Key], run: Reviewed) -> "tuple[list[Record], Album]":
 
 
 def _case(row: RunQuestion) -> Record:
-    """Return what a reviewer is shown; not the verdict, which the review is compared with."""
+    """Return the data that a reviewer sees, without the verdict that the review is compared with."""
     reply = row.reply
     return {
         "dataset": row.dataset,

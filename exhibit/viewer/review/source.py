@@ -1,4 +1,4 @@
-"""What a review is about: questions, replies and documents; and how far reviewers agree, by Cohen's kappa."""
+"""The questions, replies and documents of a review, and the reviewers' agreement by Cohen's kappa."""
 
 import random
 from collections import Counter, defaultdict
@@ -29,17 +29,17 @@ Key = tuple[str, Id]
 """A dataset and the id of a question in it."""
 Questions = Mapping[Key, RunQuestion]
 Judged = list[tuple[str, ReviewedCase]]
-"""What each reviewer who judged its gold said of a question."""
+"""The judgments of a question's gold, by reviewer."""
 JOINT = " […] "
 """Between the passages of an answer that is made of several."""
 
 
 def by_question(reviews: Iterable[Review]) -> dict[Key, Judged]:
-    """Return what was said of each question's gold, with the reviewers' names."""
+    """Return the judgments of each question's gold, with the reviewers' names."""
     said: dict[Key, Judged] = {}
     for review in reviews:
         for case in review.cases:
-            if case.gold is None and case.better.says_something:  # better gold says that this one is wrong
+            if case.gold is None and case.better.says_something:  # a correction implies that the present gold is wrong
                 case = case.model_copy(update={"gold": "wrong"})
             if case.gold is not None:
                 said.setdefault((case.dataset, case.id), []).append((review.reviewer, case))
@@ -99,7 +99,7 @@ class ReviewedRun(RunFolder):
         return KeyedRows(self)
 
     def bundle_name(self, dataset: str) -> str:
-        """Return what a patch calls a dataset: its name in bundle.json, or that of its folder."""
+        """Return the name of a dataset in a patch: its name in bundle.json, or that of its folder."""
         path = self.bundles[dataset] / INFO
         return read_info(path).name if path.is_file() else dataset
 
