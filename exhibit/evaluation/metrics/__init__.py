@@ -379,9 +379,8 @@ def _with_parameters(cases: Sequence[Case], options: Options, request: Request, 
     """Return what a metric yields when it is told something; `ndcg@20` tells it the cutoff 20."""
     module = metric_modules()[file]
     family, _, depth = request.name.partition("@")
-    parameters = checked(
-        Request(family, {"cutoff": depth, **request.parameters} if depth else request.parameters), module
-    )
+    given = {"cutoff": depth, **request.parameters} if depth else request.parameters
+    parameters = checked(Request(family, given), module)
     if parameters.get("cutoff", 0) > max(options.ks):
         raise ToolkitError(f"no {request}: the rankings of this run have {max(options.ks)} passages")
     values = _measured(module, cases, options, **parameters)
@@ -390,8 +389,7 @@ def _with_parameters(cases: Sequence[Case], options: Options, request: Request, 
 
 def headline(file: str) -> str:
     """Return the name that stands for all that a metric yields."""
-    module = metric_modules()[file]
-    return str(getattr(module, "HEADLINE", module.NAMES[0]))
+    return str(getattr(module := metric_modules()[file], "HEADLINE", module.NAMES[0]))
 
 
 def _answers_to(name: str, file: str, module: MetricModule) -> bool:
