@@ -37,6 +37,11 @@ def fit_name(name: str, ending: str = "") -> str:
 
 HOWS: tuple[How, ...] = get_args(How)
 
+MUST_CONTAIN, MUST_NOT_CONTAIN = "must_contain", "must_not_contain"
+"""Labels: what an answer must say, and must not, as lists in JSON; of a list in such a list one is enough."""
+ANSWER_FROM = "answer_from"
+"""A label: the source gives no answer, and what stands for it is made of this; no reply is compared with it."""
+
 _OMITTED = re.compile(r"<\s*omitted\s*>", re.IGNORECASE)
 
 

@@ -16,6 +16,8 @@ CONFIG, PROVENANCE, SUMMARY, RESULTS, REPORT = (
     "config.json", "provenance.json", "summary.json", "eval_results.jsonl", "report.html",
 )  # fmt: skip
 BREAKDOWN, INGESTION, CONFIDENCE, EVIDENCE = "breakdown.json", "ingestion.json", "confidence.json", "evidence.json"
+FLIPS = "flips.json"
+"""Beside a dataset's other files, where its questions were asked several times."""
 
 Id = int | str
 Interval = tuple[FiniteFloat, FiniteFloat]
@@ -136,6 +138,30 @@ class RunRepeat(_Part):
     seconds: FiniteFloat | None = None
     error: str
     scores: dict[str, Score] = {}
+    verdict: str = ""
+    files: list[str] = []
+    """The files that the answer cites."""
+
+
+class QuestionFlips(_Part):
+    """How many of a question's replies differ from the commonest one, in what they are judged, cite and say."""
+
+    id: int | str
+    asked: int
+    verdict: int
+    files: int
+    answer: int
+
+
+class FlipCounts(_Part):
+    """How many questions change their verdict, their cited files or their answer when they are asked again."""
+
+    questions: int = 0
+    verdict: int = 0
+    files: int = 0
+    answer: int = 0
+    most: list[QuestionFlips] = []
+    """Those that flip most."""
 
 
 class RunQuestion(_Part):
@@ -283,5 +309,6 @@ FILES: dict[str, TypeAdapter[Any]] = {
     INGESTION: TypeAdapter(Ingestion),
     CONFIDENCE: TypeAdapter(Confidence),
     EVIDENCE: TypeAdapter(MissingEvidence),
+    FLIPS: TypeAdapter(FlipCounts),
 }
 """The files of a run besides the rows, in its folder or in its datasets' folders."""
