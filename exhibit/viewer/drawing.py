@@ -224,7 +224,7 @@ def draw_sheets(sheets: Sheets) -> Record:
 
 
 def _picture(sheets: Sheets, page: Page) -> str | None:
-    """Write a page's picture and return its name; None where it cannot be drawn: its words are there all the same."""
+    """Write a page's picture and return its name; None if the page cannot be drawn; its words are still shown."""
     if not page.width:
         return None
     try:

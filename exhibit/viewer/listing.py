@@ -161,7 +161,7 @@ class Inlined:
     """Pieces and pictures of a folder as blocks of the page itself, as many as its budget allows."""
 
     def __init__(self, folder: Path, *, budget: int) -> None:
-        """Take the index whole, then cases, then what lies on pages with their pictures."""
+        """Include the whole index, then cases, then the spans on pages with their pictures, up to the budget."""
         self.blocks: dict[str, str] = {}
         self.cases = 0
         """Pieces of cases that are in, from the first on."""

@@ -120,7 +120,7 @@ def _pieces(document: Document, listed: bool) -> Iterator[_Piece]:
 
 
 def _line_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where each line begins and where its words can end: before the spaces in front of its line feed."""
+    """Yield the start of each line and the end of its words, before trailing spaces."""
     start = 0
     while (end := text.find("\n", start)) >= 0:
         yield start, start + len(text[start:end].rstrip(_SPACES))

@@ -210,7 +210,7 @@ class FaissStore:
         return ranked(scores, keys, k)
 
     def _rows_of(self, wanted: Keys) -> tuple[Keys, Keys]:
-        """Return the known ones of the keys, in order, and their rows."""
+        """Return the keys that this store has, in order, and their rows."""
         if not len(self):
             return wanted[:0], wanted[:0]
         if self._order is None:
