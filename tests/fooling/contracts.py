@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ Figures = dict[str, float | str | None]
 
 TIMBER, PEAR, SHARES = "timber supply.txt", "pear licence.txt", "lighthouse shares.txt"
 
+_SEASONS = ("in spring", "in autumn", "in winter")
 _DEEDS = (
     "paint the sheds", "hire a barge", "store lamp oil", "keep geese", "cut the hedges", "sell the old nets",
     "move the crane", "open the sluice", "burn brushwood", "lend the scales", "let the loft", "dig a second well",
@@ -108,10 +110,11 @@ def _contract(title: str, parties: tuple[str, str], file: str) -> str:
     """Return a contract: the clauses that answer questions, each between two clauses on other matters."""
     lines = [title, f"This Agreement is made between the {parties[0]} and the {parties[1]} on 3 May 2024."]
     own = [one.clause for one in QUESTIONS.values() if one.clause and one.file == file]
-    for number, deed in enumerate(_DEEDS):
+    for number, (season, deed) in enumerate(product(_SEASONS, _DEEDS)):
         lines.append(
             f"{2 * number + 1}. Without the written consent of the {parties[number % 2]}, the {parties[1 - number % 2]} "
-            f"may not {deed} at the {title.split()[0].lower()} yard."
+            f"may not {deed} {season} at the {title.split()[0].lower()} yard, nor let any of its servants, agents or "
+            "guests do so."
         )
         if number < len(own):
             lines.append(f"{2 * number + 2}. {own[number]}")
@@ -188,7 +191,7 @@ class Evaluation:
         columns = measure(cases, names=MEASURED)
         figures: dict[str, Figures] = {}
         for at, (key, case) in enumerate(zip(QUESTIONS, cases, strict=True)):
-            scores = {name: column[at] for name, column in columns.items()}
+            scores = {name: columns[name][at] for name in MEASURED}
             verdict = judge(case)
             rightly = answered_rightly(case, verdict, scores)
             figures[key] = {**scores, "answered_rightly": rightly, "verdict": verdict}
