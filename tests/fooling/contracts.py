@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -112,9 +112,9 @@ def _contract(title: str, parties: tuple[str, str], file: str) -> str:
     own = [one.clause for one in QUESTIONS.values() if one.clause and one.file == file]
     for number, (season, deed) in enumerate(product(_SEASONS, _DEEDS)):
         lines.append(
-            f"{2 * number + 1}. Without the written consent of the {parties[number % 2]}, the {parties[1 - number % 2]} "
-            f"may not {deed} {season} at the {title.split()[0].lower()} yard, nor let any of its servants, agents or "
-            "guests do so."
+            f"{2 * number + 1}. Without the written consent of the {parties[number % 2]}, the "
+            f"{parties[1 - number % 2]} may not {deed} {season} at the {title.split()[0].lower()} yard, "
+            "nor let any of its servants, agents or guests do so."
         )
         if number < len(own):
             lines.append(f"{2 * number + 2}. {own[number]}")
@@ -176,8 +176,10 @@ class Evaluation:
         self.dataset: Dataset = dataset
         self._folder, self._runs = folder, 0
 
-    def figures(self, reply: Callable[[Asked], Reply]) -> dict[str, Figures]:
-        """Return the figures of each question: metrics, whether it was answered rightly, and the verdict."""
+    def figures(self, reply: Callable[[Asked], Reply], asked: Sequence[Asked] = ()) -> dict[str, Figures]:
+        """Return the figures of some questions, or of all: metrics, whether each is answered rightly, the verdict."""
+        keys = [key for key, one in QUESTIONS.items() if one in asked or not asked]
+        chosen = [case for key, case in zip(QUESTIONS, self.dataset.cases, strict=True) if key in keys]
         by_question = {one.question: one for one in QUESTIONS.values()}
 
         def answer(question: str) -> dict[str, Any]:
@@ -186,11 +188,11 @@ class Evaluation:
 
         self._runs += 1
         target = open_target("function", TargetOptions(function=answer, threads=1))
-        cases = list(ask(self._folder / f"run-{self._runs}", self.dataset, target))
+        cases = list(ask(self._folder / f"run-{self._runs}", replace(self.dataset, cases=chosen), target))
         assert not any(case.reply.error for case in cases), [case.reply.error for case in cases]
         columns = measure(cases, names=MEASURED)
         figures: dict[str, Figures] = {}
-        for at, (key, case) in enumerate(zip(QUESTIONS, cases, strict=True)):
+        for at, (key, case) in enumerate(zip(keys, cases, strict=True)):
             scores = {name: columns[name][at] for name in MEASURED}
             verdict = judge(case)
             rightly = answered_rightly(case, verdict, scores)

@@ -101,29 +101,22 @@ UNKNOWN: dict[str, Expected] = {
 ANSWERED_IMPOSSIBLE: dict[str, Expected] = {"abstention_accuracy": 0.0, "verdict": "answered though impossible"}
 LOOK_ALIKE = str.maketrans("aeopcxyAEOPC", "аеорсхуАЕОРС")
 
+# fmt: off
 WRONG_ANSWERS = [
-    Row(
-        "the opposite",
-        {
-            "pay": "The Buyer need not pay within 30 days of receipt of the invoice.",
-            "risk": "The Supplier does not insure the timber during carriage.",
-            "grant": "The Grower does not receive an exclusive licence.",
-            "sublet": "Yes, the Grower may grant sublicences.",
-            "vote": "Class A shares carry no votes.",
-            "law": "The law of Scotland does not govern it.",
-        },
-        gets=WRONG,
-    ),
-    Row(
-        "the other party",
-        {
-            "pay": "The Supplier must pay within 30 days of receipt of the invoice.",
-            "risk": "The Buyer insures the timber during carriage.",
-            "grant": "The Breeder receives an exclusive licence.",
-            "sublet": "No, the Breeder may not grant sublicences.",
-        },
-        gets=WRONG,
-    ),
+    Row("the opposite", {
+        "pay": "The Buyer need not pay within 30 days of receipt of the invoice.",
+        "risk": "The Supplier does not insure the timber during carriage.",
+        "grant": "The Grower does not receive an exclusive licence.",
+        "sublet": "Yes, the Grower may grant sublicences.",
+        "vote": "Class A shares carry no votes.",
+        "law": "The law of Scotland does not govern it.",
+    }, gets=WRONG),
+    Row("the other party", {
+        "pay": "The Supplier must pay within 30 days of receipt of the invoice.",
+        "risk": "The Buyer insures the timber during carriage.",
+        "grant": "The Breeder receives an exclusive licence.",
+        "sublet": "No, the Breeder may not grant sublicences.",
+    }, gets=WRONG),
     Row("the parties changed places", {"risk": "The timber insures the Supplier during carriage."}, gets=NOT_JUDGED),
     Row("another currency", {"cap": "USD 250,000"}, gets=WRONG),
     Row("another currency as a sign", {"cap": "The cap is £250,000."}, gets=WRONG),
@@ -146,57 +139,35 @@ WRONG_ANSWERS = [
     Row("non exclusive", {"grant": "The Grower receives a non exclusive licence."}, gets=WRONG),
     Row("nonexclusive", {"grant": "The Grower receives a nonexclusive licence."}, gets=WRONG),
     Row("sole and not exclusive", {"grant": "The Grower receives a sole, but not an exclusive, licence."}, gets=WRONG),
-    Row(
-        "the answer and its opposite",
-        {
-            "pay": "The Buyer must pay within 30 days of receipt of the invoice. "
-            "The Buyer need not pay within 30 days of receipt of the invoice.",
-            "risk": "The Supplier insures the timber during carriage. The Supplier does not insure the timber "
-            "during carriage.",
-            "law": "The law of Scotland governs it. The law of Scotland does not govern it.",
-        },
-        gets=WRONG,
-    ),
-    Row(
-        "two figures to choose from",
-        {"cap": "EUR 250,000 or EUR 900,000"},
-        gets={**NOT_JUDGED, "verdict": "figures that no passage has"},
-    ),
+    Row("the answer and its opposite", {
+        "pay": "The Buyer must pay within 30 days of receipt of the invoice. "
+               "The Buyer need not pay within 30 days of receipt of the invoice.",
+        "risk": "The Supplier insures the timber during carriage. The Supplier does not insure the timber "
+                "during carriage.",
+        "law": "The law of Scotland governs it. The law of Scotland does not govern it.",
+    }, gets=WRONG),
+    Row("two figures to choose from", {"cap": "EUR 250,000 or EUR 900,000"},
+        gets={**NOT_JUDGED, "verdict": "figures that no passage has"}),
     Row("yes and no", {"sublet": "Yes and no."}, gets=NOT_JUDGED),
     Row("the answer called untrue", {"law": "It is not true that the law of Scotland governs it."}, gets=WRONG),
     Row("the answer as a false belief", {"law": "Contrary to belief, the law of Scotland governs it."}, gets=WRONG),
     Row("an echo of the question", lambda asked: asked.question, gets=WRONG),
     Row("an echo as a statement", {"cap": "The cap on the liability of the Supplier."}, gets=WRONG),
-    Row(
-        "an echo with a courtesy",
-        lambda asked: f"You asked: {asked.question}",
-        gets=NOT_JUDGED,
-        only=("pay", "cap", "risk", "grant", "vote", "law"),
-    ),
-    Row("the whole document as the answer", lambda asked: asked.document, gets=INVENTED),
-    Row("every document as the answer", lambda asked: "\n\n".join(CONTRACTS.values()), gets=INVENTED),
+    Row("an echo with a courtesy", lambda asked: f"You asked: {asked.question}", gets=NOT_JUDGED,
+        only=("pay", "cap", "risk", "grant", "vote", "law")),
+    Row("the whole document as the answer", lambda asked: asked.document, gets=INVENTED, only=("pay", "grant", "vote")),
+    Row("every document as the answer", lambda asked: "\n\n".join(CONTRACTS.values()), gets=INVENTED, only=("pay",)),
     Row("nothing but a mark", lambda asked: ".", gets=WRONG),
     Row("OK", lambda asked: "OK.", gets=NOT_JUDGED),
-    Row(
-        "the right words in the wrong order",
-        {
-            "risk": "Carriage insures during the Supplier the timber.",
-            "pay": "Receipt must pay the Buyer within the invoice of 30 days.",
-        },
-        gets=NOT_JUDGED,
-    ),
+    Row("the right words in the wrong order", {
+        "risk": "Carriage insures during the Supplier the timber.",
+        "pay": "Receipt must pay the Buyer within the invoice of 30 days.",
+    }, gets=NOT_JUDGED),
     Row("half of the answer", {"pay": "The Buyer must pay."}, gets=WRONG),
-    Row(
-        "an invented exception",
-        {"sublet": "No, the Grower may not grant sublicences except to its friends."},
-        gets=NOT_JUDGED,
-    ),
-    Row(
-        "a question back",
-        lambda asked: "Do you mean this agreement or another one?",
-        gets=NOT_JUDGED,
-        only=("pay", "risk", "grant", "sublet", "vote", "law"),
-    ),
+    Row("an invented exception", {"sublet": "No, the Grower may not grant sublicences except to its friends."},
+        gets=NOT_JUDGED),
+    Row("a question back", lambda asked: "Do you mean this agreement or another one?", gets=NOT_JUDGED,
+        only=("pay", "risk", "grant", "sublet", "vote", "law")),
 ]
 
 RIGHT_ANSWERS = [
@@ -222,13 +193,10 @@ RIGHT_ANSWERS = [
     Row("soft hyphens", lambda asked: asked.truth.replace("e", "e\u00ad")),
     Row("look-alike letters", lambda asked: asked.truth.translate(LOOK_ALIKE)),
     Row("wide letters", lambda asked: "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in asked.truth)),
-    Row(
-        "numbers as words",
-        {
-            "pay": "The Buyer must pay within thirty days of receipt of the invoice.",
-            "cap": "Two hundred and fifty thousand euros",
-        },
-    ),
+    Row("numbers as words", {
+        "pay": "The Buyer must pay within thirty days of receipt of the invoice.",
+        "cap": "Two hundred and fifty thousand euros",
+    }),
     Row("numbers twice", {"pay": "The Buyer must pay within thirty (30) days of receipt of the invoice."}),
     Row("another mark of thousands", {"cap": "EUR 250 000"}),
     Row("the sign of the currency", {"cap": "€250,000"}),
@@ -241,10 +209,9 @@ RIGHT_ANSWERS = [
     Row("the clause as the answer", lambda asked: asked.clause),
     Row("No alone", {"sublet": "No."}),
     Row("no by a verb", {"sublet": "The Grower is not permitted to grant sublicences."}),
-    Row(
-        "the whole rule with its exception",
-        {"sublet": "No, the Grower may not grant sublicences, except to a company that it wholly owns."},
-    ),
+    Row("the whole rule with its exception", {
+        "sublet": "No, the Grower may not grant sublicences, except to a company that it wholly owns."
+    }),
 ]
 
 REFUSALS = [
@@ -261,81 +228,43 @@ REFUSALS = [
     Row("the answer with a regret", {"cap": "I'm sorry to say that the cap is EUR 250,000."}),
     Row("the answer that denies", {"sublet": "No. The Grower shall not grant any sublicence."}),
     Row("right to refuse in ordinary words", {"training": "The agreement does not mention safety training."}),
-    Row(
-        "right to refuse with a summary",
-        {"training": "I could not find this. The agreement deals with payment, liability and carriage only."},
-    ),
+    Row("right to refuse with a summary", {
+        "training": "I could not find this. The agreement deals with payment, liability and carriage only."
+    }),
     Row("right to refuse in German", {"training": "Das geht aus den Unterlagen nicht hervor."}),
     Row("an invented figure", {"training": "The Supplier owes 12 hours of safety training."}, gets=ANSWERED_IMPOSSIBLE),
-    Row(
-        "an invented figure with a refusal behind it",
-        {"training": "The Supplier owes 12 hours of safety training each year. The documents do not say so, however."},
-        gets=ANSWERED_IMPOSSIBLE,
-    ),
-    Row(
-        "a refusal that answers",
-        {"training": "The agreement does not specify a number, so the Supplier owes none."},
-        gets=ANSWERED_IMPOSSIBLE,
-    ),
-    Row(
-        "a refusal with a guess behind it",
-        {"training": "The documents do not say; it is 8 hours each year."},
-        gets=ANSWERED_IMPOSSIBLE,
-    ),
-    Row(
-        "a denial for a refusal",
-        {"training": "The Supplier shall not be liable for training."},
-        gets=ANSWERED_IMPOSSIBLE,
-    ),
+    Row("an invented figure with a refusal behind it", {
+        "training": "The Supplier owes 12 hours of safety training each year. The documents do not say so, however."
+    }, gets=ANSWERED_IMPOSSIBLE),
+    Row("a refusal that answers", {
+        "training": "The agreement does not specify a number, so the Supplier owes none."
+    }, gets=ANSWERED_IMPOSSIBLE),
+    Row("a refusal with a guess behind it", {
+        "training": "The documents do not say; it is 8 hours each year."
+    }, gets=ANSWERED_IMPOSSIBLE),
+    Row("a denial for a refusal", {"training": "The Supplier shall not be liable for training."},
+        gets=ANSWERED_IMPOSSIBLE),
     Row("the question back for a refusal", {"training": QUESTIONS["training"].question}, gets=ANSWERED_IMPOSSIBLE),
 ]
 
 FORMS = [
-    Row(
-        "a context in front of the chunk",
-        passages=chunk(lambda words: f"This chunk stems from a contract and sets out who does what.\n\n{words}"),
-    ),
-    Row(
-        "a summary in front of the chunk",
-        passages=chunk(lambda words: f"Summary: a deal between two firms about goods, money and time.\n---\n{words}"),
-    ),
+    Row("a context in front of the chunk", passages=chunk(
+        lambda words: f"This chunk stems from a contract and sets out who does what.\n\n{words}")),
+    Row("a summary in front of the chunk", passages=chunk(
+        lambda words: f"Summary: a deal between two firms about goods, money and time.\n---\n{words}")),
     Row("a summary behind the chunk", passages=chunk(lambda words: f"{words}\n\nIn short: somebody owes something.")),
     Row("HTML tags", passages=chunk(lambda words: f"<div class='c'><p>{html.escape(words)}</p></div>")),
     Row("HTML tags inside", passages=chunk(lambda words: words.replace(" the ", " <b>the</b> "))),
     Row("a JSON frame", passages=chunk(lambda words: json.dumps({"id": "c-17", "page_content": words}))),
     Row("a Markdown quotation", passages=chunk(lambda words: "> **" + words + "**")),
     Row("a Markdown table", passages=chunk(lambda words: f"| Matter | Text |\n|---|---|\n| Wording | {words} |")),
-    Row(
-        "a LaTeX table",
-        passages=chunk(lambda words: "\\begin{tabular}{ll}\nWording & \\textit{" + words + "} \\\\\n\\end{tabular}"),
-    ),
-    Row(
-        "hyphenation",
-        passages=chunk(
-            lambda words: (
-                words.replace("receipt", "re-\nceipt")
-                .replace("company", "com-\npany")
-                .replace("liability", "lia-\nbility")
-                .replace("carriage", "car-\nriage")
-                .replace("exclusive", "exclu-\nsive")
-                .replace("meeting", "meet-\ning")
-                .replace("dispute", "dis-\npute")
-            )
-        ),
-    ),
-    Row(
-        "a page header inside",
-        passages=lambda asked: [
-            passage(
-                asked.clause[: proviso(asked)]
-                + "\n\nCONFIDENTIAL – Page 4 of 19\n\n"
-                + asked.clause[proviso(asked) :].strip()
-                if "," in asked.clause
-                else asked.clause,
-                asked.file,
-            )
-        ],
-    ),
+    Row("a LaTeX table", passages=chunk(
+        lambda words: "\\begin{tabular}{ll}\nWording & \\textit{" + words + "} \\\\\n\\end{tabular}")),
+    Row("hyphenation", passages=chunk(lambda words: " ".join(
+        f"{word[:3]}-\n{word[3:]}" if len(word) > 6 and word.isalpha() else word for word in words.split(" ")))),
+    Row("a page header inside", passages=lambda asked: [passage(
+        asked.clause[:proviso(asked)] + "\n\nCONFIDENTIAL – Page 4 of 19\n\n" + asked.clause[proviso(asked):].strip()
+        if "," in asked.clause else asked.clause, asked.file)]),
     Row("zero-width marks in the chunk", passages=chunk(lambda words: "\u200b".join(words))),
     Row("look-alike letters in the chunk", passages=chunk(lambda words: words.translate(LOOK_ALIKE))),
     Row("capitals in the chunk", passages=chunk(str.upper)),
@@ -343,13 +272,9 @@ FORMS = [
     Row("no spaces", passages=chunk(lambda words: words.replace(" ", ""))),
     Row("typographic letters", passages=chunk(lambda words: words.replace("fi", "ﬁ").replace("fl", "ﬂ"))),
     Row("a scanner's slips", passages=chunk(lambda words: words.replace("shall", "sha1l").replace("may", "rnay"))),
-    Row(
-        "the chunk in two halves",
-        passages=lambda asked: [
-            passage(asked.clause[: len(asked.clause) // 2], asked.file),
-            passage(asked.clause[len(asked.clause) // 2 :], asked.file),
-        ],
-    ),
+    Row("the chunk in two halves", passages=lambda asked: [
+        passage(asked.clause[:len(asked.clause) // 2], asked.file),
+        passage(asked.clause[len(asked.clause) // 2:], asked.file)]),
     Row("the same passage 64 times", passages=lambda asked: [passage(asked.clause, asked.file)] * 64),
     Row("no name", passages=name(lambda file: None)),
     Row("a percent-encoded name", passages=name(lambda file: file.replace(" ", "%20"))),
@@ -375,147 +300,71 @@ def two_chunks(asked: Asked) -> list[dict[str, Any]]:
 
 
 CHEATS = [
-    Row(
-        "two chunks joined",
-        passages=two_chunks,
-        gets={"char_precision@8": lambda asked: len(asked.clause) / (len(asked.clause) + 60)},
-    ),
-    Row(
-        "the whole document",
-        passages=lambda asked: [passage(asked.document, asked.file)],
-        gets={"char_precision@8": share_of_document},
-    ),
-    Row(
-        "every document",
-        passages=lambda asked: [passage(text, file) for file, text in CONTRACTS.items()],
-        gets={
-            "char_precision@8": lambda asked: len(asked.clause) / sum(map(len, CONTRACTS.values())),
-            "document_hit@1": lambda asked: float(asked.file == TIMBER),
-            "drm@8": 2 / 3,
-        },
-    ),
-    Row(
-        "the first and the last 60 characters",
-        passages=lambda asked: [passage(f"{asked.document[:60]}\n{asked.document[-60:]}", asked.file)],
-        gets={**MISSED, **ANOTHER},
-    ),
-    Row("one character of the clause", passages=lambda asked: [passage(asked.clause[1], asked.file)], gets=UNKNOWN),
-    Row(
-        "the word shall",
-        passages=lambda asked: [passage("shall", asked.file)],
-        gets=UNKNOWN,
-        only=("pay", "cap", "risk"),
-    ),
-    Row(
-        "the word shall 64 times",
-        passages=lambda asked: [passage("shall", asked.file)] * 64,
-        gets=UNKNOWN,
-        only=("pay", "cap", "risk"),
-    ),
-    Row(
-        "a word that the named document lacks",
-        passages=lambda asked: [passage("shall", asked.file)],
-        gets={**WRONG_FILE, **ANOTHER},
-        only=("vote", "law"),
-    ),
+    Row("two chunks joined", passages=two_chunks,
+        gets={"char_precision@8": lambda asked: len(asked.clause) / (len(asked.clause) + 60)}),
+    Row("the whole document", passages=lambda asked: [passage(asked.document, asked.file)],
+        gets={"char_precision@8": share_of_document}),
+    Row("every document", passages=lambda asked: [passage(text, file) for file, text in CONTRACTS.items()],
+        gets={"char_precision@8": lambda asked: len(asked.clause) / sum(map(len, CONTRACTS.values())),
+              "document_hit@1": lambda asked: float(asked.file == TIMBER), "drm@8": 2 / 3}),
+    Row("the first and the last 60 characters", passages=lambda asked: [
+        passage(f"{asked.document[:60]}\n{asked.document[-60:]}", asked.file)], gets={**MISSED, **ANOTHER}),
+    Row("one character of the clause", passages=lambda asked: [passage(asked.clause[1], asked.file)],
+        gets=UNKNOWN),
+    Row("the word shall", passages=lambda asked: [passage("shall", asked.file)], gets=UNKNOWN,
+        only=("pay", "cap", "risk")),
+    Row("the word shall 64 times", passages=lambda asked: [passage("shall", asked.file)] * 64, gets=UNKNOWN,
+        only=("pay", "cap", "risk")),
+    Row("a word that the named document lacks", passages=lambda asked: [passage("shall", asked.file)],
+        gets={**WRONG_FILE, **ANOTHER}, only=("vote", "law")),
     Row("no words", passages=lambda asked: [passage("", asked.file)], gets={**UNKNOWN, **ANOTHER}),
-    Row(
-        "no passage",
-        passages=lambda asked: [],
-        gets={**MISSED, "document_hit@1": 0.0, "drm@8": None, "verdict": "expected answer given"},
-    ),
-    Row(
-        "words of another document under the right name",
-        passages=lambda asked: [
-            passage(next(one.clause for one in ANSWERABLE if one.file == others(asked)[0]), asked.file)
-        ],
-        gets={**WRONG_FILE, **ANOTHER},
-    ),
+    Row("no passage", passages=lambda asked: [],
+        gets={**MISSED, "document_hit@1": 0.0, "drm@8": None, "verdict": "expected answer given"}),
+    Row("words of another document under the right name", passages=lambda asked: [
+        passage(next(one.clause for one in ANSWERABLE if one.file == others(asked)[0]), asked.file)],
+        gets={**WRONG_FILE, **ANOTHER}),
     Row("the clause under another name", passages=lambda asked: [passage(asked.clause, others(asked)[0])]),
-    Row(
-        "another document",
-        passages=lambda asked: [passage(CONTRACTS[others(asked)[1]][:400], others(asked)[1])],
-        gets={**WRONG_FILE, **ANOTHER},
-    ),
-    Row(
-        "words of no document",
-        passages=lambda asked: [
-            passage("The moon rose late over the empty harbour, and nobody spoke of contracts again.", asked.file)
-        ],
-        gets=UNKNOWN,
-    ),
-    Row("the question as the passage", passages=lambda asked: [passage(asked.question, asked.file)], gets=UNKNOWN),
-    Row(
-        "the answer as the passage",
-        passages=lambda asked: [passage(asked.truth, asked.file)],
-        gets=UNKNOWN,
-        only=("pay", "risk", "grant", "sublet", "vote", "law"),
-    ),
-    Row(
-        "a third of the clause",
-        passages=lambda asked: [passage(asked.clause[: len(asked.clause) // 3], asked.file)],
-        gets={"recall@10": 0.0, "char_recall@8": lambda asked: (len(asked.clause) // 3) / len(asked.clause), **ANOTHER},
-    ),
-    Row(
-        "half a clause without its proviso",
-        passages=lambda asked: [passage(asked.clause[: round(len(asked.clause) * 0.6)], asked.file)],
-        gets={"char_recall@8": lambda asked: round(len(asked.clause) * 0.6) / len(asked.clause)},
-    ),
-    Row(
-        "the words of the clause in another order",
-        passages=chunk(lambda words: " ".join(sorted(words.split()))),
-        gets=UNKNOWN,
-    ),
-    Row(
-        "the words of the clause backwards",
-        passages=chunk(lambda words: " ".join(reversed(words.split()))),
-        gets=UNKNOWN,
-    ),
-    Row(
-        "a word added to the clause",
-        passages=chunk(lambda words: words.replace("shall", "shall never", 1).replace("may", "may never", 1)),
-        gets={},
-    ),
-    Row(
-        "the clause behind nine others",
-        passages=lambda asked: (
-            [*(passage(line, asked.file) for line in asked.document.split("\n\n") if "consent" in line)][:10]
-            + [passage(asked.clause, asked.file)]
-        ),
-        gets={"recall@10": 0.0, "char_recall@8": 0.0, "char_precision@8": 0.0, **ANOTHER},
-    ),
+    Row("another document", passages=lambda asked: [
+        passage(CONTRACTS[others(asked)[1]][:400], others(asked)[1])], gets={**WRONG_FILE, **ANOTHER}),
+    Row("words of no document", passages=lambda asked: [
+        passage("The moon rose late over the empty harbour, and nobody spoke of contracts again.", asked.file)],
+        gets=UNKNOWN),
+    Row("the question as the passage", passages=lambda asked: [passage(asked.question, asked.file)],
+        gets=UNKNOWN),
+    Row("the answer as the passage", passages=lambda asked: [passage(asked.truth, asked.file)],
+        gets=UNKNOWN, only=("pay", "risk", "grant", "sublet", "vote", "law")),
+    Row("a third of the clause", passages=lambda asked: [
+        passage(asked.clause[:len(asked.clause) // 3], asked.file)],
+        gets={"recall@10": 0.0, **ANOTHER,
+              "char_recall@8": lambda asked: (len(asked.clause) // 3) / len(asked.clause)}),
+    Row("half a clause without its proviso", passages=lambda asked: [
+        passage(asked.clause[:round(len(asked.clause) * 0.6)], asked.file)],
+        gets={"char_recall@8": lambda asked: round(len(asked.clause) * 0.6) / len(asked.clause)}),
+    Row("the words of the clause in another order", passages=chunk(lambda words: " ".join(sorted(words.split()))),
+        gets=UNKNOWN),
+    Row("the words of the clause backwards", passages=chunk(lambda words: " ".join(reversed(words.split()))),
+        gets=UNKNOWN),
+    Row("a word added to the clause", passages=chunk(
+        lambda words: words.replace("shall", "shall never", 1).replace("may", "may never", 1)), gets={}),
+    Row("the clause behind nine others", passages=lambda asked: [
+        *[passage(line, asked.file) for line in asked.document.split("\n\n") if "consent" in line][:10],
+        passage(asked.clause, asked.file)],
+        gets={"recall@10": 0.0, "char_recall@8": 0.0, "char_precision@8": 0.0, **ANOTHER}),
     Row("a wrong answer with the clause", {"cap": "EUR 900"}, gets=INVENTED),
 ]
 
 KNOWN_FAULTS: list[tuple[Row, Mapping[str, Expected]]] = [
     (Row("a heap of the expected words", {"grant": "licence exclusive Grower an receives the"}), NOT_JUDGED),
-    (
-        Row(
-            "the clause and its surroundings as the answer",
-            lambda asked: surroundings(asked),
-            only=("cap", "risk", "law"),
-        ),
-        WRONG,
-    ),
-    (
-        Row(
-            "boilerplate of another document under the right name",
-            passages=lambda asked: [passage(CONTRACTS[others(asked)[0]][:400], asked.file)],
-            gets={**MISSED, **ANOTHER},
-            only=("cap", "risk", "vote"),
-        ),
-        {**WRONG_FILE, **ANOTHER},
-    ),
-    (
-        Row(
-            "three documents in one passage without a name",
-            passages=lambda asked: [passage("\n\n".join(CONTRACTS.values()), None)],
-            gets={**WRONG_FILE, **ANOTHER},
-            only=("grant", "vote"),
-        ),
-        {"char_precision@8": lambda asked: len(asked.clause) / sum(map(len, CONTRACTS.values()))},
-    ),
+    (Row("the clause and its surroundings as the answer", surroundings, only=("cap", "risk", "law")), WRONG),
+    (Row("boilerplate of another document under the right name", passages=lambda asked: [
+        passage(CONTRACTS[others(asked)[0]][:400], asked.file)], gets={**MISSED, **ANOTHER},
+        only=("cap", "risk", "vote")),
+     {**WRONG_FILE, **ANOTHER}),
+    (Row("three documents in one passage without a name", passages=lambda asked: [
+        passage("\n\n".join(CONTRACTS.values()), None)], gets={**WRONG_FILE, **ANOTHER}, only=("grant",)),
+     {"char_precision@8": lambda asked: len(asked.clause) / sum(map(len, CONTRACTS.values()))}),
 ]
 """Faults of today: each row with the figures that it gets, and those that it should get instead."""
 
 ROWS = [*WRONG_ANSWERS, *RIGHT_ANSWERS, *REFUSALS, *FORMS, *CHEATS]
+# fmt: on

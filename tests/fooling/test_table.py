@@ -25,8 +25,8 @@ def test_there_are_a_hundred_systems_under_different_names():
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_a_system_gets_the_figures_of_its_row(evaluation, honest, row):
-    figures = evaluation.figures(row.reply)
-    for asked in QUESTIONS.values():
+    figures = evaluation.figures(row.reply, row.questions)
+    for asked in row.questions:
         assert figures[asked.key] == pytest.approx(row.figures(asked, honest[asked.key])), asked.question
 
 
@@ -38,13 +38,13 @@ def test_a_wrong_answer_is_never_called_right(row):
 @pytest.mark.parametrize(("row", "wanted"), KNOWN_FAULTS, ids=lambda one: getattr(one, "name", ""))
 def test_a_known_fault_is_as_it_was(evaluation, honest, row, wanted):
     """Where this fails because a fault was mended, move its row, with the wanted figures, into the table."""
-    figures = evaluation.figures(row.reply)
+    figures = evaluation.figures(row.reply, row.questions)
     for asked in row.questions:
         assert figures[asked.key] == pytest.approx(row.figures(asked, honest[asked.key])), asked.question
     assert dict(row.gets) != dict(wanted)
 
 
-@pytest.mark.parametrize("name", ["the opposite", "a JSON frame", "the word shall", "I don't know"])
+@pytest.mark.parametrize("name", ["the opposite", "a JSON frame"])
 def test_exhibit_evaluate_gives_the_same_figures(evaluation, tmp_path, name):
     row = next(row for row in ROWS if row.name == name)
     by_question = {asked.question: asked for asked in QUESTIONS.values()}
