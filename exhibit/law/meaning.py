@@ -77,11 +77,7 @@ _PHRASES = [
         (r"\byear by year\b", "annual"),
     )
 ]
-_LEAD = re.compile(
-    r"\W*(?:(?:certainly|sure|of course|(?:great|good) question|(?:short )?answer)\s?[!.,:]\W*)?"
-    r"(yes|no)\b(?=\s*(?:[,.;:!–—]|$))",
-    re.IGNORECASE,
-)
+_LEAD = re.compile(r"\W*(yes|no)\b(?=\s*(?:[,.;:!–—]|$))", re.IGNORECASE)
 _TOKEN = re.compile(r"[^\W\d_]+(?:'s\b)?|\d+(?:\.\d+)*|[,;:.()–—]")
 _DENIALS = frozenset("not never non without nicht kein keine keinen nie ne pas není nejsou nesmí nie nunca não".split())
 _WIDE = frozenset("no neither nor none nobody".split())

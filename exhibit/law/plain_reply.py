@@ -1,4 +1,4 @@
-"""The words of a reply without the form that a system gives them: a frame of JSON, tags, marks that nobody sees."""
+"""The words of a reply without its form: a frame of JSON, tags, marks that nobody sees, a courtesy in front."""
 
 import json
 import re
@@ -8,6 +8,7 @@ from exhibit.evidence.fold import with_latin_letters
 from exhibit.evidence.parser_markup import without_markup
 
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,400}>")
+_COURTESY = re.compile(r"(?:certainly|sure|of course|(?:great|good) question|(?:short )?answer)[!.:]\s+(?=\S)", re.I)
 _ANSWERS = ("answer", "response", "result", "output", "text", "content")
 """Names under which a frame of JSON has the answer, the likeliest first."""
 
@@ -17,9 +18,10 @@ def plain_reply(text: str) -> str:
     text = _without_frame(text)
     if _TAG.search(text):
         text = without_markup(text)
-    if text.isascii():
-        return text
-    return with_latin_letters("".join(letter for letter in text if unicodedata.category(letter) != "Cf"))
+    if not text.isascii():
+        text = with_latin_letters("".join(letter for letter in text if unicodedata.category(letter) != "Cf"))
+    courtesy = _COURTESY.match(text)
+    return text[courtesy.end() :] if courtesy else text
 
 
 def _without_frame(text: str) -> str:
