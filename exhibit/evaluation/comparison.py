@@ -157,7 +157,11 @@ class AnswerComparison:
                     stances |= {-1} if waived else {1} if same and not other else {-1} if other and not same else set()
             if len(stances) > 1:
                 yield "The reply says it and its opposite."
-        if _UNTRUE.search(text) and not _UNTRUE.search(" ".join(self.wanted.tokens)) and not self.missing:
+        if (
+            _UNTRUE.search(" ".join(text.split()))
+            and not _UNTRUE.search(" ".join(self.wanted.tokens))
+            and not self.missing
+        ):
             yield "The reply calls the expected answer untrue."
 
     def signed(self, given: Meaning) -> tuple[list[str], list[str]]:

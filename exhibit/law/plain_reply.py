@@ -1,4 +1,4 @@
-"""The words of a reply without its form: a frame of JSON, tags, marks that nobody sees, a courtesy in front."""
+"""The words of a reply without its form: a frame of JSON, tags, marks that nobody sees, courtesies."""
 
 import json
 import re
@@ -9,6 +9,10 @@ from exhibit.evidence.parser_markup import without_markup
 
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,400}>")
 _COURTESY = re.compile(r"(?:certainly|sure|of course|(?:great|good) question|(?:short )?answer)[!.:]\s+(?=\S)", re.I)
+_OFFER = re.compile(
+    r"(?<=[.!?])\s(?:please\s)?(?:let\sme\sknow|feel\sfree|i\shope\s(?:this|that)\shelps)\b[^.!?]{0,120}[.!?]?\s{0,4}$",
+    re.I,
+)
 _ANSWERS = ("answer", "response", "result", "output", "text", "content")
 """Names under which a frame of JSON has the answer, the likeliest first."""
 
@@ -21,7 +25,7 @@ def plain_reply(text: str) -> str:
     if not text.isascii():
         text = with_latin_letters("".join(letter for letter in text if unicodedata.category(letter) != "Cf"))
     courtesy = _COURTESY.match(text)
-    return text[courtesy.end() :] if courtesy else text
+    return _OFFER.sub("", text[courtesy.end() :] if courtesy else text)
 
 
 def _without_frame(text: str) -> str:
