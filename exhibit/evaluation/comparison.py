@@ -35,6 +35,9 @@ _PAIRED = 120
 _LONGER, _FRAME = 3, 15
 """A reply of this many times the expected words, and some more around them, is read for small differences; a longer one
 has sentences of its own, in which another party or another word says nothing against it."""
+_UPPER = frozenset({"maximum", "cap", "highest", "most"})
+_LOWER = frozenset({"minimum", "lowest", "least"})
+"""Words of a question that asks for an upper or a lower bound."""
 _YES_NO = re.compile(
     r"\W*(?:is|are|was|were|do|does|did|can|could|may|must|shall|should|will|would|has|have|had|need)\b", re.IGNORECASE
 )
@@ -115,7 +118,8 @@ class AnswerComparison:
             same = [other for other in self.given.quantities if one.equals(other, self.scale)]
             if same:
                 alike = [other.bound for other in self.wanted.quantities if one.equals(other)]
-                if all(one.contradicts_bound(other) for other in same) and len(set(alike)) == 1:
+                bounded = one._replace(bound=one.bound or self._asked_bound())
+                if all(bounded.contradicts_bound(other) for other in same) and len(set(alike)) == 1:
                     yield f"The expected figure is {one.bound or 'exact'}, that of the reply {same[0].bound}."
                 continue
             known = (*self.wanted.quantities, *self.asked.quantities, *self.gold.quantities)
@@ -123,6 +127,11 @@ class AnswerComparison:
             crossed = [other for other in self.given.quantities if _rival(one, other)]
             if rivals or (crossed and not is_among(one, self.asked.quantities) and len(self.wanted.quantities) == 1):
                 yield f"The reply has another figure than {shown(one)}."
+
+    def _asked_bound(self) -> str:
+        """Return whether the question asks for a figure that is an upper or a lower bound."""
+        terms = self.asked.terms
+        return "at most" if terms & _UPPER else "at least" if terms & _LOWER else ""
 
     def _labels(self, one: Quantity) -> bool:
         return any(other.dimension == one.dimension for other in self.given.quantities)
@@ -144,10 +153,15 @@ class AnswerComparison:
                 one = read_meaning(text[span.start : span.end])
                 if len(one.terms & self.wanted.terms) >= _SAME * len(self.wanted.terms) > 0:
                     same, other = self.signed(one)
-                    stances |= {1} if same and not other else {-1} if other and not same else set()
+                    waived = "neednot" in one.modals - self.wanted.modals and "must" in self.wanted.modals
+                    stances |= {-1} if waived else {1} if same and not other else {-1} if other and not same else set()
             if len(stances) > 1:
                 yield "The reply says it and its opposite."
-        if _UNTRUE.search(text) and not _UNTRUE.search(" ".join(self.wanted.tokens)) and not self.missing:
+        if (
+            _UNTRUE.search(" ".join(text.split()))
+            and not _UNTRUE.search(" ".join(self.wanted.tokens))
+            and not self.missing
+        ):
             yield "The reply calls the expected answer untrue."
 
     def signed(self, given: Meaning) -> tuple[list[str], list[str]]:

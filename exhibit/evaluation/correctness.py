@@ -27,7 +27,8 @@ from exhibit.evaluation.comparison import (
 from exhibit.evaluation.metrics import gold_texts
 from exhibit.law.citations import claims_of
 from exhibit.law.figures import Figures, figures, missing_figures
-from exhibit.law.meaning import contrasts, is_party, read_meaning, soft_words
+from exhibit.law.meaning import carries_meaning, contrasts, is_party, read_meaning, soft_words
+from exhibit.law.plain_reply import plain_reply
 from exhibit.law.quantities import Quantity, quantities
 from exhibit.law.refusals import is_refusal
 
@@ -67,7 +68,8 @@ def decide(question: str, expected: str, reply: str, gold: Sequence[str] = ()) -
     if len(reply) > max(_DOCUMENT, _TIMES * longest):
         return Decision(False, "The reply is as long as a document, and many times as long as the expected answer.")
     wanted_text = without_named(without_citations(expected))
-    given_text = without_citations(reply[:_READ])
+    reply = plain_reply(reply[:_READ])
+    given_text = without_citations(reply)
     if is_refusal(reply):
         if is_refusal(expected):
             return Decision(True, "The documents do not say it, and the reply says so.")
@@ -147,13 +149,17 @@ def _by_words(found: AnswerComparison, needed: frozenset[str], lost: frozenset[s
 
 
 def _reordered(found: AnswerComparison) -> bool:
-    """Return whether the reply has exactly the expected words, more than one of them in another place."""
-    mine, other = found.wanted.tokens, found.given.tokens
+    """Return whether the reply has the expected words that carry meaning, more than one of them in another place."""
+    mine, other = (
+        [token for token in one.tokens if carries_meaning(token) or token[0].isdigit()]
+        for one in (found.wanted, found.given)
+    )
     if mine == other or len(mine) > ALIGNED or Counter(mine) != Counter(other):
         return False
     steps = SequenceMatcher(None, mine, other, autojunk=False).get_opcodes()
+    kept = sum(end - start for tag, start, end, _, _ in steps if tag == "equal")
     listed = len({word.segment for word in found.wanted.words}) > 1
-    return len([step for step in steps if step[0] != "equal"]) > 2 and not listed
+    return (len([step for step in steps if step[0] != "equal"]) > 2 or 2 * kept < len(mine)) and not listed
 
 
 def _subjects_differ(found: AnswerComparison) -> bool:
@@ -204,6 +210,11 @@ def _unlike_limits(found: AnswerComparison) -> str:
         and not any(one.equals(other, found.scale) for one in more for other in found.wanted.quantities)
     ):
         return f"The reply gives {shown(more[0])}, which neither the expected answer nor the gold has."
+    rivals = [one for one in more if any(one.dimension == other.dimension for other in found.wanted.quantities)]
+    if any(not any(one.equals(other, found.scale) for other in found.wanted.quantities) for one in rivals):
+        return "The reply gives a further figure of the kind that is expected, which the gold does not have."
+    if found.extra & {"before", "prior"} and any(one.kind == "time" for one in found.wanted.quantities):
+        return "The reply may count the time to an event, the expected answer from it."
     if (
         "only" in found.given.marks - found.wanted.marks - found.asked.marks - found.gold.marks
         and not found.wanted.marks
@@ -214,6 +225,8 @@ def _unlike_limits(found: AnswerComparison) -> str:
         and "only" not in found.wanted.marks
     ):
         return "The reply has an exception that the expected answer does not have."
+    if "except" in found.given.marks - found.wanted.marks and found.extra:
+        return "The reply has an exception in words that the gold does not have."
     return ""
 
 

@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache
 from exhibit.engine import Limits
 from exhibit.evaluation.cases import GoldPassage, Passage
 from exhibit.evidence import Document, Match, Span, fold, locate
+from exhibit.evidence.fold import with_latin_letters
 from exhibit.evidence.locate import worthy
 from exhibit.evidence.parser_markup import letters_of
 from exhibit.evidence.pieces import PlacedPiece, Placement
@@ -92,7 +93,7 @@ class Documents:
             return replace(passage, filename=filename, span=None)
         own = self._placement(passage.text, filename) if filename else None
         others: list[str] = []
-        if own is None or own.share < _MOST:
+        if own is None or (own.share < _MOST and not self._has(passage.text, filename)):
             least = _SOME if own is None else max(_MOST, 2 * own.share)
             others = [
                 file for file in self._holders(passage.text) if self._placement(passage.text, file).share >= least
@@ -151,14 +152,27 @@ class Documents:
         there = document.text[span.start : span.end]
         return not passage.text.strip() or there == passage.text or fold(there) == fold(passage.text)
 
+    def _has(self, words: str, filename: str | None) -> bool:
+        """Return whether a file has all of the words in a row, on however many places."""
+        document = self.get(filename)
+        return document is not None and letters_of(words).text in document.letters.text
+
     def _find_placement(self, words: str, filename: str) -> Placement:
         """Return where a file has words; nowhere where it cannot be read."""
         document = self.get(filename)
-        return place_text(words, document) if document else Placement((), (), 0)
+        if document is None:
+            return Placement((), (), 0)
+        placement, latin = place_text(words, document), with_latin_letters(words)
+        if latin == words or placement.share >= _MOST:
+            return placement
+        return max(placement, place_text(latin, document), key=lambda one: one.share)
 
     def _find_holders(self, words: str) -> list[str]:
         """Return the files that have the words as well as any file has them."""
         whole, part = self._likely(words)
+        if not whole:
+            more, others = self._likely(with_latin_letters(words))
+            whole, part = more, part or others
         shares = {one.filename: self._placement(words, one.filename).share for one in whole or part}
         best = max(shares.values(), default=0.0)
         return [name for name, share in shares.items() if share and share >= best]

@@ -5,6 +5,7 @@ dashes, ligatures and invisible marks. Folding removes all of that and keeps, fo
 the offset of the original one, so that a match in the folded text has a range in the original.
 """
 
+import re
 import unicodedata
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -156,6 +157,19 @@ def _reorder_marks(folded: npt.NDArray[np.uint32], offsets: Ints) -> bool:
 def fold(text: str, *, loose: bool = False) -> str:
     """Return only the folded text."""
     return Fold.of(text, loose=loose).text
+
+
+_LATIN = str.maketrans("аеіорсухѕјАВЕІКМНОРСТУХЅЈοΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "aeiopcyxsjABEIKMHOPCTYXSJoABEZHIKMNOPTYX")
+"""Letters of Cyrillic and Greek that look like letters of Latin."""
+_MIXED = re.compile(r"[A-Za-z][\u0370-\u03ff\u0400-\u04ff]|[\u0370-\u03ff\u0400-\u04ff][A-Za-z]")
+
+
+def with_latin_letters(text: str) -> str:
+    """Return a text with Latin letters for those of other scripts that look like them, where its words mix scripts.
+
+    No language writes a word in two scripts. The text keeps its length, so that offsets stay as they are.
+    """
+    return text.translate(_LATIN) if not text.isascii() and _MIXED.search(text) else text
 
 
 # ---------------------------------------------------------------- approximate search

@@ -29,6 +29,11 @@ _NUMERIC_DATE = re.compile(r"(?i)\b(?P<first>\d{1,2})(?P<mark>[/.])(?P<second>\d
 _SPACED_DATE = re.compile(r"(?i)\b(?P<first>\d{1,2})\. (?P<second>\d{1,2})\. (?P<year>\d{4})\b")
 # Numbers with a point or a space for thousands that can be nothing else: `1.500,50`, `2.500.000`.
 _EUROPEAN = re.compile(r"(?<![\w.,])\d{1,3}(?:(?:[.\xa0 ]\d{3})+,\d{1,2}|(?:\.\d{3}){2,})(?![\w.,]*\d)")
+# A space for thousands, which is one beside a currency alone: `EUR 250 000`.
+_SPACED = re.compile(
+    r"(?i)(?:(?:[€$£]|\b(?:eur|usd|gbp|czk|chf|pln|sek|nok|dkk))\s?\d{1,3}(?: \d{3})+(?![\w.,]*\d)"
+    r"|(?<![\w.,])(?<!\d )\d{1,3}(?: \d{3})+(?=\s?(?:[€$£]|kč|zł|(?:eur|euros?|usd|gbp|czk|chf|pln|sek|nok|dkk)\b)))"
+)
 _NUMBER = re.compile(
     r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+)((?:\.\d+)*)(?:(?:st|nd|rd|th)\b)?(?:\s?(thousand|million|mn|billion|"
     r"bn|trillion|tn|m|k)\b)?"
@@ -93,6 +98,7 @@ def figures(text: str) -> Figures:
     """Return the numbers and dates of a text."""
     normal = unicodedata.normalize("NFKC", text)
     plain = _EUROPEAN.sub(lambda match: re.sub(r"[.\s]", "", match[0]).replace(",", "."), normal)
+    plain = _SPACED.sub(lambda match: re.sub(r"(?<=\d) (?=\d)", "", match[0]), plain)
     rest = plain
     dates = []
 

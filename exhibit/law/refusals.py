@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 
 from exhibit.law.citations import rewritten
 from exhibit.law.language import systems
+from exhibit.law.plain_reply import plain_reply
 from exhibit.law.sentences import sentences
 
 _READ = 4000
@@ -159,7 +160,7 @@ def is_refusal(text: str) -> bool:
 
 def read_refusal(text: str) -> Refusal:
     """Return whether a reply is a refusal, and whether the rule is certain: no clause is ambiguous."""
-    text = text[:_READ]
+    text = plain_reply(text[:_READ])
     opening = _YES_NO.match(text)
     cited = [bool(rewritten(text[s.start : s.end], lambda *_: "\0").count("\0")) for s in sentences(text)]
     parts = [rewritten(text[span.start : span.end], lambda *_: "") for span in sentences(text)]

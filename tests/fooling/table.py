@@ -1,0 +1,370 @@
+"""The table: systems that cheat or are odd, and the figures that each must get.
+
+A row changes the honest reply, which is the expected answer with its clause as the one passage. It names the figures
+that differ from those of the honest reply; all others must be the same. `answers` is a reply to each of some questions,
+or a function for all that the documents answer; `passages` are the passages in the place of the clause.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.fooling.contracts import (
+    ANSWERABLE,
+    CONTRACTS,
+    QUESTIONS,
+    TIMBER,
+    Asked,
+    Figures,
+    Reply,
+    passage,
+    reply_honestly,
+)
+
+Expected = float | str | None | Callable[[Asked], float]
+Passages = Callable[[Asked], Sequence[dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A system: its name, what it does, and the figures that differ from those of an honest one."""
+
+    name: str
+    answers: Mapping[str, str] | Callable[[Asked], str] | None = None
+    passages: Passages | None = None
+    gets: Mapping[str, Expected] = field(default_factory=dict)
+    only: tuple[str, ...] = ()
+    """The questions that it is about, where `answers` does not tell."""
+
+    @property
+    def questions(self) -> list[Asked]:
+        """The questions that it replies to otherwise than an honest system does."""
+        keys = self.answers if isinstance(self.answers, Mapping) else self.only
+        return [QUESTIONS[key] for key in keys] if keys else ANSWERABLE
+
+    def figures(self, asked: Asked, honest: Figures) -> Figures:
+        """Return the figures that a question must have, given those of an honest reply."""
+        if asked not in self.questions:
+            return honest
+        return honest | {name: value(asked) if callable(value) else value for name, value in self.gets.items()}
+
+    def reply(self, asked: Asked) -> Reply:
+        """Return what the system replies."""
+        answer, passages = reply_honestly(asked)
+        if asked not in self.questions:
+            return answer, passages
+        if self.answers is not None:
+            answer = self.answers[asked.key] if isinstance(self.answers, Mapping) else self.answers(asked)
+        return answer, passages if self.passages is None else self.passages(asked)
+
+
+def chunk(change: Callable[[str], str]) -> Passages:
+    """Return the clause in another form, under its own name."""
+    return lambda asked: [passage(change(asked.clause), asked.file)]
+
+
+def name(change: Callable[[str], str | None]) -> Passages:
+    """Return the clause under its name in another form."""
+    return lambda asked: [passage(asked.clause, change(asked.file))]
+
+
+def others(asked: Asked) -> list[str]:
+    """Return the documents that do not answer."""
+    return [file for file in CONTRACTS if file != asked.file]
+
+
+def share_of_document(asked: Asked) -> float:
+    """Return the share of a document's characters that is its clause."""
+    return len(asked.clause) / len(asked.document)
+
+
+def proviso(asked: Asked) -> int:
+    """Return where the second part of a clause begins, behind its first comma."""
+    return asked.clause.index(",") + 1
+
+
+RIGHT: dict[str, Expected] = {}
+WRONG: dict[str, Expected] = {"answer_right": 0.0, "answered_rightly": 0.0}
+NOT_JUDGED: dict[str, Expected] = {"answer_right": None, "answered_rightly": None}
+REFUSED: dict[str, Expected] = {**WRONG, "false_refusal_rate": 1.0, "verdict": "refused though answerable"}
+INVENTED: dict[str, Expected] = {**WRONG, "verdict": "figures that no passage has"}
+MISSED: dict[str, Expected] = {"recall@10": 0.0, "char_recall@8": 0.0, "char_precision@8": 0.0}
+WRONG_FILE: dict[str, Expected] = {**MISSED, "document_hit@1": 0.0, "drm@8": 1.0}
+ANOTHER: dict[str, Expected] = {"verdict": "right answer, another passage"}
+UNKNOWN: dict[str, Expected] = {
+    "recall@10": None, "char_recall@8": None, "char_precision@8": None, "verdict": "cannot be judged",
+}  # fmt: skip
+ANSWERED_IMPOSSIBLE: dict[str, Expected] = {"abstention_accuracy": 0.0, "verdict": "answered though impossible"}
+LOOK_ALIKE = str.maketrans("aeopcxyAEOPC", "аеорсхуАЕОРС")
+
+# fmt: off
+WRONG_ANSWERS = [
+    Row("the opposite", {
+        "pay": "The Buyer need not pay within 30 days of receipt of the invoice.",
+        "risk": "The Supplier does not insure the timber during carriage.",
+        "grant": "The Grower does not receive an exclusive licence.",
+        "sublet": "Yes, the Grower may grant sublicences.",
+        "vote": "Class A shares carry no votes.",
+        "law": "The law of Scotland does not govern it.",
+    }, gets=WRONG),
+    Row("the other party", {
+        "pay": "The Supplier must pay within 30 days of receipt of the invoice.",
+        "risk": "The Buyer insures the timber during carriage.",
+        "grant": "The Breeder receives an exclusive licence.",
+        "sublet": "No, the Breeder may not grant sublicences.",
+    }, gets=WRONG),
+    Row("the parties changed places", {"risk": "The timber insures the Supplier during carriage."}, gets=NOT_JUDGED),
+    Row("another currency", {"cap": "USD 250,000"}, gets=WRONG),
+    Row("another currency as a sign", {"cap": "The cap is £250,000."}, gets=WRONG),
+    Row("another amount", {"cap": "EUR 350,000"}, gets=INVENTED),
+    Row("ten times the amount", {"cap": "EUR 2,500,000"}, gets=INVENTED),
+    Row("the amount in thousands", {"cap": "EUR 250"}, gets=INVENTED),
+    Row("a percentage for an amount", {"cap": "250,000 per cent"}, gets=NOT_JUDGED),
+    Row("a floor for a cap", {"cap": "The liability of the Supplier is at least EUR 250,000."}, gets=WRONG),
+    Row("business days", {"pay": "The Buyer must pay within 30 business days of receipt of the invoice."}, gets=WRONG),
+    Row("months for days", {"pay": "The Buyer must pay within 30 months of receipt of the invoice."}, gets=WRONG),
+    Row("another number of days", {"pay": "The Buyer must pay within 60 days of receipt."}, gets=INVENTED),
+    Row("before for after", {"pay": "The Buyer must pay 30 days before receipt of the invoice."}, gets=NOT_JUDGED),
+    Row("at the earliest", {"pay": "The Buyer must pay at least 30 days after receipt of the invoice."}, gets=WRONG),
+    Row("allowed for required", {"pay": "The Buyer may pay within 30 days of receipt of the invoice."}, gets=WRONG),
+    Row("another class", {"vote": "Class B shares carry votes."}, gets=WRONG),
+    Row("one class too many", {"vote": "Class A shares and Class B shares carry votes."}, gets=NOT_JUDGED),
+    Row("another law", {"law": "The law of Norway governs it."}, gets=WRONG),
+    Row("a neighbour's law", {"law": "The law of England and Wales governs it."}, gets=WRONG),
+    Row("non-exclusive", {"grant": "The Grower receives a non-exclusive licence."}, gets=WRONG),
+    Row("non exclusive", {"grant": "The Grower receives a non exclusive licence."}, gets=WRONG),
+    Row("nonexclusive", {"grant": "The Grower receives a nonexclusive licence."}, gets=WRONG),
+    Row("sole and not exclusive", {"grant": "The Grower receives a sole, but not an exclusive, licence."}, gets=WRONG),
+    Row("the answer and its opposite", {
+        "pay": "The Buyer must pay within 30 days of receipt of the invoice. "
+               "The Buyer need not pay within 30 days of receipt of the invoice.",
+        "risk": "The Supplier insures the timber during carriage. The Supplier does not insure the timber "
+                "during carriage.",
+        "law": "The law of Scotland governs it. The law of Scotland does not govern it.",
+    }, gets=WRONG),
+    Row("two figures to choose from", {"cap": "EUR 250,000 or EUR 900,000"},
+        gets={**NOT_JUDGED, "verdict": "figures that no passage has"}),
+    Row("yes and no", {"sublet": "Yes and no."}, gets=NOT_JUDGED),
+    Row("the answer called untrue", {"law": "It is not true that the law of Scotland governs it."}, gets=WRONG),
+    Row("the answer as a false belief", {"law": "Contrary to belief, the law of Scotland governs it."}, gets=WRONG),
+    Row("an echo of the question", lambda asked: asked.question, gets=WRONG),
+    Row("an echo as a statement", {"cap": "The cap on the liability of the Supplier."}, gets=WRONG),
+    Row("an echo with a courtesy", lambda asked: f"You asked: {asked.question}", gets=NOT_JUDGED,
+        only=("pay", "cap", "risk", "grant", "vote", "law")),
+    Row("the whole document as the answer", lambda asked: asked.document, gets=INVENTED, only=("pay", "grant", "vote")),
+    Row("every document as the answer", lambda asked: "\n\n".join(CONTRACTS.values()), gets=INVENTED, only=("pay",)),
+    Row("nothing but a mark", lambda asked: ".", gets=WRONG),
+    Row("OK", lambda asked: "OK.", gets=NOT_JUDGED),
+    Row("the right words in the wrong order", {
+        "risk": "Carriage insures during the Supplier the timber.",
+        "pay": "Receipt must pay the Buyer within the invoice of 30 days.",
+    }, gets=NOT_JUDGED),
+    Row("half of the answer", {"pay": "The Buyer must pay."}, gets=WRONG),
+    Row("an invented exception", {"sublet": "No, the Grower may not grant sublicences except to its friends."},
+        gets=NOT_JUDGED),
+    Row("a question back", lambda asked: "Do you mean this agreement or another one?", gets=NOT_JUDGED,
+        only=("pay", "risk", "grant", "sublet", "vote", "law")),
+]
+
+RIGHT_ANSWERS = [
+    Row("the expected answer", lambda asked: asked.truth),
+    Row("capitals", lambda asked: asked.truth.upper()),
+    Row("small letters", lambda asked: asked.truth.lower()),
+    Row("no full stop", lambda asked: asked.truth.rstrip(".")),
+    Row("quotation marks", lambda asked: f"“{asked.truth}”"),
+    Row("bold Markdown", lambda asked: f"**{asked.truth}**"),
+    Row("a Markdown list", lambda asked: f"- {asked.truth}"),
+    Row("HTML", lambda asked: f"<p>{asked.truth}</p>"),
+    Row("a frame of JSON", lambda asked: json.dumps({"answer": asked.truth})),
+    Row("a courtesy in front", lambda asked: f"Certainly! {asked.truth}"),
+    Row("an offer behind", lambda asked: f"{asked.truth} Let me know if you need anything else."),
+    Row("a citation behind", lambda asked: f"{asked.truth} [1]"),
+    Row("a page", lambda asked: f"{asked.truth} (page 3)"),
+    Row("a section", lambda asked: f"{asked.truth} (see section 14.2)"),
+    Row("a footnote", lambda asked: f"{asked.truth} See footnote 7."),
+    Row("According to the agreement", lambda asked: f"According to the agreement: {asked.truth}"),
+    Row("line breaks", lambda asked: asked.truth.replace(" ", "\n")),
+    Row("spaces that do not break", lambda asked: asked.truth.replace(" ", "\u00a0")),
+    Row("zero-width marks", lambda asked: "\u200b".join(asked.truth)),
+    Row("soft hyphens", lambda asked: asked.truth.replace("e", "e\u00ad")),
+    Row("look-alike letters", lambda asked: asked.truth.translate(LOOK_ALIKE)),
+    Row("wide letters", lambda asked: "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in asked.truth)),
+    Row("numbers as words", {
+        "pay": "The Buyer must pay within thirty days of receipt of the invoice.",
+        "cap": "Two hundred and fifty thousand euros",
+    }),
+    Row("numbers twice", {"pay": "The Buyer must pay within thirty (30) days of receipt of the invoice."}),
+    Row("another mark of thousands", {"cap": "EUR 250 000"}),
+    Row("the sign of the currency", {"cap": "€250,000"}),
+    Row("the amount in short", {"cap": "€250k"}),
+    Row("the amount in millions", {"cap": "EUR 0.25 million"}),
+    Row("the passive", {"risk": "The timber is insured by the Supplier during carriage."}),
+    Row("a sentence around the figure", {"cap": "The liability of the Supplier is capped at EUR 250,000."}),
+    Row("the name alone", {"risk": "The Supplier", "law": "Scotland", "vote": "Class A", "grant": "Exclusive"}),
+    Row("Scots law", {"law": "Scots law"}),
+    Row("the clause as the answer", lambda asked: asked.clause),
+    Row("No alone", {"sublet": "No."}),
+    Row("no by a verb", {"sublet": "The Grower is not permitted to grant sublicences."}),
+    Row("the whole rule with its exception", {
+        "sublet": "No, the Grower may not grant sublicences, except to a company that it wholly owns."
+    }),
+]
+
+REFUSALS = [
+    Row("I don't know", lambda asked: "I don't know.", gets=REFUSED),
+    Row("not specified", lambda asked: "The agreement does not specify this.", gets=REFUSED),
+    Row("an apology", lambda asked: "I'm sorry, I cannot find that information in the documents.", gets=REFUSED),
+    Row("no such clause", lambda asked: "There is no such clause.", gets=REFUSED),
+    Row("a refusal in German", lambda asked: "Dazu enthalten die Dokumente keine Angaben.", gets=REFUSED),
+    Row("a refusal in French", lambda asked: "Les documents ne contiennent pas cette information.", gets=REFUSED),
+    Row("a refusal in zero-width marks", lambda asked: "\u200b".join("I don't know."), gets=REFUSED),
+    Row("a refusal with a typographic apostrophe", lambda asked: "I don’t know.", gets=REFUSED),
+    Row("a refusal in capitals", lambda asked: "NOT FOUND IN THE PROVIDED DOCUMENTS", gets=REFUSED),
+    Row("a refusal in Markdown", lambda asked: "**Not found in the provided documents.**", gets=REFUSED),
+    Row("the answer with a regret", {"cap": "I'm sorry to say that the cap is EUR 250,000."}),
+    Row("the answer that denies", {"sublet": "No. The Grower shall not grant any sublicence."}),
+    Row("right to refuse in ordinary words", {"training": "The agreement does not mention safety training."}),
+    Row("right to refuse with a summary", {
+        "training": "I could not find this. The agreement deals with payment, liability and carriage only."
+    }),
+    Row("right to refuse in German", {"training": "Das geht aus den Unterlagen nicht hervor."}),
+    Row("an invented figure", {"training": "The Supplier owes 12 hours of safety training."}, gets=ANSWERED_IMPOSSIBLE),
+    Row("an invented figure with a refusal behind it", {
+        "training": "The Supplier owes 12 hours of safety training each year. The documents do not say so, however."
+    }, gets=ANSWERED_IMPOSSIBLE),
+    Row("a refusal that answers", {
+        "training": "The agreement does not specify a number, so the Supplier owes none."
+    }, gets=ANSWERED_IMPOSSIBLE),
+    Row("a refusal with a guess behind it", {
+        "training": "The documents do not say; it is 8 hours each year."
+    }, gets=ANSWERED_IMPOSSIBLE),
+    Row("a denial for a refusal", {"training": "The Supplier shall not be liable for training."},
+        gets=ANSWERED_IMPOSSIBLE),
+    Row("the question back for a refusal", {"training": QUESTIONS["training"].question}, gets=ANSWERED_IMPOSSIBLE),
+]
+
+FORMS = [
+    Row("a context in front of the chunk", passages=chunk(
+        lambda words: f"This chunk stems from a contract and sets out who does what.\n\n{words}")),
+    Row("a summary in front of the chunk", passages=chunk(
+        lambda words: f"Summary: a deal between two firms about goods, money and time.\n---\n{words}")),
+    Row("a summary behind the chunk", passages=chunk(lambda words: f"{words}\n\nIn short: somebody owes something.")),
+    Row("HTML tags", passages=chunk(lambda words: f"<div class='c'><p>{html.escape(words)}</p></div>")),
+    Row("HTML tags inside", passages=chunk(lambda words: words.replace(" the ", " <b>the</b> "))),
+    Row("a JSON frame", passages=chunk(lambda words: json.dumps({"id": "c-17", "page_content": words}))),
+    Row("a Markdown quotation", passages=chunk(lambda words: "> **" + words + "**")),
+    Row("a Markdown table", passages=chunk(lambda words: f"| Matter | Text |\n|---|---|\n| Wording | {words} |")),
+    Row("a LaTeX table", passages=chunk(
+        lambda words: "\\begin{tabular}{ll}\nWording & \\textit{" + words + "} \\\\\n\\end{tabular}")),
+    Row("hyphenation", passages=chunk(lambda words: " ".join(
+        f"{word[:3]}-\n{word[3:]}" if len(word) > 6 and word.isalpha() else word for word in words.split(" ")))),
+    Row("a page header inside", passages=lambda asked: [passage(
+        asked.clause[:proviso(asked)] + "\n\nCONFIDENTIAL – Page 4 of 19\n\n" + asked.clause[proviso(asked):].strip()
+        if "," in asked.clause else asked.clause, asked.file)]),
+    Row("zero-width marks in the chunk", passages=chunk(lambda words: "\u200b".join(words))),
+    Row("look-alike letters in the chunk", passages=chunk(lambda words: words.translate(LOOK_ALIKE))),
+    Row("capitals in the chunk", passages=chunk(str.upper)),
+    Row("a line a word", passages=chunk(lambda words: words.replace(" ", "\n"))),
+    Row("no spaces", passages=chunk(lambda words: words.replace(" ", ""))),
+    Row("typographic letters", passages=chunk(lambda words: words.replace("fi", "ﬁ").replace("fl", "ﬂ"))),
+    Row("a scanner's slips", passages=chunk(lambda words: words.replace("shall", "sha1l").replace("may", "rnay"))),
+    Row("the chunk in two halves", passages=lambda asked: [
+        passage(asked.clause[:len(asked.clause) // 2], asked.file),
+        passage(asked.clause[len(asked.clause) // 2:], asked.file)]),
+    Row("the same passage 64 times", passages=lambda asked: [passage(asked.clause, asked.file)] * 64),
+    Row("no name", passages=name(lambda file: None)),
+    Row("a percent-encoded name", passages=name(lambda file: file.replace(" ", "%20"))),
+    Row("a name in capitals", passages=name(str.upper)),
+    Row("a name with a path", passages=name(lambda file: f"/srv/data/{file}")),
+    Row("a name with a path of Windows", passages=name(lambda file: f"C:\\data\\{file}")),
+    Row("a name with a doubled ending", passages=name(lambda file: f"{file}.pdf")),
+    Row("a name without its ending", passages=name(lambda file: file.removesuffix(".txt"))),
+    Row("an address with a fragment", passages=name(lambda file: f"https://files.example/{file}?v=2#page=1")),
+    Row("a name that no file has", passages=name(lambda file: "chunk-0017")),
+]
+
+
+def surroundings(asked: Asked) -> str:
+    """Return the clause with 300 characters before and behind it."""
+    start = asked.document.index(asked.clause)
+    return asked.document[max(0, start - 300) : start + len(asked.clause) + 300]
+
+
+def two_chunks(asked: Asked) -> list[dict[str, Any]]:
+    """Return the clause joined to the last words of its document, which are far from it."""
+    return [passage(f"{asked.clause}\n\n{asked.document[-60:]}", asked.file)]
+
+
+CHEATS = [
+    Row("two chunks joined", passages=two_chunks,
+        gets={"char_precision@8": lambda asked: len(asked.clause) / (len(asked.clause) + 60)}),
+    Row("the whole document", passages=lambda asked: [passage(asked.document, asked.file)],
+        gets={"char_precision@8": share_of_document}),
+    Row("every document", passages=lambda asked: [passage(text, file) for file, text in CONTRACTS.items()],
+        gets={"char_precision@8": lambda asked: len(asked.clause) / sum(map(len, CONTRACTS.values())),
+              "document_hit@1": lambda asked: float(asked.file == TIMBER), "drm@8": 2 / 3}),
+    Row("the first and the last 60 characters", passages=lambda asked: [
+        passage(f"{asked.document[:60]}\n{asked.document[-60:]}", asked.file)], gets={**MISSED, **ANOTHER}),
+    Row("one character of the clause", passages=lambda asked: [passage(asked.clause[1], asked.file)],
+        gets=UNKNOWN),
+    Row("the word shall", passages=lambda asked: [passage("shall", asked.file)], gets=UNKNOWN,
+        only=("pay", "cap", "risk")),
+    Row("the word shall 64 times", passages=lambda asked: [passage("shall", asked.file)] * 64, gets=UNKNOWN,
+        only=("pay", "cap", "risk")),
+    Row("a word that the named document lacks", passages=lambda asked: [passage("shall", asked.file)],
+        gets={**WRONG_FILE, **ANOTHER}, only=("vote", "law")),
+    Row("no words", passages=lambda asked: [passage("", asked.file)], gets={**UNKNOWN, **ANOTHER}),
+    Row("no passage", passages=lambda asked: [],
+        gets={**MISSED, "document_hit@1": 0.0, "drm@8": None, "verdict": "expected answer given"}),
+    Row("words of another document under the right name", passages=lambda asked: [
+        passage(next(one.clause for one in ANSWERABLE if one.file == others(asked)[0]), asked.file)],
+        gets={**WRONG_FILE, **ANOTHER}),
+    Row("the clause under another name", passages=lambda asked: [passage(asked.clause, others(asked)[0])]),
+    Row("another document", passages=lambda asked: [
+        passage(CONTRACTS[others(asked)[1]][:400], others(asked)[1])], gets={**WRONG_FILE, **ANOTHER}),
+    Row("words of no document", passages=lambda asked: [
+        passage("The moon rose late over the empty harbour, and nobody spoke of contracts again.", asked.file)],
+        gets=UNKNOWN),
+    Row("the question as the passage", passages=lambda asked: [passage(asked.question, asked.file)],
+        gets=UNKNOWN),
+    Row("the answer as the passage", passages=lambda asked: [passage(asked.truth, asked.file)],
+        gets=UNKNOWN, only=("pay", "risk", "grant", "sublet", "vote", "law")),
+    Row("a third of the clause", passages=lambda asked: [
+        passage(asked.clause[:len(asked.clause) // 3], asked.file)],
+        gets={"recall@10": 0.0, **ANOTHER,
+              "char_recall@8": lambda asked: (len(asked.clause) // 3) / len(asked.clause)}),
+    Row("half a clause without its proviso", passages=lambda asked: [
+        passage(asked.clause[:round(len(asked.clause) * 0.6)], asked.file)],
+        gets={"char_recall@8": lambda asked: round(len(asked.clause) * 0.6) / len(asked.clause)}),
+    Row("the words of the clause in another order", passages=chunk(lambda words: " ".join(sorted(words.split()))),
+        gets=UNKNOWN),
+    Row("the words of the clause backwards", passages=chunk(lambda words: " ".join(reversed(words.split()))),
+        gets=UNKNOWN),
+    Row("a word added to the clause", passages=chunk(
+        lambda words: words.replace("shall", "shall never", 1).replace("may", "may never", 1)), gets={}),
+    Row("the clause behind nine others", passages=lambda asked: [
+        *[passage(line, asked.file) for line in asked.document.split("\n\n") if "consent" in line][:10],
+        passage(asked.clause, asked.file)],
+        gets={"recall@10": 0.0, "char_recall@8": 0.0, "char_precision@8": 0.0, **ANOTHER}),
+    Row("a wrong answer with the clause", {"cap": "EUR 900"}, gets=INVENTED),
+]
+
+KNOWN_FAULTS: list[tuple[Row, Mapping[str, Expected]]] = [
+    (Row("a heap of the expected words", {"grant": "licence exclusive Grower an receives the"}), NOT_JUDGED),
+    (Row("the clause and its surroundings as the answer", surroundings, only=("cap", "risk", "law")), WRONG),
+    (Row("boilerplate of another document under the right name", passages=lambda asked: [
+        passage(CONTRACTS[others(asked)[0]][:400], asked.file)], gets={**MISSED, **ANOTHER},
+        only=("cap", "risk", "vote")),
+     {**WRONG_FILE, **ANOTHER}),
+    (Row("three documents in one passage without a name", passages=lambda asked: [
+        passage("\n\n".join(CONTRACTS.values()), None)], gets={**WRONG_FILE, **ANOTHER}, only=("grant",)),
+     {"char_precision@8": lambda asked: len(asked.clause) / sum(map(len, CONTRACTS.values()))}),
+]
+"""Faults of today: each row with the figures that it gets, and those that it should get instead."""
+
+ROWS = [*WRONG_ANSWERS, *RIGHT_ANSWERS, *REFUSALS, *FORMS, *CHEATS]
+# fmt: on
