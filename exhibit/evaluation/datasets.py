@@ -31,7 +31,7 @@ class Selection:
     """Which documents and questions of each dataset are used."""
 
     file_types: tuple[str, ...] = ()
-    """Endings without the dot, of the content where a name has none; empty = PDFs where all gold is there, else `all`."""
+    """Endings without the dot; a name without one has its content's; empty = PDFs where all gold is, else `all`."""
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Label to the values that are wanted; a question needs one of them for each label."""
     limit: int | None = None
