@@ -1,12 +1,10 @@
-"""The command line of docs/rag.md is the second seed's system: what it asks of a server that speaks OpenAI's protocol."""
+"""The command line of docs/rag.md is the second seed's system: what it asks of a server with OpenAI's protocol."""
 
 from __future__ import annotations
 
 import re
 import shlex
 from pathlib import Path
-
-import pytest
 
 import evaluate_rag
 from tests.evaluation.loopback import Asked, System, imitating
