@@ -157,7 +157,7 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
         opened = attempt(lambda: open_target(settings.target_name, target_options, own))
         target = attempt(lambda: with_answers(opened, target_options)) if opened is not None else None
     if settings.delete_collection and target is not None and not hasattr(target, "forget"):
-        problems.append(f"--delete-collection: the target {target.name} keeps no documents elsewhere; leave it out")
+        problems.append(f"delete_collection: the target {target.name} keeps no documents elsewhere; leave it out")
     loaded = attempt(
         lambda: load_datasets(
             settings.dataset_paths, settings.selection, origins=settings.origins, limits=settings.limits
