@@ -11,7 +11,7 @@ from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.documents import Documents
 from exhibit.evaluation.metrics import measure
-from exhibit.evaluation.verdicts import notes_on
+from exhibit.evaluation.missing import notes_on
 from exhibit.evidence import Span
 from exhibit.viewer.results import gold_lines
 
