@@ -91,7 +91,7 @@ def flag_lines(tables: Sequence[statistics.Table], below: float) -> list[str]:
     """Return which answers are flagged for review, or that no reply tells how sure it is."""
     flags = [value for table in tables for value in table.values.get("flagged", ()) if value is not None]
     if not flags:
-        return [f"--flag-below {below:g}: no reply tells its confidence, so nothing is flagged"]
+        return [f"flag_below {below:g}: no reply tells its confidence, so nothing is flagged"]
     lines = [f"{sum(map(bool, flags))} of {len(flags)} answers have a confidence below {below:g}: flagged for review"]
     return lines + [f"  {name}: {', '.join(ids)}" for name, ids in _flags(tables) if ids]
 

@@ -79,8 +79,14 @@ class Scale:
 
 
 def read_scale(path: Path | None = None) -> Scale:
-    """Return the bands of a file, or those that are shipped."""
+    """Return the bands of a file, those that are shipped under a name such as `seed`, or the usual ones."""
     file = path or DEFAULT
+    if not file.suffix and len(file.parts) == 1 and not file.exists():
+        named = DEFAULT.with_name(f"{DEFAULT.stem}_{file}{DEFAULT.suffix}")
+        if not named.is_file():
+            names = sorted(one.stem.partition("_")[2] for one in DEFAULT.parent.glob(f"{DEFAULT.stem}_*.toml"))
+            raise ToolkitError(f"{file}: no such file of bands, and none is shipped under that name; there are {names}")
+        file = named
     content = parse_toml(read_text(file).removeprefix("\ufeff"), where=file)
     own = content.pop(_DATASETS, {})
     if not isinstance(own, dict):

@@ -10,7 +10,7 @@ from exhibit.storage.bundle import BundleFolder, sha256_of
 from exhibit.storage.locations import Location
 
 _LISTED = 3  # file names in one message
-_ALLOW = "--allow-changed-corpus"
+_ALLOW = "--set allow_changed_corpus=true"
 _CHANGED = f"not the file that {INFO} records (sha256 differs), so its gold may be anywhere"
 
 

@@ -16,6 +16,7 @@ from exhibit.evaluation.cases import Case, GoldPassage, Turn, offers_of, with_ch
 from exhibit.evaluation.corpus_files import changed_tables, check_files, check_questions
 from exhibit.evaluation.documents import GRADE, GRADES, Documents, read_grades
 from exhibit.evidence import Span, readable
+from exhibit.evidence.read import ending_of
 from exhibit.schemas.bundle import GOLD, INFO, Question
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.layout import ANSWER_FROM
@@ -31,7 +32,7 @@ class Selection:
     """Which documents and questions of each dataset are used."""
 
     file_types: tuple[str, ...] = ()
-    """Endings without the dot; empty = PDFs where all gold is in PDFs, else every file that can be read, as `all`."""
+    """Endings without the dot; a name without one has its content's; empty = PDFs where all gold is, else `all`."""
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Label to the values that are wanted; a question needs one of them for each label."""
     limit: int | None = None
@@ -184,7 +185,7 @@ def lone_variants(datasets: Sequence[Dataset]) -> list[str]:
 
 
 def _endings(bundle: BundleFolder) -> str:
-    counts = Counter(path.suffix.lower() or "no ending" for path in bundle.files.values())
+    counts = Counter(ending_of(path) or "no ending" for path in bundle.files.values())
     return ", ".join(f"{count} {ending}" for ending, count in sorted(counts.items())) or "none"
 
 
@@ -205,9 +206,9 @@ def _nothing_asked(bundles: Sequence[BundleFolder], selection: Selection) -> str
 def choose_files(bundle: BundleFolder, selection: Selection) -> dict[str, Location]:
     """Return the files that are ingested: those of the types asked for; else PDFs, where all gold is in those."""
     if selection.file_types and selection.file_types != (ALL_TYPES,):
-        return {n: p for n, p in bundle.files.items() if p.suffix.lower().lstrip(".") in selection.file_types}
+        return {n: p for n, p in bundle.files.items() if ending_of(p).lstrip(".") in selection.file_types}
     files = {name: path for name, path in bundle.files.items() if readable(path)}
-    pdfs = {name: path for name, path in files.items() if path.suffix.lower() == ".pdf"}
+    pdfs = {name: path for name, path in files.items() if ending_of(path) == ".pdf"}
     named = {context.filename for question in bundle.questions for context in question.contexts} - {None}
     return pdfs if not selection.file_types and pdfs and named <= pdfs.keys() else files
 

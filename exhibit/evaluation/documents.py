@@ -13,7 +13,7 @@ from exhibit.evidence.locate import worthy
 from exhibit.evidence.parser_markup import letters_of
 from exhibit.evidence.pieces import PlacedPiece, Placement
 from exhibit.evidence.place import place_text, spans_of
-from exhibit.evidence.read import boxes_within, read_within
+from exhibit.evidence.read import boxes_within, ending_of, read_within
 from exhibit.law.names import FileNames
 from exhibit.schemas.errors import BundleError, DocumentError
 from exhibit.schemas.models import Gold
@@ -231,7 +231,7 @@ def box_overlap(document: Document, spans: Sequence[Span], passage: Passage) -> 
     if number is None or passage.told_box is None or not 1 <= number <= len(document.pages):
         return None
     page = document.pages[number - 1]
-    if not page.width or document.path is None or document.path.suffix.lower() != ".pdf":
+    if not page.width or document.path is None or ending_of(document.path) != ".pdf":
         return None
     try:
         lines = [box for boxes in boxes_within(document, list(spans)) for box in boxes if box.page == number]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.engine import check_engine, limits_in_force, track
+from exhibit.evaluation.answering import AnsweringTarget, with_answers, write_direct_results
 from exhibit.evaluation.datasets import Dataset, load_datasets
 from exhibit.evaluation.metrics import KS, Options, measure, metric_modules, named, needing
 from exhibit.evaluation.records import commit_of, machine, summary_json, write_evaltools, write_json
@@ -109,6 +110,8 @@ def _evaluate(
         write_evaltools(folder)
         if isinstance(plan.options.officials, Register):
             write_account([folder / table.name / RESULTS for table in tables], plan.options.officials, say=say)
+        if isinstance(plan.target, AnsweringTarget):
+            write_direct_results(folder)
         write_json(folder / SUMMARY, summary_json(summary))
         if draw is not None:
             roots = {dataset.name: dataset.root for dataset in plan.datasets}
@@ -149,9 +152,12 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
         attempt(lambda: measure([], options, names=names))
     target_options: TargetOptions | None = attempt(lambda: settings.target_options(**parts))
     own = settings.target_settings if settings.target_name != "builtin" else {}
-    target = attempt(lambda: open_target(settings.target_name, target_options, own)) if target_options else None
+    target = None
+    if target_options is not None:
+        opened = attempt(lambda: open_target(settings.target_name, target_options, own))
+        target = attempt(lambda: with_answers(opened, target_options)) if opened is not None else None
     if settings.delete_collection and target is not None and not hasattr(target, "forget"):
-        problems.append(f"--delete-collection: the target {target.name} keeps no documents elsewhere; leave it out")
+        problems.append(f"delete_collection: the target {target.name} keeps no documents elsewhere; leave it out")
     loaded = attempt(
         lambda: load_datasets(
             settings.dataset_paths, settings.selection, origins=settings.origins, limits=settings.limits

@@ -201,7 +201,9 @@ class Settings(BaseModel):
         settings = read_target_settings(self.target_name, self.target_settings)
         own = hide(settings.model_dump(mode="json")) if settings is not None else {}
         deciding |= {f"target_{name}": value for name, value in own.items()}
-        return {name: value for name, value in deciding.items() if name not in ("preset", "llm")}
+        by_model = self.llm not in (None, "none", "extractive")  # a search index's passages are answered from by it
+        left_out = {"preset"} if by_model else {"preset", "llm"}
+        return {name: value for name, value in deciding.items() if name not in left_out}
 
 
 def parse_settings(given: Mapping[str, Any], *, where: str = "settings") -> Settings:

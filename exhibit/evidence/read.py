@@ -67,17 +67,17 @@ def _by_reader(path: Path, name: str) -> Any:
 
 def has_attachments(path: Location) -> bool:
     """Return whether files of this kind can contain other files."""
-    return hasattr(_readers().get(_ending(path)), "attachments")
+    return hasattr(_readers().get(ending_of(path)), "attachments")
 
 
 def readable(path: Location) -> bool:
     """Return whether there is a reader for the file's suffix, or without a suffix for its content."""
-    return _ending(path) in _readers()
+    return ending_of(path) in _readers()
 
 
 def has_page(path: Location) -> bool:
     """Return whether a file's reader makes a page to print."""
-    return hasattr(_readers().get(_ending(path)), "page")
+    return hasattr(_readers().get(ending_of(path)), "page")
 
 
 def suffix_of(media_type: str) -> str:
@@ -114,7 +114,7 @@ def _limited(reader: ModuleType, path: Path) -> AbstractContextManager[None]:
 
 
 def _reader(path: Path) -> ModuleType:
-    reader = _readers().get(_ending(path))
+    reader = _readers().get(ending_of(path))
     if reader is None:
         head_of(path)  # a missing file has its own error
         known = ", ".join(sorted(_readers()))
@@ -122,7 +122,7 @@ def _reader(path: Path) -> ModuleType:
     return reader
 
 
-def _ending(path: Location) -> str:
+def ending_of(path: Location) -> str:
     """Return a file's suffix, or the suffix for its content: names made from URLs may have none."""
     ending = path.suffix.lower()
     if ending in _readers() or not isinstance(path, Path) or not path.is_file():

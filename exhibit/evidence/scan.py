@@ -24,7 +24,7 @@ from PIL import Image
 from exhibit.evidence import ocr
 from exhibit.evidence.document import Document, Page
 from exhibit.evidence.ocr import TextLine
-from exhibit.evidence.read import read_document
+from exhibit.evidence.read import ending_of, read_document
 from exhibit.evidence.readers.pdf import render, to_user_space
 from exhibit.runtime.plugins import load_plugin, plugin_names
 from exhibit.schemas.errors import DocumentError, ToolkitError
@@ -128,7 +128,7 @@ def read_scan(document: Document, target: Path, how: Ocr) -> Scanned | None:
 
     The returned document is the new PDF, read again from the file.
     """
-    if document.path is None or document.path.suffix.lower() != ".pdf":
+    if document.path is None or ending_of(document.path) != ".pdf":
         return None
     empty = [page for page in document.pages if not document.text[page.span.start : page.span.end].strip()]
     layers: dict[int, Layer] = {}

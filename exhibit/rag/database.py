@@ -110,7 +110,7 @@ class Database:
         try:
             yield
         except (sqlite3.Error, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise BundleError(f"{self.path}: damaged ({error}); build the index again (--force-ingestion)") from error
+            raise BundleError(f"{self.path}: damaged ({error}); build the index again (--ingest fresh)") from error
 
     @property
     def _partial(self) -> Path:
@@ -266,9 +266,9 @@ def parse_manifest(path: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise BundleError(f"{path}: damaged; build the index again (--force-ingestion)") from error
+        raise BundleError(f"{path}: damaged; build the index again (--ingest fresh)") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise BundleError(f"{path}: not an index of this version ({FORMAT}); build it again (--force-ingestion)")
+        raise BundleError(f"{path}: not an index of this version ({FORMAT}); build it again (--ingest fresh)")
     return manifest
 
 
@@ -282,7 +282,7 @@ def check_files(folder: Path, sealed: Mapping[str, str], *, is_whole: bool) -> N
     names = {path.relative_to(folder).as_posix() for path in _files(folder)}
     for name in sorted({*sealed, *names} if is_whole else sealed):
         if name not in names or digest(folder / name) != sealed.get(name):
-            raise BundleError(f"{folder}: {name} is missing or damaged; build the index again (--force-ingestion)")
+            raise BundleError(f"{folder}: {name} is missing or damaged; build the index again (--ingest fresh)")
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -340,7 +340,7 @@ def open_index(folder: Path, config: Config | None = None, *, own: Mapping[str, 
         return _open(folder, config, own or {})
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError, MemoryError) as error:
         # checksums detect damage, not manipulation: a forged index has valid checksums
-        raise BundleError(f"{folder}: damaged ({error}); build the index again (--force-ingestion)") from error
+        raise BundleError(f"{folder}: damaged ({error}); build the index again (--ingest fresh)") from error
 
 
 def _open(folder: Path, config: Config | None, own: Mapping[str, Any]) -> Index:
@@ -363,7 +363,7 @@ def load_index(folder: Path, manifest: dict[str, Any], config: Config | None, ow
     made_with = Config.parse(known, where=str(folder / MANIFEST))
     if config is not None and config.ingest_hash != manifest["config_hash"]:
         settings = ", ".join(name for name, value in config.ingest.items() if value != made_with.ingest[name])
-        raise BundleError(f"{folder}: made with other settings ({settings}); build it again (--force-ingestion)")
+        raise BundleError(f"{folder}: made with other settings ({settings}); build it again (--ingest fresh)")
     config = config or made_with.with_own(own, where=str(folder))
     index = Index(folder, config, embedder=manifest["embedder"], dimensions=manifest["dimensions"])
     index.table  # noqa: B018 - opening an index must report damage

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.law.names import plain
+from exhibit.rag.azure_index import AzureIndex, is_address
 from exhibit.rag.config import ASKED, add_setting_flags, given_settings, setting_help
 from exhibit.rag.index import Entry, open_index
 from exhibit.rag.pipeline import Pipeline
@@ -144,7 +145,7 @@ class Inspector:
 
 
 _COLUMNS = {
-    "documents": "document category pages sections title summary",
+    "documents": "document category pages sections passages title summary",
     "categories": "category documents",
     "sections": "document section kind span",
     "chunks": "document section page content",
@@ -154,6 +155,7 @@ _COLUMNS = {
 
 
 def _table(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
+    columns = [column for column in columns if not rows or column in rows[0]]
     cells = [[_cell(row[column]) for column in columns] for row in rows]
     rule = ["-" * max(map(len, column)) for column in zip(columns, *cells, strict=True)]
     return "\n".join(aligned([columns, rule, *cells]))
@@ -177,10 +179,11 @@ def _parser() -> argparse.ArgumentParser:
             '  exhibit inspect index search --query disclosure --category "Commercial Court"\n'
             '  exhibit inspect index search --query "Part 36 offers" --top 5\n'
             '  exhibit inspect index export --query "Part 36 offers" --out part36.json\n'
+            "  AZURE_SEARCH_KEY=… exhibit inspect https://NAME.search.windows.net/indexes/INDEX categories\n"
             "  python -m converters.cpr --from-search part36.json --ground-truth-out questions.jsonl"
         ),
     )
-    parser.add_argument("index", type=Path, help="an index's folder")
+    parser.add_argument("index", help="an index's folder, or https://NAME.search.windows.net/indexes/INDEX")
     parser.add_argument("action", choices=["list", "categories", "sections", "chunks", "search", "test", "export"])
     parser.add_argument("--query", help="what to search for (search, export)")
     parser.add_argument("--top", type=int, default=5, metavar="N", help="how many passages (default 5)")
@@ -200,7 +203,13 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     if options.action in {"search", "export"} and not (options.query or "").strip():
         parser.error(f"{options.action} needs --query")
-    inspector = Inspector(options.index, given_settings(vars(options)), options.bundle)
+    inspector: Inspector | AzureIndex
+    if is_address(options.index):
+        inspector = AzureIndex(options.index)
+        if options.action == "sections":
+            parser.error("sections: an index of Azure AI Search holds passages; see chunks")
+    else:
+        inspector = Inspector(Path(options.index), given_settings(vars(options)), options.bundle)
     if options.action == "test":
         checks = inspector.test()
         print("\n".join(f"{'ok  ' if holds else 'FAIL'}  {name}: {seen}" for name, holds, seen in checks))
@@ -209,7 +218,7 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def _show(inspector: Inspector, options: argparse.Namespace) -> str:
+def _show(inspector: "Inspector | AzureIndex", options: argparse.Namespace) -> str:
     action = {"list": "documents", "export": "search"}.get(options.action, options.action)
     asked = (options.query, options.top) if action == "search" else ()
     rows: list[dict[str, Any]] = getattr(inspector, action)(*asked, options.category)

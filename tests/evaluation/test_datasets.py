@@ -145,3 +145,24 @@ def test_pdfs_are_the_default_where_all_gold_is_in_pdfs(converted, tmp_path):
     leases = write_bundle(tmp_path / "leases")
     shutil.copy(next((bundle / "corpus").glob("*.[pP][dD][fF]")), leases / "corpus" / "more.pdf")
     assert len(one(leases)[0].files) == 4, "its gold is in text files"
+
+
+def test_a_pdf_without_an_ending_is_known_by_its_content(converted, tmp_path):
+    bundle = shutil.copytree(converted("maud"), tmp_path / "mergers")
+    for extra in ("bundle.json", "gold.jsonl"):
+        (bundle / extra).unlink()
+    names = {path.name: f"Report_{number}" for number, path in enumerate(sorted((bundle / "corpus").iterdir()))}
+    for name, new in names.items():
+        (bundle / "corpus" / name).rename(bundle / "corpus" / new)
+    rows = json.loads((bundle / "train.json").read_text(encoding="utf-8"))
+    for asked in rows:
+        for context in asked["contexts"]:
+            context["filename"] = names[context["filename"]]
+    (bundle / "train.json").write_text(json.dumps(rows), encoding="utf-8")
+    (bundle / "corpus" / "Notes_2023").write_text("Notes on the mergers.", encoding="utf-8")
+    pdfs, _ = one(bundle, file_types=("pdf",))
+    assert sorted(pdfs.files) == sorted(names.values())
+    assert any(gold.pages for case in pdfs.cases for gold in case.gold)
+    usual, notes = one(bundle)
+    assert usual.files == pdfs.files and "1 files that are no PDFs" in notes[0]
+    assert list(one(bundle, file_types=("txt",))[0].files) == ["Notes_2023"]

@@ -82,7 +82,7 @@ def test_ten_flagged_answers_are_named(count, more):
     none = Table("a", [1, 2], ["x", "y"], {"flagged": [0.0, None]})
     assert flag_lines([none], 0.3) == ["0 of 1 answers have a confidence below 0.3: flagged for review"]
     assert flag_lines([table()], 0.25) == [
-        "--flag-below 0.25: no reply tells its confidence, so nothing is flagged"
+        "flag_below 0.25: no reply tells its confidence, so nothing is flagged"
     ]  # fmt: skip
 
 

@@ -467,7 +467,7 @@ def test_the_ready_configs_are_sound(name):
         ({"run_name": "../x"}, "run_name"),
         ({"target_url": "http://x", "target_request": "{"}, "target_request: .*not JSON"),
         ({"target_url": "http://x", "target_request": "/no/such/file"}, "cannot be read"),
-        ({"target_url": "http://x", "target_colour": "red"}, "--target-colour: not for the target http; its settings"),
+        ({"target_url": "http://x", "target_colour": "red"}, "target_colour: not for the target http; its settings"),
         ({"target": "predictions:x.json", "target_url": "http://x"}, "--target-url: not for the target predictions"),
         ({"max_failures": 2}, "max_failures"),
         ({"threshold": "high"}, "threshold"),

@@ -57,8 +57,8 @@ def summary(folder):
 REFUSED = {
     "nobody": (None, "no server answers at", "Is the server running"),
     "401": ((401, {"detail": f"bad key {SECRET}"}), "the server refuses the key: HTTP 401 Unauthorized: bad key ***",
-            "--target-header"),
-    "403": ((403, b"no"), "the server refuses the key: HTTP 403 Forbidden: no", "--target-header"),
+            "target_header"),
+    "403": ((403, b"no"), "the server refuses the key: HTTP 403 Forbidden: no", "target_header"),
     "404": ((404, {"detail": "Not Found"}), "nothing takes questions at this address: HTTP 404 Not Found",
             "Check --target-url"),
     "502": ((502, b"<html><body>bad gateway: no upstream</body></html>"), "none of 5 questions, spread over the set",
@@ -98,7 +98,9 @@ def test_what_a_status_means_is_said(start, server, status, why):
 def test_paths_that_find_nothing_are_answered_with_the_reply_s_shape_and_those_that_fit(start, server):
     server.reply = lambda question: {"out": {"said": "the law of Norway"}, "hits": [{"words": "by the law of Norway"}]}
     shape = "{out: {said: text}, hits: [1 × {words: text}]}"
-    fits = "--target-response-answer-jmespath 'out.said' --target-response-context-jmespath 'hits[].{text: words}'"
+    fits = (
+        "--set target_response_answer_jmespath='out.said' --set target_response_context_jmespath='hits[].{text: words}'"
+    )
     for flags in ([], ["--target-response-answer-jmespath", "answer.text"]):
         code, out, err, _ = start("--target-url", server.url, *flags)
         assert code == 1 and out == "" and len(server.bodies) == 5

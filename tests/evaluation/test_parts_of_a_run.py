@@ -206,7 +206,10 @@ def test_who_is_not_there_is_not_waited_for_and_who_is_busy_is_waited_for_once(d
         *((HttpError("no", status=code), "nothing takes questions at this address: no. Check") for code in (404, 410)),
         (HttpError("no", status=405), "nothing takes questions"),
         (HttpError("no", status=418), "none of 5 questions"),
-        (NoAnswerError("no answer", {"said": "two words"}, blank=False), "These would fit: --target-response-answer"),
+        (
+            NoAnswerError("no answer", {"said": "two words"}, blank=False),
+            "would fit: --set target_response_answer",
+        ),
         (NoAnswerError("no answer", {"n": 3}, blank=False), "No text in it looks like an answer"),
         (NoAnswerError("no answer", {"n": 3}, blank=True), "none of 5 questions"),
     ],
@@ -231,9 +234,9 @@ def missing(*fields):
 @pytest.mark.parametrize(
     ("values", "flag"),
     [
-        ({"request": "x"}, """--target-request '{"q": "{question}", "k": "…"}'"""),
-        ({"input": "x"}, """--target-input '{"q": "{question}", "k": "…"}'"""),
-        ({}, """--target-parameters '{"q": "…", "k": "…"}'"""),
+        ({"request": "x"}, """--set target_request='{"q": "{question}", "k": "…"}'"""),
+        ({"input": "x"}, """--set target_input='{"q": "{question}", "k": "…"}'"""),
+        ({}, """--set target_parameters='{"q": "…", "k": "…"}'"""),
     ],
 )
 def test_fields_that_a_server_misses_are_asked_for(dataset, values, flag):
@@ -269,7 +272,7 @@ def test_passages_without_words_or_at_another_place_are_told(dataset):
         run()
     elsewhere = Read({"answer": "x", "hits": ["by the law of Norway"]}, answer="x", passages=names)
     _, run = probe(dataset, elsewhere)
-    with pytest.raises(ToolkitError, match="This would fit: --target-response-context-jmespath 'hits'"):
+    with pytest.raises(ToolkitError, match="This would fit: --set target_response_context_jmespath='hits'"):
         run()
     _, run = probe(dataset, read(answer="a"), passages=("hits",))
     with pytest.raises(ToolkitError, match=r"no passages at hits of the reply: {answer: text}$"):
@@ -333,7 +336,7 @@ def test_a_target_is_known_by_its_name_and_counts_pages_where_that_is_asked(data
     assert count_only(dataset, TargetOptions(count_pages=True)).pages == 0
     with pytest.raises(ToolkitError, match="no target 'nobody'; there are azure, builtin, .*predictions.*FILE.toml"):
         open_target("nobody:x", TargetOptions())
-    with pytest.raises(ToolkitError, match="--target-top-k: not for the target predictions; its settings are none"):
+    with pytest.raises(ToolkitError, match="target_top_k: not for the target predictions; its settings are none"):
         open_target("predictions:x", TargetOptions(), {"top_k": 3})
 
 
@@ -638,7 +641,7 @@ def test_a_run_says_what_it_was_told_and_leaves_out_what_applies_to_no_question(
     assert "relevance" not in done.summary and done.failures == Failures(2, 0)
     asked = evaluate(told(dataset, tmp_path, run_name="s", metrics="first_token"), parts={"function": answered})
     assert list(asked.summary) == ["first_token"] and asked.summary["first_token"].mean is None
-    with pytest.raises(ToolkitError, match="--delete-collection: the target function:answered keeps no documents"):
+    with pytest.raises(ToolkitError, match="delete_collection: the target function:answered keeps no documents"):
         evaluate(told(dataset, tmp_path, run_name="t", delete_collection=True), parts={"function": answered})
 
 

@@ -218,8 +218,8 @@ def test_where_answer_and_passages_are_is_advised(reply, advice):
 
 
 def test_advice_is_given_as_flags():
-    assert Advice().flags == "" and Advice("a").flags == "--target-response-answer-jmespath 'a'"
-    assert Advice("a", "b").flags.endswith("'a' --target-response-context-jmespath 'b'")
+    assert Advice().flags == "" and Advice("a").flags == "--set target_response_answer_jmespath='a'"
+    assert Advice("a", "b").flags.endswith("'a' --set target_response_context_jmespath='b'")
 
 
 def test_passages_without_words_are_seen():

@@ -162,7 +162,7 @@ def test_an_address_is_shown_without_what_is_secret(tmp_path, url, plain, name):
 
 
 def test_what_a_server_needs_is_asked_for(tmp_path):
-    with pytest.raises(ToolkitError, match="--target mine needs --target-must: what must be"):
+    with pytest.raises(ToolkitError, match="--target mine needs --set target_must=VALUE: what must be"):
         server(tmp_path, must="")
     for bad in ("ftp://x", "x", "http://"):
         with pytest.raises(ToolkitError, match="is not an address; it looks like http://e"):
@@ -180,7 +180,7 @@ def test_documents_go_to_the_collection_that_is_named_or_to_the_dataset_s(tmp_pa
     assert server(tmp_path, collection="own one").collection(DATASET) == "own one"
     bare = server(tmp_path, text=FILE.replace("plain_collection = true", ""))
     assert bare.collection(DATASET) == "my leases" and bare.documents("c") is None
-    with pytest.raises(HttpError, match="no collection is named 'c'; give one with --target-collection"):
+    with pytest.raises(HttpError, match="no collection is named 'c'; give one with --set target_collection=NAME"):
         server(tmp_path, text=FILE.replace("{conversation}", "{collection_id}")).exchange(
             Case(1, "?", ""), Deadline(9), "c"
         )

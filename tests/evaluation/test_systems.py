@@ -319,7 +319,7 @@ def test_a_file_that_never_gets_ready_is_named_in_time(imitation, dataset, monke
             systems.ragflow(system, asked) if not asked.path.endswith("/chunks") else {"code": 0}
         )
         target = opened("ragflow search", system.url, told={"ingest_timeout": 0.05}, ingest="auto")
-        with pytest.raises(ToolkitError, match=r"alder.txt: sent, and not ready in time \(--target-ingest-timeout\)"):
+        with pytest.raises(ToolkitError, match=r"alder.txt: sent, and not ready in time \(target_ingest_timeout\)"):
             target.ingest(dataset)
 
 
@@ -346,7 +346,7 @@ def test_the_command_ingests_asks_and_deletes(imitation, dataset, tmp_path, caps
     rows = rows_of(tmp_path / "out" / "run" / "leases" / "eval_results.jsonl")
     assert all(row["scores"]["answer_f1"] in (1.0, None) and row["reply"]["selected"] == 1 for row in rows)
     assert evaluate_rag.main([*common, "--delete-collection"]) == 1
-    assert "--delete-collection: the target builtin" in capsys.readouterr().err
+    assert "delete_collection: the target builtin" in capsys.readouterr().err
 
 
 def test_the_ingestor_is_beside_the_server_unless_another_is_named(dataset, monkeypatch):
@@ -375,9 +375,9 @@ def test_what_a_target_must_be_told():
         open_target("azure", TargetOptions(), {"route": "ask", "stream": True})
     with pytest.raises(ToolkitError, match="target_input"):
         open_target("haystack", TargetOptions(), {"pipeline": "rag", "input": "[1]"})
-    with pytest.raises(ToolkitError, match="--target-pipeline"):
+    with pytest.raises(ToolkitError, match="target_pipeline"):
         open_target("haystack", TargetOptions(), {})
-    with pytest.raises(ToolkitError, match="--target-model"):
+    with pytest.raises(ToolkitError, match="target_model"):
         open_target("openai", TargetOptions(), {})
     with pytest.raises(ToolkitError, match="'' is not an address; it looks like http://localhost:8000/rag"):
         open_target("langserve", TargetOptions(), {})

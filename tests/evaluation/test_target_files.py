@@ -136,7 +136,7 @@ def test_a_search_by_get_and_a_stream(write, dataset):
         ("[ask]\npath = '@elsewhere.example/'", "ask.path.*pattern"),
         ("[ask]\npath = ['/a', '.elsewhere.example']", "ask.path.*pattern"),
         ("[ingest]\nadd = { path = '@elsewhere.example', file = 'f' }", "ingest.*add.path.*pattern"),
-        ("key = 'OPENAI_API_KEY'", "EXHIBIT_TARGET_…; for OPENAI_API_KEY give --target-key OPENAI_API_KEY"),
+        ("key = 'OPENAI_API_KEY'", "EXHIBIT_TARGET_…; for OPENAI_API_KEY give --set target_key=OPENAI_API_KEY"),
         ("".join(f"key{n} = 1\n" for n in range(100_000)), "settings file"),
         (".".join(["a"] * 100_000) + " = 1", "settings file|nested too deep"),
         ("a = " + "[" * 50_000, "nested too deep|not TOML"),
@@ -153,7 +153,7 @@ def test_a_file_that_is_wrong_is_one_error_at_once(write, text, told):
 def test_a_file_that_is_not_there_and_its_settings(write, tmp_path, monkeypatch):
     with pytest.raises(ToolkitError, match=r"none.toml: missing; there are azure, haystack, http"):
         open_target(str(tmp_path / "none.toml"), TargetOptions())
-    with pytest.raises(ToolkitError, match="--target-depth: not for the target .*its settings are --target-url"):
+    with pytest.raises(ToolkitError, match="target_depth: not for the target .*its settings are target_url"):
         open_target(write(), TargetOptions(), {"depth": 3})
     monkeypatch.delenv("EXHIBIT_TARGET_ALDER_KEY")
     with pytest.raises(ToolkitError, match="the environment has no EXHIBIT_TARGET_ALDER_KEY"):
@@ -212,7 +212,7 @@ def test_advice_goes_to_the_fields_inside_a_passage_and_was_tried(dataset, tmp_p
         assert notes == []
         with pytest.raises(ToolkitError, match=r"have no text: \{snip: text, doc_title: text, n: number\}") as caught:
             probe(system, dataset, response_answer_jmespath=answer, response_context_jmespath="data.ev")
-        assert f"This would fit: --target-response-context-jmespath '{passages}'" in str(caught.value)
+        assert f"This would fit: --set target_response_context_jmespath='{passages}'" in str(caught.value)
     values = measure(cases, Options(), names=["char_recall@8"])["char_recall@8"]
     assert {value for value in values if value is not None} == {1.0}
 
@@ -231,11 +231,13 @@ def test_a_field_that_is_missing_is_named_with_the_flag_that_supplies_it(dataset
     missing = [{"type": "missing", "loc": ["body", "query"], "msg": "Field required"},
                {"type": "missing", "loc": ["body", "user", "name"], "msg": "Field required"}]  # fmt: skip
     with imitating(lambda system, asked: (422, {"detail": missing}), dataset.cases) as system:
-        with pytest.raises(ToolkitError, match="HTTP 422.*It wants query, user.name: give --target-request") as caught:
+        with pytest.raises(
+            ToolkitError, match="HTTP 422.*wants query, user.name: give --set target_request="
+        ) as caught:
             probe(system, dataset)
         assert '\'{"query": "{question}", "user.name": "…"}\'' in str(caught.value)
         target = open_target("azure", TargetOptions(), {"url": system.url})
-        with pytest.raises(ToolkitError, match="It wants query, user.name: give --target-parameters"):
+        with pytest.raises(ToolkitError, match="It wants query, user.name: give --set target_parameters="):
             target.probe(dataset, dataset.cases)
 
 
@@ -274,7 +276,7 @@ def test_the_request_is_made_from_what_the_server_says_of_itself(dataset, tmp_pa
         with pytest.raises(ToolkitError, match=r"nothing takes questions at this address: HTTP 404 .*; it has /v1/rag"):
             probe(system, dataset)
         own = {"url": f"{system.url}/v1/rag", "request": {"q": "{question}"}}
-        with pytest.raises(ToolkitError, match="It wants query: give --target-request"):
+        with pytest.raises(ToolkitError, match="It wants query: give --set target_request="):
             open_target("http", TargetOptions(), own).probe(dataset, dataset.cases)
 
 

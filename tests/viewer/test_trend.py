@@ -14,6 +14,7 @@ from playwright.sync_api import Browser
 
 from exhibit.evaluation.bands import Bound, read_scale
 from exhibit.evaluation.evaluate import describe_run, evaluate
+from exhibit.evaluation.metrics import about
 from exhibit.evaluation.records import commit_of
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.statistics import Table
@@ -274,6 +275,35 @@ def test_a_poor_mean_fails_the_gate_of_bands(tmp_path):
     (tmp_path / "strict.toml").write_text('[answer_f1]\ngood = "> 0.99"\npoor = "< 0.95"\n')
     assert main(["index", str(tmp_path), "--fail-on", "band"]) == 0
     assert main(["index", str(tmp_path), "--fail-on", "band", "--bands", str(tmp_path / "strict.toml")]) == 4
+
+
+@pytest.mark.parametrize(
+    ("metric", "means"),
+    [
+        ("char_precision@1", (0.081, 0.08, 0.06, 0.059)),
+        ("char_precision@8", (0.141, 0.14, 0.12, 0.119)),
+        ("char_recall@64", (0.651, 0.65, 0.60, 0.599)),
+        ("drm@8", (0.249, 0.25, 0.30, 0.301)),
+        ("context_essential", (0.401, 0.40, 0.35, 0.349)),
+        ("context_neither", (0.549, 0.55, 0.60, 0.601)),
+        ("latency", (1.9, 2.0, 4.0, 4.1)),
+        ("cost", (0.049, 0.05, 0.08, 0.081)),
+    ],
+)
+def test_the_bands_of_the_second_seed(metric, means):
+    bands = read_scale(Path("seed")).of("maud", metric)
+    assert bands and [bands.band(mean) for mean in means] == ["Good", "Acceptable", "Acceptable", "Poor"]
+    assert about(metric).title
+    assert read_scale(Path("seed")).of("maud", "char_precision@4") is None, "the seed says nothing of it"
+
+
+def test_a_run_is_held_against_the_bands_of_the_seed(tmp_path, capsys):
+    make_runs(tmp_path, bad=None, runs=2)
+    assert main(["index", str(tmp_path), "--fail-on", "band", "--bands", "seed"]) == 4
+    printed = capsys.readouterr().out
+    assert "FAIL: leases: drm@8 is not poor" in printed and "pass: leases: latency is not poor" in printed
+    with pytest.raises(ToolkitError, match=r"sede: no such file of bands.*there are \['seed'\]"):
+        read_scale(Path("sede"))
 
 
 def test_a_gate_that_cannot_be_read_or_never_looks_is_an_error(folder, tmp_path, capsys):

@@ -1,6 +1,6 @@
 """Answer correctness: how far an answer says what the expected one says, from 1 to 5, judged by a language model.
 
-With several votes (`--judge-votes`) the mark is their mean. Beside it stand how often two votes agree, and their
+With several votes (`--set judge_votes=3`) the mark is their mean. Beside it stand how often two votes agree, and their
 variance: a judge that contradicts itself says little. Every second vote is shown the two answers in the other order,
 as judges favour what they read first. Impossible rows are None: `abstention_accuracy` is about those.
 """

@@ -1,4 +1,4 @@
-"""Flagged for review: the share of answers of which the system itself is less sure than `--flag-below` asks for."""
+"""Flagged for review: the share of answers that the system is less sure of than `--set flag_below=S` asks for."""
 
 from collections.abc import Sequence
 

@@ -1,7 +1,7 @@
 """References that exist officially: the share of an answer's references that the public registers have.
 
-legislation.gov.uk and Find Case Law are asked by `--check-references`, and not otherwise. What they do not cover (court
-rules, Scottish and Northern Irish judgments, older cases) or could not be asked counts neither way.
+legislation.gov.uk and Find Case Law are asked by `--set check_references=true` alone. What they do not cover
+(court rules, Scottish and Northern Irish judgments, older cases) or could not be asked counts neither way.
 """
 
 from exhibit.evaluation.metrics import Case, Options, with_options

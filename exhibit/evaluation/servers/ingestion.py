@@ -150,7 +150,7 @@ class Collection:
     def _delete(self, names: list[str], deadline: Deadline) -> None:
         ingest = self._ingest
         if ingest.delete is None and ingest.delete_each is None:
-            raise HttpError("it cannot delete documents; leave out --force-ingestion and --delete-collection")
+            raise HttpError("it cannot delete documents; leave out --ingest fresh and delete_collection")
         held = self.listed(deadline) if ingest.delete_each or ingest.find else {}
         if held is None:
             return
@@ -226,7 +226,7 @@ class Collection:
             if name not in held:
                 bad.setdefault(name, "not among the system's documents")
             elif held[name].error or not held[name].ready:
-                bad[name] = held[name].error or "sent, and not ready in time (--target-ingest-timeout)"
+                bad[name] = held[name].error or "sent, and not ready in time (target_ingest_timeout)"
         aside = [f"{name}: {bad[name]}" for name in names if name in bad]
         if len(aside) == len(names):
             raise ToolkitError(f"{dataset.name}: the system has none of the {len(names)} files. The first: {aside[0]}")

@@ -124,7 +124,7 @@ class Probe:
         """Return what is wrong with a server that answered none of the questions."""
         name, error = self._server.name, errors[0]
         if error.status in _REFUSED:
-            flags = "--target-key VARIABLE, or --target-header Authorization=VARIABLE"
+            flags = "--set target_key=VARIABLE, or --set target_header=Authorization=VARIABLE"
             return f"{name}: the server refuses the key: {error}. Give one with {flags}"
         if error.status in _NOT_THERE:
             served = served_paths(self._server)
@@ -143,9 +143,9 @@ class Probe:
         if "request" in self._server.values or "input" in self._server.values:
             flag = "request" if "request" in self._server.values else "input"
             body = {field: "{question}" if number == 0 else "…" for number, field in enumerate(missing)}
-            return f"It wants {wanted}: give --target-{flag} '{json.dumps(body, ensure_ascii=False)}'"
+            return f"It wants {wanted}: give --set target_{flag}='{json.dumps(body, ensure_ascii=False)}'"
         body = dict.fromkeys(missing, "…")
-        return f"It wants {wanted}: give --target-parameters '{json.dumps(body, ensure_ascii=False)}'"
+        return f"It wants {wanted}: give --set target_parameters='{json.dumps(body, ensure_ascii=False)}'"
 
     def _fitting(self, reply: Any) -> str:
         """Return the paths that were tried on this reply and fit it."""
@@ -162,7 +162,7 @@ class Probe:
         if given == ("",):
             return []
         advice = advise(read.raw, self._names, self._questions) if self._paths else Advice()
-        flag = f"--target-response-context-jmespath '{advice.passages}'" if advice.passages else ""
+        flag = f"--set target_response_context_jmespath='{advice.passages}'" if advice.passages else ""
         if not read.passages:
             if self._paths and given and read.passages is None:
                 message = f"no passages at {given[0]} of the reply: {describe(read.raw)}"
@@ -217,8 +217,8 @@ class Advice(NamedTuple):
     @property
     def flags(self) -> str:
         """The paths as a user gives them."""
-        answer = f"--target-response-answer-jmespath '{self.answer}'" if self.answer else ""
-        passages = f"--target-response-context-jmespath '{self.passages}'" if self.passages else ""
+        answer = f"--set target_response_answer_jmespath='{self.answer}'" if self.answer else ""
+        passages = f"--set target_response_context_jmespath='{self.passages}'" if self.passages else ""
         return " ".join(filter(None, (answer, passages)))
 
 

@@ -54,7 +54,7 @@ class Server:
         name = Path(wanted).stem
         for key, given in system.settings.items():
             if given.required and not self.values[key]:
-                raise ToolkitError(f"--target {name} needs --target-{key.replace('_', '-')}: {given.help}")
+                raise ToolkitError(f"--target {name} needs --set target_{key}=VALUE: {given.help}")
         url = parse_url(settings.url or argument or system.url, system.example or system.url)
         plain = str(url.copy_with(username=None, password=None))
         for ending in system.strip:
@@ -155,7 +155,7 @@ class Server:
             self._ids[collection] = documents.find(deadline) or ""
         if not self._ids.get(collection):
             noun = documents.noun if documents else "collection"
-            raise HttpError(f"no {noun} is named {collection!r}; give one with --target-collection")
+            raise HttpError(f"no {noun} is named {collection!r}; give one with --set target_collection=NAME")
         return self._ids[collection]
 
     def _with_ranking(self, cited: Any, values: Mapping[str, Any], deadline: Deadline) -> list[Any]:
@@ -204,7 +204,7 @@ class Server:
         wanted = self._brings or self._options.delete_collection
         documents = self.documents(collection) if wanted else None
         if documents is None and wanted:
-            flags = "--ingest, --force-ingestion and --delete-collection"
+            flags = "--ingest and delete_collection"
             raise ToolkitError(f"{self.name}: it has no interface for documents; leave out {flags}")
         if documents is None or not self._brings:
             return Probe(self, dataset, collection, self._options).run(cases)

@@ -76,7 +76,7 @@ class _Part(BaseModel):
 
 
 class TargetSetting(_Part):
-    """What a user can say of a system: `--target-NAME`."""
+    """What a user can say of a system: `--set target_NAME=VALUE`."""
 
     default: Any = None
     help: str = ""
@@ -217,7 +217,7 @@ class System(_Part):
     url: str = ""
     example: str = ""
     key: str = ""
-    """The variable that holds the server's key, where `--target-key` names none."""
+    """The variable that holds the server's key, where `target_key` names none."""
     key_header: str = "Authorization: Bearer {key}"
     strip: tuple[str, ...] = ()
     """Endings of an address that are left out: users copy them."""
@@ -254,7 +254,7 @@ def read_system(wanted: str) -> dict[str, Any]:
     key = content.get("key")
     if isinstance(key, str) and key and not _OWN_VARIABLE.fullmatch(key):
         raise ToolkitError(
-            f"{path}: key: a file may name variables EXHIBIT_TARGET_…; for {key} give --target-key {key}"
+            f"{path}: key: a file may name variables EXHIBIT_TARGET_…; for {key} give --set target_key={key}"
         )
     _validated(content, path)
     return content
@@ -350,9 +350,9 @@ def headers_of(variables: Mapping[str, str]) -> dict[str, str]:
     """Return headers with their values from the environment; raise an error that names the variables, never a value."""
     missing = [variable for variable in variables.values() if variable not in os.environ]
     if missing:
-        raise ToolkitError(f"--target-header: the environment has no {', '.join(sorted(missing))}")
+        raise ToolkitError(f"target_header: the environment has no {', '.join(sorted(missing))}")
     values = {name: os.environ[variable] for name, variable in variables.items()}
     odd = [variables[name] for name, value in values.items() if not (value.isprintable() and value.isascii())]
     if odd:
-        raise ToolkitError(f"--target-header: {', '.join(sorted(set(odd)))} cannot be sent: not printable ASCII")
+        raise ToolkitError(f"target_header: {', '.join(sorted(set(odd)))} cannot be sent: not printable ASCII")
     return values

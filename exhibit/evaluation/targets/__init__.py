@@ -10,8 +10,8 @@ only where there is no server: a Python file in this folder is a target when it 
 
     def open(argument: str | None, options: TargetOptions, settings: MySettings) -> Target: ...
 
-`url` is then the flag `--target-url`, the key `target_url` of a config file, and a line of `--help`; a target without
-SETTINGS is opened as `open(argument, options)`. `argument` is what follows the colon of `--target NAME:ARGUMENT`.
+`url` is then `--set target_url=URL`, the key `target_url` of a config file, and a line of `exhibit settings`; without
+SETTINGS a target is opened as `open(argument, options)`. `argument` follows the colon of `--target NAME:ARGUMENT`.
 
 The target itself has `probe`, `ingest` and `ask`, which are called in this order for each dataset, and may have
 `forget`, which deletes what `ingest` gave the system, and `text(filename)`, which returns a document's text where it
@@ -75,9 +75,9 @@ def read_target_settings(wanted: str, given: Mapping[str, Any]) -> BaseModel | N
     model = _settings_model(wanted)
     name = wanted if wanted.endswith(".toml") else wanted.partition(":")[0]
     known = {} if model is None else model.model_fields
-    unknown = [f"--target-{key.replace('_', '-')}" for key in given if key not in known]
+    unknown = [f"target_{key}" for key in given if key not in known]
     if unknown:
-        there = ", ".join(f"--target-{key.replace('_', '-')}" for key in known) or "none"
+        there = ", ".join(f"target_{key}" for key in known) or "none"
         raise ToolkitError(f"{', '.join(unknown)}: not for the target {name}; its settings are {there}")
     if model is None:
         return None

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from exhibit.evidence import Document, Span
+from exhibit.evidence.read import ending_of
 from exhibit.evidence.readers.pdf import LineType, line_types
 from exhibit.storage.locations import fetched
 
@@ -248,7 +249,7 @@ _FEWEST_LARGE = 3  # lines: a title page alone tells nothing of the rest
 
 def typed_outline(document: Document) -> Outline:
     """Return which lines of a PDF are set larger or bolder than its text, as headings are; empty where none are."""
-    if document.path is None or not document.path.name.lower().endswith(".pdf"):
+    if document.path is None or ending_of(document.path) != ".pdf":
         return NO_OUTLINE
     with fetched(document.path) as here:
         types = line_types(replace(document, path=here)) if here.is_file() else {}

@@ -208,7 +208,7 @@ class Words:
             owners, counts = self._postings.find(term)
             rows, here = self._places(owners)
             if not here.all():
-                raise BundleError("words of no text; build the index again (--force-ingestion)")
+                raise BundleError("words of no text; build the index again (--ingest fresh)")
             often = counts.astype(np.float32)
             if method == "tfidf":
                 total[rows] += weight * weight * often / self._norms[rows]

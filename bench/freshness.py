@@ -1,0 +1,74 @@
+"""Lists pages whose figures are older than the code that gave them: `python -m bench.freshness [--mark|--renew PAGE]`.
+
+A page names that code in a comment, `<!-- measured-with: exhibit/law exhibit/rag sha256:… -->`, with a digest of it.
+"""
+
+import argparse
+import hashlib
+import re
+import sys
+from pathlib import Path
+
+from exhibit.runtime.command import guarded
+from exhibit.schemas.errors import ToolkitError
+
+ROOT = Path(__file__).parents[1]
+WARNING = "*Measured before the code changed: `python -m bench.freshness` says which.*"
+_MARK = re.compile(r"<!-- measured-with: ([\w./ -]{1,400}) sha256:([0-9a-f]{0,64}) -->\n")
+
+
+def digest_of(root: Path, places: str) -> str:
+    """Return a digest of the Python and TOML files of some folders, by name and content."""
+    digest = hashlib.sha256()
+    for place in sorted(places.split()):
+        folder = root / place
+        if not folder.exists():
+            raise ToolkitError(f"{place}: no such file or folder in {root}; mend the page's measured-with comment")
+        files = [folder] if folder.is_file() else [one for one in folder.rglob("*") if one.suffix in (".py", ".toml")]
+        for path in sorted(files):
+            content = path.read_bytes().replace(b"\r\n", b"\n")
+            digest.update(f"{path.relative_to(root).as_posix()}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()
+
+
+def stale_pages(root: Path) -> dict[Path, str]:
+    """Return the pages whose code changed since they were measured, with the folders of that code."""
+    pages = sorted([*(root / "docs").glob("*.md"), *(root / "bench" / "results").glob("*.md")])
+    marks = [(page, mark) for page in pages for mark in _MARK.finditer(page.read_text(encoding="utf-8"))]
+    return {page: mark[1] for page, mark in marks if digest_of(root, mark[1]) != mark[2]}
+
+
+def mark_page(page: Path) -> None:
+    """Write the warning below the page's comment, once."""
+    text = page.read_text(encoding="utf-8").replace(f"\n{WARNING}\n", "")
+    page.write_text(_MARK.sub(lambda mark: f"{mark[0]}\n{WARNING}\n", text, count=1), encoding="utf-8")
+
+
+def renew_page(root: Path, page: Path) -> None:
+    """Write today's digest into a page that was just measured, and take the warning out."""
+    text = page.read_text(encoding="utf-8").replace(f"\n{WARNING}\n", "")
+    if not _MARK.search(text):
+        raise ToolkitError(f"{page}: no measured-with comment; add <!-- measured-with: exhibit/FOLDER sha256: -->")
+    renewed = _MARK.sub(lambda m: f"<!-- measured-with: {m[1]} sha256:{digest_of(root, m[1])} -->\n", text)
+    page.write_text(renewed, encoding="utf-8")
+
+
+@guarded()
+def main(argv: list[str] | None = None) -> int:
+    """List stale pages; with --mark write a line into each; with --renew say that a page was measured today."""
+    parser = argparse.ArgumentParser(prog="python -m bench.freshness", description=__doc__)
+    parser.add_argument("--mark", action="store_true", help="write a visible line into each stale page")
+    parser.add_argument("--renew", type=Path, metavar="PAGE", help="this page was measured with the code of today")
+    parser.add_argument("--root", type=Path, default=ROOT, help="the project (default: this one)")
+    options = parser.parse_args(argv)
+    if options.renew:
+        renew_page(options.root, options.renew)
+    for page, places in stale_pages(options.root).items():
+        sys.stdout.write(f"{page.relative_to(options.root).as_posix()}: {places} changed since it was measured\n")
+        if options.mark:
+            mark_page(page)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,113 @@
+"""Looks into an index of Azure AI Search, by its REST interface: what it holds, by category, and what it finds.
+
+Its rows have the fields of Azure's search-openai-demo: `sourcefile`, `sourcepage`, `category` and `content`.
+"""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+from exhibit.schemas.errors import ServiceError, ToolkitError
+from exhibit.storage.exchanges import Deadline, HttpError, Retries, Secrets
+from exhibit.storage.http import HttpClient
+
+KEY = "AZURE_SEARCH_KEY"
+_VERSION = "2024-07-01"  # of the REST interface; evaluation/targets/systems/azure.toml asks the same one
+_PAGE = 1000  # rows of a reply: Azure gives no more
+_FARTHEST = 100_000  # rows: Azure skips no more of them
+_SECONDS = 60.0  # for one request
+
+
+def is_address(index: str) -> bool:
+    """Return whether an index is a server's, `https://NAME.search.windows.net/indexes/INDEX`."""
+    return index.startswith(("https://", "http://"))
+
+
+class AzureIndex:
+    """Answers `exhibit inspect`'s questions about one index; what it returns are rows for a table."""
+
+    def __init__(self, address: str) -> None:
+        path = urlsplit(address).path.strip("/").split("/")
+        if path[-2:-1] != ["indexes"]:
+            raise ToolkitError(f"{address}: give an index as https://NAME.search.windows.net/indexes/INDEX")
+        key = os.environ.get(KEY, "").strip()
+        if not key:
+            raise ToolkitError(f"{address}: needs a query key of the search service in {KEY}")
+        self._url = f"{address.rstrip('/')}/docs/search?api-version={_VERSION}"
+        self._client = HttpClient({"api-key": key}, secrets=Secrets([key]))
+        self._retries = Retries(3, 1.0)
+
+    def documents(self, category: str | None) -> list[dict[str, Any]]:
+        """Return each document with its category and the number of its passages."""
+        counts: Counter[tuple[str, str]] = Counter()
+        for row in self._rows("sourcefile,category", category):
+            counts[str(row.get("sourcefile") or ""), str(row.get("category") or "")] += 1
+        return [{"document": f, "category": c, "passages": n} for (f, c), n in sorted(counts.items())]
+
+    def categories(self, category: str | None = None) -> list[dict[str, Any]]:
+        """Return how many documents there are of each category."""
+        counts = Counter(row["category"] for row in self.documents(category))
+        return [{"category": name, "documents": count} for name, count in sorted(counts.items())]
+
+    def chunks(self, category: str | None) -> list[dict[str, Any]]:
+        """Return the passages with their words."""
+        rows = self._rows("sourcefile,sourcepage,category,content", category)
+        names = {"document": "sourcefile", "section": "sourcepage", "content": "content"}
+        return [{name: row.get(field) for name, field in names.items()} for row in rows]
+
+    def search(self, query: str, top: int, category: str | None) -> list[dict[str, Any]]:
+        """Return the best passages for a query, as `converters.cpr --from-search` reads them."""
+        found = self._ask({"search": query, "top": top}, category)["value"]
+        fields = ("sourcefile", "sourcepage", "category", "content")
+        scores = ("@search.rerankerScore", "@search.score")
+        return [
+            {"score": next((row[name] for name in scores if row.get(name) is not None), None)}
+            | {field: row.get(field) for field in fields}
+            for row in found
+        ]
+
+    def test(self) -> list[tuple[str, bool, str]]:
+        """Return checks: each with its name, whether it holds, and what was seen."""
+        documents = self.documents(None)
+        unnamed = sum(row["passages"] for row in documents if not row["document"])
+        return [
+            ("documents are there", bool(documents), f"{len(documents)} documents"),
+            ("passages name their file", not unnamed, f"{unnamed} without sourcefile"),
+        ]
+
+    def _rows(self, fields: str, category: str | None) -> Iterator[dict[str, Any]]:
+        """Yield every row of the index; raise an error where it has more than Azure lists."""
+        start, total = 0, 1
+        while start < total:
+            body = {"search": "*", "select": fields, "top": _PAGE, "skip": start, "count": True}
+            reply = self._ask(body, category)
+            total = int(reply.get("@odata.count") or 0)
+            if total > _FARTHEST:
+                raise ServiceError(f"{self._url}: {total} rows, and Azure lists {_FARTHEST}; give --category")
+            if not reply["value"]:
+                break
+            yield from reply["value"]
+            start += len(reply["value"])
+
+    def _ask(self, body: dict[str, Any], category: str | None) -> dict[str, Any]:
+        if category is not None:
+            quoted = category.replace("'", "''")
+            body = {**body, "filter": f"category eq '{quoted}'"}
+        try:
+            reply = json.loads(self._retries(lambda: self._post(body)))
+        except HttpError as error:
+            raise ServiceError(f"{self._url}: {error}; check the index's name and {KEY}") from None
+        except ValueError:
+            reply = None
+        rows = reply.get("value") if isinstance(reply, dict) else None
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise ServiceError(f"{self._url}: the reply has no list 'value'; is this an index of Azure AI Search?")
+        return dict(reply)
+
+    def _post(self, body: dict[str, Any]) -> bytes:
+        with self._client.send("POST", self._url, body, deadline=Deadline(_SECONDS)) as response:
+            response.check()
+            return response.read()
