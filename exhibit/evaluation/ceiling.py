@@ -16,6 +16,7 @@ from exhibit.evaluation.cases import GoldPassage, Passage
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.documents import Documents
 from exhibit.evaluation.parsed_files import document_of_pages, read_parsed_folder
+from exhibit.evaluation.parsers import TimedReader
 from exhibit.evaluation.ranking import golds_of
 from exhibit.evaluation.stages import (
     GoldStages,
@@ -159,24 +160,6 @@ def read_with_parser(name: str, dataset: Dataset, filenames: Iterable[str]) -> R
         texts[filename] = document_of_pages(filename, pages)
         taken += seconds
     return Reading(name, texts, taken, faults)
-
-
-@dataclass(frozen=True)
-class TimedReader:
-    """A parser that says how long it took; called in a worker."""
-
-    read: Callable[[Path], list[str]]
-
-    def __call__(self, path: Path) -> tuple[list[str], float]:
-        """Return the pages and the seconds; whatever the library raises over a file is that file's fault."""
-        started = time.perf_counter()
-        try:
-            pages = self.read(path)
-        except (ToolkitError, MemoryError):
-            raise
-        except Exception as error:
-            raise DocumentError(f"{path.name}: the parser failed ({type(error).__name__}: {error})") from error
-        return pages, time.perf_counter() - started
 
 
 def read_with_files(name: str, folder: Path, documents: Documents) -> Reading:
