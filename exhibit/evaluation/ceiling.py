@@ -50,7 +50,7 @@ class GoldItem(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Reading:
+class ParserReading:
     """What a parser made of the documents."""
 
     name: str
@@ -139,7 +139,7 @@ def gold_items(dataset: Dataset) -> tuple[list[GoldItem], int]:
 # ---------------------------------------------------------------- readings
 
 
-def read_with_parser(name: str, dataset: Dataset, filenames: Iterable[str]) -> Reading:
+def read_with_parser(name: str, dataset: Dataset, filenames: Iterable[str]) -> ParserReading:
     """Return what a PDF library reads; a document that it cannot read is named with the reason."""
     module, argument = load_plugin("exhibit.evaluation.parsers", name)
     if argument is not None:
@@ -159,19 +159,19 @@ def read_with_parser(name: str, dataset: Dataset, filenames: Iterable[str]) -> R
                 continue
         texts[filename] = document_of_pages(filename, pages)
         taken += seconds
-    return Reading(name, texts, taken, faults)
+    return ParserReading(name, texts, taken, faults)
 
 
-def read_with_files(name: str, folder: Path, documents: Documents) -> Reading:
+def read_with_files(name: str, folder: Path, documents: Documents) -> ParserReading:
     """Return the texts of a folder that another parser wrote."""
     parsed = read_parsed_folder(folder, documents.named)
-    return Reading(name, parsed.texts, None, parsed.left_out)
+    return ParserReading(name, parsed.texts, None, parsed.left_out)
 
 
 # ---------------------------------------------------------------- parsers
 
 
-def measure_reading(reading: Reading, items: Sequence[GoldItem]) -> tuple[Ceiling, list[InText | None]]:
+def measure_reading(reading: ParserReading, items: Sequence[GoldItem]) -> tuple[Ceiling, list[InText | None]]:
     """Return what a parser keeps of the gold, and each gold's result."""
     results: list[InText | None] = []
     for item in items:
@@ -206,7 +206,7 @@ class NamedSplitter(NamedTuple):
 
 
 def measure_splitter(
-    splitter: NamedSplitter, reading: Reading, items: Sequence[GoldItem], texts: Sequence[InText | None]
+    splitter: NamedSplitter, reading: ParserReading, items: Sequence[GoldItem], texts: Sequence[InText | None]
 ) -> Ceiling:
     """Return what is left of the gold when a reading is cut."""
     started = time.perf_counter()
