@@ -10,6 +10,7 @@ from typing import Any
 from exhibit.evaluation import statistics
 from exhibit.evaluation.metrics import about
 from exhibit.evaluation.records import kinds_of, read_tables
+from exhibit.evaluation.stages import GOLD_STAGES
 from exhibit.evaluation.statistics import mean
 from exhibit.evaluation.text_tables import ALL, NARROW, shown_metrics, table_of
 from exhibit.schemas.errors import ToolkitError
@@ -39,6 +40,10 @@ def analysis_lines(folder: Path, *, metrics: Sequence[str] = (), width: int = NA
         lines += ["", f"BY {label.upper()}", *comparison_lines(tables, label, metrics=metrics, width=width)]
     verdicts = Counter(row.verdict for row in run.rows).most_common()
     lines += ["", "WHAT BECAME OF THE QUESTIONS", *(f"  {verdict:<28} {count:>6}" for verdict, count in verdicts)]
+    lost = Counter(row.lost_at for row in run.rows if row.gold_stages)
+    if lost:
+        shown = [(stage or "nowhere", lost[stage]) for stage in (*GOLD_STAGES, None) if lost[stage]]
+        lines += ["", "WHERE THE GOLD IS LOST", *(f"  {stage:<28} {count:>6}" for stage, count in shown)]
     lines += _flagged(tables)
     return lines + _weakest(tables, run)
 

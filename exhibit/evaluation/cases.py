@@ -118,6 +118,8 @@ class Reply:
     """How many of the passages the answer was made from, where that is known."""
     context: tuple[int, ...] | None = None
     """Which of the passages, counted from 1, where that is known; without it they are the first `selected`."""
+    reranked: tuple[int, ...] | None = None
+    """The passages, counted from 1, that the reranker kept, in its order; None where the system does not tell."""
     seconds: float | None = None
     error: str = ""
     usage: dict[str, float] = field(default_factory=dict)

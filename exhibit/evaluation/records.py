@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from exhibit.evaluation.answer_words import cited_files
+from exhibit.evaluation.case_stages import first_loss, stages_of
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.correctness import decide_case
 from exhibit.evaluation.judgement import EXPECTED, expected_kind
@@ -47,7 +48,7 @@ def row_text(times: Sequence[Case], *, tag: str) -> bytes:
     It has no scores yet: which metrics apply is known when the whole run is measured.
     """
     case = next((one for one in times if not one.reply.error), times[0])
-    judgment = examine(case)
+    judgment, stages = examine(case), stages_of(case)
     row: dict[str, Any] = {
         "trec": trec_lines(times[0], tag=tag),
         "id": case.id,
@@ -62,6 +63,8 @@ def row_text(times: Sequence[Case], *, tag: str) -> bytes:
         "verdict": judgment.verdict,
         "stage": judgment.stage,
         "evidence": judgment.evidence,
+        "lost_at": first_loss(stages),
+        "gold_stages": [one.as_row() for one in stages],
         "answer_reason": decide_case(case).reason,
         "notes": notes_on(case),
     }

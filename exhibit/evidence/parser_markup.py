@@ -73,3 +73,8 @@ def cells_of(text: str) -> list[TextCell]:
 def leaves_out(text: str) -> bool:
     """Return whether a quote marks omissions."""
     return "..." in text or "…" in text or len(quote_parts(text)) > 1
+
+
+def blank_markup(text: str) -> str:
+    """Return a text with its markup as blanks, so that every word keeps its offset."""
+    return _markup(text).sub(lambda match: " " * len(match[0]), text)

@@ -124,6 +124,8 @@ class RunReply(_Part):
     selected: int | None = None
     context: list[int] | None = None
     """The numbers of the passages that the answer used, if known."""
+    reranked: list[int] | None = None
+    """The numbers of the passages that the reranker kept, in its order, where that is known."""
     seconds: FiniteFloat | None = None
     error: str
     usage: dict[str, FiniteFloat | None] = {}
@@ -180,6 +182,10 @@ class RunQuestion(_Part):
     verdict: str
     stage: str | None = None
     evidence: str = ""
+    lost_at: str | None = None
+    """The earliest stage that loses one of its gold passages; None where no stage that is known does."""
+    gold_stages: list[dict[str, Any]] = []
+    """What is known of each gold passage, stage by stage."""
     answer_reason: str = ""
     """The reason for the verdict right, wrong or not judged."""
     notes: list[str] = []

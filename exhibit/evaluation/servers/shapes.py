@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -214,6 +214,23 @@ def read_passages(given: Any, *, names: Names, pages_from: int = 1) -> tuple[Pas
     if not isinstance(given, list):
         raise PassagesError(f"passages are {type(given).__name__}, not a list")
     return tuple(_passage(one, names, pages_from) for one in given)
+
+
+def numbers_of(given: Any, passages: Sequence[Passage], *, names: Names) -> tuple[int, ...] | None:
+    """Return which passages, counted from 1, a later list has: by their numbers, or by their words.
+
+    A passage of the list that is none of them is left out; None where there is no list.
+    """
+    if not isinstance(given, list):
+        return None
+    places = {passage.text.strip(): number for number, passage in reversed(list(enumerate(passages, 1)))}
+    try:
+        numbers = [
+            one if type(one) is int else places.get(read_passages([one], names=names)[0].text.strip()) for one in given
+        ]
+    except PassagesError:
+        return None
+    return tuple(number for number in numbers if number is not None and 1 <= number <= len(passages))
 
 
 def _passage(given: Any, names: Names, pages_from: int) -> Passage:

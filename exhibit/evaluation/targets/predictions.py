@@ -151,6 +151,7 @@ def read_row(row: Mapping[str, Any], shape: shapes.Shape, names: shapes.Names) -
         answer=answer,
         passages=passages,
         selected=shapes.read_count(reply.get("selected")),
+        reranked=shapes.numbers_of(reply.get("reranked"), passages, names=names),
         seconds=_seconds(reply),
         usage={name: value for name, held in (usage or {}).items() if (value := shapes.read_number(held)) is not None},
         first_token=shapes.read_number(reply.get("first_token")),

@@ -1,0 +1,16 @@
+"""pdfplumber, which reads the page by the places of its characters."""
+
+from pathlib import Path
+
+from exhibit.schemas.errors import ToolkitError
+
+try:
+    import pdfplumber
+except ImportError as error:
+    raise ToolkitError("the parser pdfplumber is not installed: pip install pdfplumber") from error
+
+
+def read(path: Path) -> list[str]:
+    """Return the text of each page."""
+    with pdfplumber.open(path) as pdf:
+        return [page.extract_text() or "" for page in pdf.pages]

@@ -1,0 +1,11 @@
+"""PDFium's own text; Exhibit reads PDFs with it too, and adds nothing but a plain form of line ends and spaces."""
+
+from pathlib import Path
+
+from exhibit.evidence.readers.pdf import opened_pdf
+
+
+def read(path: Path) -> list[str]:
+    """Return the text of each page."""
+    with opened_pdf(path) as pdf:
+        return [pdf[number].get_textpage().get_text_range() for number in range(len(pdf))]

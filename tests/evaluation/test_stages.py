@@ -1,0 +1,261 @@
+"""Each stage of a gold passage, in both directions: what keeps it, and what loses it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from exhibit.evaluation.cases import GoldPassage, Passage
+from exhibit.evaluation.stages import (
+    GOLD_STAGES,
+    GoldStages,
+    InChunks,
+    InText,
+    RankedStage,
+    SystemLists,
+    ceiling_after,
+    find_in_chunks,
+    find_in_text,
+    follow_gold,
+    kind_of_gold,
+)
+from exhibit.evidence import Document, Page, Span
+from exhibit.evidence.parser_markup import blank_markup
+
+BERTH = "The Master shall berth the vessel at the north quay and pay harbour dues of 640 crowns a week"
+PROVISO = ", provided that no dues are owed while the quay is closed by ice."
+LIGHTS = "The Keeper trims the lamps of both lighthouses each evening and enters the hour in the book of lights."
+TOLL = "Toll in crowns\nSloop 12\nBrig 30\nBarque 45"
+PORT = "\n\n".join(("HARBOUR RULES OF SKERRYVOE", BERTH + PROVISO, LIGHTS, TOLL, "Signed at Skerryvoe by the Reeve."))
+DOCUMENT = Document("harbour.txt", PORT)
+
+
+def gold(words: str, text: str = PORT) -> GoldPassage:
+    start = text.index(words)
+    return GoldPassage("harbour.txt", words, ((Span(start, start + len(words)),),))
+
+
+def parsed(text: str) -> Document:
+    return Document("harbour.txt", blank_markup(text))
+
+
+def passage(words: str) -> Passage:
+    start = PORT.index(words)
+    return Passage(words, "harbour.txt", Span(start, start + len(words)))
+
+
+# ---------------------------------------------------------------- the page and the text
+
+
+def test_gold_that_is_not_in_its_document_is_lost_on_the_page() -> None:
+    absent = GoldPassage("harbour.txt", "No such words stand in these rules at all.", absent=True)
+    assert follow_gold(absent).lost_at == "page"
+    assert follow_gold(gold(LIGHTS)).lost_at is None
+    assert follow_gold(GoldPassage("harbour.txt", None)).page is None
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        PORT,
+        PORT.replace(LIGHTS, f"**{LIGHTS}**").replace(" lamps ", " <b>lamps</b> "),
+        PORT.replace("lighthouses", "light-\nhouses"),
+        "Another parser puts this line in front.\n" + PORT,
+    ],
+)
+def test_a_text_has_a_gold_whole_whatever_its_markup_and_line_breaks(form: str) -> None:
+    found = find_in_text(gold(LIGHTS), DOCUMENT, parsed(form))
+    assert found is not None
+    assert (found.how, found.share, found.missing) == ("whole", 1.0, ())
+    assert follow_gold(gold(LIGHTS), text=found).lost_at is None
+
+
+@pytest.mark.parametrize("dropped", ["both", "each evening", "640", "closed by ice"])
+def test_words_that_a_parser_dropped_are_named(dropped: str) -> None:
+    clause = LIGHTS if dropped in LIGHTS else BERTH + PROVISO
+    found = find_in_text(gold(clause), DOCUMENT, parsed(PORT.replace(f" {dropped}", "")))
+    assert found is not None
+    assert found.how == "part"
+    assert " ".join(found.missing).strip(" .,") == dropped
+    assert 0.5 < found.share < 1
+    assert follow_gold(gold(clause), text=found).lost_at is None  # most of it is there
+
+
+def test_a_gold_whose_clause_was_dropped_is_absent() -> None:
+    found = find_in_text(gold(LIGHTS), DOCUMENT, parsed(PORT.replace(LIGHTS, "")))
+    assert found == InText("absent", 0.0, (LIGHTS,))
+    assert follow_gold(gold(LIGHTS), text=found).lost_at == "text"
+
+
+def test_a_table_is_found_in_its_cells_and_its_loss_is_noticed() -> None:
+    table = "| Toll in crowns | |\n|---|---|\n| Sloop | 12 |\n| Brig | 30 |\n| Barque | 45 |"
+    there = find_in_text(gold(TOLL), DOCUMENT, parsed(PORT.replace(TOLL, table)))
+    gone = find_in_text(gold(TOLL), DOCUMENT, parsed(PORT.replace(TOLL, "")))
+    assert there is not None
+    assert there.how == "whole"
+    assert gone is not None
+    assert gone.how == "absent"
+
+
+def test_a_few_words_are_known_by_their_neighbours() -> None:
+    short = gold("north quay")
+    twice = PORT + "\n\nThe north quay is of stone."
+    assert find_in_text(short, DOCUMENT, parsed(twice)).how == "whole"  # type: ignore[union-attr]
+    # the words stand in the text, but not where the gold is: nothing tells
+    assert find_in_text(short, DOCUMENT, parsed("The north quay is of stone. " + LIGHTS)) is None
+    assert find_in_text(short, DOCUMENT, parsed(LIGHTS)).how == "absent"  # type: ignore[union-attr]
+
+
+def test_of_equal_clauses_the_one_at_the_same_height_is_meant() -> None:
+    text = "\n\n".join((LIGHTS, BERTH, "x " * 900, LIGHTS, "The end."))
+    second = text.rindex(LIGHTS)
+    last = GoldPassage("harbour.txt", LIGHTS, ((Span(second, second + len(LIGHTS)),),))
+    found = find_in_text(last, Document("harbour.txt", text), parsed(text))
+    assert found is not None
+    assert found.places == ((Span(second, second + len(LIGHTS)),),)
+
+
+# ---------------------------------------------------------------- the chunks
+
+
+def halves(words: str, text: str = PORT) -> list[tuple[Span, ...]]:
+    """Chunks that end in the middle of some words."""
+    middle = text.index(words) + len(words) // 2
+    return [(Span(0, middle),), (Span(middle, len(text)),)]
+
+
+@pytest.mark.parametrize("words", [LIGHTS, BERTH + PROVISO, TOLL])
+def test_a_gold_that_every_chunk_cuts_is_lost_at_the_chunker(words: str) -> None:
+    found = find_in_chunks(gold(words).places, halves(words), PORT)
+    assert found is not None
+    assert found.how == "cut"
+    assert found.share == pytest.approx(0.5, abs=0.06)
+    assert found.cut is not None
+    assert found.cut.at == PORT.index(words) + len(words) // 2
+    assert follow_gold(gold(words), chunks=found).lost_at == "chunks"
+    whole = find_in_chunks(gold(words).places, [*halves(words), (Span(0, len(PORT)),)], PORT)
+    assert whole == InChunks("whole", 1.0, 2)
+    assert follow_gold(gold(words), chunks=whole).lost_at is None
+
+
+def test_a_gold_that_no_chunk_has_is_lost_at_the_chunker() -> None:
+    found = find_in_chunks(gold(LIGHTS).places, [(Span(0, 40),)], PORT)
+    assert found == InChunks("none", 0.0)
+    assert follow_gold(gold(LIGHTS), chunks=found).lost_at == "chunks"
+
+
+def test_white_space_and_signs_at_an_edge_cut_nothing_off() -> None:
+    start, end = gold(LIGHTS).places[0][0]
+    found = find_in_chunks(gold(LIGHTS).places, [(Span(start, end - 1),)], PORT)
+    assert found is not None
+    assert found.how == "whole"
+
+
+def test_only_a_cut_that_parts_the_proviso_gets_the_mark() -> None:
+    clause = gold(BERTH + PROVISO)
+    start, end = clause.places[0][0]
+    behind = start + len(BERTH)
+
+    def mark(*spans: Span) -> bool:
+        found = find_in_chunks(clause.places, [(span,) for span in spans], PORT)
+        assert found is not None
+        assert found.how == "cut"
+        return found.before_proviso
+
+    assert mark(Span(start, behind), Span(behind, end))
+    inside = PORT.index(" that no dues")  # between "provided" and "that"
+    assert mark(Span(start, inside), Span(inside, end))
+    assert not mark(Span(start + 12, end), Span(start, start + 12))  # the best chunk has the proviso
+    assert not mark(Span(start, end - 8), Span(end - 8, end))  # only the last words are cut off
+
+
+def test_a_passage_in_two_spans_is_whole_in_a_chunk_that_has_both() -> None:
+    place = (*gold(BERTH).places[0], *gold(TOLL).places[0])
+    both = find_in_chunks([place], [place], PORT)
+    one = find_in_chunks([place], [place[:1]], PORT)
+    assert both is not None
+    assert both.how == "whole"
+    assert one is not None
+    assert one.how == "cut"
+
+
+# ---------------------------------------------------------------- the lists, the citations and the answer
+
+
+LIST = [passage(BERTH), passage("Signed at Skerryvoe by the Reeve."), passage(LIGHTS), passage(TOLL)]
+
+
+def test_a_reranker_that_drops_the_third_passage_is_named() -> None:
+    dropped = [LIST[3], LIST[0], LIST[1]]
+    stages = follow_gold(gold(LIGHTS), SystemLists(LIST, dropped, dropped))
+    assert stages.retrieved == RankedStage(3)
+    assert stages.reranked == RankedStage(None, 3)
+    assert stages.lost_at == "reranked"
+    moved = follow_gold(gold(LIGHTS), SystemLists(LIST, [LIST[2], *LIST[:2]], [LIST[2]]))
+    assert moved.reranked == RankedStage(1, 3)
+    assert moved.lost_at is None
+
+
+def test_the_first_stage_that_loses_it_is_named_and_no_later_one() -> None:
+    one = gold(LIGHTS)
+    assert follow_gold(one, SystemLists(LIST[:2], LIST[:2], LIST[:1])).lost_at == "retrieved"
+    assert follow_gold(one, SystemLists([], None, [])).lost_at == "retrieved"
+    assert follow_gold(one, SystemLists(LIST, LIST, LIST[:2])).lost_at == "context"
+    assert follow_gold(one, SystemLists(LIST, LIST, LIST, LIST[:1])).lost_at == "cited"
+    assert follow_gold(one, SystemLists(LIST, LIST, LIST, LIST[2:3]), answered="wrong").lost_at == "answered"
+    assert follow_gold(one, SystemLists(LIST, LIST, LIST, LIST[2:3]), answered="right").lost_at is None
+
+
+def test_what_is_found_later_was_not_lost_before() -> None:
+    cut = find_in_chunks(gold(LIGHTS).places, halves(LIGHTS), PORT)
+    middle = len(LIGHTS) // 2
+    both = [passage(LIGHTS[:middle]), passage(LIGHTS[middle:])]
+    assert follow_gold(gold(LIGHTS), SystemLists(both), chunks=cut).lost_at is None
+    assert follow_gold(gold(LIGHTS), SystemLists(LIST[:2]), chunks=cut).lost_at == "chunks"
+    # a right answer may come from elsewhere
+    assert follow_gold(gold(LIGHTS), SystemLists(LIST[:2]), answered="right").lost_at == "retrieved"
+
+
+def test_what_a_system_does_not_tell_is_unknown() -> None:
+    stages = follow_gold(gold(LIGHTS), SystemLists(LIST))
+    assert [stage for stage in GOLD_STAGES if stages.kept(stage) is not None] == ["page", "retrieved"]
+    unplaced = replace(Passage("words of nobody knows where"), unplaced=True)
+    assert follow_gold(gold(LIGHTS), SystemLists([unplaced])).retrieved is None
+
+
+def test_the_ceiling_falls_from_stage_to_stage_and_is_none_where_nothing_is_known() -> None:
+    stages = [
+        follow_gold(gold(LIGHTS), SystemLists(LIST, LIST)),
+        follow_gold(gold(TOLL), SystemLists(LIST, LIST[:3])),
+        follow_gold(gold(BERTH), SystemLists(LIST[1:], LIST[1:])),
+        GoldStages(page=False),
+    ]
+    assert ceiling_after(stages, "page") == 0.75
+    assert ceiling_after(stages, "retrieved") == pytest.approx(2 / 3)
+    assert ceiling_after(stages, "reranked") == pytest.approx(1 / 3)
+    assert ceiling_after(stages, "context") is None
+
+
+def test_a_row_has_the_stages_that_are_known() -> None:
+    cut = find_in_chunks(gold(BERTH + PROVISO).places, halves(BERTH + PROVISO), PORT)
+    row = follow_gold(gold(BERTH + PROVISO), SystemLists(LIST[1:3]), chunks=cut, answered="wrong").as_row()
+    assert row["lost_at"] == "chunks"
+    assert row["chunks"]["cut before its proviso"] is True
+    assert row["retrieved"] == {"rank": None}
+    assert row["answered"] == "wrong"
+    assert "text" not in row
+
+
+# ---------------------------------------------------------------- kinds of gold
+
+
+def test_golds_are_told_apart_by_their_form() -> None:
+    rules = "(a) The Reeve keeps the seal.\n(b) The Clerk keeps the book.\n(c) The Ferryman keeps the boat."
+    text = PORT + "\n\n" + rules
+    document = Document("harbour.txt", text)
+    kinds = {words: kind_of_gold(gold(words, text), document) for words in (LIGHTS, TOLL, rules)}
+    assert kinds == {LIGHTS: "text", TOLL: "table", rules: "list"}
+    middle = text.index(LIGHTS) + 20
+    pages = (Page(1, Span(0, middle), 595, 842), Page(2, Span(middle, len(text)), 595, 842))
+    assert kind_of_gold(gold(LIGHTS, text), replace(document, pages=pages)) == "across pages"
