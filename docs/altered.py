@@ -9,7 +9,6 @@ from pathlib import Path
 
 from exhibit.conversion import main as convert
 from exhibit.converters.benchmark import Tally
-from exhibit.hub.card import plain
 from exhibit.runtime.command import Parser, guarded
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.bundle import open_bundle
@@ -60,9 +59,8 @@ def _table(kind: str, corpora: Sequence[TextCorpus]) -> str:
             parents = {row.id: row for row in corpus.rows}
             for row in after.rows:
                 pairs |= dict.fromkeys(_changed(row, parents[row.control], corpus, after))
-    shown = list(pairs)[:SHOWN]
-    lines = [f"| {number} | {plain(old)} | {plain(new)} |" for number, (old, new) in enumerate(shown, 1)]
-    return "\n".join([f"### `{kind}`", "", "| | before | after |", "|---:|---|---|", *lines])
+    lines = [line for old, new in list(pairs)[:SHOWN] for line in (f"- {old}", f"+ {new}")]
+    return "\n".join([f"### {kind}", "", "```diff", *lines, "```"])
 
 
 def _changed(row: TextRow, parent: TextRow, corpus: TextCorpus, after: TextCorpus) -> Iterator[tuple[str, str]]:

@@ -42,7 +42,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     texts = [(path, path.read_text(encoding="utf-8")) for path in [*(ROOT / "docs").glob("*.md"), *pages.values()]]
     linked = {(path.parent / link).resolve() for path, text in texts for _, link in _LINK.findall(text)}
     for target in sorted(path for path in linked if path.is_file() and _place(path).startswith("files/")):
-        files.append(File.generated(config, _place(target), abs_src_path=str(target)))
+        if target.suffix == ".md":
+            text = _moved(target.read_text(encoding="utf-8"), target, _place(target))
+            files.append(File.generated(config, _place(target), content=text))
+        else:
+            files.append(File.generated(config, _place(target), abs_src_path=str(target)))
     return files
 
 

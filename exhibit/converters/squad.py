@@ -4,6 +4,7 @@ python -m converters.squad --source FILE.json --out datasets_out/squad
 """
 
 import hashlib
+import json
 import re
 import sys
 from argparse import Namespace
@@ -59,6 +60,17 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
             if row is not None:
                 rows.append(row)
     return Benchmark(documents, rows, {path.name: hashlib.sha256(data).hexdigest()})
+
+
+def is_squad(path: Path) -> bool:
+    """Return whether a file is in SQuAD's form: articles with paragraphs, each a context and its questions."""
+    if path.suffix.lower() != ".json":
+        return False
+    try:
+        data = json.loads(path.read_bytes())["data"]
+        return bool(data) and "qas" in data[0]["paragraphs"][0]
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError):
+        return False
 
 
 @dataclass(frozen=True)

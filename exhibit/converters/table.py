@@ -1,4 +1,4 @@
-"""Any table of questions (JSONL, JSON, CSV, TSV, Excel, Parquet), its documents in a folder, beside it, or on the web.
+"""Any table of questions (JSON, YAML, CSV, Excel, Parquet), its documents in a folder, beside it, or on the web.
 
 python -m converters.table --source questions.csv --documents contracts/ --out datasets_out/mine
 """
@@ -7,42 +7,32 @@ import hashlib
 import re
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exhibit.converters import Benchmark, DatasetInfo, Item, Quote, RawDocument, RawRow, Tally, read_info
+from exhibit.converters import Benchmark, DatasetInfo, Item, Quote, RawDocument, RawRow, Tally, read_info, squad
 from exhibit.converters.benchmark import BEYOND, Label
 from exhibit.converters.fetching.fetch import add_fetch_arguments, policy_from
-from exhibit.converters.raw.columns import (
-    ROLES,
-    Columns,
-    choose_columns,
-    columns_by_cells,
-    inside,
-    label,
-    listed,
-    show_columns,
-    values,
-    words,
-)
+from exhibit.converters.raw.assertions import open_record
+from exhibit.converters.raw.cells import chosen_option, label, options_in, refusal, said, split_values, values, words
+from exhibit.converters.raw.columns import ROLES, Columns, choose_columns, columns_by_cells, listed, show_columns
 from exhibit.converters.raw.documents import Shelf, Texts
+from exhibit.converters.raw.gold import CitedPassage, GoldReader
+from exhibit.converters.raw.judgments import judged_folder, read_judged
 from exhibit.converters.raw.records import ENDINGS, Record, columns_of, read_records
 from exhibit.converters.raw.titles import unique_titles
 from exhibit.converters.steps.cli import main
 from exhibit.evidence.read import readable
 from exhibit.schemas.errors import SourceError
+from exhibit.schemas.layout import ANSWER_FROM, MUST_CONTAIN, MUST_NOT_CONTAIN
 from exhibit.schemas.models import Licence
 
 INFO = read_info(__file__)
 
-_YES = frozenset({"true", "yes", "y", "1", "1.0", "t"})
-_NO = frozenset({"false", "no", "n", "0", "0.0", "f", ""})
 _HOP = re.compile(r"^\s*<\d+-hop>\s*")
 """What ragas writes above the passages of a question that needs several."""
-_PAGE = re.compile(r"page(?:[ _-]?(?:number|no|num))?", re.IGNORECASE)
-"""The name of a column with the page, counted from 1, that a row's passage stands on."""
 _SLUG = re.compile(r"[a-z0-9][a-z0-9.-]*")
 
 
@@ -52,14 +42,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     for role, meaning in ROLES.items():
         columns.add_argument(f"--{role}", metavar="COLUMN", help=meaning)
     add_fetch_arguments(parser)
-
-
-class _Cited(NamedTuple):
-    """A document as the table names it, the words in it if there are any, and what their row alone says."""
-
-    document: str
-    text: str | None
-    labels: tuple[tuple[str, Label], ...] = ()
 
 
 @dataclass
@@ -72,30 +54,59 @@ class _Question:
     answer: str
     is_impossible: bool
     labels: dict[str, Label]
-    passages: list[_Cited]
+    passages: list[CitedPassage]
     items: list[Item]
     """The rows that it was read from."""
     quoted: bool = False
-    """Whether the table quotes passages for it, wherever they stand."""
+    """Whether the table quotes or cites passages for it, wherever they stand."""
+    acceptable: tuple[CitedPassage, ...] = ()
+    lists: dict[str, list[Any]] = field(default_factory=dict)
+    """What the answer must say, and must not, by label."""
+
+    @property
+    def judged(self) -> bool:
+        """Whether its answer is judged by what it must say, or must not."""
+        return any(self.lists.values())
+
+
+class _Kinds(NamedTuple):
+    """What every row of a table must say, as its columns tell."""
+
+    needs_document: bool
+    needs_words: bool
+    """An answer, a passage or a provision; a table may name documents alone."""
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read the table, find its documents, and tie each passage to its own."""
+    policy = policy_from(options)
+    if folder := judged_folder(source):
+        shelf = Shelf(folder.queries, options.documents, getattr(options, "as") == "pdf", policy)
+        return replace(read_judged(folder, shelf, tally), info=_info(source, options))
     table = _find_table(source)
+    if squad.is_squad(table):
+        return replace(squad.read(table, options, tally), info=_info(table, options))
     data = table.read_bytes()
-    records = read_records(table, data, tally, sheet=options.sheet, encoding=options.encoding)
+    given = read_records(table, data, tally, sheet=options.sheet, encoding=options.encoding)
+    records = [open_record(record, tally) for record in given]
     seen = columns_of(records)
-    named = {role: getattr(options, role) for role in ROLES}
-    shelf = Shelf(table, options.documents, getattr(options, "as") == "pdf", policy_from(options))
+    named = {role: getattr(options, role.replace("-", "_")) for role in ROLES}
+    shelf = Shelf(table, options.documents, getattr(options, "as") == "pdf", policy)
     texts = Texts(shelf)
-    given = [role for role, name in named.items() if name is not None]
-    columns = columns_by_cells(choose_columns(table, seen, named), given, records, texts)
-    show_columns(table, seen, columns, named, tally)
-    questions = list(_questions(records, columns, _only_document(columns, shelf), tally))
+    chosen_by_user = [role for role, name in named.items() if name is not None]
+    columns = columns_by_cells(choose_columns(table, seen, named), chosen_by_user, records, texts)
+    show_columns(table, seen, columns, named, tally, records)
+    gold = GoldReader(columns, seen, texts, _only_document(columns, shelf), tally)
+    questions = list(_questions(records, columns, gold, tally))
+    gold.check(table)
+    _count_pages_from_1(questions)
     questions = [question for question in questions if _find_documents(question, texts, tally)]
     names = list(dict.fromkeys(passage.document for question in questions for passage in question.passages))
-    if not names and not shelf.files:
+    judged = any(question.judged for question in questions)
+    if not names and not shelf.files and not judged:
         raise SourceError(f"{table}: no row names a document{listed(seen)}; name the column with --document")
+    if not names and judged:
+        tally.note("no document and no passage is named: answers are judged, passages are not", table.name)
     chosen = names[: options.limit]
     documents_by_name = shelf.find(chosen, tally)
     limited = options.limit is not None
@@ -107,14 +118,43 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
             asked.append(question)
         else:
             tally.leave_out_all(BEYOND, question.items)
+    documents_by_name = _with_texts(documents_by_name, asked, texts)
     documents = {document.filename: document for document in [*documents_by_name.values(), *others.values()]}
     titles = unique_titles({name: [document.title, name] for name, document in documents.items()})
+    placed = any(columns[role] for role in ("document", "text", "provision"))
+    worded = any(columns[role] for role in ("answer", "text", "provision"))
+    kinds = _Kinds(needs_document=placed or not judged, needs_words=worded)
     return Benchmark(
         documents=[replace(document, title=titles[name]) for name, document in documents.items()],
-        rows=[row for question in asked for row in _row(question, documents_by_name, shelf, options, tally)],
+        rows=[row for question in asked for row in _row(question, documents_by_name, shelf, options, tally, kinds)],
         sha256={table.name: hashlib.sha256(data).hexdigest()},
         info=_info(table, options),
     )
+
+
+def _count_pages_from_1(questions: Sequence[_Question]) -> None:
+    """Count pages that are gold by themselves from 1, where the table has a page 0."""
+    if any(passage.page == 0 for question in questions for passage in question.passages):
+        for question in questions:
+            question.passages = [
+                one if one.page is None or one.text or one.provision else one._replace(page=one.page + 1)
+                for one in question.passages
+            ]
+
+
+def _with_texts(
+    documents: dict[str, RawDocument], questions: Sequence[_Question], texts: Texts
+) -> dict[str, RawDocument]:
+    """Return the documents, those that offsets count in with the text of their file."""
+    counted = {passage.document for question in questions for passage in question.passages if passage.offsets}
+    by_path = {file.path: file for file in texts.shelf.files}
+    whole = dict(documents)
+    for name in counted & documents.keys():
+        file = by_path.get(documents[name].original or documents[name].path or Path())
+        read = texts.document(file) if file else None
+        if read is not None:
+            whole[name] = replace(documents[name], text=read.text)
+    return whole
 
 
 def _find_table(source: Path) -> Path:
@@ -147,14 +187,14 @@ def _info(table: Path, options: Namespace) -> DatasetInfo:
 # ---------------------------------------------------------------- questions
 
 
-def _questions(records: list[Record], columns: Columns, only: str | None, tally: Tally) -> Iterator[_Question]:
+def _questions(records: list[Record], columns: Columns, gold: GoldReader, tally: Tally) -> Iterator[_Question]:
     """Yield the questions in order; rows with the same id are one."""
     ids = [words(record.cells.get(columns["id"] or "")) for record in records]
     keep = all(re.fullmatch(r"\d{1,15}", name) for name in ids) and columns["id"] is not None
     grouped: dict[str, _Question] = {}
     for record, name in zip(records, ids, strict=True):
         try:
-            question = _question(record, columns, only, int(name) if keep else record.index)
+            question = _question(record, columns, gold, int(name) if keep else record.index)
         except ValueError as error:
             tally.fault(str(error), record.place, item=record.item)
             continue
@@ -176,47 +216,50 @@ def _questions(records: list[Record], columns: Columns, only: str | None, tally:
     yield from grouped.values()
 
 
-def _question(record: Record, columns: Columns, only: str | None, number: int) -> _Question:
+def _question(record: Record, columns: Columns, gold: GoldReader, number: int) -> _Question:
     """Return the question of a row, or raise a ValueError that says what it lacks."""
     cells = {role: record.cells.get(name) if name else None for role, name in columns.items()}
-    question = words(cells["question"])
+    question = said(cells["question"], "question")
     if not question:
         raise ValueError("row without a question")
-    verdict = words(cells["impossible"]).casefold()
-    if verdict not in _YES | _NO:
+    refused, answerable = refusal(cells["impossible"]), refusal(cells["answerable"])
+    if refused is None or (answerable is None and words(cells["answerable"])):
         raise ValueError("whether it is impossible is neither yes nor no")
-    names = [words(value) for value in values(cells["document"])] or ([only] if only else [])
-    used = {name for name in columns.values() if name}
+    used = {name.split(".")[0] for name in columns.values() if name} | {name for name in columns.values() if name}
+    labels = {name: label(value) for name, value in record.cells.items() if name not in used}
+    options = options_in(cells["options"])
+    letter = said(cells["answer"], "answer")
+    answer = chosen_option(letter, options)
+    if options:
+        labels |= {"options": label(options), "label": answer}
+    lists = {
+        name: _listed_words(cells[role])
+        for role, name in (("must-contain", MUST_CONTAIN), ("must-not-contain", MUST_NOT_CONTAIN))
+    }
+    labels |= {name: label(items) for name, items in lists.items() if items}
     return _Question(
         id=number,
         place=record.place,
         text=question,
-        answer="; ".join(filter(None, map(words, values(cells["answer"])))),
-        is_impossible=verdict in _YES,
-        labels={name: label(value) for name, value in record.cells.items() if name not in used},
-        passages=list(_passages(names, values(cells["text"]))),
+        answer=answer,
+        is_impossible=refused or (answerable is False and bool(words(cells["answerable"]))),
+        labels=labels,
+        passages=[one for one in gold.read(record.cells, record.place) if one.grade != 0],
         items=[record.item],
-        quoted=bool(values(cells["text"])),
+        quoted=bool(values(cells["text"]) or values(cells["provision"])),
+        acceptable=tuple(gold.acceptable(record.cells, record.place)),
+        lists=lists,
     )
 
 
-def _passages(names: Sequence[str], cell: Sequence[Any]) -> Iterator[_Cited]:
-    """Tie passages to documents: each to the one it names, all to the only one, or one to one."""
-    if not cell:
-        yield from (_Cited(name, None) for name in names)
-    for place, value in enumerate(cell):
-        own = inside(value, "document") if isinstance(value, dict) else ""
-        text = inside(value, "text") if isinstance(value, dict) else words(value)
-        if not own and len(names) not in (0, 1, len(cell)):
-            raise ValueError(f"{len(cell)} passages and {len(names)} documents: which stands where?")
-        yield _Cited(own or (names[place if len(names) > 1 else 0] if names else ""), text or None)
+def _listed_words(cell: Any) -> list[Any]:
+    """Return what an answer must say, as a list; a list in it holds words of which one is enough."""
+    items = split_values(cell, r"[;|\n]|, ")
+    return [values(item) if isinstance(item, list) else said(item, "text") for item in items if words(item)]
 
 
-def _stated_page(labels: Mapping[str, Label]) -> int | None:
-    """Return the page that a column states for a passage; None where there is none, or it is no whole number."""
-    pages = [value for name, value in labels.items() if _PAGE.fullmatch(name.strip())]
-    stated = str(pages[0]).strip().removesuffix(".0") if pages else ""
-    return int(stated) if re.fullmatch(r"[1-9]\d{0,5}", stated) else None
+def _words_of(item: Any) -> str:
+    return " / ".join(map(words, item)) if isinstance(item, list) else words(item)
 
 
 def _find_documents(question: _Question, texts: Texts, tally: Tally) -> bool:
@@ -242,43 +285,89 @@ def _find_documents(question: _Question, texts: Texts, tally: Tally) -> bool:
 
 
 def _row(
-    question: _Question, documents: dict[str, RawDocument], shelf: Shelf, options: Namespace, tally: Tally
+    question: _Question,
+    documents: dict[str, RawDocument],
+    shelf: Shelf,
+    options: Namespace,
+    tally: Tally,
+    kinds: _Kinds,
 ) -> Iterator[RawRow]:
     missing = [passage.document for passage in question.passages if passage.document not in documents]
-    texts = [passage.text for passage in question.passages if passage.text]
+    texts = [passage.text or passage.provision for passage in question.passages if passage.text or passage.provision]
     if missing:
         reason, more = shelf.lost[missing[0]]
         more = f"{missing[0]} ({more})" if more else missing[0]
         tally.leave_out_all(reason, question.items, more=more, fault=True)
         return
-    if not question.is_impossible and not (question.answer or texts):
-        tally.leave_out_all("row without an answer or a passage", question.items, fault=True)
-        return
-    if not question.is_impossible and not question.passages and not question.quoted:
-        tally.leave_out_all("row names no document", question.items, fault=True)
+    lacking = _lacking(question, texts, kinds)
+    if lacking:
+        tally.leave_out_all(lacking, question.items, fault=True)
         return
     if question.is_impossible and texts:
         tally.note("impossible, so its passages are dropped", question.place)
     answer = question.answer if options.gold_from_answers and not texts else ""
-    quotes = [
-        Quote(
-            documents[p.document].filename,
-            p.text or answer or None,
-            labels=p.labels,
-            page=_stated_page({**question.labels, **dict(p.labels)}),
-            answer=bool(answer),
-        )
-        for p in question.passages
-    ]
+    quotes = [_quote(passage, question, documents, answer) for passage in question.passages]
+    stand_in, made_of = _stand_in(question)
     yield RawRow(
         id=question.id,
         question=question.text,
-        answer=question.answer or "; ".join(dict.fromkeys(texts)),
+        answer=question.answer or stand_in,
         quotes=() if question.is_impossible else tuple(dict.fromkeys(quotes)),
         filename=quotes[0].filename if quotes else None,
         is_impossible=question.is_impossible,
-        labels=question.labels,
+        labels=question.labels | ({ANSWER_FROM: made_of} if made_of and not question.answer else {}),
         items=tuple(question.items),
+        place=question.place,
+    )
+
+
+def _lacking(question: _Question, texts: Sequence[str], kinds: _Kinds) -> str:
+    """Return what a row lacks that a row of its table must have; nothing where it is enough to judge replies by."""
+    if question.is_impossible:
+        return ""
+    if not (question.answer or texts or question.judged or (question.passages and not kinds.needs_words)):
+        return "row without an answer or a passage"
+    placed = question.passages or question.quoted or not kinds.needs_document
+    return "" if placed else "row names no document"
+
+
+def _stand_in(question: _Question) -> tuple[str, str]:
+    """Return what stands for an answer that the table does not give, and what it is made of; quotes are an answer."""
+    if question.is_impossible:
+        return "", ""
+    quoted = [passage.text for passage in question.passages if passage.text]
+    if quoted:
+        return "; ".join(dict.fromkeys(quoted)), ""
+    cited = [passage.provision or passage.document for passage in question.passages]
+    for made_of, texts in {
+        MUST_CONTAIN: [_words_of(item) for item in question.lists.get(MUST_CONTAIN, ())],
+        "provision or document": cited,
+        MUST_NOT_CONTAIN: [f"not: {_words_of(item)}" for item in question.lists.get(MUST_NOT_CONTAIN, ())],
+    }.items():
+        if texts:
+            return "; ".join(dict.fromkeys(texts)), made_of
+    return "", ""
+
+
+def _quote(passage: CitedPassage, question: _Question, documents: dict[str, RawDocument], answer: str) -> Quote:
+    """Return a passage as gold to be located; its provision, its page and its grade are labels of it."""
+    document = documents[passage.document]
+    text = passage.text
+    if text is None and passage.offsets and document.text:
+        text = document.text[slice(*passage.offsets)] or None
+    stated = {"provision": passage.provision or None, "stated_page": passage.page, "grade": passage.grade}
+    own = tuple((name, value) for name, value in stated.items() if value is not None)
+    accepted = [one.provision for one in question.acceptable if one.provision and one.document == passage.document]
+    return Quote(
+        document.filename,
+        text or answer or None,
+        spans=(passage.offsets,) if passage.offsets and document.text and text else (),
+        labels=(*passage.labels, *own),
+        provision="" if text else passage.provision,
+        acceptable=() if text or not passage.provision else tuple(accepted),
+        stated=passage.page if text or passage.provision else None,
+        page=None if text or passage.provision else passage.page or None,
+        answer=bool(answer) and not text,
     )
 
 

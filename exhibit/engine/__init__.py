@@ -1,4 +1,4 @@
-"""Runs a map over documents or questions: one file per way of running it, named by `--engine`."""
+"""Applies a function to many documents or questions; each engine is one file, named by `--engine`."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -46,10 +46,10 @@ _USUAL = Limits()
 def open_engine(
     wanted: str = "local", *, jobs: int | None = None, items: int | None = None, limits: Limits | None = _USUAL
 ) -> Engine:
-    """Return the runner that `NAME[:ADDRESS]` names; `jobs` None is all processors it has.
+    """Return the engine that `NAME[:ADDRESS]` names; with `jobs` None it uses all its processors.
 
-    A single item, where their number is told, never pays for more than one process. Work that needs no limits, as it
-    reads nothing from outside, pays for none where it has one job or one item.
+    A map over a single item (`items=1`) starts at most one process. Work without limits, because it reads nothing from
+    outside, starts no process when it has one job or one item.
     """
     runner, address = _runner(wanted)
     if limits is None and (items == 1 or (jobs == 1 and not runner.takes_address)):
@@ -60,10 +60,10 @@ def open_engine(
 
 
 def guarded(function: Callable[[In], Out], item: In, *, limits: Limits | None = None) -> Out:
-    """Return what the function gives for one item, in a worker and within limits; raise LimitError when it passes them.
+    """Return the function's result for one item, computed in a worker; raise LimitError when it exceeds its limits.
 
-    Unless told, the limits are those of the command that runs (`limits_in_force`). The first call of a process starts
-    a worker; later ones find it there. In a worker the limits of its item hold already.
+    The default limits are those of the running command (`limits_in_force`). The first call in a process starts a
+    worker; later calls use it again. Inside a worker the limits of its current item already apply.
     """
     if is_worker():
         return function(item)
@@ -72,7 +72,7 @@ def guarded(function: Callable[[In], Out], item: In, *, limits: Limits | None = 
 
 
 def check_engine(wanted: str) -> str:
-    """Return the name if there is such a runner and what it needs is installed."""
+    """Return the name if such an engine exists and its package is installed."""
     _runner(wanted)
     return wanted
 

@@ -1,4 +1,4 @@
-"""What one item may take: seconds, and memory beyond what its worker had before it."""
+"""Limits for one item: seconds, and memory beyond the memory that its worker already used."""
 
 import math
 import os
@@ -19,60 +19,60 @@ from exhibit.schemas.errors import LimitError
 from exhibit.schemas.parsing import read_beside
 
 SECONDS = 120.0
-"""Of one document: of 200 contracts of CUAD the longest, 111 pages, is read and split in half a second."""
+"""Seconds for one document: the longest of 200 contracts of CUAD, 111 pages, is read and split in half a second."""
 MEMORY = 2 << 30
 """Bytes for one document: the same 111 pages take 12 MB."""
 _MIB = 1 << 20  # bytes
 
 _SHARE, _WHOLE_SECONDS = 1 / 12, 2_400_000
-"""Of the limit of time, what reading any file may take in processor time, and the size at which it may take all of it.
+"""The share of the time limit that any file may use as processor time, and the file size that may use all of it.
 
 With the usual limit: 10 s, and one more for each 20 KB. Of 205 PDFs of law the slowest takes 0.1 s for 100 KB.
 """
 _LEAST_SECONDS = 5.0
-"""Whatever the limit is: a worker's first file of a kind brings its library with it."""
+"""Processor seconds whatever the limit is: the first file of a kind also loads its library."""
 
 
 class MemoryShare(NamedTuple):
-    """Of the limit of memory, what reading any file of a kind may take, and the size at which it may take all of it."""
+    """The share of the memory limit that any file of a kind may use, and the file size that may use all of it."""
 
     least: float
     whole: int
 
 
 PLAIN = MemoryShare(1 / 16, 8_000_000)
-"""With the usual limit 128 MiB, which a picture needs to be unpacked, and 256 bytes for each byte of the file."""
+"""With the default limit: 128 MiB, which unpacking an image needs, and 256 bytes for each byte of the file."""
 PAGES = MemoryShare(1 / 48, 90_000_000)
-"""Files that are read page by page: 43 MiB, and 24 bytes for each byte; those 205 PDFs take 2.7 MB."""
+"""Files that are read page by page: 43 MiB, and 24 bytes for each byte; the 205 PDFs above take 2.7 MB."""
 PACKED = MemoryShare(1 / 48, 2_000_000)
-"""Archives of XML: 43 MiB, and 1 KiB for each byte; 300 pages of Word in 242 KB take 112 MB, their library 8 MB."""
+"""Archives of XML: 43 MiB, and 1 KiB for each byte; 300 pages of Word in 242 KB take 112 MB, the library 8 MB."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one item may take; None is without limit."""
+    """The limits of one item; None means unlimited."""
 
     seconds: float | None = SECONDS
     memory: int | None = MEMORY
 
     def late(self, name: str) -> LimitError:
-        """Return the error of an item that took too long."""
+        """Return the error for an item that exceeded its time limit."""
         return LimitError(f"{name}: not done after {self.seconds:g} s (--item-timeout); set aside")
 
     def spent(self, name: str) -> LimitError:
-        """Return the error of a file that was not read within what one of its size may take."""
+        """Return the error for a file that exceeded the processor time allowed for its size."""
         return LimitError(
             f"{name}: takes more processor time to read than a file of its size may "
             f"(a share of --item-timeout, {self.seconds or 0:g} s); set aside"
         )
 
     def large(self, name: str) -> LimitError:
-        """Return the error of an item that took too much memory."""
+        """Return the error for an item that exceeded its memory limit."""
         most = (self.memory or 0) // _MIB
         return LimitError(f"{name}: needs more than {most} MiB of memory (--item-memory); set aside")
 
     def for_reading(self, size: int, share: MemoryShare = PLAIN) -> "Limits":
-        """Return what reading a file of so many bytes may take, of processor time and of memory."""
+        """Return the limits of processor time and memory for reading a file of `size` bytes."""
         seconds, memory = self.seconds, self.memory
         if seconds is not None:
             seconds = min(max(seconds * (_SHARE + size / _WHOLE_SECONDS), _LEAST_SECONDS), seconds)
@@ -87,7 +87,7 @@ _in_force = [Limits()]
 
 @contextmanager
 def limits_in_force(limits: Limits) -> Iterator[None]:
-    """Let single calls within the block (`guarded`) have these limits: a command's flags hold for all that it does."""
+    """Apply these limits to every `guarded` call within the block: a command's flags hold for the whole command."""
     _in_force.append(limits)
     try:
         yield
@@ -96,7 +96,7 @@ def limits_in_force(limits: Limits) -> Iterator[None]:
 
 
 def limits_now() -> Limits:
-    """Return what holds for a single call that is told nothing else."""
+    """Return the limits that apply to a single call without limits of its own."""
     return _in_force[-1]
 
 
@@ -106,12 +106,12 @@ def add_limit_arguments(parser: Any) -> None:
 
 
 def limits_from(options: Any) -> Limits:
-    """Return the limits that the flags ask for; the usual ones where there are no such flags."""
+    """Return the limits that the flags set, or the default limits where the parser has no such flags."""
     return make_limits(getattr(options, "item_timeout", SECONDS), getattr(options, "item_memory", MEMORY // _MIB))
 
 
 def make_limits(seconds: float, mebibytes: int) -> Limits:
-    """Return limits from the figures of the command line, where 0 is without limit."""
+    """Return limits from the figures of the command line, where 0 means unlimited."""
     return Limits(seconds or None, mebibytes * _MIB or None)
 
 
@@ -119,25 +119,25 @@ def make_limits(seconds: float, mebibytes: int) -> Limits:
 
 
 _serving: list[Limits] = []
-"""The limits of the items that this process works on, where it is a worker, which may be ended without harm."""
+"""The limits of the current items if this process is a worker; a worker may be killed without harm."""
 
 
 def serve_within(limits: Limits) -> None:
-    """Say that this process is a worker: from now on reading has limits of its own."""
+    """Mark this process as a worker: from now on reading a file has limits of its own."""
     _serving[:] = [limits]
 
 
 def is_worker() -> bool:
-    """Return whether this process is a worker, which has limits already and can have no worker of its own."""
+    """Return whether this process is a worker, which already has limits and cannot start workers."""
     return bool(_serving)
 
 
 @contextmanager
 def reading(name: str, size: int, share: MemoryShare = PLAIN) -> Iterator[None]:
-    """Let a worker read a file of so many bytes, and no longer than such a file may take; elsewhere do nothing.
+    """Limit the processor time and memory for reading a file of `size` bytes in a worker; elsewhere do nothing.
 
-    Processor time, which other work on the machine does not change. When it is over the system ends the process, even
-    in a library that does not come back, and the signal that ended it tells why (`spent_by`).
+    The limit counts processor time, which other work on the machine does not change. At the limit the system kills the
+    process, even inside a library that never returns, and the signal shows the reason (`spent_by`).
     """
     if not _serving:
         yield
@@ -162,13 +162,13 @@ def reading(name: str, size: int, share: MemoryShare = PLAIN) -> Iterator[None]:
 
 
 def spent_by(exitcode: int | None) -> bool:
-    """Return whether a process that ended so had read a file for too long."""
+    """Return whether this exit code means that a process spent too much processor time on a file."""
     return hasattr(signal, "SIGPROF") and exitcode == -signal.SIGPROF
 
 
 @contextmanager
 def _data_limit(choose: Callable[[float, float], float]) -> Iterator[None]:
-    """Let this process have the limit of memory that is chosen by the one it has and the highest; on Linux alone."""
+    """Set this process's memory limit to the value that `choose` computes from its soft and hard limit; Linux only."""
     if sys.platform != "linux":
         yield
         return
@@ -184,17 +184,17 @@ def _data_limit(choose: Callable[[float, float], float]) -> Iterator[None]:
 
 
 def memory_limited(most: int | None) -> AbstractContextManager[None]:
-    """Let this process take so many bytes more and no further; Linux alone can say so."""
+    """Let this process allocate at most `most` bytes more; Linux only."""
     return nullcontext() if most is None else _data_limit(lambda usual, hard: min(_data_bytes() + most, usual, hard))
 
 
 def programs_unlimited() -> AbstractContextManager[None]:
-    """Let programs that are started in the block take memory as they like: a browser reserves far more than it uses."""
+    """Lift the memory limit for programs started in the block: a browser reserves far more than it uses."""
     return _data_limit(lambda _, hard: hard)
 
 
 def memory_left() -> int | None:
-    """Return how many bytes more this process may take, None without limit: not all libraries survive its end."""
+    """Return how many more bytes this process may allocate, None without limit: some libraries crash at the limit."""
     if sys.platform != "linux":
         return None
     import resource
@@ -210,9 +210,9 @@ def _data_bytes() -> int:
 
 @contextmanager
 def time_limited(limits: Limits, name: str) -> Iterator[None]:
-    """Raise LimitError in the block when its time is over: in Python code alone, and in the main thread alone.
+    """Raise LimitError in the block when its time is over; works only for Python code in the main thread.
 
-    A library that does not come back is only ended with its process: that is what workers are for.
+    A library that never returns ends only with its process: workers exist for that reason.
     """
     main = threading.current_thread() is threading.main_thread()
     if limits.seconds is None or not main or not hasattr(signal, "SIGALRM"):
@@ -235,16 +235,16 @@ def time_limited(limits: Limits, name: str) -> Iterator[None]:
 
 
 _LOOK = 0.2
-"""Seconds between two looks, each of which takes about a millisecond."""
+"""Seconds between two checks, each of which takes about a millisecond."""
 LEAST = 1 << 30
-"""Bytes that programs may take in any case: a browser with an empty page has 150 MB."""
+"""Bytes that programs may always use: a browser with an empty page has 150 MB."""
 
 
 @contextmanager
 def programs_watched(limits: Limits, name: str) -> Iterator[None]:
-    """End the largest program below this process when all together pass the limit of memory; raise LimitError then.
+    """Kill the largest child program when all of them together exceed the memory limit, and raise LimitError.
 
-    Linux alone tells. The block must not outlive its program: what it waits for must fail when the program is gone.
+    Linux only. The block must not outlive its program: its waits must fail when the program is gone.
     """
     if limits.memory is None or sys.platform != "linux":
         yield
@@ -275,15 +275,15 @@ def _watch(most: int, over: threading.Event, stop: threading.Event) -> None:
 def run_program(
     command: Sequence[str], *, seconds: float, given: bytes = b"", environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    """Return what a program wrote; one that is not done in time is ended, with all that it started."""
+    """Return a program's output; kill the program and all its children when it exceeds its time."""
     pipe = subprocess.PIPE
-    # not in the working folder, where a program may look for settings of its own: it may come from elsewhere
+    # not in the working folder, which may hold settings from a stranger that the program would read
     root = Path.cwd().anchor
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, cwd=root) as process:
         try:
             written, said = process.communicate(given, timeout=seconds)
         except BaseException:
-            with suppress(OSError, MemoryError):  # where what it wrote took all memory, it is ended alone
+            with suppress(OSError, MemoryError):  # its output used up all memory: kill the program alone
                 end_programs(process.pid)
             process.kill()
             raise
@@ -291,21 +291,21 @@ def run_program(
 
 
 def end_programs(pid: int) -> None:
-    """End what a process started, and what that started: a browser makes a group of its own."""
+    """Kill the children of a process and their children: a browser makes a process group of its own."""
     for program in programs_below(pid):
         with suppress(OSError):
             os.kill(program, signal.SIGKILL)
 
 
 def programs_below(pid: int) -> list[int]:
-    """Return the processes that a process started, and those that they started; Linux alone tells."""
+    """Return the ids of a process's children and their children; Linux only."""
     if sys.platform != "linux":
         return []
     children: dict[int, list[int]] = defaultdict(list)
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with suppress(OSError, ValueError, IndexError):
-                # the name in parentheses may hold anything: what follows its last parenthesis is plain
+                # the name in parentheses may hold any character; the fields after its last parenthesis are plain
                 parent = (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1]
                 children[int(parent)].append(int(entry.name))
     programs, waiting = [], [pid]
@@ -317,7 +317,7 @@ def programs_below(pid: int) -> list[int]:
 
 
 def _private_bytes(pid: int) -> int:
-    """Return the memory that a process shares with no other, as near as the kernel tells quickly."""
+    """Return the memory that a process shares with no other, as closely as the kernel reports it quickly."""
     try:
         _, resident, shared, *_ = map(int, Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split())
     except (OSError, ValueError):

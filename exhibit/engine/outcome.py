@@ -1,4 +1,4 @@
-"""The seam: items in, outcomes out in the same order, whatever runs them."""
+"""The interface of an engine: items in, outcomes out in the same order, whichever engine runs them."""
 
 import errno
 import logging
@@ -16,25 +16,25 @@ In = TypeVar("In")
 Out = TypeVar("Out")
 
 AHEAD = 4
-"""Items under way per worker: enough to keep all busy, few enough that memory stays flat."""
+"""Items in flight per worker: enough to keep all workers busy, few enough that memory stays flat."""
 TRIES = 3
-"""How often an item is tried that kills its worker, or that a disk or a network fails."""
+"""Attempts for an item that kills its worker, or that fails with an error of a disk or a network."""
 
 _PAUSES = (0.2, 1.0)
-"""Seconds before the second and the third try of what a disk or a network failed."""
+"""Seconds before the second and the third attempt after an error of a disk or a network."""
 _PASSING = frozenset(
     {errno.EIO, errno.ESTALE, errno.EAGAIN, errno.EBUSY, errno.ETIMEDOUT}
     | {errno.ECONNRESET, errno.ECONNABORTED, errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTUNREACH}
 )
-"""Faults of a disk or a network that may be over a moment later; a full disk or a missing file is none of them."""
+"""Transient errors of a disk or a network; a full disk or a missing file is not transient."""
 _LONGEST = 200
-"""Characters of an item that an error tells."""
+"""Characters of an item that an error message shows."""
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Outcome(Generic[Out]):
-    """What became of one item: its value, or the error that set it aside."""
+    """The result of one item: its value, or the error for which it was skipped."""
 
     value: Out | None
     error: ToolkitError | None = None
@@ -50,11 +50,11 @@ class Engine(Protocol):
     """Applies a picklable function to items, holding only a few of them at a time."""
 
     def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Outcome[Out]]:
-        """Yield one outcome per item, in order; only ToolkitErrors are set aside, bugs are raised."""
+        """Yield one outcome per item, in order; a ToolkitError becomes an outcome, any other error is raised."""
 
 
 def attempt(function: Callable[[In], Out], item: In) -> Outcome[Out]:
-    """Apply the function once; again, a moment later, where a disk or a network failed it."""
+    """Apply the function; retry after a pause when a disk or a network fails."""
     for pause in (*_PAUSES, None):
         try:
             return Outcome(function(item))
@@ -66,7 +66,7 @@ def attempt(function: Callable[[In], Out], item: In) -> Outcome[Out]:
 
 
 def attempt_within(limits: Limits, function: Callable[[In], Out], item: In) -> Outcome[Out]:
-    """Apply the function; an item that takes too much memory, or is nested too deep for it, is set aside."""
+    """Apply the function; an item that needs too much memory, or is nested too deeply, becomes a failed outcome."""
     try:
         with memory_limited(limits.memory):
             return attempt(function, item)
@@ -78,13 +78,13 @@ def attempt_within(limits: Limits, function: Callable[[In], Out], item: In) -> O
 
 
 def worker_died(item: object) -> Outcome[Out]:
-    """Return the outcome of an item that no worker survived."""
+    """Return the outcome of an item that killed its worker at every attempt."""
     why = "out of memory, or a fault in a library"
     return Outcome(None, DocumentError(f"{named(item)}: its worker process died {TRIES} times ({why}); set aside"))
 
 
 def worker_failed(item: object, signal: str) -> Outcome[Out]:
-    """Return the outcome of an item over which a library ended the worker."""
+    """Return the outcome of an item on which a library aborted the worker."""
     why = "a fault in a library, or too little memory"
     return Outcome(None, DocumentError(f"{named(item)}: its worker process ended with {signal} ({why}); set aside"))
 
@@ -95,7 +95,7 @@ def _may_pass(error: Exception) -> bool:
 
 
 def _set_aside(error: Exception, item: object) -> Outcome[Out]:
-    """Return the outcome that carries an error; raise it where it is nobody's document that is at fault."""
+    """Return the outcome that carries an error; raise the error when no document is at fault."""
     if isinstance(error, ToolkitError):
         return Outcome(None, error)
     if not _may_pass(error):
@@ -104,7 +104,7 @@ def _set_aside(error: Exception, item: object) -> Outcome[Out]:
 
 
 def named(item: object) -> str:
-    """Return what an error calls an item."""
+    """Return the name of an item in error messages."""
     words = str(item)
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
 
@@ -115,19 +115,19 @@ def named(item: object) -> str:
 Item = TypeVar("Item")
 
 _EVERY = 5.0
-"""Seconds between two lines in a log."""
+"""Seconds between two lines of progress in a log."""
 
 
 def track(
     items: Iterable[Item], *, total: int | None, label: str, unit: str = "doc", stream: TextIO | None = None
 ) -> Iterator[Item]:
-    """Yield the items and show how far they are; nothing is printed for work that takes under two seconds."""
+    """Yield the items and show progress; work that takes under two seconds prints nothing."""
     if is_quiet():
         yield from items
         return
     out = stream or sys.stderr
     if out.isatty():
-        from tqdm import tqdm  # a fifth of what a worker imports, and it shows no bar
+        from tqdm import tqdm  # the import is a fifth of a worker's start-up, and a worker shows no bar
 
         yield from tqdm(items, total=total, desc=label, unit=unit, file=out, delay=2.0, leave=False)
         return
@@ -144,7 +144,7 @@ def track(
 
 
 def _duration(seconds: float) -> str:
-    """Return a time as people say it: 40 s, 12 min, 3 h 20 min."""
+    """Return a duration for people: 40 s, 12 min, 3 h 20 min."""
     minutes = round(seconds / 60)
     if seconds < 60:
         return f"{seconds:.0f} s"

@@ -1,4 +1,4 @@
-"""Processes that do not run the user's script again, and import nothing from the working folder."""
+"""Starts processes that neither run the user's script again nor import modules from the working folder."""
 
 import os
 import sys
@@ -24,13 +24,13 @@ class _ScriptProcess(SpawnProcess):
 
 
 class WorkerContext(SpawnContext):
-    """Spawned processes that import what they are sent, and nothing else."""
+    """Spawned processes that import only the modules of the work they receive."""
 
     Process = _Process
 
 
 class ScriptContext(SpawnContext):
-    """Spawned processes that run the user's script first, for functions that are defined there."""
+    """Spawned processes that first run the user's script, for functions that the script defines."""
 
     Process = _ScriptProcess
 
@@ -40,10 +40,10 @@ _hiding = threading.Lock()  # threads start workers at the same time
 
 @contextmanager
 def _working_folder_hidden() -> Iterator[None]:
-    """Let a new process import nothing from the working folder.
+    """Keep a new process from importing modules of the working folder.
 
-    multiprocessing starts `python -c`, which looks there before the standard library: a `struct.py` in a folder from
-    elsewhere would be run.
+    multiprocessing starts `python -c`, which searches that folder before the standard library: a `struct.py` in a
+    folder from a stranger would be run.
     """
     before = os.environ.get("PYTHONSAFEPATH")
     os.environ["PYTHONSAFEPATH"] = "1"
@@ -58,10 +58,10 @@ def _working_folder_hidden() -> Iterator[None]:
 
 @contextmanager
 def _script_hidden() -> Iterator[None]:
-    """Hide the script or the module that runs, which a new process would otherwise run from its top.
+    """Hide the running script or module, which a new process would otherwise run from its top.
 
-    Of a module that was started with `-m` a worker needs little or nothing: it imports that when it is sent something
-    of it.
+    A worker needs little or nothing of a module that was started with `-m`: it imports the module when the work refers
+    to it.
     """
     main = sys.modules["__main__"]
     path, spec = main.__dict__.get("__file__"), main.__spec__
@@ -77,10 +77,10 @@ def _script_hidden() -> Iterator[None]:
 
 
 def main_name() -> str:
-    """Return the name of the module that was started with `-m`, empty where a script or a notebook runs."""
+    """Return the name of the module that was started with `-m`, empty for a script or a notebook."""
     return getattr(sys.modules["__main__"].__spec__, "name", "")
 
 
 def belongs_to_script(function: Any) -> bool:
-    """Return whether a function is defined in the script itself, so that a worker must run it to have the function."""
+    """Return whether the script itself defines a function, so that a worker must run the script to have it."""
     return not main_name() and "__main__" in (getattr(function, "__module__", ""), type(function).__module__)

@@ -1,6 +1,6 @@
-"""A process that works for this one: an item at a time, ended when that takes too long, used again by the next map.
+"""A worker process: it runs one item at a time, is killed when an item takes too long, and serves the next map too.
 
-Both sides of the pipe stand here. What travels is pickled, between processes of one program alone.
+Both sides of the pipe are in this module. Messages are pickled, and only travel between processes of one program.
 """
 
 import atexit
@@ -28,7 +28,7 @@ from exhibit.schemas.errors import ToolkitError
 
 
 class MapWork(NamedTuple):
-    """What a worker is told once for a whole map: the function, its limits, and where it would run here."""
+    """The data that a worker receives once per map: the function, its limits, and the folder and environment."""
 
     function: bytes
     limits: Limits
@@ -36,23 +36,23 @@ class MapWork(NamedTuple):
     path: tuple[str, ...]
     environment: dict[str, str]
     main: str = ""
-    """The module that was started with `-m`, where one was."""
+    """The name of the module that was started with `-m`, if any."""
 
     @staticmethod
     def of(function: bytes, limits: Limits) -> "MapWork":
-        """Return the work of this process, in its folder and with its environment."""
+        """Return the work with this process's folder and environment."""
         folder = os.getcwd()  # noqa: PTH109 - as bytes allow
         return MapWork(function, limits, folder, tuple(sys.path), dict(os.environ), main_name())
 
 
 class Bug(NamedTuple):
-    """An error that is no item's fault, with the traceback of the worker that met it."""
+    """An error that no item caused, with the traceback of the worker that raised it."""
 
     error: Exception
     trace: str
 
     def raised(self) -> Exception:
-        """Return the error as it is raised here, its cause the worker's traceback."""
+        """Return the error to raise here, with the worker's traceback as its cause."""
         self.error.__cause__ = _WorkerError(self.trace)
         return self.error
 
@@ -63,12 +63,12 @@ class _WorkerError(Exception):
 
 
 def dump(value: object) -> bytes:
-    """Return a value as it is sent to a worker, or by one."""
+    """Return a value as the bytes that travel to or from a worker."""
     return bytes(ForkingPickler.dumps(value))
 
 
 def outcome_in(data: bytes) -> Outcome[Any]:
-    """Return the outcome that a worker sent; raise where it was a bug, or cannot be read here."""
+    """Return the outcome that a worker sent; raise when it reports a bug or cannot be unpickled."""
     try:
         answer: Outcome[Any] | Bug = pickle.loads(data)
     except Exception as error:
@@ -82,36 +82,36 @@ def outcome_in(data: bytes) -> Outcome[Any]:
 
 
 class Worker:
-    """One process, and the pipe to it."""
+    """A worker process and the pipe to it."""
 
     def __init__(self, *, script: bool) -> None:
-        """Start it; `script`: it runs the user's script first, for functions that are defined there."""
+        """Start the process; with `script` it first runs the user's script, for functions that the script defines."""
         context = ScriptContext() if script else WorkerContext()
         self.pipe, theirs = context.Pipe()
-        # spawn: the same on every system, and no lock or browser is inherited half-way
+        # spawn: the same on every system, and no lock or browser is inherited in a half-used state
         self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
         self._process.start()
         theirs.close()
         self._keeps = not script
 
     def send(self, data: bytes) -> None:
-        """Send work, or an item of it; what the worker makes of it is its next answer."""
-        with suppress(OSError):  # it died: whoever waits for the answer learns it there
+        """Send work or one of its items; the worker's next answer is its result."""
+        with suppress(OSError):  # the worker died: the reader of its answer notices
             self.pipe.send_bytes(data)
 
     def answer(self) -> bytes | None:
-        """Return what the worker says, as it came: None where it died."""
+        """Return the worker's answer as bytes, or None if the worker died."""
         try:
             return self.pipe.recv_bytes()
         except (EOFError, OSError):
             return None
 
     def await_answer(self, seconds: float | None) -> bool:
-        """Return whether the worker says something, or dies, within so many seconds."""
+        """Return whether the worker answers or dies within `seconds`."""
         return bool(wait([self.pipe], seconds))
 
     def last_words(self, limits: Limits, name: str) -> Outcome[Any] | None:
-        """Return the outcome of the item that a worker died of; None where another may do better with it."""
+        """Return the outcome of the item that killed a worker, or None if another worker may succeed with it."""
         self._process.join(1)
         code = self._process.exitcode
         if spent_by(code):
@@ -123,18 +123,18 @@ class Worker:
         return None
 
     def stop(self) -> None:
-        """End the process, whatever it is at, and the programs that it started."""
+        """Kill the process, whatever it is doing, and the programs that it started."""
         pid = self._process.pid or 0
         end_programs(pid)
         if hasattr(os, "killpg"):
-            with suppress(OSError):  # it has no group of its own yet, or no longer
+            with suppress(OSError):  # the process has no group of its own yet, or no longer
                 os.killpg(pid, signal.SIGKILL)
         self._process.kill()
         self._process.join()
         self.pipe.close()
 
     def rest(self) -> None:
-        """Keep an idle process for the next map, or end it where enough are kept."""
+        """Keep the idle process for the next map, or stop it if enough are idle."""
         with _lock:
             if self._keeps and self._process.is_alive() and len(_resting) < _MOST_RESTING:
                 _resting.append(self)
@@ -147,7 +147,7 @@ _FAULTS = {
     for name in ("SIGSEGV", "SIGABRT", "SIGILL", "SIGTRAP", "SIGBUS", "SIGFPE")
     if hasattr(signal, name)
 }
-"""Signals by which a library ends its own process, as it will again over the same file: PDFium that gets no memory."""
+"""Signals by which a library aborts its own process, and would again on the same file: PDFium without memory."""
 _NO_THREAD_DATA = 127
 """The exit code with which the C library ends a process that has no memory left for a thread's own data."""
 _resting: list[Worker] = []
@@ -156,13 +156,13 @@ _MOST_RESTING = os.cpu_count() or 1
 
 
 def hire(*, script: bool) -> Worker:
-    """Return a worker that rests, or a new one."""
+    """Return an idle worker, or a new one."""
     while not script:
         with _lock:
             worker = _resting.pop() if _resting else None
         if worker is None:
             break
-        if not worker.await_answer(0):  # a pipe that can be read at rest is one that was closed
+        if not worker.await_answer(0):  # an idle worker sends nothing: a readable pipe is a closed one
             return worker
         worker.stop()
     return Worker(script=script)
@@ -170,7 +170,7 @@ def hire(*, script: bool) -> Worker:
 
 @atexit.register
 def dismiss() -> None:
-    """End the workers that rest; the next map starts new ones."""
+    """Stop the idle workers; the next map starts new ones."""
     with _lock:
         workers, _resting[:] = list(_resting), []
     for worker in workers:
@@ -181,13 +181,13 @@ def dismiss() -> None:
 
 
 _STARTING = 300.0
-"""Seconds that a worker may take to import what it is sent, on a machine that is busy with other things."""
+"""Timeout in seconds for a worker's imports, on a machine that is busy with other work."""
 _LOOK = 0.25
-"""Seconds between two looks at the clock: a limit is passed by no more than this."""
+"""Seconds between two looks at the clock: no item exceeds its limit by more than this."""
 
 
 class Workplace:
-    """Where one worker works at a time; it begins with the first item."""
+    """Holds one worker at a time and replaces it when it dies; the first item starts it."""
 
     def __init__(self, work: bytes, limits: Limits, script: bool = False) -> None:
         self._work, self._limits, self._script = work, limits, script
@@ -196,7 +196,7 @@ class Workplace:
         """False: whoever waits for an answer here waits no longer."""
 
     def answer(self, item: bytes, name: str) -> bytes:
-        """Return an item's outcome as it travels; one whose worker died is tried again, and then set aside."""
+        """Return an item's outcome as bytes; retry when its worker dies, and return an error after the last attempt."""
         try:
             for _ in range(TRIES):
                 worker, began = self._ready(), time.monotonic()
@@ -217,17 +217,17 @@ class Workplace:
             raise
 
     def leave(self, *, keep: bool = False) -> None:
-        """Let the worker go: it ends, with the programs that it started, or rests until the next map."""
+        """Release the worker: stop it and its programs, or keep it idle for the next map."""
         worker, self.worker = self.worker, None
         if worker is not None:
             worker.rest() if keep else worker.stop()
 
     def _ready(self) -> Worker:
-        """Return a worker that has its work; after so many false starts the machine is at fault, and no item."""
+        """Return a worker that has received its work; repeated failures to start are no item's fault."""
         for _ in range(TRIES):
             if self.worker is not None:
                 return self.worker
-            began = time.monotonic()  # its time runs from when it is asked, however soon it begins
+            began = time.monotonic()  # the time limit runs from the request, whenever the worker starts
             worker = self.worker = hire(script=self._script)
             worker.send(self._work)
             in_time = self._answers(worker, _STARTING, began)
@@ -243,7 +243,7 @@ class Workplace:
         )
 
     def _answers(self, worker: Worker, seconds: float | None, began: float) -> bool:
-        """Return whether a worker says something, or dies, in time."""
+        """Return whether a worker answers or dies in time."""
         while not worker.await_answer(_LOOK):
             if not self.open:
                 raise CancelledError
@@ -253,7 +253,7 @@ class Workplace:
 
 
 def work_for(function: Callable[[Any], Any], limits: Limits) -> tuple[bytes, Limits, bool]:
-    """Return what a place is made of: the work as it is sent, its limits, and whether the script goes with it."""
+    """Return the arguments of a Workplace: the pickled work, its limits, and whether workers run the script."""
     return dump(MapWork.of(dump(function), limits)), limits, belongs_to_script(function)
 
 
@@ -261,9 +261,9 @@ def work_for(function: Callable[[Any], Any], limits: Limits) -> tuple[bytes, Lim
 
 
 def _serve(pipe: Connection) -> None:
-    """Do what is sent until the pipe is closed: work first, then its items."""
+    """Serve requests until the pipe is closed: the work first, then its items."""
     if hasattr(os, "setpgrp"):
-        os.setpgrp()  # a group of its own: Ctrl-C is the parent's alone, and what the worker starts ends with it
+        os.setpgrp()  # own process group: Ctrl-C reaches only the parent, and the worker's programs end with it
     threading.Thread(target=_end_with_parent, daemon=True).start()
     function: Callable[[Any], Any] = abs
     limits, main = Limits(), ""
@@ -289,7 +289,7 @@ def _serve(pipe: Connection) -> None:
 
 
 def _unpacked(data: bytes, *, main: str = "") -> Any:
-    """Return what was sent from a process whose program is the module `main`, imported where it is needed."""
+    """Return the unpickled value from a process whose main module is `main`, which is imported if needed."""
     return _Unpickler(BytesIO(data), main).load()
 
 
@@ -300,24 +300,24 @@ class _Unpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         if module == "__main__" and self._main:
-            _fixup_main_from_name(self._main)  # as multiprocessing itself does it; a second call does nothing
+            _fixup_main_from_name(self._main)  # as multiprocessing itself does; a second call has no effect
         return super().find_class(module, name)
 
 
 def _move(work: MapWork) -> None:
-    """Go where the parent is: relative paths, settings and modules mean the same here."""
-    with suppress(OSError):  # not on this machine: then paths had better be absolute
+    """Copy the parent's working folder and environment: relative paths, settings and modules mean the same here."""
+    with suppress(OSError):  # the folder is not on this machine: only absolute paths will work
         os.chdir(work.folder)
     sys.path[:] = work.path
     for name in os.environ.keys() - work.environment.keys():
         del os.environ[name]
     os.environ.update(work.environment)
-    # Arrow's own pool takes 128 MiB at once, all that reading a small file may take: none is left for a thread's stack
+    # Arrow's own pool reserves 128 MiB at once, the whole limit of a small file: no thread could start
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 
 def _packed(answer: Outcome[Any] | Bug) -> bytes:
-    """Return an answer as bytes; an error that cannot travel is told in its own words."""
+    """Return an answer as bytes; an error that cannot be pickled is replaced by its message."""
     try:
         data = dump(answer)
         if isinstance(answer, Bug):
@@ -329,7 +329,7 @@ def _packed(answer: Outcome[Any] | Bug) -> bytes:
 
 
 def _end_with_parent() -> None:
-    """Never outlive the parent, even when it is killed."""
+    """End this process when its parent ends, even when the parent is killed."""
     parent = parent_process()
     if parent is not None:
         wait([parent.sentinel])

@@ -1,5 +1,6 @@
 """Words as they are counted for exact match and F1: lower-cased runs of letters and digits."""
 
+import json
 import re
 import string
 from collections import Counter
@@ -9,6 +10,7 @@ from pathlib import PurePath
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.metrics import gold_texts
 from exhibit.law.citations import BRACKETED, find_citations, rewritten, without_places
+from exhibit.law.figures import stands_in
 from exhibit.law.language import word_runs
 from exhibit.law.names import plain, without_ending
 from exhibit.law.refusals import is_refusal
@@ -177,3 +179,27 @@ def file_names(file: str) -> Iterator[str]:
     """Yield the names that a file can be cited by."""
     yield file
     yield PurePath(file).stem
+
+
+def listed_items(case: Case, label: str) -> list[list[str]]:
+    """Return the items that a label lists in JSON, each as the list of words of which one is enough."""
+    held = case.labels.get(label)
+    try:
+        items = json.loads(held) if isinstance(held, str) else held
+    except ValueError:
+        items = [held]
+    found = [one if isinstance(one, list) else [one] for one in items] if isinstance(items, list) else []
+    texts = [[str(one) for one in item if str(one).strip()] for item in found]
+    return [item for item in texts if item]
+
+
+def says_item(item: str, answer: str, *, strict: bool = False) -> bool:
+    """Return whether an answer says something: word for word or, if not `strict`, with all its figures and terms.
+
+    What has a figure in it is compared by its value in any case.
+    """
+    wanted, given = words(item), words(answer)
+    if wanted and any(given[at : at + len(wanted)] == wanted for at in range(len(given) - len(wanted) + 1)):
+        return True
+    figured = any(character.isdigit() for character in item)
+    return bool(stands_in(item, answer)) if figured or not strict else False

@@ -70,6 +70,8 @@ class Passage:
     """How far that box is the one of its words: what they share over what they cover together."""
     told_filename: str | None = None
     """The name that the system gives for its file, empty where it gives none; None where that is `filename`."""
+    told_provision: str = ""
+    """The provision that the system names for it, `§ 535 BGB`: what has no words of its own is placed by it."""
     also_in: tuple[str, ...] = ()
     """The files that have its words, where several do and no name tells which: it is ambiguous."""
     more: tuple[Span, ...] = ()
@@ -98,6 +100,14 @@ class Passage:
         return self.filename or (self.also_in[0] if self.also_in and self.span else None)
 
 
+class PlacedProvision(NamedTuple):
+    """A provision that an answer cites: the file and the places of its text, where they are known."""
+
+    label: str
+    filename: str | None = None
+    spans: tuple[Span, ...] = ()
+
+
 @dataclass(frozen=True)
 class Reply:
     """What a system answered; `error` when it did not, and then nothing else counts."""
@@ -118,6 +128,8 @@ class Reply:
     """Seconds until the first words of a streamed answer."""
     confidence: float | None = None
     """How likely it is that an answer exists, from 0 to 1, where the system tells."""
+    provisions: tuple[PlacedProvision, ...] = ()
+    """The provisions that the answer cites, looked up in the documents."""
 
     def numbers_read(self, k: int) -> list[int]:
         """Return the numbers of the passages that the answer was made from; of the first k where it does not tell."""

@@ -18,6 +18,7 @@ from exhibit.evaluation.documents import GRADE, GRADES, Documents, read_grades
 from exhibit.evidence import Span, readable
 from exhibit.schemas.bundle import GOLD, INFO, Question
 from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.layout import ANSWER_FROM
 from exhibit.schemas.models import Gold
 from exhibit.storage.bundle import BundleFolder, mirrored, open_bundle
 from exhibit.storage.locations import Location, Remote, expand, list_file, origin_of, parse_location
@@ -289,7 +290,7 @@ def _case(
     return Case(
         id=question.id,
         question=question.question,
-        truth=question.answer,
+        truth="" if labels.get(question.id, {}).get(ANSWER_FROM) else question.answer,
         gold=tuple(golds),
         is_impossible=question.is_impossible,
         filename=next((name for name in named if name), None),

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
+from exhibit.evaluation.answer_words import cited_files
 from exhibit.evaluation.case_stages import first_loss, stages_of
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.correctness import decide_case
@@ -68,8 +69,16 @@ def row_text(times: Sequence[Case], *, tag: str) -> bytes:
         "notes": notes_on(case),
     }
     if len(times) > 1:
-        replies = (one.reply for one in times)
-        row["repeats"] = [{"answer": one.answer, "seconds": one.seconds, "error": one.error} for one in replies]
+        row["repeats"] = [
+            {
+                "answer": one.reply.answer,
+                "seconds": one.reply.seconds,
+                "error": one.reply.error,
+                "verdict": examine(one).verdict,
+                "files": cited_files(one),
+            }
+            for one in times
+        ]
     # half a surrogate pair, which damaged PDFs hold, becomes a question mark
     return json.dumps(row, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace") + b"\n"
 

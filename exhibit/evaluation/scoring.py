@@ -23,15 +23,17 @@ from exhibit.evaluation import records
 from exhibit.evaluation.cases import LABELS, Case, Chosen, Passage, Reply, choices_made, describe_choices
 from exhibit.evaluation.confidence import confidence_of, describe, weighted_means
 from exhibit.evaluation.datasets import Dataset
+from exhibit.evaluation.flips import Flips
 from exhibit.evaluation.judgement import ANSWERED_RIGHTLY, answered_rightly
 from exhibit.evaluation.metrics import Options, measure, needing
 from exhibit.evaluation.missing import Evidence
+from exhibit.evaluation.provisions import ProvisionPlacer
 from exhibit.evaluation.ranking import Mismatch, pooled, totals
 from exhibit.evaluation.statistics import Column, Table, Values, summarise
 from exhibit.evaluation.targets import Target
 from exhibit.evaluation.verdicts import examine
 from exhibit.schemas.errors import BundleError
-from exhibit.schemas.run import BREAKDOWN, CONFIDENCE, EVIDENCE, SUMMARY
+from exhibit.schemas.run import BREAKDOWN, CONFIDENCE, EVIDENCE, FLIPS, SUMMARY
 
 JOURNAL = "journal.jsonl"
 REPLY = TypeAdapter(Reply)
@@ -128,6 +130,7 @@ class Round:
     def __init__(self, dataset: Dataset, journal: Journal, places: Mapping[Id, int], *, exact: bool) -> None:
         """Know where each reply is; passages of a target that is not exact are looked for in the documents."""
         self._dataset, self._journal, self._exact = dataset, journal, exact
+        self._provisions = ProvisionPlacer(dataset.documents)
         self._places = array("q", (self._place(case, places) for case in dataset.cases))
 
     def _place(self, case: Case, places: Mapping[Id, int]) -> int:
@@ -144,8 +147,9 @@ class Round:
 
     def _placed(self, case: Case, reply: Reply) -> Reply:
         """Return a reply whose passages have their place, as far as it can be told from their words."""
-        place = self._dataset.documents.place
-        return replace(reply, passages=tuple(place(passage, case.gold) for passage in reply.passages))
+        place, named = self._dataset.documents.place, self._provisions.place
+        passages = tuple(place(named(passage), case.gold) for passage in reply.passages)
+        return replace(reply, passages=passages, provisions=self._provisions.cited(reply.answer or "", case.gold))
 
 
 Id = int | str
@@ -262,6 +266,7 @@ class Scored:
         self._choices: list[Chosen] = []
         self.evidence = Evidence()
         """What is missing to judge the replies by."""
+        self._flips = Flips()
         self._sure = Column()
         self._wrong: Counter[str] = Counter()
         self._counted: Counter[str] = Counter()
@@ -284,6 +289,8 @@ class Scored:
         for name, count in totals(first, scoring.options).items():
             self._wrong[name] += count.wrong
             self._counted[name] += count.passages
+        for asked in zip(*times, strict=True) if len(times) > 1 else ():
+            self._flips.add(asked)
         self._rows.writelines(records.row_text(asked, tag=scoring.tag) for asked in zip(*times, strict=True))
 
     @property
@@ -302,6 +309,8 @@ class Scored:
 
         A system that does not tell what it retrieved has not retrieved nothing: that would be a zero.
         """
+        if self._flips.asked:
+            say(self._flips.in_words(self._dataset.name))
         blind: set[str] = set()
         failures = self.failures
         if failures.failed < failures.asked and not self.evidence.passages:
@@ -331,6 +340,8 @@ class Scored:
         counts = {name: Mismatch(self._wrong[name], total) for name, total in self._counted.items()}
         means = records.with_drm_means(summarise(table), pooled(counts), table)
         records.write_json(self._place / EVIDENCE, self.evidence.as_json(self._dataset.name))
+        if self._flips.asked:
+            records.write_json(self._place / FLIPS, self._flips.counts.model_dump())
         if self._choices:
             records.write_json(self._place / LABELS, describe_choices(self._choices))
         pairs = zip(self._sure, self._dataset.cases, strict=True)

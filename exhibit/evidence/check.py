@@ -28,7 +28,7 @@ from exhibit.storage.validate import CheckedBundle, check_each
 
 
 def check_gold(root: Location) -> tuple[int, list[str]]:
-    """Return how many located passages there are, and one line for each that is not where it is said to be."""
+    """Return the number of located passages, and one line for each whose location is wrong."""
     bundle = open_bundle(mirrored(root))
     questions = {question.id: question for question in bundle.questions}
     by_file: dict[str, list[Gold]] = defaultdict(list)
@@ -51,7 +51,7 @@ def check_gold(root: Location) -> tuple[int, list[str]]:
 
 
 def faults_of(line: Gold, question: Question, document: Document) -> Iterator[str]:
-    """Yield what is wrong with a line of gold, as its document has it."""
+    """Yield the faults of a line of gold, compared with its document."""
     if (line.context or 0) >= len(question.contexts):
         yield f"there is no context {line.context} in train.json"
         return
@@ -75,9 +75,9 @@ def faults_of(line: Gold, question: Question, document: Document) -> Iterator[st
 
 
 def _likeness(quote: str, place: Sequence[tuple[int, int]], document: Document) -> float:
-    """Return how alike a quote and the words of a place are, in whichever way locating may have compared them.
+    """Return the similarity of a quote and the words at a location, by the best of the comparisons of `locate`.
 
-    Locating leaves running heads out of a place, though a quote may have them, and reads words through markup.
+    A location leaves out running heads, though a quote may have them, and `locate` reads words through markup.
     """
     pieces = [fold(piece, loose=True) for piece in quote_parts(quote)]
     words = "".join(document.text[start:end] for start, end in place)
@@ -101,7 +101,7 @@ def _likeness(quote: str, place: Sequence[tuple[int, int]], document: Document) 
 
 
 def _misplaced(line: Gold, document: Document) -> Iterator[str]:
-    """Yield what is wrong with a section: it begins with the heading that its labels give."""
+    """Yield the faults of a section, which must begin with the heading in its labels."""
     heading = fold(str(line.labels.get("heading") or ""), loose=True)
     if not heading:
         yield "is a section, but its labels name no heading"
@@ -112,7 +112,7 @@ def _misplaced(line: Gold, document: Document) -> Iterator[str]:
 
 
 def similarity(pieces: Sequence[str], words: str) -> float:
-    """Return how alike a quote's folded pieces, in whatever order they stand, and some folded words are."""
+    """Return the similarity of a quote's folded pieces, in any order, and some folded words."""
     if "".join(pieces) == words:
         return 1.0
     total = max(len(words), sum(map(len, pieces)), 1)
@@ -126,7 +126,7 @@ def similarity(pieces: Sequence[str], words: str) -> float:
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Check each bundle; exit 1 when any gold is not where it should be."""
+    """Check each bundle; exit 1 if any gold is at a wrong location."""
     parser = Parser(prog=spelled("exhibit check"), description=__doc__.partition("\n")[0])
     parser.add_argument("bundles", nargs="+", type=parse_location, metavar="DIR", help="a bundle's folder or URL")
     add_limit_arguments(parser)

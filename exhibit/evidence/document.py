@@ -1,4 +1,4 @@
-"""A document as text with coordinates: characters, pages, boxes on a page, and the furniture of pages."""
+"""A document as text with coordinates: characters, pages, boxes on a page, and page furniture."""
 
 import re
 from bisect import bisect_right
@@ -12,11 +12,12 @@ from exhibit.evidence.fold import Fold
 from exhibit.storage.locations import Location
 
 _EDGE = 4
-"""How many lines from a page's edge can be furniture: a company's name, a title, a notice, a number."""
+"""Lines from a page's edge that can be furniture: a company's name, a title, a notice, a number."""
 
 _SHARE = 0.1
-"""A line is a running one when it stands at the edge of a tenth of the pages, and of two at least; of three when
-only its number goes up with the page."""
+"""A line is a running head or foot when it is at the edge of a tenth of the pages, and of at least two pages; of three
+when only its number increases with the page.
+"""
 
 _NUMBER = re.compile(
     r"(?:page)?[-–—\[(.\s]*+(?:[a-z]{1,3}[-–. ]?)?(?:\d{1,4}|[ivxl]{1,7})[-–—\]).\s]*+"
@@ -31,7 +32,7 @@ Range = tuple[int, int]
 
 
 def furniture_lines(text: str, pages: Sequence[Range]) -> list[Range]:
-    """Return the ranges of all furniture lines, in order; none in a document of one page."""
+    """Return the ranges of all furniture lines, in order; empty for a document of one page."""
     if len(pages) < 2:
         return []
     tops, bottoms = [], []
@@ -51,11 +52,11 @@ def _lines(text: str, start: int, end: int) -> Iterator[Range]:
 
 
 def _running(text: str, edges: list[list[Range]]) -> Iterator[Range]:
-    """Yield the lines at one edge that recur, or number the page; they must reach the edge without a gap."""
+    """Yield the lines at one edge that recur or number the page; they must reach the edge without a gap."""
     keys = [[_keys(text[slice(*line)], page) for line in lines] for page, lines in enumerate(edges)]
     counts = Counter(key for page in keys for key in {key for line in page for key in line})
     share = _SHARE * len(edges)
-    # two numbers in step with the page may be chance: a heading on each of two pages
+    # two numbers that increase with the page may be chance: a heading on each of two pages
     for lines, page_keys in zip(edges, keys, strict=True):
         for line, own in zip(lines, page_keys, strict=True):
             recurs = any(counts[key] >= max(2 if key[1] is None else min(3, len(edges)), share) for key in own)
@@ -65,10 +66,10 @@ def _running(text: str, edges: list[list[Range]]) -> Iterator[Range]:
 
 
 def _keys(line: str, page: int) -> list[tuple[str, int | None]]:
-    """Return what a running line has in common with those of other pages.
+    """Return the keys that a running line shares with those of other pages.
 
-    Either all of it, or all but a number that goes up with the page: so "Page 3 of 9" and "Page 4 of 9" are alike,
-    "ARTICLE 4" and "ARTICLE 5" at the top of pages 7 and 9 are not.
+    A key is the whole line, or the line without a number that increases with the page: so "Page 3 of 9" and
+    "Page 4 of 9" match, "ARTICLE 4" and "ARTICLE 5" at the top of pages 7 and 9 do not.
     """
     whole = _SPACES.sub("", line).casefold()
     masked = _DIGITS.sub("#", whole)
@@ -86,7 +87,7 @@ class Span(NamedTuple):
 
 
 class Box(NamedTuple):
-    """A rectangle on a page, in points (1/72 inch) from the page's top left corner as it is seen."""
+    """A rectangle on a page, in points (1/72 inch) from the top left corner of the displayed page."""
 
     page: int
     left: float
@@ -106,7 +107,7 @@ class Page(NamedTuple):
 
 @dataclass(frozen=True)
 class Document:
-    """A file as it was read; `text` is what every offset of this project counts in."""
+    """The extracted content of a file; every offset of this project counts characters of `text`."""
 
     filename: str
     text: str
@@ -116,7 +117,7 @@ class Document:
 
     @property
     def has_text(self) -> bool:
-        """Return whether there is anything to read: false for scans without a text layer."""
+        """Return whether the document has any text: false for scans without a text layer."""
         return bool(self.text.strip())
 
     def pages_of(self, span: Span) -> list[int]:
@@ -152,5 +153,5 @@ class Document:
 
     @property
     def letters(self) -> Fold:
-        """The letters and digits of `body`: what is left where punctuation and a parser's markup differ."""
+        """The letters and digits of `body`, for comparisons where punctuation and a parser's markup differ."""
         return self.body.letters

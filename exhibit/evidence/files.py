@@ -1,4 +1,4 @@
-"""What readers of files share: bytes to characters, zip archives opened with limits, XML without entities."""
+"""Shared by the readers of files: bytes to characters, zip archives opened with limits, XML without entities."""
 
 import codecs
 import re
@@ -23,18 +23,18 @@ _SHARED = frozenset("‘’“”„‚–—…•§©®°·€£«»†‡™�
 _LETTERS = read_beside(__file__, "letters.toml")["letters"]
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _MOST_CONTROLS = 0.01
-"""Share of control characters above which bytes are no text: in text there are none but for a stray one."""
+"""Share of control characters above which bytes are not text: a text has at most a stray one."""
 
 
 class Decoded(NamedTuple):
-    """A text and the encoding that it was read by; a BOM is the text's first character."""
+    """A text and its encoding; a BOM is the text's first character."""
 
     text: str
     encoding: str
 
 
 def decode_bytes(data: bytes) -> Decoded | None:
-    """Return the text of some bytes; None where they are no text."""
+    """Return the text of some bytes, or None if they are not text."""
     encoding = next((name for mark, name in _MARKS.items() if data.startswith(mark)), None) or _unmarked_utf16(data)
     try:
         return Decoded(data.decode(encoding or "utf-8"), encoding or "utf-8")
@@ -46,7 +46,7 @@ def decode_bytes(data: bytes) -> Decoded | None:
 
 
 def _unmarked_utf16(data: bytes) -> str | None:
-    """Return the byte order of UTF-16 without its mark: Latin text has a zero in every second byte."""
+    """Return the byte order of UTF-16 without a BOM: Latin text has a zero in every second byte."""
     if b"\0" not in data:
         return None
     zeros = [data[start::2].count(0) for start in (0, 1)]
@@ -60,7 +60,7 @@ def _unmarked_utf16(data: bytes) -> str | None:
 
 
 def _by_letters(data: bytes) -> Decoded | None:
-    """Return the reading whose letters beyond ASCII are the likeliest."""
+    """Return the decoding whose non-ASCII letters are the most likely."""
     best: tuple[int, Decoded] | None = None
     for encoding, letters in _LETTERS:
         try:
@@ -75,7 +75,7 @@ def _by_letters(data: bytes) -> Decoded | None:
 
 
 def decode_page(data: bytes, charset: str = "") -> str:
-    """Return a web page's text: by the charset it declares, else UTF-8, else Windows' Latin, as browsers take it."""
+    """Return a web page's text: by the charset it declares, else UTF-8, else Windows-1252, as browsers do."""
     for encoding in (charset, "utf-8-sig"):
         with suppress(LookupError, UnicodeDecodeError):
             return data.decode(encoding)
@@ -85,27 +85,27 @@ def decode_page(data: bytes, charset: str = "") -> str:
 # ---------------------------------------------------------------- zip archives
 
 MAX_BYTES = 512 << 20
-"""Unpacked, all parts together: the largest office files that people send are a tenth of it."""
+"""Bytes of all unpacked parts together: the largest office files that people send are a tenth of it."""
 MAX_PARTS = 20_000  # of one file: an office file has some hundred
 MAX_RATIO = 200
-"""The text of a contract packs 10 to 30 times; what packs 200 times is made to fill a memory."""
+"""The text of a contract compresses 10 to 30 times; a part that compresses 200 times is a zip bomb."""
 _RATIO_FROM = 4 << 20
-"""Bytes: a sheet of equal cells may pack better than that, and while it is small it does no harm."""
+"""Bytes: a sheet of equal cells may compress better than that, and a small one is harmless."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 @contextmanager
 def reading(path: Path, kind: str) -> Iterator[None]:
-    """Turn whatever a parser raises over a broken file into a DocumentError."""
+    """Turn any error that a parser raises on a broken file into a DocumentError."""
     try:
         yield
-    except (ToolkitError, MemoryError):  # what it may take is said by whoever set the limit
+    except (ToolkitError, MemoryError):  # a LimitError already has its message
         raise
     except OSError as error:
-        # Pillow says so of a picture it does not know, without a number of the system
+        # Pillow raises OSError without an errno for an unknown image format
         reason = error.strerror or f"damaged, or no {kind}"
         raise DocumentError(f"{path}: cannot be read: {reason}") from error
-    except Exception as error:  # parsers raise anything from KeyError to RecursionError over a broken file
+    except Exception as error:  # parsers raise anything from KeyError to RecursionError on a broken file
         words = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
         raise DocumentError(
             f"{path}: damaged, or no {kind} ({words}); open it in the program that made it and save it again"
@@ -114,7 +114,7 @@ def reading(path: Path, kind: str) -> Iterator[None]:
 
 @contextmanager
 def opened(path: Path, kind: str) -> Iterator[zipfile.ZipFile]:
-    """Open a document that is a zip archive, once its sizes are known to be harmless."""
+    """Open a document that is a zip archive, after a check of its unpacked sizes."""
     with reading(path, kind):
         _refuse_what_is_no_archive(path, kind)
         try:
@@ -126,7 +126,7 @@ def opened(path: Path, kind: str) -> Iterator[zipfile.ZipFile]:
 
 
 def part(archive: zipfile.ZipFile, name: str) -> bytes | None:
-    """Return one part of an archive, or None where it has none of that name."""
+    """Return one part of an archive, or None if it has none of that name."""
     try:
         return archive.read(name)
     except KeyError:
@@ -134,13 +134,13 @@ def part(archive: zipfile.ZipFile, name: str) -> bytes | None:
 
 
 def parsed(archive: zipfile.ZipFile, name: str) -> Any:
-    """Return the root of an XML part of an archive, or None where it has none of that name."""
+    """Return the root of an XML part of an archive, or None if it has none of that name."""
     data = part(archive, name)
     return None if data is None else parse(data)
 
 
 def head_of(path: Path, size: int = 8, *, kind: str = "", starts: tuple[bytes, ...] = ()) -> bytes:
-    """Return a file's first bytes; an empty file, or one that does not start as its kind does, is an error."""
+    """Return a file's first bytes; raise for an empty file, or one without the signature of its kind."""
     try:
         with path.open("rb") as file:
             head = file.read(size)
@@ -162,14 +162,14 @@ def _refuse_what_is_no_archive(path: Path, kind: str) -> None:
 
 
 def check_parts(path: Path, parts: list[zipfile.ZipInfo]) -> None:
-    """Refuse an archive that unpacks to too much, or is encrypted."""
+    """Refuse an archive that is encrypted or unpacks to too many bytes."""
     check_sizes(path, parts, most_bytes=MAX_BYTES, most_parts=MAX_PARTS)
     if any(part.flag_bits & 1 for part in parts):
         raise DocumentError(f"{path}: encrypted; open it, remove the password and save it again")
 
 
 def check_sizes(path: Path, parts: list[zipfile.ZipInfo], *, most_bytes: int, most_parts: int) -> None:
-    """Raise DocumentError where an archive would unpack to more than is allowed, or a part of it was made to."""
+    """Raise DocumentError if an archive or one of its parts would unpack to more than the limits."""
     total = sum(part.file_size for part in parts)
     if len(parts) > most_parts or total > most_bytes:
         limits = f"the limits are {most_bytes >> 20} MiB and {most_parts} parts"
@@ -192,11 +192,11 @@ _BLOCK = 1 << 20  # bytes read at a time
 
 
 def refuse_entities(archive: zipfile.ZipFile) -> None:
-    """Raise ValueError where a part of an archive declares entities: other people's parsers expand or swallow them."""
+    """Raise ValueError if a part of an archive declares entities, which other libraries' parsers expand or drop."""
     for name in archive.namelist():
         with archive.open(name) as file:
             block = file.read(_BLOCK)
-            # a part may be called anything: what begins like XML is XML
+            # a part may have any name: a part that begins like XML is XML
             if not _XML.match(block):
                 continue
             before = b""
@@ -209,12 +209,12 @@ def refuse_entities(archive: zipfile.ZipFile) -> None:
 
 
 def parse(data: bytes) -> Any:
-    """Return the root of an XML part; what is not well-formed raises lxml's own error."""
+    """Return the root of an XML part; invalid XML raises lxml's own error."""
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     root = etree.fromstring(data, parser)
-    # office formats forbid them; they are only good for making small files large
+    # office formats forbid entities; their only use here is to make small files large
     if root.getroottree().docinfo.internalDTD is not None and root.getroottree().docinfo.internalDTD.entities():
         raise ValueError(_ENTITIES)
     return root

@@ -1,4 +1,4 @@
-"""Folding: text reduced to what two renderings of the same words share, with the way back; and approximate search.
+"""Folding reduces text to the characters that two renderings of the same words share, with a map back; fuzzy search.
 
 A quote copied from a text file and the same words extracted from a PDF differ in line breaks, spaces, quotes,
 dashes, ligatures and invisible marks. Folding removes all of that and keeps, for every folded character,
@@ -27,7 +27,7 @@ _ALIKE = {
     "∕": "/",
 }
 # Cc and Cf: controls, soft hyphens, zero-width and direction marks, the BOM. Z*: every kind of space.
-# U+FFFE is how PDFium reports a hyphen at a line's end; readers turn it into "-", but fold must not trip on it.
+# PDFium reports a hyphen at a line's end as U+FFFE; readers turn it into "-", but fold must accept it.
 # Co: private use, the bullets and boxes of a symbol font, which mean nothing without it.
 _DROPPED = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp", "Cs", "Cn", "Co"})
 
@@ -44,7 +44,7 @@ def _fold_character(character: str, loose: bool) -> str:
     )
     if not loose:
         return folded
-    # casefold can compose anew (İ) and lengthen (ß), so decompose once more
+    # casefold can compose again (İ) and lengthen (ß), so decompose once more
     return unicodedata.normalize("NFKD", folded.casefold()).replace("-", "")
 
 
@@ -59,7 +59,7 @@ class Fold:
 
     text: str
     offsets: Ints
-    """In reading order, but for runs of combining marks that were not in canonical order."""
+    """In reading order, except for runs of combining marks that were not in canonical order."""
     shuffled: bool = False
 
     @staticmethod
@@ -87,7 +87,7 @@ class Fold:
 
     @cached_property
     def letters(self) -> "Fold":
-        """The fold's letters and digits alone, which no markup and no punctuation parts."""
+        """Only the letters and digits of the fold, without markup and punctuation."""
         points = code_points(self.text)
         distinct, which = np.unique(points, return_inverse=True)
         kept = np.array([chr(point).isalnum() for point in distinct], dtype=bool)[which]
@@ -95,7 +95,7 @@ class Fold:
         return Fold(text, self.offsets[kept], self.shuffled)
 
     def less(self, characters: Collection[str]) -> "Fold":
-        """Return the fold without these characters, wherever they stand."""
+        """Return the fold without these characters, wherever they occur."""
         kept = ~np.isin(code_points(self.text), [ord(character) for character in characters])
         return Fold("".join(c for c in self.text if c not in characters), self.offsets[kept], self.shuffled)
 
@@ -115,7 +115,7 @@ class Fold:
         return int(first), int(last)
 
     def cuts(self, start: int, end: int) -> bool:
-        """Return whether a folded range begins or ends inside one character as it is seen, accents included."""
+        """Return whether a folded range begins or ends inside one displayed character, accents included."""
         return self._cut(start) or self._cut(end)
 
     def _cut(self, at: int) -> bool:
@@ -125,7 +125,7 @@ class Fold:
 
 
 def _fold_ascii(text: str, loose: bool, without: Iterable[tuple[int, int]]) -> Fold:
-    """Fold plain ASCII, as most quotes are: no character expands, so one look-up per character is all."""
+    """Fold plain ASCII, as most quotes are: no character expands, so one look-up per character is enough."""
     folded = _ascii_table(loose)[np.frombuffer(text.encode("ascii"), dtype=np.uint8)]
     for start, end in without:
         folded[start:end] = 0
@@ -147,14 +147,14 @@ def _reorder_marks(folded: npt.NDArray[np.uint32], offsets: Ints) -> bool:
     classes[marks] = [unicodedata.combining(chr(point)) for point in folded[marks]]
     if not ((classes[1:] > 0) & (classes[:-1] > classes[1:])).any():
         return False
-    # what is no mark begins a group, and is the first of it
+    # a character that is no combining mark begins a group
     order = np.lexsort((classes, np.cumsum(classes == 0)))
     folded[:], offsets[:] = folded[order], offsets[order]
     return True
 
 
 def fold(text: str, *, loose: bool = False) -> str:
-    """Return the folded text alone."""
+    """Return only the folded text."""
     return Fold.of(text, loose=loose).text
 
 
@@ -162,13 +162,13 @@ def fold(text: str, *, loose: bool = False) -> str:
 
 
 _COST = 1 << 32
-"""A cell holds its cost and, below it, where its alignment began: the smaller number is the better cell."""
+"""A cell holds its cost and, in the lower bits, the start of its alignment: the smaller number is the better cell."""
 _LOOK = 32
-"""How many rows pass between two looks at whether the pattern can still fit."""
+"""Rows between two checks whether the pattern can still match."""
 
 
 class Alignment(NamedTuple):
-    """The best place of a pattern in a text, and how many characters must be edited there."""
+    """The best match of a pattern in a text, and its edit distance."""
 
     distance: int
     start: int
@@ -176,26 +176,26 @@ class Alignment(NamedTuple):
 
 
 def align(pattern: str, text: str, *, most: int) -> Alignment | None:
-    """Return the place in the text that is nearest to the pattern, or None if it takes more than `most` edits.
+    """Return the range of the text nearest to the pattern, or None if it needs more than `most` edits.
 
-    Sellers' algorithm, a row of the table at a time: linear in the text for each character of the pattern, and
-    given up as soon as no cell is cheap enough.
+    Sellers' algorithm, one row of the table at a time: linear in the text for each character of the pattern. It stops
+    as soon as no cell is cheap enough.
     """
     letters = code_points(text)
     places = np.arange(len(letters) + 1, dtype=np.int64)
     slope = places * _COST
-    row = places.copy()  # the empty pattern stands everywhere for nothing
+    row = places.copy()  # the empty pattern matches everywhere at no cost
     limit = (most + 1) * _COST
     for number, letter in enumerate(code_points(pattern), 1):
         below = row + _COST
         below[1:] = np.minimum(below[1:], row[:-1] + np.where(letters == letter, 0, _COST))
-        # a cell may also come from its left neighbour at the cost of one: a running minimum along the slope
+        # a cell may also come from its left neighbour at a cost of one: a running minimum along the slope
         row = np.minimum.accumulate(below - slope) + slope
         if number % _LOOK == 0 and row.min() >= limit:
             return None
     distance = int(row.min()) // _COST
     ends = np.flatnonzero(row < (distance + 1) * _COST)
-    # of places that are equally near, the one whose length is most like the pattern's
+    # among equally near ranges, the one whose length is nearest to the pattern's
     lengths = ends - row[ends] % _COST
     best = int(np.abs(lengths - len(pattern)).argmin())
     end, length = int(ends[best]), int(lengths[best])
@@ -203,7 +203,7 @@ def align(pattern: str, text: str, *, most: int) -> Alignment | None:
 
 
 def edit_distance(one: str, other: str) -> int:
-    """Return how many characters must be inserted, deleted or replaced to turn one into the other."""
+    """Return the number of insertions, deletions and replacements that turn one text into the other."""
     letters = code_points(other)
     places = np.arange(len(letters) + 1, dtype=np.int64)
     row = places.copy()

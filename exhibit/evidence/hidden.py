@@ -1,6 +1,6 @@
-"""Words of a PDF that nobody sees on the page: white on white, tiny, off the page, invisible, or under a box.
+"""Finds words of a PDF that are invisible on the page: white on white, tiny, off the page, or under a box.
 
-A program reads them like any others. Whoever scores a system by them, or lets a model read them, should know.
+A program reads hidden words like any others, so a user who scores a system or feeds a model should know about them.
 """
 
 import ctypes
@@ -22,29 +22,29 @@ OUTSIDE = "outside the page"
 COVERED = "under a box"
 
 _LEAST_HEIGHT = 1.5  # points: the smallest print that people read has 4, and a superscript in it about 2.5
-_LEAST_CONTRAST = 16  # of 255: nearer colours look the same on paper and on a screen
-_LEAST_ALPHA = 13  # of 255, 5%: fainter ink is not seen
-_DEEPEST = 4  # forms in forms that are looked into for the text that they draw
-_MOST_OBJECTS = 20_000  # of one page; a drawing of more is not compared with every letter
+_LEAST_CONTRAST = 16  # of 255: colours nearer than this look the same on paper and on a screen
+_LEAST_ALPHA = 13  # of 255, 5%: fainter ink is invisible
+_DEEPEST = 4  # levels of nested forms that are searched for text
+_MOST_OBJECTS = 20_000  # of one page; with more shapes, letters are not compared with each
 _MODES = {
     pdfium_c.FPDF_TEXTRENDERMODE_FILL,
     pdfium_c.FPDF_TEXTRENDERMODE_FILL_CLIP,
 }
-"""Ways of drawing letters in which the fill's colour alone is seen."""
+"""Text rendering modes in which only the fill colour is visible."""
 _UNSEEN = {pdfium_c.FPDF_TEXTRENDERMODE_INVISIBLE, pdfium_c.FPDF_TEXTRENDERMODE_CLIP}
 
 Colour = tuple[int, int, int]
 
 
 class HiddenSpan(NamedTuple):
-    """Characters of a document's text that nobody sees, and why."""
+    """Invisible characters of a document's text, and the reason."""
 
     span: Span
     why: str
 
 
 def find_hidden_spans(document: Document, spans: Sequence[Span] | None = None) -> list[HiddenSpan]:
-    """Return the runs of hidden letters within some spans of a document, or in all of it; none for what is no PDF."""
+    """Return the runs of hidden letters in some spans of a document, or in all of it; empty if it is no PDF."""
     if document.path is None or not document.pages:
         return []
     within = [Span(0, len(document.text))] if spans is None else spans
@@ -69,7 +69,7 @@ def _on_page(pdf: Any, number: int, start: int, parts: Sequence[range]) -> list[
         page = pdf[number - 1]
         textpage = page.get_textpage()
     except pdfium.PdfiumError:
-        return []  # a page that was read as empty
+        return []  # a page whose text was empty
     try:
         counted = counted_text(textpage)
         drawn = _Drawn(page)
@@ -88,7 +88,7 @@ def _on_page(pdf: Any, number: int, start: int, parts: Sequence[range]) -> list[
 
 
 def _runs(text: str, reasons: Sequence[str | None], start: int) -> Iterator[HiddenSpan]:
-    """Yield letters of one reason that follow each other; a space between them parts nothing."""
+    """Yield runs of letters with the same reason; a space between letters does not end a run."""
     first = last = -1
     why: str | None = None
     for at, reason in enumerate([*reasons, None]):
@@ -102,7 +102,7 @@ def _runs(text: str, reasons: Sequence[str | None], start: int) -> Iterator[Hidd
 
 
 def _why(drawn: "_Drawn", textpage: Any, unit: int) -> str | None:
-    """Return why a character is not seen; None where it is, and where nothing tells."""
+    """Return the reason why a character is invisible; None if it is visible or unknown."""
     index = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, unit)
     box = pdfium_c.FS_RECTF()
     if index < 0 or pdfium_c.FPDFText_IsGenerated(textpage, index) == 1:
@@ -130,7 +130,7 @@ def _why(drawn: "_Drawn", textpage: Any, unit: int) -> str | None:
 
 
 def _turned_height(bounds: "_Bounds") -> float:
-    """Return the width of a box that is higher than any letter is: of words set from bottom to top."""
+    """Return the width of a box that is taller than any letter: words set from bottom to top."""
     height, width = bounds.top - bounds.bottom, bounds.right - bounds.left
     return width if height > 4 * width > 0 and width > _LEAST_HEIGHT else height
 
@@ -164,7 +164,7 @@ class _Bounds(NamedTuple):
 
 
 class _Filled(NamedTuple):
-    """A rectangle of one colour, and its place in the order of drawing."""
+    """A rectangle of one colour, and its place in the drawing order."""
 
     order: int
     bounds: _Bounds
@@ -172,7 +172,7 @@ class _Filled(NamedTuple):
 
 
 class _Drawn:
-    """What a page draws, in its order."""
+    """The objects of a page, in drawing order."""
 
     def __init__(self, page: Any) -> None:
         left, bottom, right, top = page.get_bbox()
@@ -207,7 +207,7 @@ class _Drawn:
                 self._pictures.append(bounds)
 
     def _enter(self, form: Any, order: int, depth: int) -> None:
-        """Learn the text and the pictures of a form, which is drawn as one thing of the page."""
+        """Add the text and the pictures of a form, which the page draws as one object."""
         for at in range(min(pdfium_c.FPDFFormObj_CountObjects(form), _MOST_OBJECTS)):
             thing = pdfium_c.FPDFFormObj_GetObject(form, at)
             kind = pdfium_c.FPDFPageObj_GetType(thing)
@@ -219,15 +219,15 @@ class _Drawn:
                 self._pictures.append(bounds)
 
     def order(self, thing: Any) -> int | None:
-        """Return the place of a text in the order of drawing; None where it is not known."""
+        """Return the place of a text in the drawing order; None if it is unknown."""
         return self._orders.get(_address(thing)) if thing else None
 
     def has_picture(self, bounds: _Bounds) -> bool:
-        """Return whether a picture stands where the letter is."""
+        """Return whether a picture is behind or over the letter."""
         return any(bounds.touches(picture) for picture in self._pictures)
 
     def colour_behind(self, bounds: _Bounds, order: int | None) -> Colour | None:
-        """Return the colour on which a letter is drawn: the page is white; None where a picture or a shape is there."""
+        """Return the background colour of a letter, white for the bare page; None if a picture or a shape is there."""
         if order is None:
             return None
         last = max((one for one in self._filled if one.order < order and bounds.touches(one.bounds)), default=None)
@@ -237,7 +237,7 @@ class _Drawn:
         return (255, 255, 255) if last is None else last.colour
 
     def is_covered(self, bounds: _Bounds, order: int | None) -> bool:
-        """Return whether a filled rectangle is drawn over a letter afterwards."""
+        """Return whether a filled rectangle is later drawn over a letter."""
         return order is not None and any(one.order > order and one.bounds.holds(bounds) for one in self._filled)
 
 
@@ -259,7 +259,7 @@ def _is_filled(path: Any) -> bool:
 
 
 def _fill_of(path: Any) -> Colour | None:
-    """Return a path's colour; None where one sees through it, as through a marker's yellow."""
+    """Return a path's fill colour; None if it is translucent, like a yellow marker."""
     parts = [ctypes.c_uint() for _ in range(4)]
     if not pdfium_c.FPDFPageObj_GetFillColor(path, *map(ctypes.byref, parts)):
         return None
@@ -269,7 +269,7 @@ def _fill_of(path: Any) -> Colour | None:
 
 
 def _is_rectangle(path: Any) -> bool:
-    """Return whether a path is four straight sides along the page's: of any other, the bounds are larger than it."""
+    """Return whether a path is a rectangle along the page's axes: any other path is smaller than its bounds."""
     points = []
     for at in range(min(pdfium_c.FPDFPath_CountSegments(path), 7)):
         segment = pdfium_c.FPDFPath_GetPathSegment(path, at)

@@ -1,7 +1,7 @@
-"""Quotes found in documents: exact, folded, in parts, fuzzy; always as offsets into the original text.
+"""Locates quotes in documents: exact, folded, in parts, fuzzy; always as offsets into the original text.
 
-A document is folded once (see `Document`); each quote then costs one `str.find` pass over the folded text,
-whatever comes between its words on the page. Only quotes that are not there as they stand cost more.
+A document is folded once (see `Document`); each quote then costs one `str.find` pass over the folded text, whatever
+the page has between its words. Only quotes that are not found this way cost more.
 """
 
 from bisect import bisect_left
@@ -17,43 +17,43 @@ from exhibit.evidence.parser_markup import cells_of, leaves_out, letters_of
 from exhibit.evidence.pieces import nearest_places, occurrences, place_pieces, without_furniture
 from exhibit.schemas.layout import HOWS, How, quote_parts
 
-MIN_SIMILARITY = 0.95  # as the definition of a located quote has it
+MIN_SIMILARITY = 0.95  # from the definition of a located quote
 MIN_FUZZY = 40
-"""Shorter quotes differ in too little to be told from other words: they are never matched fuzzily."""
+"""A shorter quote is too easily mistaken for other words, so it is never matched fuzzily."""
 
 _MIN_PART = 2
-"""A piece between two omissions with less than this (a stray full stop) says nothing about its place."""
+"""A piece between two omissions with fewer characters than this (a stray full stop) has no usable location."""
 
 _MIN_PARAGRAPH = 20
-"""Paragraphs must say more: they are only tried when the quote is nowhere in one piece."""
+"""Paragraphs must be longer: they are only tried when the whole quote is not found in one piece."""
 
 
 MOST_PLACES = 5000
-"""Places that a quote is kept at. A party's name stands 1,029 times in one contract of CUAD."""
+"""Most locations of one quote. A party's name occurs 1,029 times in one contract of CUAD."""
 
 _MOST_CELLS = 1_000_000_000
 """Characters of a quote times characters of a document that may be compared: about ten seconds."""
 
 _MIN_LETTERS = 12
-"""Letters and digits of a quote that is found without its punctuation, unless it is a table's row."""
+"""Fewest letters and digits of a quote that is searched without its punctuation, unless it is a table's row."""
 _SPREAD = 3
-"""Pieces of one quote stand within so many times its length, ..."""
+"""The pieces of one quote must be within so many times its length, ..."""
 _APART = 600
-"""... and this many characters, the size of a paragraph, whatever the page puts between them."""
+"""... and this many characters, the size of a paragraph, whatever the page has between them."""
 
 _COMMON = 256
-"""A piece of a quote that stands in more places than this (a run of blanks in a form) does not tell where to look."""
+"""A piece of a quote with more occurrences than this (a run of blanks in a form) gives no location."""
 
 
 @dataclass(frozen=True)
 class Match:
-    """One place where a quote stands; several spans when its words are interrupted there."""
+    """One location of a quote; it has several spans when other words interrupt the quote."""
 
     spans: tuple[Span, ...]
     how: How
     score: float = 1.0
     whole: bool = True
-    """False when it begins or ends inside a longer word: `MA` in `MAY`."""
+    """False when the match begins or ends inside a longer word: `MA` in `MAY`."""
 
     @property
     def span(self) -> Span:
@@ -62,9 +62,9 @@ class Match:
 
 
 def locate(quote: str, document: Document, *, page: int | None = None) -> list[Match]:
-    """Return every place where the quote stands, best first and then in reading order; [] when absent.
+    """Return every location of the quote, best first and then in reading order; [] if it is absent.
 
-    A page that the source states decides between places that are equally good; it never overrules the words.
+    A page number from the source decides between equally good locations; it never overrules the words.
     """
     if not quote.strip():
         return []
@@ -80,13 +80,13 @@ def locate(quote: str, document: Document, *, page: int | None = None) -> list[M
 
 
 def worthy(matches: Sequence[Match]) -> list[Match]:
-    """Return the matches to keep as gold: `MA` inside `MAY` only where no `MA` stands by itself."""
+    """Return the matches to keep as gold: `MA` inside `MAY` only if no `MA` is a word of its own."""
     return [match for match in matches if match.whole] or list(matches)
 
 
 @dataclass
 class _Effort:
-    """What the costly comparisons of one quote may still take; the first is always made."""
+    """The remaining budget for the costly comparisons of one quote; the first is always allowed."""
 
     left: int
 
@@ -100,7 +100,7 @@ class _Effort:
 
 
 def find_as_it_stands(quote: str, document: Document, _: _Effort | None = None) -> list[Match]:
-    """Return the places that hold the quote's characters, folded with care and then loosely, on and over pages."""
+    """Return the locations of the quote's characters, folded strictly and then loosely, on one page or across pages."""
     words = quote.strip()
     matches = {at: _verbatim(at, quote, words, document) for at in _find(words, document.text)}
     needle = Fold.of(words)
@@ -114,7 +114,7 @@ def find_as_it_stands(quote: str, document: Document, _: _Effort | None = None) 
 
 
 def _verbatim(at: int, quote: str, words: str, document: Document) -> Match:
-    """Return the match of words that stand there as they are, with the quote's own edge spaces if those do too."""
+    """Return the match of words that occur verbatim, with the quote's own edge spaces if the document has them."""
     lead = quote.find(words)
     spaced = at >= lead and document.text.startswith(quote, at - lead)
     span = Span(at - lead, at - lead + len(quote)) if spaced else Span(at, at + len(words))
@@ -125,7 +125,7 @@ def _folded(start: int, end: int, span: Span, document: Document) -> Iterator[Ma
     if not document.folded.cuts(start, end):
         yield Match((span,), "folded", whole=_is_whole(span, document.text))
         return
-    # the quote ends inside one character (half a ligature): more is marked than was asked for
+    # the quote ends inside one character (half a ligature): the match is longer than the quote
     score = round((end - start) / len(fold(document.text[slice(*span)])), 4)
     if score >= MIN_SIMILARITY:
         yield Match((span,), "fuzzy", score, whole=False)
@@ -166,13 +166,13 @@ def _inside(text: str, at: int) -> bool:
 
 
 def _in_parts(quote: str, document: Document, effort: _Effort) -> list[Match]:
-    """Return where the parts of a quote that leaves words out follow one another."""
+    """Return the locations at which the parts of a quote with omissions follow one another."""
     parts = quote_parts(quote)
     return _from_pieces(parts, _MIN_PART, document, effort) if len(parts) > 1 else []
 
 
 def _by_paragraphs(quote: str, document: Document, effort: _Effort) -> list[Match]:
-    """Return where the quote's paragraphs follow one another: a PDF may put a heading or a table between them."""
+    """Return the locations at which the quote's paragraphs follow one another: a PDF may have a table between them."""
     pieces = [piece for part in quote_parts(quote) for piece in part.split("\n")]
     return _from_pieces(pieces, _MIN_PARAGRAPH, document, effort)
 
@@ -192,7 +192,7 @@ def _from_pieces(pieces: Sequence[str], shortest: int, document: Document, effor
             return []
         choices.append(places[piece])
     whole = [joined(chain) for chain in tightest(choices)] if choices else []
-    # pieces too short to be looked for, or all found in one place, may be most of the quote: then it is not here
+    # pieces too short to search, or all found in one place, may be most of the quote: then it is not here
     return [match for match in whole if _folded_length(match, document) >= least]
 
 
@@ -202,24 +202,24 @@ def _folded_length(match: Match, document: Document) -> int:
 
 
 def tightest(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
-    """Return the tightest ways to take one place of each piece in reading order, each tail once."""
-    # of a quote in very many pieces only the first places are tried
+    """Return the tightest combinations of one location per piece in reading order, each tail once."""
+    # for a quote in very many pieces only the first locations are tried
     firsts = places[0][: max(1, MOST_PLACES * 100 // len(places))]
-    # a later first piece with the same tail is the tighter one
+    # a later first piece with the same tail is tighter
     chains = {
         tuple(match.span for match in chain[1:]) or (chain[0].span,): chain for chain in in_order([firsts, *places[1:]])
     }
     if chains:
         shortest = min(map(stretch, chains.values()))
         return [chain for chain in chains.values() if stretch(chain) <= 2 * shortest]
-    # the annotator joined pieces out of order: take each where it first stands
+    # the annotator joined pieces out of order: take the first occurrence of each
     return [sorted((choices[0] for choices in places), key=lambda match: match.span)]
 
 
 def in_order(places: Sequence[Sequence[Match]]) -> Iterator[list[Match]]:
-    """Yield, for each place of the first quote, the nearest places of the others that follow one another.
+    """Yield, for each location of the first quote, the nearest locations of the others that follow one another.
 
-    Each quote's places are in reading order; a first place that leaves no room for the others gives nothing.
+    Each quote's locations are in reading order; a first location after which the others do not all fit yields nothing.
     """
     for first in places[0] if places else ():
         chain = [first]
@@ -233,12 +233,12 @@ def in_order(places: Sequence[Sequence[Match]]) -> Iterator[list[Match]]:
 
 
 def stretch(chain: Sequence[Match]) -> int:
-    """Return how many characters lie between the first match's beginning and the last one's end."""
+    """Return the number of characters from the first match's start to the last one's end."""
     return chain[-1].span.end - chain[0].span.start
 
 
 def joined(chain: Sequence[Match]) -> Match:
-    """Return the matches of a quote's parts as one; those that overlap are one span."""
+    """Return the matches of a quote's parts as one; overlapping spans are merged."""
     spans: list[Span] = []
     for span in sorted({span for match in chain for span in match.spans}):
         if spans and span.start < spans[-1].end:
@@ -254,15 +254,15 @@ def joined(chain: Sequence[Match]) -> Match:
 
 
 def _through_markup(quote: str, document: Document, _: _Effort) -> list[Match]:
-    """Return where the words of a quote stand when a parser's markup and punctuation are left out of it.
+    """Return the locations of a quote's words when a parser's markup and punctuation are removed from it.
 
-    The cells of a table may stand in any order, but close together; so must the pieces of a quote that does not say
-    that it leaves words out.
+    The cells of a table may be in any order, but close together; so must the pieces of a quote that does not mark
+    omissions.
     """
     placement = place_pieces(quote, document)
     places = nearest_places(placement.pieces)
     cells = cells_of(quote)
-    # a word that stands between two pieces, and is not in the quote, is an error like one that is misspelt
+    # a word between two pieces that is not in the quote counts as an error, like a misspelling
     skipped = 0 if cells else sum(_few_letters(Span(*gap), document) for gap in _gaps(places))
     score = round(placement.share - skipped / max(placement.letters, 1), 4)
     if score < (MIN_SIMILARITY if placement.letters >= MIN_FUZZY else 1.0):
@@ -284,12 +284,12 @@ def _match(spans: tuple[Span, ...], score: float) -> Match:
 
 
 def _gaps(places: Sequence[tuple[Span, ...]]) -> Iterator[tuple[int, int]]:
-    """Yield the ranges between places that follow one another."""
+    """Yield the ranges between consecutive locations."""
     return ((one[-1].end, two[0].start) for one, two in pairwise(places) if one[-1].end < two[0].start)
 
 
 def _few_letters(gap: Span, document: Document) -> int:
-    """Return how many letters lie in a gap between two pieces; 0 in one that is long enough to be an omission."""
+    """Return the number of letters in a gap between two pieces; 0 if the gap is long enough to be an omission."""
     start, end = document.letters.folded_range(*gap)
     return end - start if end - start < MIN_FUZZY else 0
 
@@ -298,17 +298,17 @@ def _few_letters(gap: Span, document: Document) -> int:
 
 
 class Window(NamedTuple):
-    """A stretch of text in which a quote may stand."""
+    """A range of text in which a quote may occur."""
 
     start: int
     end: int
     pieces: int
-    """How many pieces of the quote say that it stands here."""
+    """The number of the quote's pieces that were found here."""
 
 
 def _alike(quote: str, document: Document, effort: _Effort) -> list[Match]:
-    """Return where words stand that differ from the quote in at most one character of twenty."""
-    # signs of a heading, a quotation or a table would be taken for misprints of the words before them
+    """Return the locations of words that differ from the quote in at most one character of twenty."""
+    # marks of a heading, a quotation or a table would be taken for misprints of the words before them
     needle = fold(" ".join(quote_parts(quote)).strip("#>| \n"), loose=True)
     if len(needle) < MIN_FUZZY:
         return []
@@ -337,9 +337,9 @@ def _aligned(needle: str, haystack: Fold, document: Document, effort: _Effort) -
 
 
 def without_crumbs(spans: tuple[Span, ...], document: Document) -> tuple[Span, ...]:
-    """Return spans that are only alike without the few characters at an edge that lie on another page.
+    """Return fuzzy spans without the few characters at an edge that are on another page.
 
-    An alignment takes such characters for the quote's own first or last ones, which the page does not have.
+    An alignment matches such characters to the quote's first or last ones, which the page does not have.
     """
     starts = [page.span.start for page in document.pages]
     first, last = spans[0], spans[-1]
@@ -367,11 +367,11 @@ def _inner(span: Span, text: str) -> Span:
 
 
 def windows(needle: str, text: str, allowed: int) -> list[Window]:
-    """Return the stretches that can hold the needle with so many errors, the likeliest first.
+    """Return the ranges that can hold the needle with at most `allowed` errors, the most likely first.
 
-    Cut into one more piece than there may be errors, one piece at least is without error: so no place is
-    missed, and only the neighbourhoods of such pieces need the costly alignment. Pieces that are everywhere are left
-    out: what they alone could find is a form's blanks.
+    The needle is cut into one more piece than the allowed errors, so at least one piece has no error: no location is
+    missed, and only the neighbourhoods of such pieces need the costly alignment. Pieces that occur everywhere are left
+    out: alone they would only find a form's blanks.
     """
     count = allowed + 1
     bounds = [len(needle) * index // count for index in range(count + 1)]
@@ -391,7 +391,7 @@ def windows(needle: str, text: str, allowed: int) -> list[Window]:
 
 
 def _apart(best: dict[tuple[int, int], float]) -> Iterator[tuple[tuple[int, int], float]]:
-    """Yield the best of the places that overlap."""
+    """Yield the best of each set of overlapping locations."""
     taken: list[tuple[int, int]] = []
     for place, score in sorted(best.items(), key=lambda item: (-item[1], item[0])):
         if all(place[1] <= start or place[0] >= end for start, end in taken):

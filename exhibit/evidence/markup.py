@@ -1,4 +1,4 @@
-"""HTML: cut into tags and texts in one pass forward, and made for a browser to print."""
+"""HTML: split into tags and texts in one forward pass, and built for a browser to print."""
 
 import html
 import re
@@ -7,16 +7,16 @@ from typing import Literal, NamedTuple
 
 _NAME = re.compile(r"[a-zA-Z][^\t\n\r\f />\x00]*")
 _MARK = re.compile(r"<(?=[a-zA-Z/!?])")
-"""Where a tag, a comment or a declaration begins; any other `<` is a character."""
+"""The start of a tag, a comment or a declaration; any other `<` is a character."""
 _EDGE = re.compile(r"[>\"']")
 _RAW = {
     tag: re.compile(rf"</{tag}(?=[\s/>])", re.IGNORECASE | re.ASCII) for tag in ("script", "style", "title", "textarea")
 }
-"""Elements whose content is no markup, and what ends them."""
+"""Elements whose content is not markup, and their ends."""
 _WRITTEN = frozenset({"title", "textarea"})
-"""Those of them whose content is written with character references."""
+"""Those of them whose content has character references."""
 _FAR = re.compile(r"&#(?:[0-9]{8,}|[xX][0-9a-fA-F]{8,});?")
-"""A reference beyond any character: Python refuses to read a number of 5,000 digits."""
+"""A reference beyond any character: Python refuses to parse a number of 5,000 digits."""
 
 
 class Piece(NamedTuple):
@@ -27,7 +27,7 @@ class Piece(NamedTuple):
 
 
 def pieces(markup: str) -> Iterator[Piece]:
-    """Yield what a document is made of, in order; comments, declarations and attributes are passed over."""
+    """Yield the tags and texts of a document, in order; comments, declarations and attributes are skipped."""
     at, quotes = 0, {"'": True, '"': True}
     while at < len(markup):
         mark = _MARK.search(markup, at)
@@ -41,7 +41,7 @@ def pieces(markup: str) -> Iterator[Piece]:
             at = _tag_end(markup, name.end(), quotes)
             tag = name.group().lower()
             if at == len(markup) and markup[-1] != ">":
-                return  # cut short: no tag
+                return  # cut short: not a tag
             yield Piece("start", tag)
             if markup[at - 2] == "/":
                 yield Piece("end", tag)
@@ -56,26 +56,26 @@ def pieces(markup: str) -> Iterator[Piece]:
             yield Piece("end", end_name.group().lower())
             at = _after(markup, ">", end_name.end())
         elif markup.startswith("<!--", start):
-            at = _after(markup, "-->", start)  # which `<!-->` and `<!--->` end with as well
+            at = _after(markup, "-->", start)  # `<!-->` and `<!--->` also end this way
         else:
             at = _after(markup, ">", start)
 
 
 def unescape(text: str) -> str:
-    """Return a text with its character references read."""
+    """Return a text with its character references decoded."""
     return html.unescape(_FAR.sub("\ufffd", text)) if "&" in text else text
 
 
 def _after(markup: str, mark: str, at: int) -> int:
-    """Return the place behind the next mark; the end of the document where there is none."""
+    """Return the position after the next mark, or the end of the document without one."""
     place = markup.find(mark, at)
     return len(markup) if place < 0 else place + len(mark)
 
 
 def _tag_end(markup: str, at: int, quotes: dict[str, bool]) -> int:
-    """Return the place behind a start tag; a `>` in a quoted value does not end it.
+    """Return the position after a start tag; a `>` in a quoted value does not end it.
 
-    `quotes` remembers which kind of quotation mark does not occur any more, so that it is looked for once.
+    `quotes` remembers which kind of quotation mark does not occur any more, so that it is searched for once.
     """
     while (edge := _EDGE.search(markup, at)) is not None:
         at = edge.end()
@@ -92,7 +92,7 @@ def _tag_end(markup: str, at: int, quotes: dict[str, bool]) -> int:
 def _opens(markup: str, at: int) -> bool:
     """Return whether a quotation mark begins an attribute's value."""
     before = at - 1
-    # values stand close to their sign; what is further away than this is no value of anybody's
+    # a value is close to its equals sign; a quotation mark further away begins no value
     while before > at - 16 and markup[before] in " \t\n\r\f":
         before -= 1
     return markup[before] == "="
@@ -101,11 +101,11 @@ def _opens(markup: str, at: int) -> bool:
 # ---------------------------------------------------------------- pages to print
 
 _UNSEEN = ("script", "style", "meta", "link", "base", "iframe", "frame", "object", "embed", "template", "noscript")
-"""What shows no words of its own, or would lead a browser away from the page."""
+"""Elements without words of their own, or that would lead a browser away from the page."""
 
 
 class Printable(NamedTuple):
-    """The body of a page, and what its reader should know: changes taken as accepted, comments set at its end."""
+    """The body of a page, with notes for its reader: tracked changes that were accepted, comments moved to the end."""
 
     html: str
     notes: tuple[str, ...] = ()
@@ -119,18 +119,18 @@ class Attachment(NamedTuple):
 
 
 def paragraph(text: str, tag: str = "p") -> str:
-    """Return a text as an element, its line breaks kept."""
+    """Return a text as an element with its line breaks."""
     return f"<{tag}>{'<br>'.join(html.escape(line, quote=False) for line in text.splitlines())}</{tag}>"
 
 
 def grid(rows: Iterable[Sequence[str]]) -> str:
-    """Return cells of text as a table; empty rows are left out."""
+    """Return rows of cells as a table; empty rows are left out."""
     lines = ["".join(paragraph(cell, "td") for cell in row) for row in rows if any(cell.strip() for cell in row)]
     return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>" if lines else ""
 
 
 def section(title: str, paragraphs: Iterable[str]) -> str:
-    """Return paragraphs under a heading, nothing where there are none."""
+    """Return paragraphs under a heading, empty if there are none."""
     lines = [paragraph(text) for text in paragraphs if text.strip()]
     return f"<section>{paragraph(title, 'h2')}{''.join(lines)}</section>" if lines else ""
 
@@ -154,20 +154,20 @@ def office_page(
 
 
 def fragment(page: str) -> str:
-    """Return what a whole HTML page shows, to be set into another page: no scripts, styles, frames or refreshes.
+    """Return the visible part of an HTML page, to embed in another page: no scripts, styles, frames or refreshes.
 
-    Raise ValueError for tags in tags without end, of which the rest could not be read.
+    Raise ValueError for HTML that is nested too deeply to be read completely.
     """
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
     from lxml import html as lxml_html
 
     if not page.strip():
         return ""
-    # the declaration of an encoding is of the bytes that were; lxml refuses a text that has one
+    # the declared encoding was that of the bytes; lxml refuses a text with such a declaration
     page = page.lstrip("\ufeff \t\r\n")
     if page.startswith("<?xml"):
         page = page.partition("?>")[2]
-    # huge_tree: without it whatever is nested deeper than 256 would be lost without a word; with it, 2048
+    # huge_tree: without it, content nested deeper than 256 would be lost silently; with it, 2048
     parser = lxml_html.HTMLParser(huge_tree=True)
     root = lxml_html.document_fromstring(page, parser=parser)
     if any("depth" in entry.message for entry in parser.error_log):

@@ -1,4 +1,4 @@
-"""The numbers that Word sets before paragraphs ("4.2", "(a)", "Article IV"), which are not in the text of the file."""
+"""Computes the numbers that Word shows before paragraphs ("4.2", "(a)"), which are not in the text of the file."""
 
 import re
 from dataclasses import dataclass, field
@@ -9,9 +9,9 @@ W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _DEEPEST, _WORDS_DEEPEST = 10, 9
 """Levels that OpenDocument and Word have."""
 _PLACE = re.compile(r"%([1-9:])")
-"""Where a level's number stands: `:` is what follows 9 in ASCII, and means the tenth."""
+"""The placeholder of a level's number: `:` follows 9 in ASCII, and means the tenth."""
 _LARGEST = 10**6
-"""A number beyond this is no clause's: it would only make a file of a few bytes print without end."""
+"""The largest number of a clause: a larger one would only make a file of a few bytes print without end."""
 
 
 @dataclass(frozen=True)
@@ -22,36 +22,36 @@ class ListLevel:
     form: str = "decimal"
     text: str = ""
     restart: int | None = None
-    """The level whose next paragraph starts this one anew; 0 for never, None for any above."""
+    """The level whose next paragraph restarts this one; 0 for never, None for any level above."""
     legal: bool = False
     """All numbers in digits, whatever the forms of the levels above."""
 
 
 @dataclass
 class Numbering:
-    """The lists of a document and how far each has been counted."""
+    """The lists of a document and their counters."""
 
     lists: dict[str, tuple[str, dict[int, ListLevel]]] = field(default_factory=dict)
-    """By numId: the list that it counts in, and its levels."""
+    """By numId: the list whose counter it uses, and its levels."""
     starts: dict[str, dict[int, int]] = field(default_factory=dict)
-    """By numId: levels that begin anew when it is first used."""
+    """By numId: levels that restart when it is first used."""
     styles: dict[str, tuple[str, int]] = field(default_factory=dict)
     """By paragraph style: its numId and level."""
     _counts: dict[str, list[int | None]] = field(default_factory=dict)
 
     def label(self, paragraph: Any) -> str:
-        """Return the number of the next paragraph, empty where it has none; to be asked in the text's order."""
+        """Return the number of the next paragraph, empty if it has none; call it in the order of the text."""
         number, depth = self.place_of(paragraph)
         if number is None or number not in self.lists:
             return ""
         return self.count(number, depth)
 
     def restart(self, number: str) -> None:
-        """Count a list from its beginning."""
+        """Restart a list's counters."""
         self._counts.pop(self.lists[number][0] if number in self.lists else number, None)
 
     def count(self, number: str, depth: int) -> str:
-        """Return the number of the next paragraph at a level of a list, empty where the list has no such level."""
+        """Return the number of the next paragraph at a level of a list, empty if the list has no such level."""
         counter, levels = self.lists.get(number, ("", {}))
         level = levels.get(depth) if depth < _DEEPEST else None
         if level is None:
@@ -71,7 +71,7 @@ class Numbering:
         return _label(level, levels, counts)
 
     def place_of(self, paragraph: Any) -> tuple[str | None, int]:
-        """Return the list that a paragraph is in, by itself or by its style, and how deep."""
+        """Return the list of a paragraph, its own or its style's, and the level."""
         properties = paragraph.find(f"{W}pPr")
         if properties is None:
             return self.styles.get("", (None, 0))
@@ -127,7 +127,7 @@ def _level(item: Any) -> ListLevel:
 
 
 def _styles(styles: Any) -> dict[str, tuple[str, int]]:
-    """Return the number that each paragraph style gives, its own or that of the style it is based on."""
+    """Return the numId and level of each paragraph style, its own or those of the style it is based on."""
     own: dict[str, tuple[str | None, int | None]] = {}
     based: dict[str, str] = {}
     for style in styles.iterfind(f"{W}style"):

@@ -1,7 +1,7 @@
-"""The words of a text in the markup of a parser: Markdown, HTML, LaTeX and the marks of PDF parsers.
+"""Recognises the markup of parsers: Markdown, HTML, LaTeX and the marks of PDF parsers.
 
-Nothing is rewritten: markup is a list of ranges that are left out when the text is folded to its letters, so that every
-letter keeps its offset in the text as it was given.
+No text is rewritten: markup is a list of ranges that are left out when the text is folded to its letters, so that every
+letter keeps its offset in the original text.
 """
 
 import re
@@ -15,45 +15,45 @@ _COMMON_MARKUP = (
     r"<!--[^<>]{0,400}-->"  # <!-- image -->, <!-- PageBreak -->: Docling and others
     r"|</?[a-zA-Z][^<>]{0,400}>"
     r"|!\[[^\[\]]{0,200}\]\([^()\s]{0,400}\)"  # a picture: Marker, MinerU, LlamaParse
-    r"|\]\([^()\s]{0,400}\)"  # where a link leads; its words are kept
+    r"|\]\([^()\s]{0,400}\)"  # the target of a link; its words are kept
     r"|\[\^[^\[\]\s]{1,20}\]"  # a footnote's mark
     r"|\\(?:begin|end)\{[a-z*]{1,16}\}(?:\{[lcrpmX|@.\d ]{0,40}\})?"
     r"|\\multi(?:column|row)\{\d{1,2}\}\{[lcr|*]{1,8}\}"
-    r"|\\[nrt](?=[A-Z0-9\\(\"'\s])"  # a line's end as Python and JSON write it; no command goes on so
-    r"|\\[a-zA-Z]{1,24}\*?"  # any command of LaTeX; what it is given is kept
+    r"|\\[nrt](?=[A-Z0-9\\(\"'\s])"  # an escaped line end of Python or JSON; no LaTeX command starts like this
+    r"|\\[a-zA-Z]{1,24}\*?"  # any command of LaTeX; its argument is kept
     r"|&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,8});"
-    r"|~~|\^\{?\d{1,3}\}?(?=\s|$)"  # a raised number at the end of a word is a note's
+    r"|~~|\^\{?\d{1,3}\}?(?=\s|$)"  # a superscript number at the end of a word is a footnote's
 )
 _MARKUP = re.compile(_COMMON_MARKUP)
-"""What is no word of the text."""
+"""Markup, which is not part of the words."""
 _FRAMED = re.compile(r"\"\s{0,3}:\s{0,3}[\"\[{\d]|\\u00[0-9a-f]{2}|\\\"")
-"""What a text in a JSON frame has."""
+"""The signs of a text in a JSON frame."""
 _MARKUP_IN_JSON = re.compile(r"\\(?:u[0-9a-fA-F]{4}|[nrtbf\"/])|" + _COMMON_MARKUP)
-"""The same in a JSON frame, where a line's end may stand before any letter."""
+"""Markup in a JSON frame, where an escaped line end may be before any letter."""
 _CUT = re.compile(
     r"\\\\|(?<!\\)&(?!#|[a-zA-Z]{2,8};)|(?<!\\)\||\n|\t|</?(?:td|th|tr|br|li|p|table)\b[^<>]{0,400}>", re.I
 )
-"""Where a cell ends."""
+"""The end of a cell."""
 _TABLE = re.compile(r"(?<!\\)[&|]|\\\\|</t[dhr]>", re.I)
-"""What a text with a table has."""
+"""The signs of a text with a table."""
 _LINE = 60
-"""Characters of a line of an address or a form, which a page may set beside another one as a table's cells are."""
+"""Characters of a line of an address or a form, which a page may set beside another line, like table cells."""
 
 
 class TextCell(NamedTuple):
-    """The range of a table's cell, or of a line, in a text."""
+    """The range in a text of a table's cell or of a line."""
 
     start: int
     end: int
 
 
 def letters_of(text: str) -> Fold:
-    """Return the letters and digits of a text without its markup, in small letters, with their offsets."""
+    """Return the letters and digits of a text without its markup, in lower case, with their offsets."""
     return Fold.of(text, loose=True, without=[match.span() for match in _markup(text).finditer(text)]).letters
 
 
 def without_markup(text: str) -> str:
-    """Return a text with its markup taken out."""
+    """Return a text without its markup."""
     return _markup(text).sub("", text)
 
 
@@ -62,7 +62,7 @@ def _markup(text: str) -> re.Pattern[str]:
 
 
 def cells_of(text: str) -> list[TextCell]:
-    """Return the cells of a table, row by row, or the lines of a form; [] where a text is neither."""
+    """Return the cells of a table, row by row, or the lines of a form; [] if a text is neither."""
     lines = text.strip().splitlines()
     if not _TABLE.search(text) and (len(lines) < 2 or max(map(len, lines)) > _LINE):
         return []
@@ -71,7 +71,7 @@ def cells_of(text: str) -> list[TextCell]:
 
 
 def leaves_out(text: str) -> bool:
-    """Return whether a quote says that words are left out of it."""
+    """Return whether a quote marks omissions."""
     return "..." in text or "…" in text or len(quote_parts(text)) > 1
 
 

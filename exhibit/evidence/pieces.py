@@ -1,9 +1,9 @@
-"""A text placed in a document by its pieces: each stretch of its words that stands there, and the rest as added.
+"""Locates a text in a document by its pieces: each range of words that the document has; the rest was added.
 
-A passage that a system retrieved, or a quote in a parser's markup, is rarely a clean cut of its document: a summary
-stands in front of it, tags or a JSON frame around it, two cuts were joined, a table was written in Markdown. Texts are
-compared by their letters and digits alone, markup left out, so that none of this moves the words. Stretches that
-stand apart in the document stay apart: no place ever covers words that the text does not have.
+A passage that a system retrieved, or a quote in a parser's markup, is rarely a clean cut of its document: it may have a
+summary in front, tags or a JSON frame around it, two cuts joined, a table in Markdown. Texts are compared by their
+letters and digits only, without markup, so none of this moves the words. Ranges that are apart in the document stay
+apart: no location ever covers words that the text does not have.
 """
 
 from bisect import bisect_left
@@ -18,50 +18,50 @@ from exhibit.evidence.fold import Fold, fold
 from exhibit.evidence.parser_markup import TextCell, cells_of, letters_of, without_markup
 
 TELLING = 24
-"""Letters and digits that a stretch must share with a document: some five words, which rarely meet by accident."""
+"""Letters and digits that a stretch must share with a document: some five words, which rarely match by chance."""
 _STEP = 8
-"""Letters between two seeds that are tried; a stretch of 32 letters is never missed."""
+"""Letters between two seeds: a shared stretch of 32 letters is never missed."""
 _COMMON = 256
-"""Places of a seed that are looked at; words that stand oftener tell nothing about their place."""
+"""Occurrences of a seed that are tried; words that occur more often give no location."""
 _SLIP = 6
-"""Letters that may differ inside a stretch, on either side: a misread word, an escaped sign, a note's number."""
+"""Letters that may differ inside a stretch, in either text: a misread word, an escaped character, a note's number."""
 _ANEW = 12
-"""Letters that must agree behind such a difference before the stretch goes on."""
+"""Letters that must match after such a difference before the stretch continues."""
 _EDGE = 4
-"""Letters that must agree where the text ends before that."""
+"""Letters that must match if the text ends earlier."""
 FEW = 3
-"""Places that a short stretch may have and still tell where the text is from."""
+"""Locations that a short stretch may have and still identify the text's origin."""
 _LONG = 60
-"""Letters of a stretch, a line's worth, that tell wherever they stand."""
+"""Letters of a stretch, about a line, that identify the origin wherever they occur."""
 _SPREAD = 3
-"""A table's cells stand within so many times their own letters, whatever stands between its columns."""
+"""A table's cells are within so many times their own letters, whatever is between its columns."""
 _FORM = 12
-"""Letters that the cells of a table must have together where no longer stretch tells its place."""
+"""Letters that the cells of a table must have together if no longer stretch gives its location."""
 _MARGIN = 300
-"""Letters around the cells that are placed in which short cells are looked for: a few rows of a table."""
+"""Letters around the located cells in which short cells are searched: a few rows of a table."""
 
 Place = tuple[Span, ...]
 
 
 class PlacedPiece(NamedTuple):
-    """A stretch of a text, and every place where a document has it."""
+    """A stretch of a text, and its locations in a document."""
 
     start: int
     end: int
     places: tuple[Place, ...]
     letters: int
-    """Letters and digits that both sides have, less those that the document has besides."""
+    """Letters and digits that both texts share, minus the additional ones of the document."""
 
 
 @dataclass(frozen=True)
 class Placement:
-    """What a document has of a text."""
+    """The parts of a text that a document has."""
 
     pieces: tuple[PlacedPiece, ...]
     added: tuple[Span, ...]
-    """The ranges of the text whose words the document does not have; markup is in none of them."""
+    """The ranges of the text whose words the document does not have, markup excluded."""
     letters: int
-    """Letters and digits of the whole text, markup left out."""
+    """Letters and digits of the whole text without markup."""
 
     @property
     def share(self) -> float:
@@ -70,7 +70,7 @@ class Placement:
 
 
 class _Stretch(NamedTuple):
-    """A range of the text's letters, and the spans of the document that equal it, small slips apart."""
+    """A range of the text's letters, and the spans of the document that match it, except for small differences."""
 
     start: int
     end: int
@@ -79,7 +79,7 @@ class _Stretch(NamedTuple):
 
 
 def place_pieces(text: str, document: Document) -> Placement:
-    """Return where a document has the pieces of a text."""
+    """Return the locations of a text's pieces in a document."""
     needle = letters_of(text)
     if not needle.text:
         return Placement((), (), 0)
@@ -123,7 +123,7 @@ def _stretches(needle: str, haystack: Fold, ranges: Sequence[tuple[int, int]]) -
 
 
 def occurrences(needle: str, text: str) -> Iterator[int]:
-    """Yield every place of a needle in a text."""
+    """Yield every occurrence of a needle in a text."""
     start = text.find(needle) if needle else -1
     while start >= 0:
         yield start
@@ -131,7 +131,7 @@ def occurrences(needle: str, text: str) -> Iterator[int]:
 
 
 def _longest(needle: str, haystack: Fold, at: int, hits: Sequence[int], bounds: tuple[int, int]) -> _Stretch:
-    """Return the longest stretch around a seed, with all its places that are as long."""
+    """Return the longest stretch around a seed, with all its locations of that length."""
     grown: dict[tuple[int, int, int], list[Span]] = {}
     for hit in hits:
         ahead = _grow(needle, at + TELLING, bounds[1], haystack.text, hit + TELLING, 1)
@@ -150,7 +150,7 @@ class _Growth(NamedTuple):
 
 
 def _grow(own: str, at: int, limit: int, other: str, place: int, step: int) -> _Growth:
-    """Return how far two texts agree from two places on, forward or backward, over slips of a few letters."""
+    """Return how far two texts match from two positions on, forward or backward, with differences of a few letters."""
     taken = _Growth()
     while True:
         room = (limit - at) * step - taken.own
@@ -161,12 +161,12 @@ def _grow(own: str, at: int, limit: int, other: str, place: int, step: int) -> _
         slip = _after_slip(own, here + step * same, other, there + step * same, (room - same, beyond - same), step)
         if slip is None:
             return taken
-        more = max(slip[1] - slip[0], 0)  # letters that only the document has count against the stretch
+        more = max(slip[1] - slip[0], 0)  # letters that only the document has reduce the score of the stretch
         taken = _Growth(taken.own + slip[0], taken.other + slip[1], taken.letters - more)
 
 
 def _common(one: str, at: int, other: str, place: int, most: int, step: int) -> int:
-    """Return how many characters two texts share from two places on."""
+    """Return how many characters two texts share from two positions on."""
     low, size = 0, 16
     while low < most:
         size = min(size, most - low)
@@ -187,9 +187,9 @@ _SLIPS = sorted(((a, b) for a in range(_SLIP + 1) for b in range(_SLIP + 1) if a
 
 
 def _after_slip(own: str, at: int, other: str, place: int, room: tuple[int, int], step: int) -> tuple[int, int] | None:
-    """Return how many letters of each text to pass over so that both go on alike; None where they do not."""
+    """Return how many letters of each text to skip until both match again; None if they do not."""
     for skip, pass_over in _SLIPS:
-        # at the edge of the text fewer letters are left to agree
+        # at the edge of the text fewer letters remain to match
         need = min(_ANEW, room[0] - skip)
         if need < _EDGE or room[1] < pass_over + need:
             continue
@@ -200,7 +200,7 @@ def _after_slip(own: str, at: int, other: str, place: int, room: tuple[int, int]
 
 
 def _telling(stretches: Sequence[_Stretch]) -> list[_Stretch]:
-    """Return the stretches that tell where the text is from: few places, many letters, or beside one that does."""
+    """Return the stretches that identify the text's origin: few locations, many letters, or next to such a stretch."""
     sure = [stretch for stretch in stretches if len(stretch.hits) <= FEW or stretch.letters >= _LONG]
     near = [hit for stretch in sure for hit in stretch.hits[:1]]
     kept = []
@@ -209,7 +209,7 @@ def _telling(stretches: Sequence[_Stretch]) -> list[_Stretch]:
             hits = tuple(hit for hit in stretch.hits if any(_gap(hit, one) <= _MARGIN for one in near))
             stretch = stretch._replace(hits=hits)
         elif len(stretch.hits) > 1 and len(near) > 1:
-            # of several places the ones beside another piece of the same text are meant
+            # among several locations, those next to another piece of the same text are meant
             others = [one for one in near if one not in stretch.hits]
             hits = tuple(hit for hit in stretch.hits if any(_gap(hit, one) <= _MARGIN for one in others))
             stretch = stretch._replace(hits=hits or stretch.hits)
@@ -226,7 +226,7 @@ def _gap(one: tuple[int, int], other: tuple[int, int]) -> int:
 
 
 def _cell_ranges(cells: Sequence[TextCell], needle: Fold) -> list[tuple[int, int]]:
-    """Return the ranges of the cells in the letters of the text; those without letters are left out."""
+    """Return the ranges of the cells in the letters of the text; cells without letters are left out."""
     ranges = (needle.folded_range(cell.start, cell.end) for cell in cells)
     return [(start, end) for start, end in ranges if start < end]
 
@@ -234,7 +234,7 @@ def _cell_ranges(cells: Sequence[TextCell], needle: Fold) -> list[tuple[int, int
 def _with_cells(
     cells: Sequence[tuple[int, int]], stretches: list[_Stretch], needle: Fold, document: Document
 ) -> list[_Stretch]:
-    """Return the stretches with those of the cells besides that stand near them, or near each other."""
+    """Return the stretches and those of the cells that are near them, or near each other."""
     open_cells = [(s, e) for s, e in cells if not any(a < e and s < b for a, b, *_ in stretches)]
     if not open_cells:
         return stretches
@@ -252,17 +252,17 @@ def _with_cells(
         word = needle.text[start:end]
         spots = free[word]
         if spots:
-            # the next one in reading order, else the first: a text layer may go down the columns
+            # the next occurrence in reading order, else the first: a text layer may go down the columns
             chosen = spots.pop(bisect_left(spots, (at, at)) % len(spots))
             at = chosen.end
             added.append(_Stretch(start, end, (chosen,), end - start))
     if not stretches and sum(one.letters for one in added) < _FORM:
-        return stretches  # a few numbers that stand anywhere
+        return stretches  # only a few numbers, which occur anywhere
     return sorted([*stretches, *added])
 
 
 def _standing_alone(word: str, document: Document) -> list[Span]:
-    """Return the places of a cell that neither begin nor end inside a longer word."""
+    """Return the locations of a cell that neither begin nor end inside a longer word."""
     text, letters = document.text, document.letters
     spots = []
     for at in islice(occurrences(word, letters.text), 16 * _COMMON):
@@ -277,7 +277,7 @@ def _standing_alone(word: str, document: Document) -> list[Span]:
 
 
 def _densest(wanted: Counter[str], places: dict[str, list[Span]]) -> Span:
-    """Return the window that has the most letters of different cells, the tightest and first of equals."""
+    """Return the window with the most letters of different cells; among equals the tightest, then the first."""
     reach = _SPREAD * sum(len(word) * count for word, count in wanted.items()) + _MARGIN // 2
     spots = sorted((span, word) for word, spans in places.items() for span in spans)
     inside: Counter[str] = Counter()
@@ -308,7 +308,7 @@ def _piece(stretch: _Stretch, needle: Fold, text: str, document: Document) -> Pl
 
 
 def _with_signs(span: Span, signs: tuple[str, str], text: str) -> Span:
-    """Widen a span by the brackets, quotes and full stops that stand close to its words in both texts."""
+    """Widen a span by the brackets, quotes and full stops next to its words in both texts."""
     start, end = span
     before, after = (without_markup(side) for side in signs)
     before, after = "".join(before.split()[-1:]) if before[-1:].strip() else "", "".join(after.split()[:1])
@@ -321,7 +321,7 @@ def _with_signs(span: Span, signs: tuple[str, str], text: str) -> Span:
 
 
 def without_furniture(span: Span, document: Document) -> Place:
-    """Cut the furniture lines, and the white space around them, out of a span, unless it is nothing else."""
+    """Cut the furniture lines, and the white space around them, out of a span, unless it has nothing else."""
     pieces = []
     start = span.start
     for line in document.furniture:
@@ -342,7 +342,7 @@ def _trim(span: Span, text: str) -> Span:
 
 
 def nearest_places(pieces: Sequence[PlacedPiece]) -> list[Place]:
-    """Return one place of each piece: of those with several, the one nearest to the piece before it."""
+    """Return one location of each piece: among several, the one nearest to the previous piece."""
     at = next((piece.places[0][0].start for piece in pieces if len(piece.places) == 1), 0)
     chosen: list[Place] = []
     for piece in pieces:

@@ -1,4 +1,4 @@
-"""A retrieved passage or a quote of an answer placed in a document: whole where it stands so, else by its pieces."""
+"""Locates a retrieved passage or a quote of an answer in a document: as a whole if possible, else by its pieces."""
 
 from collections.abc import Callable
 
@@ -8,11 +8,11 @@ from exhibit.evidence.parser_markup import letters_of
 from exhibit.evidence.pieces import FEW, TELLING, Place, PlacedPiece, Placement, nearest_places, place_pieces
 
 _PLACES = 64
-"""Places of one text in one document that are kept: more are compared with nothing."""
+"""Most locations of one text in one document: further ones are not compared."""
 
 
 def place_text(text: str, document: Document) -> Placement:
-    """Return where a document has a text; a few words that stand all over it have no place."""
+    """Return the location of a text in a document; a few words that occur all over it have no location."""
     letters = len(letters_of(text).text)
     matches = worthy(find_as_it_stands(text, document))[:_PLACES] if letters else []
     if not matches:
@@ -24,9 +24,9 @@ def place_text(text: str, document: Document) -> Placement:
 
 
 def spans_of(placement: Placement, document: Document, *, wanted: Callable[[Place], bool]) -> tuple[Span, ...]:
-    """Return the spans of a placed text, the longest first; of several places of a piece the first that is wanted.
+    """Return the spans of a located text, the longest first; of a piece's several locations the first `wanted` one.
 
-    Spans between which the document has no word are one; all others stay apart.
+    Spans without a word of the document between them are merged; all others stay apart.
     """
     nearest = nearest_places(placement.pieces)
     chosen = [next(filter(wanted, piece.places), near) for piece, near in zip(placement.pieces, nearest, strict=True)]
@@ -41,5 +41,5 @@ def spans_of(placement: Placement, document: Document, *, wanted: Callable[[Plac
 
 
 def is_ambiguous(text: str, places: int) -> bool:
-    """Return whether a quote has so few words and so many places that they do not tell which place is meant."""
+    """Return whether a quote has so few words and so many locations that its origin is unclear."""
     return places > FEW and 0 < len(letters_of(text).text) < TELLING

@@ -1,4 +1,4 @@
-"""Any supported file to a Document, chosen by its ending."""
+"""Reads any supported file as a Document; the suffix selects the reader."""
 
 import atexit
 import hashlib
@@ -25,13 +25,13 @@ from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.storage.locations import Location, Remote, fetched
 from exhibit.storage.place import files_below, scratch_folder
 
-_SNIFFED = 4096  # bytes: the names of the first parts of a package are there, too
+_SNIFFED = 4096  # bytes: enough for the names of the first parts of a package
 _ENDING = re.compile(r"\.[a-z0-9]{1,5}")
 _PACKED = {b"word/": ".docx", b"xl/": ".xlsx", b"ppt/": ".pptx", b"opendocument.text": ".odt", b"epub+zip": ".epub"}
 
 
 def read_document(path: Location | str) -> Document:
-    """Read a file; the same file always gives the same text, which every offset counts in."""
+    """Read a file; the same file always has the same text, to which all offsets refer."""
     if isinstance(path, Remote):
         with fetched(path) as here:
             return replace(_read_safely(here), path=path)
@@ -39,7 +39,7 @@ def read_document(path: Location | str) -> Document:
 
 
 def _read_safely(path: Path) -> Document:
-    """Read a file; whatever a parser raises over a file is that file's fault, and carries the parser's traceback."""
+    """Read a file; any error of a parser becomes a DocumentError with the parser's traceback."""
     try:
         return _read(path)
     except (ToolkitError, OSError, MemoryError, RecursionError):
@@ -49,7 +49,7 @@ def _read_safely(path: Path) -> Document:
 
 
 def printable(path: Path) -> Printable | None:
-    """Return the page that a file is printed from; None where its reader makes none (a PDF, a plain text)."""
+    """Return the page from which a file is printed; None if its reader makes none (a PDF, a plain text)."""
     page: Printable | None = _by_reader(path, "page")
     return page
 
@@ -66,22 +66,22 @@ def _by_reader(path: Path, name: str) -> Any:
 
 
 def has_attachments(path: Location) -> bool:
-    """Return whether files of this kind can have other files in them."""
+    """Return whether files of this kind can contain other files."""
     return hasattr(_readers().get(_ending(path)), "attachments")
 
 
 def readable(path: Location) -> bool:
-    """Return whether there is a reader for the file's ending; where it has none, for what it holds."""
+    """Return whether there is a reader for the file's suffix, or without a suffix for its content."""
     return _ending(path) in _readers()
 
 
 def has_page(path: Location) -> bool:
-    """Return whether a file's reader makes a page to print of it."""
+    """Return whether a file's reader makes a page to print."""
     return hasattr(_readers().get(_ending(path)), "page")
 
 
 def suffix_of(media_type: str) -> str:
-    """Return the ending of files of a media type, empty where no reader knows it."""
+    """Return the suffix of files of a media type, empty if no reader knows it."""
     types: dict[str, str] = {}
     for module in dict.fromkeys(_readers().values()):
         types |= getattr(module, "TYPES", {})
@@ -89,7 +89,7 @@ def suffix_of(media_type: str) -> str:
 
 
 def kinds() -> dict[str, tuple[str, ...]]:
-    """Return what can be read: the endings by the name of the kind."""
+    """Return the readable suffixes by the name of the kind."""
     return {module.KIND: module.SUFFIXES for module in dict.fromkeys(_readers().values())}
 
 
@@ -104,7 +104,7 @@ def _read(path: Path) -> Document:
 
 
 def _limited(reader: ModuleType, path: Path) -> AbstractContextManager[None]:
-    """Return the limits on reading a file of this size, where this process is a worker."""
+    """Return the limits for reading a file of this size, if this process is a worker."""
     if getattr(reader, "STARTS_A_PROGRAM", False):
         return nullcontext()
     try:
@@ -116,14 +116,14 @@ def _limited(reader: ModuleType, path: Path) -> AbstractContextManager[None]:
 def _reader(path: Path) -> ModuleType:
     reader = _readers().get(_ending(path))
     if reader is None:
-        head_of(path)  # a file that is not there says so
+        head_of(path)  # a missing file has its own error
         known = ", ".join(sorted(_readers()))
         raise DocumentError(f"{path}: no reader for {path.suffix or 'a file without ending'}; known are {known}")
     return reader
 
 
 def _ending(path: Location) -> str:
-    """Return a file's ending, or the one that its content should have: names made from URLs may have none."""
+    """Return a file's suffix, or the suffix for its content: names made from URLs may have none."""
     ending = path.suffix.lower()
     if ending in _readers() or not isinstance(path, Path) or not path.is_file():
         return ending
@@ -131,7 +131,7 @@ def _ending(path: Location) -> str:
     if head.startswith(b"%PDF-"):
         return ".pdf"
     if _ENDING.fullmatch(ending):
-        return ending  # of a kind that nobody here reads; "No. 4" has none
+        return ending  # a suffix that no reader has; "No. 4" has none
     if head.startswith(b"PK"):
         return next((kind for mark, kind in _PACKED.items() if mark in head), ending)
     if re.match(rb"\s*<(?:!doctype html|html)", head, re.IGNORECASE):
@@ -151,28 +151,28 @@ _WORD = re.compile(r"\S+")
 
 
 def read_within(path: Location, limits: Limits | None = None) -> Document:
-    """Read a file as `read_document` does; raise LimitError where it takes too long or too much memory."""
+    """Read a file as `read_document` does; raise LimitError if it takes too long or too much memory."""
     with fetched(path) as here:
         return replace(guarded(read_document, here, limits=limits), path=path)
 
 
 def boxes_within(document: Document, spans: list[Span]) -> list[list[Box]]:
-    """Return for each span the rectangles that it covers, line by line, as `boxes` does."""
+    """Return the rectangles of each span, line by line, as `boxes` does."""
     if document.path is None or not spans:
         return [[] for _ in spans]
     with fetched(document.path) as here:
-        # the text stays here: boxes are found by the pages alone
+        # the text is not sent: boxes need only the pages
         return guarded(partial(_all_boxes, spans=spans), replace(document, text="", path=here))
 
 
 def words_within(document: Document, number: int) -> list[tuple[Span, list[Box]]]:
-    """Return the words of a page, each with its rectangles: two where it is broken at a line's end."""
+    """Return the words of a page, each with its rectangles: two for a word that is broken at a line's end."""
     if document.path is None:
         return []
     page = document.pages[number - 1].span
     spans = [Span(*match.span()) for match in _WORD.finditer(document.text, page.start, page.end)]
     with fetched(document.path) as here:
-        # the text stays here: boxes are found by the pages alone
+        # the text is not sent: boxes need only the pages
         step = partial(page_boxes, number=number, spans=spans)
         return list(zip(spans, guarded(step, replace(document, text="", path=here)), strict=True))
 
@@ -188,30 +188,30 @@ def _all_boxes(document: Document, spans: list[Span]) -> list[list[Box]]:
 
 
 _DEEPEST = 5
-"""Mails in mails; people forward a forwarded mail, not a sixth one."""
+"""Levels of mails inside mails; people forward a forwarded mail, not a sixth one."""
 _MOST = 1000
 """Attachments of one mail."""
 _UNFIT = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]')
 _LONGEST = 200
 """Bytes of an attachment's name, so that `.pdf` and the beginning of the mail's name still fit."""
-_WHOLE = 251  # bytes of a name with `.pdf` behind it: file systems take 255
+_WHOLE = 251  # bytes of a name before `.pdf`: file systems allow 255
 UNREAD = ".unread"
-"""The ending of what stands for an attachment that is not read: there is no reader for it, so it is counted by name."""
+"""The suffix for an attachment that is not read: no reader has it, so it is counted by name."""
 _DEEP = f"in a mail that {_DEEPEST} others enclose; not read"
 _MANY = f"more than {_MOST} attachments; not read"
 
 
 class NamedFile(NamedTuple):
-    """A file to be read: where it is, what it is called, and the names by which a table may mean it."""
+    """A file to read: its path, its name, and the names by which a table may refer to it."""
 
     path: Path
     name: str
-    """Its path in the folder; of an attachment, the mail's with its own behind it."""
+    """Its path in the folder; for an attachment, the mail's path followed by its own name."""
     aliases: tuple[str, ...] = ()
 
 
 def list_folder(folder: Path) -> list[NamedFile]:
-    """Return the files of a folder at any depth, in order, each mail followed by what is attached to it.
+    """Return the files of a folder at any depth, sorted, each mail followed by its attachments.
 
     Links that lead out of the folder are not followed, and pipes not opened; `storage.place.left_out` names them.
     """
@@ -219,7 +219,7 @@ def list_folder(folder: Path) -> list[NamedFile]:
 
 
 def with_attachments(files: Iterable[NamedFile], depth: int = 0) -> Iterator[NamedFile]:
-    """Yield files, each mail followed by what is attached to it, written to a folder that ends with this program."""
+    """Yield files, each mail followed by its attachments, which are written to a temporary folder of this program."""
     for file in files:
         yield file
         if not has_attachments(file.path):
@@ -227,8 +227,8 @@ def with_attachments(files: Iterable[NamedFile], depth: int = 0) -> Iterator[Nam
         try:
             inside = guarded(attachments, file.path)
         except DocumentError:
-            continue  # the mail itself cannot be read, which whoever reads it says
-        taken: dict[str, int] = {}  # how often each name has been given
+            continue  # the mail itself is unreadable, which its own reader reports
+        taken: dict[str, int] = {}  # how often each name was used
         for number, (name, data) in enumerate(inside, 1):
             plain = _distinct(safe_name(name), taken)
             path = _room(file.path, depth) / _joined(file.path, plain)
@@ -243,7 +243,7 @@ def with_attachments(files: Iterable[NamedFile], depth: int = 0) -> Iterator[Nam
 
 
 def _distinct(name: str, taken: dict[str, int]) -> str:
-    """Return a name that no other attachment of the mail has, in any case: they may be called alike."""
+    """Return a name that no other attachment of the mail has, ignoring case: several may have the same name."""
     number = taken.setdefault(name.casefold(), 0)
     if not number:
         taken[name.casefold()] = 1
@@ -255,7 +255,7 @@ def _distinct(name: str, taken: dict[str, int]) -> str:
 
 
 def _joined(mail: Path, plain: str) -> str:
-    """Return the name of an attachment's file, the mail's in front; a long one is cut, and kept apart by a digest."""
+    """Return the file name of an attachment after the mail's name; a long one is cut, and a digest keeps it unique."""
     name = f"{mail.name} - {plain}"
     if len(os.fsencode(name)) <= _WHOLE:
         return name
@@ -265,7 +265,7 @@ def _joined(mail: Path, plain: str) -> str:
 
 
 def safe_name(name: str) -> str:
-    """Return an attachment's name as one that any file system takes, its ending kept."""
+    """Return an attachment's name as one that any file system accepts, with its suffix."""
     name = _UNFIT.sub("_", name).strip(" .") or "attachment"
     stem, ending = name[: -len(Path(name).suffix)] if Path(name).suffix else name, Path(name).suffix[:20]
     return stem.encode("utf-8", "replace")[: _LONGEST - 2 * len(ending)].decode("utf-8", "ignore") + ending

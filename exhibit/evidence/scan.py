@@ -1,7 +1,8 @@
-"""Scans: pages without text are straightened, read by OCR, and their words written into the PDF, unseen.
+"""Scans: pages without text are straightened and read by OCR; their words become an invisible text layer of the PDF.
 
-Text rendering mode 3 draws nothing, and every PDF reader finds the words: the system under test reads what gold was
-located in. The font has one glyph, a box of half an em; it is embedded, so that boxes are the same on every machine.
+Text rendering mode 3 draws nothing, and every PDF reader finds the words: the system under test reads the same text in
+which gold was located. The font has one glyph, a box of half an em; it is embedded, so that boxes are the same on every
+machine.
 """
 
 from __future__ import annotations
@@ -30,30 +31,30 @@ from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.storage.locations import fetched
 from exhibit.storage.place import whole
 
-_DPI = 200  # small print is read, and a page takes a second or two
+_DPI = 200  # dots per inch: small print is readable, and a page takes a second or two
 _LONGEST_SIDE = 4000
-"""Pixels: a poster is drawn smaller than a letter, or it would not fit into memory."""
+"""Pixels: a poster is drawn at a lower resolution, or it would not fit into memory."""
 _STEEPEST = 5.0
-"""Degrees to either side that a page is straightened: a feeder draws it in by less, and a photograph needs more."""
+"""Degrees to either side that a page is straightened: a feeder skews by less, a photograph needs more."""
 _LOOK_SIDE = 1000
-"""Pixels of the longer side, for finding the angle: lines of text are still four or five of them high."""
+"""Pixels of the longer side, for finding the angle: lines of text are still four or five pixels high."""
 
 
 @dataclass(frozen=True)
 class Ocr:
-    """What reads the pages: a plug-in of `evidence.ocr` and a language."""
+    """The OCR program: a plug-in of `evidence.ocr` and a language."""
 
     engine: str
     language: str
 
     def read(self, picture: Image.Image) -> list[TextLine]:
-        """Return the lines of a straight page."""
+        """Return the lines of a straightened page."""
         lines: list[TextLine] = _engine(self.engine).open(self.language)(picture)
         return lines
 
 
 class Scanned(NamedTuple):
-    """A document with the words that were read, and how sure the program was of each page, by number."""
+    """A document with the words from OCR, and the confidence of each page, by number."""
 
     document: Document
     confidence: dict[str, float]
@@ -63,10 +64,10 @@ class Scanned(NamedTuple):
 
 
 def choose_ocr(language: str = "en", engine: str = "auto") -> Ocr:
-    """Return the engine that is named, or the first that is installed and reads the language."""
+    """Return the engine of that name, or the first installed one that reads the language."""
     engines = {name: _engine(name) for name in engine_names()}
     if engine != "auto" and engine not in engines:
-        raise ToolkitError(f"--ocr-engine {engine}: there is none of that name; there are {', '.join(engines)}")
+        raise ToolkitError(f"--ocr-engine {engine}: no such engine; there are {', '.join(engines)}")
     longer = {three: two for module in engines.values() for two, three in getattr(module, "CODES", {}).items()}
     tags = [tag.replace("_", "-").partition("-")[0].lower() for tag in language.split("+")]
     codes = [longer.get(tag, tag) for tag in tags]
@@ -92,7 +93,7 @@ def _engine(name: str) -> ModuleType:
 
 
 def add_ocr_arguments(parser: ArgumentParser) -> None:
-    """Add the flags that say whether and how scans are read; `ocr_from` reads them."""
+    """Add the OCR flags, which `ocr_from` reads."""
     group = parser.add_argument_group("scans")
     group.add_argument(
         "--ocr", action="store_true", help="read pages without text, and write the words into the PDF, unseen"
@@ -109,7 +110,7 @@ def add_ocr_arguments(parser: ArgumentParser) -> None:
 
 
 def ocr_from(options: Namespace) -> Ocr | None:
-    """Return what the flags of `add_ocr_arguments` ask for, None where scans are not to be read."""
+    """Return the OCR program that the flags select, or None without --ocr."""
     return choose_ocr(options.ocr_language, options.ocr_engine) if options.ocr else None
 
 
@@ -123,9 +124,9 @@ def _language(text: str) -> str:
 
 
 def read_scan(document: Document, target: Path, how: Ocr) -> Scanned | None:
-    """Write a PDF with the words of its pages without text to `target`; None where every page has text.
+    """Write a PDF with a text layer for its pages without text to `target`; None if every page has text.
 
-    The document that comes back is the new PDF, read as everybody will read it.
+    The returned document is the new PDF, read again from the file.
     """
     if document.path is None or document.path.suffix.lower() != ".pdf":
         return None
@@ -168,19 +169,19 @@ def _read_page(path: Path, page: Page, how: Ocr) -> tuple[Layer, float]:
 
 
 def skew(picture: Image.Image) -> float:
-    """Return the degrees by which a page must be turned, counter-clockwise, for its lines to lie straight.
+    """Return the degrees by which a page must be turned counter-clockwise to straighten its lines.
 
-    Straight lines of text make rows of pixels that are dark and rows that are light: the angle with the sharpest
-    change from row to row is taken, to a tenth of a degree.
+    Straight lines of text make dark and light rows of pixels: the angle with the sharpest change from row to row is
+    taken, to a tenth of a degree.
     """
     small = picture.copy()
     small.thumbnail((_LOOK_SIDE, _LOOK_SIDE))
     ink = Image.fromarray((255 - np.asarray(small)).astype("uint8"))
     best = 0.0
-    for reach, step in ((_STEEPEST, 1.0), (1.0, 0.2), (0.2, 0.1)):  # each look is nearer to the best of the last
+    for reach, step in ((_STEEPEST, 1.0), (1.0, 0.2), (0.2, 0.1)):  # each round is nearer to the best angle of the last
         count = round(reach / step)
         angles = [best + step * number for number in range(-count, count + 1)]
-        # the smallest turn of those that are equally good
+        # the smallest of the equally good angles
         best = max(angles, key=lambda angle: (_sharpness(ink, angle), -abs(angle)))
     return round(max(-_STEEPEST, min(best, _STEEPEST)), 2)
 
@@ -191,13 +192,13 @@ def _sharpness(ink: Image.Image, angle: float) -> float:
 
 
 def _frame(path: Path, page: Page) -> Frame:
-    """Return the matrix from points of a page, from its top left as it is seen, to the coordinates of the PDF."""
+    """Return the matrix from points of a displayed page, from its top left, to the coordinates of the PDF."""
     origin, right, down = to_user_space(path, page.number, [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)])
     return Frame(right[0] - origin[0], right[1] - origin[1], down[0] - origin[0], down[1] - origin[1], *origin)
 
 
 def in_order(lines: Sequence[TextLine]) -> list[TextLine]:
-    """Return lines from top to bottom, and what stands side by side from left to right."""
+    """Return lines from top to bottom, and lines side by side from left to right."""
     rows: list[list[TextLine]] = []
     for line in sorted(lines, key=lambda line: (line.top + line.bottom) / 2):
         middle = (line.top + line.bottom) / 2
@@ -211,20 +212,20 @@ def in_order(lines: Sequence[TextLine]) -> list[TextLine]:
 # ---------------------------------------------------------------- the words in the PDF
 
 
-if TYPE_CHECKING:  # elsewhere by the functions that use it: few documents are scans, and it takes 0.1 s in each process
+if TYPE_CHECKING:  # imported by the functions that use it: few documents are scans, and it takes 0.1 s in each process
     from pypdf.generic import RectangleObject, StreamObject
 
 FONT = "ExhibitUnseen"
 FONT_FILE = Path(__file__).with_name("unseen.pdf")
-"""A page that has the font; `bench.unseen_font` makes it."""
+"""A PDF page that has the font; `bench.unseen_font` makes it."""
 ADVANCE = 500
-"""Thousandths of the font size that every character takes before it is stretched to its width on the page."""
+"""Thousandths of the font size: the width of every character before it is stretched to its width on the page."""
 ASCENT, DESCENT = 750, -250  # thousandths of the font size above and below the line, as in most fonts
 _NARROW, _WIDE = frozenset("iljtfrI1.,;:'’‘|!()[]{}-"), frozenset("mwMW@%—ŒœÆæ")
 
 
 class Text(NamedTuple):
-    """A line of words on a page: its box in points from the top left of the page, once that lies straight."""
+    """A line of words on a page: its box in points from the top left of the straightened page."""
 
     left: float
     top: float
@@ -245,18 +246,18 @@ class Frame(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """What is written onto one page."""
+    """The text layer of one page."""
 
     frame: Frame
     turn: float
-    """Degrees, counter-clockwise, by which the page's own drawing is turned, so that its lines lie straight."""
+    """Degrees, counter-clockwise, by which the page's own drawing is turned to straighten its lines."""
     lines: Sequence[Text]
 
 
 def write_layer(path: Path, target: Path, pages: Mapping[int, Layer]) -> None:
-    """Write a copy of a PDF with words on some of its pages, by number from 1; those are straightened.
+    """Write a copy of a PDF with a text layer on some of its pages, by number from 1; those are straightened.
 
-    Words that run askew are read in a jumble by tools that sort them by height, so the picture is turned instead.
+    Tools that sort words by height would jumble skewed lines, so the picture is turned instead.
     """
     from pypdf import PdfReader, PdfWriter
     from pypdf.errors import PyPdfError
@@ -284,7 +285,7 @@ def write_layer(path: Path, target: Path, pages: Mapping[int, Layer]) -> None:
 
 
 def _turned(angle: float, box: RectangleObject) -> bytes:
-    """Return the beginning of a drawing that is turned around the middle of the page."""
+    """Return the start of a drawing that is turned around the middle of the page."""
     if not angle:
         return b"q\n"
     sine, cosine = math.sin(math.radians(angle)), math.cos(math.radians(angle))
@@ -294,9 +295,9 @@ def _turned(angle: float, box: RectangleObject) -> bytes:
 
 
 def _content(frame: Frame, lines: Sequence[Text]) -> bytes:
-    """Return the drawing of lines of words; the Q ends what the page itself drew."""
+    """Return the drawing of lines of words; the Q ends the page's own graphics state."""
     matrix = " ".join(_number(value) for value in frame)
-    # what stands side by side is parted by a space, which not every reader would put there by itself
+    # texts side by side are separated by a space, which not every reader would insert
     beside = [line.top <= (other.top + other.bottom) / 2 <= line.bottom for line, other in pairwise(lines)] + [False]
     drawn = "\n".join(
         _word(*word) for line, more in zip(lines, beside, strict=True) for word in _placed(line, spaced=more)
@@ -313,7 +314,7 @@ class _Placed(NamedTuple):
 
 
 def _placed(line: Text, *, spaced: bool) -> list[_Placed]:
-    """Part a line into words, each where it should begin by the widths of the letters before it."""
+    """Split a line into words, each at the position that the widths of the letters before it give."""
     size = max((line.bottom - line.top) * 1000 / (ASCENT - DESCENT), 0.5)
     base = line.bottom + size * DESCENT / 1000
     whole = sum(map(_width, line.words)) or 1.0
@@ -321,7 +322,7 @@ def _placed(line: Text, *, spaced: bool) -> list[_Placed]:
     placed, at = [], 0.0
     words = line.words.split()
     for number, word in enumerate(words):
-        # the space after a word belongs to it, so that no reader has to guess whether there is one
+        # a word includes the space after it, so that no reader has to guess
         text = f"{word} " if spaced or number < len(words) - 1 else word
         width = sum(map(_width, text))
         placed.append(_Placed(line.left + at * stretch, base, max(width * stretch, 0.1), size, text))
@@ -330,7 +331,7 @@ def _placed(line: Text, *, spaced: bool) -> list[_Placed]:
 
 
 def _width(character: str) -> float:
-    """Return about how wide a letter is set, an `n` being 1."""
+    """Return the approximate width of a letter, relative to `n`."""
     if character in _NARROW or character == " ":
         return 0.55
     if character in _WIDE:

@@ -19,19 +19,19 @@ from exhibit.storage.bundle import mirrored, open_bundle
 from exhibit.storage.locations import Location, fetched, parse_location
 
 _GREYS = 8
-"""Enough for print: a page of a contract takes a third of what WebP or JPEG need."""
+"""Greys that are enough for print: a page of a contract takes a third of the bytes of WebP or JPEG."""
 _COLOURFUL = 40
-"""How far a pixel's channels must be apart to be a colour rather than a grey of the scanner's."""
+"""The difference between a pixel's channels from which it is a colour and not a scanner's grey."""
 
 
 def page_uri(path: Location, page: Page, *, width: int) -> str:
-    """Return a page as a data URI, so many pixels across."""
+    """Return a page as a data URI, `width` pixels wide."""
     data, kind = in_few_bytes(render_within(path, page.number, scale=width / page.width))
     return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
 def in_few_bytes(image: Image.Image) -> tuple[bytes, str]:
-    """Return a picture and what kind it is: eight greys as `png`, or `webp` where there is colour."""
+    """Return a picture's bytes and format: `png` with eight greys, or `webp` for a picture with colour."""
     image = image.convert("RGB")
     out = io.BytesIO()
     kind = "webp" if _has_colour(image) else "png"
@@ -43,7 +43,7 @@ def in_few_bytes(image: Image.Image) -> tuple[bytes, str]:
 
 
 def _in_greys(image: Image.Image) -> Image.Image:
-    """Return a picture in few greys, evenly spaced: quicker than asking which greys it has."""
+    """Return a picture in few evenly spaced greys: faster than choosing the best greys."""
     last = _GREYS - 1
     small = image.convert("L").point([round(value * last / 255) for value in range(256)])
     small.putpalette([round(grey * 255 / last) for grey in range(_GREYS) for _ in range(3)])
@@ -51,7 +51,7 @@ def _in_greys(image: Image.Image) -> Image.Image:
 
 
 def _has_colour(image: Image.Image) -> bool:
-    """Return whether more than one pixel in five hundred is coloured, seen from far enough to be quick."""
+    """Return whether more than one pixel in five hundred is coloured, measured on a small copy for speed."""
     small = image.resize((96, 128), Image.Resampling.BOX)
     _, saturation, value = small.convert("HSV").split()
     pairs = zip(saturation.tobytes(), value.tobytes(), strict=True)
@@ -60,14 +60,14 @@ def _has_colour(image: Image.Image) -> bool:
 
 # ---------------------------------------------------------------- gold on the page
 
-GOLD = (255, 196, 0)  # red, green, blue: amber, that black words show through
-_SCALE = 1.5  # pixels a point: a page fills a screen and its words can be read
+GOLD = (255, 196, 0)  # red, green, blue: amber, through which black words are visible
+_SCALE = 1.5  # pixels per point: a page fills a screen and its words are readable
 
 
 def draw_boxes(
     path: Location, page: int, marked: Iterable[Box], *, colour: tuple[int, int, int] = GOLD, scale: float = _SCALE
 ) -> Image.Image:
-    """Return a page's picture with boxes laid over the words, the words still readable."""
+    """Return a page's picture with transparent boxes over the words."""
     picture = render_within(path, page, scale=scale).convert("RGBA")
     layer = Image.new("RGBA", picture.size, (0, 0, 0, 0))
     pen = ImageDraw.Draw(layer)
@@ -79,7 +79,7 @@ def draw_boxes(
 
 
 def draw_spans(document: Document, spans: Sequence[Span], *, scale: float = _SCALE) -> dict[int, Image.Image]:
-    """Return the pages that the spans touch, by number, with the spans drawn on them."""
+    """Return the pictures of the pages that the spans touch, by number, with the spans drawn on them."""
     if document.path is None or not document.pages:
         raise ToolkitError(f"{document.filename}: has no pages to draw on; only PDFs do")
     marked = [box for lines in boxes_within(document, list(spans)) for box in lines]
@@ -88,7 +88,7 @@ def draw_spans(document: Document, spans: Sequence[Span], *, scale: float = _SCA
 
 
 class DrawnPage(NamedTuple):
-    """A page of a document with gold on it."""
+    """A page of a document with its gold drawn."""
 
     filename: str
     page: int
@@ -96,11 +96,11 @@ class DrawnPage(NamedTuple):
 
 
 def draw_row(root: Location, row: int, *, scale: float = _SCALE) -> Iterator[DrawnPage]:
-    """Yield the pages that the gold of a question stands on, drawn, in the order of its passages."""
+    """Yield the drawn pages with a question's gold, in the order of its passages."""
     lines, files = gold_of_row(root, row)
     for name in dict.fromkeys(str(line.filename) for line in lines):
         spans = [Span(*span) for line in lines if line.filename == name for span in line.spans]
-        with fetched(files[name]):  # once, for all the steps of drawing
+        with fetched(files[name]):  # once, for all steps of drawing
             pages = draw_spans(read_within(files[name]), spans, scale=scale)
         for page, picture in pages.items():
             yield DrawnPage(name, page, picture)

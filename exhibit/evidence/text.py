@@ -1,6 +1,6 @@
-"""Every document's text as it is extracted: `exhibit text datasets_out/cuad --out texts/cuad`.
+"""Writes every document's extracted text: `exhibit text datasets_out/cuad --out texts/cuad`.
 
-The files are named after the documents, with .txt at the end, and hold exactly the characters that gold counts in.
+The files have the documents' names with .txt at the end, and hold exactly the characters to which gold offsets refer.
 """
 
 import sys
@@ -20,12 +20,12 @@ KIND = FolderKind("texts", lambda folder: all(path.is_file() and path.suffix == 
 
 
 def write_texts(root: Location, out: Path, *, force: bool = False) -> int:
-    """Write the text of each document of a bundle; return how many there are."""
+    """Write the text of each document of a bundle; return the number of documents."""
     files = corpus_files(mirrored(root))
     with placed(out, force=force, kind=KIND) as folder:
         for name in tqdm(sorted(files), desc="documents", unit="doc", delay=2.0, leave=False, disable=None):
             text = read_within(files[name]).text
-            # a lone half of a surrogate pair, which a broken PDF may give, has no place in UTF-8
+            # UTF-8 cannot encode a lone surrogate, which a broken PDF may contain
             data = text.encode("utf-8", "replace")
             (folder / fit_name(name, ".txt")).write_bytes(data)
     return len(files)

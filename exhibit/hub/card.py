@@ -1,4 +1,4 @@
-"""A bundle on the Hub's terms: its dataset card, the tables that the card's configs name, and a page with its gold."""
+"""Writes a bundle's dataset card for the Hub, the tables that the card's configs name, and a picture of its gold."""
 
 import io
 import json
@@ -29,21 +29,21 @@ __all__ = ["CardText", "holds_documents", "render_card", "size_category", "write
 
 @dataclass(frozen=True)
 class CardText:
-    """What the card says that no file of the bundle does."""
+    """The parts of the card that no file of the bundle provides."""
 
     tags: Sequence[str] = ()
     questions: str = ""
-    """How the questions came to be worded."""
+    """How the questions were worded."""
     limits: str = ""
-    """What a user must know before trusting a number, in Markdown."""
+    """The caveats that a user must know, in Markdown."""
     annotations: Sequence[str] = ()
-    """Who marked the gold, in the Hub's words: `expert-generated`, `crowdsourced` …"""
+    """Who annotated the gold, in the Hub's terms: `expert-generated`, `crowdsourced` …"""
     converter: str = ""
-    """What made the bundle, where the bundle has another name."""
+    """The converter of the bundle, if its name differs from the bundle's."""
     command: str = ""
-    """The words in front of the flags that make the bundle again, where no converter makes it."""
+    """The command before the flags that makes the bundle again, if no converter does."""
     derived: str = ""
-    """The dataset that this one extends, where it has a name of its own."""
+    """The dataset that this one extends, if it has a name of its own."""
 
 
 UNDRAWN = "page that cannot be drawn for the card"
@@ -60,10 +60,10 @@ def write_card(
     out: Out | None = None,
     texts: Path | None = None,
 ) -> BundleInfo:
-    """Write `README.md`, `croissant.json`, `parquet/` and, where there is a page to show, `page.png` into a folder.
+    """Write `README.md`, `croissant.json`, `parquet/` and, if a page can be drawn, `page.png` into a folder.
 
-    `out` is told where the documents are in a store already, and where large files go as they are finished. `texts`
-    is a folder with the texts that are known already. The bundle that comes back notes pages that could not be drawn.
+    `out` has the documents that are already in a store, and receives large files as they are finished. `texts` is a
+    folder of texts that are already extracted. The returned bundle has a note for each page that could not be drawn.
     """
     configs = write_tables(bundle, folder, rows=rows, gold=gold, engine=engine, out=out, texts=texts)
     undrawn: list[str] = []
@@ -78,7 +78,7 @@ def write_card(
 
 
 def holds_documents(name: str) -> bool:
-    """Return whether a file of the bundle holds documents, or a page of one: what a licence may not let pass on."""
+    """Return whether a file of the bundle holds documents or a page of one, which a licence may protect."""
     return name == PICTURE or name.startswith((f"{CORPUS}/", f"{PARQUET}/corpus-"))
 
 
@@ -108,7 +108,7 @@ def render_card(bundle: BundleInfo, *, configs: Sequence[HubConfig], example: "E
 
 @cache
 def _environment() -> Environment:
-    """Return what fills the template, which is compiled once."""
+    """Return the Jinja environment of the template, which is compiled once."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         undefined=StrictUndefined,
@@ -125,15 +125,15 @@ def _environment() -> Environment:
 
 
 def plain(text: object) -> str:
-    """Return words as Markdown that shows them and means nothing else: no mark-up, no HTML, no table's end."""
+    """Return a text escaped for Markdown: no mark-up, no HTML, no end of a table cell."""
     words = " ".join(str(text).split())
     words = words.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     words = re.sub(r"([\\`*_\[\]|~#$])", r"\\\1", words)
-    return re.sub(r"^([-+=]|\d+[.)])", r"\\\1", words)  # no list, no heading, where it begins a line
+    return re.sub(r"^([-+=]|\d+[.)])", r"\\\1", words)  # escape a list or a heading at the start of a line
 
 
 def code(text: object) -> str:
-    """Return words as inline code, whatever backticks are in them."""
+    """Return a text as inline code, whatever backticks it contains."""
     words = " ".join(str(text).split()).replace("|", "¦")
     ticks = "`" * (1 + max((len(run) for run in re.findall("`+", words)), default=0))
     edge = " " if words.startswith("`") or words.endswith("`") else ""
@@ -141,13 +141,13 @@ def code(text: object) -> str:
 
 
 def fence(text: str, language: str) -> str:
-    """Return a block of code that nothing in it can end."""
+    """Return a code block whose fence its text cannot close."""
     ticks = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
     return f"{ticks}{language}\n{text}\n{ticks}"
 
 
 def link(text: str, address: str) -> str:
-    """Return a link, or only its words where there is no address to trust."""
+    """Return a link, or only its text if the address is not safe."""
     safe = re.fullmatch(r"https?://[^\s<>\"]+", address)
     return f"[{plain(text)}](<{address}>)" if safe else plain(text)
 
@@ -172,7 +172,7 @@ def _command(bundle: BundleInfo, command: str) -> str:
 
 
 def _citation(bundle: BundleInfo) -> str:
-    """Return BibTeX for the conversion, whose version and source decide every byte of it."""
+    """Return the BibTeX entry of the conversion, whose version and source determine its bytes."""
     key = re.sub(r"[^a-z0-9]+", "-", bundle.name.lower()).strip("-") or "bundle"
     title, source = (re.sub(r"[{}\\]", "", " ".join(words.split())) for words in (bundle.title, bundle.source.name))
     return (
@@ -202,15 +202,15 @@ def _cut(text: str, most: int) -> str:
 
 
 PICTURE = "page.png"
-_MOST_BYTES = 200_000  # a card's picture is loaded with the page
+_MOST_BYTES = 200_000  # bytes: a card's picture is loaded with the page
 _READABLE = 300
 """Characters of a passage that a reader takes in at a glance."""
-_SCALES = (1.3, 1.0, 0.75, 0.5)  # pixels a point, tried in turn until the picture is small enough
+_SCALES = (1.3, 1.0, 0.75, 0.5)  # pixels per point, tried in turn until the picture is small enough
 
 
 @dataclass(frozen=True)
 class Example:
-    """What the card shows: a row, its line of gold, and the page drawn in `page.png` (None without one)."""
+    """The card's example: a row, its line of gold, and the page in `page.png` (None without one)."""
 
     row: Row
     line: Gold | None = None
@@ -218,7 +218,7 @@ class Example:
 
 
 def choose(rows: Sequence[Row], gold: Sequence[Gold]) -> Iterator[Example]:
-    """Yield rows to show, best first: one passage on one page, found in its words, and of a readable length."""
+    """Yield candidate rows, best first: one passage on one page, found exactly, and of a readable length."""
     lines: dict[int, list[Gold]] = {}
     for line in gold:
         lines.setdefault(line.id, []).append(line)
@@ -240,7 +240,7 @@ def write_example(
     out: Out | None = None,
     undrawn: Callable[[str], None] = lambda _: None,
 ) -> Example | None:
-    """Return the row to show, and write its page beside it where it has one; `undrawn` is told what cannot be drawn."""
+    """Return the example row, and write its page if it has one; `undrawn` collects pages that cannot be drawn."""
     best: Example | None = None
     for _, example in zip(range(5), choose(rows, gold), strict=False):
         best = best or example
@@ -248,8 +248,8 @@ def write_example(
         if line is None or len(line.pages) != 1:
             continue
         file = (out or Out(folder)).file(f"{CORPUS}/{line.filename}")
-        with fetched(file):  # once, for all the steps of drawing
-            content = None  # where it cannot be drawn another row may show as well
+        with fetched(file):  # once, for all steps of drawing
+            content = None  # if a page cannot be drawn, the next row is tried
             try:
                 content = draw_example(file, line)
             except DocumentError as error:
@@ -261,7 +261,7 @@ def write_example(
 
 
 def draw_example(path: Location, line: Gold) -> bytes | None:
-    """Return the page as a PNG of few colours, smaller until it is small enough; None where nothing can be drawn."""
+    """Return the page as a PNG of few colours, scaled down until it is small enough; None if it cannot be drawn."""
     document = read_within(path)
     for scale in _SCALES:
         pages = draw_spans(document, [Span(*span) for span in line.spans], scale=scale)

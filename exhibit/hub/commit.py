@@ -1,4 +1,4 @@
-"""One atomic commit, or one pull request: sent once, found again when its reply is lost, refused on a conflict."""
+"""Makes one atomic commit or pull request: sent once, found again when its reply is lost, refused on a conflict."""
 
 import hashlib
 import re
@@ -20,12 +20,12 @@ from exhibit.storage.bundle import sha256_of
 
 
 class ConflictError(HubError):
-    """Others committed meanwhile, so nothing was published."""
+    """Another user committed meanwhile, so nothing was published."""
 
 
 @dataclass(frozen=True)
 class SentCommit:
-    """What came of it: the commit, the revision that loads it, and the pull request if it is one."""
+    """The result: the commit, the revision that loads it, and the pull request if there is one."""
 
     commit: str
     revision: str | None = None
@@ -34,7 +34,7 @@ class SentCommit:
 
 @dataclass(frozen=True)
 class CommitRequest:
-    """A plan with its address: the branch, the commit it builds on, and what is said about it."""
+    """A plan with its target: the branch, the parent commit, and the commit message."""
 
     plan: "Plan"
     branch: str
@@ -45,7 +45,7 @@ class CommitRequest:
 
 
 def send(hub: Hub, request: CommitRequest) -> SentCommit:
-    """Upload what the Hub lacks, then commit all of it at once; nothing is seen on the Hub before that."""
+    """Upload the files that the Hub lacks, then commit all of them at once; nothing is visible before that."""
     operations = _operations(request.plan)
     additions = [one for one in operations if isinstance(one, huggingface_hub.CommitOperationAdd)]
     _upload(hub, request, additions)
@@ -91,7 +91,7 @@ def _source(plan: "Plan", name: str) -> str | bytes:
 
 
 def _upload(hub: Hub, request: CommitRequest, additions: list[huggingface_hub.CommitOperationAdd]) -> None:
-    """Put large files into the Hub's storage; those that are there already are not sent again."""
+    """Upload large files to the Hub's storage; files that are already there are not sent again."""
     try:
         hub.api.preupload_lfs_files(
             hub.repo_id,
@@ -105,7 +105,7 @@ def _upload(hub: Hub, request: CommitRequest, additions: list[huggingface_hub.Co
         explained = hub.explain(error, doing="uploading")
         if explained is None and not isinstance(error, OSError | RuntimeError | ValueError):
             raise
-        # the storage's own client raises plain errors; their words may hold addresses that are signed
+        # the storage's own client raises plain errors, whose messages may hold signed URLs
         explained = explained or HubError(scrubbed(f"uploading: {error}", hub.token))
         raise HubError(
             f"{explained}; nothing was published: run the same command again, and what is uploaded is not sent again",
@@ -114,7 +114,7 @@ def _upload(hub: Hub, request: CommitRequest, additions: list[huggingface_hub.Co
 
 
 def _refuse_ignored(additions: list[huggingface_hub.CommitOperationAdd]) -> None:
-    """Refuse to publish a part: the client leaves out what a .gitignore in the repository names."""
+    """Refuse a partial upload: the client skips files that a .gitignore in the repository names."""
     ignored = [one.path_in_repo for one in additions if getattr(one, "_should_ignore", False)]
     if ignored:
         raise ToolkitError(
@@ -124,20 +124,20 @@ def _refuse_ignored(additions: list[huggingface_hub.CommitOperationAdd]) -> None
 
 
 def _find_commit(hub: Hub, request: CommitRequest) -> SentCommit | None:
-    """Return our commit when it is on the branch; None when the branch has not moved; raise when others moved it."""
+    """Return our commit if it is on the branch; None if the branch has not moved; raise if others moved it."""
     head, _ = hub.commit_of(request.branch)
     if head is None or head == request.parent:
         return None
     if request.plan.is_at(hub.files_at(head)):
         return SentCommit(head)
     raise ConflictError(
-        f"somebody else committed to {hub.repo_id} ({request.branch}) meanwhile, now at {head[:12]}; run the same "
+        f"another user committed to {hub.repo_id} ({request.branch}) meanwhile, now at {head[:12]}; run the same "
         "command again, and it will build on that"
     )
 
 
 def find_pull_request(hub: Hub, request: CommitRequest) -> SentCommit | None:
-    """Return an open pull request of ours that holds exactly this."""
+    """Return our open pull request with exactly this content."""
     discussions = hub.ask(
         lambda: list(
             hub.api.get_repo_discussions(
@@ -160,13 +160,13 @@ def find_pull_request(hub: Hub, request: CommitRequest) -> SentCommit | None:
 
 
 def check_tag(hub: Hub, tag: str) -> str | None:
-    """Return the commit that a tag stands on, None where there is no such tag."""
+    """Return the commit of a tag, or None if there is no such tag."""
     refs = hub.ask(lambda: hub.api.list_repo_refs(hub.repo_id, repo_type=KIND), doing="listing the tags")
     return next((one.target_commit for one in refs.tags if one.name == tag), None)
 
 
 def set_tag(hub: Hub, tag: str, commit: str) -> None:
-    """Set a tag on a commit; a tag that stands elsewhere is never moved."""
+    """Set a tag on a commit; an existing tag is never moved."""
     how: dict[str, Any] = {"tag": tag, "revision": commit, "repo_type": KIND, "exist_ok": True}
     try:
         hub.ask(lambda: hub.api.create_tag(hub.repo_id, **how), doing=f"setting the tag {tag}")
@@ -183,20 +183,20 @@ _UNITS = {"kB": 1e3, "MB": 1e6, "GB": 1e9}
 
 @dataclass(frozen=True)
 class Content:
-    """A file as it is sent."""
+    """A file to send."""
 
     source: Path | bytes
     size: int
     sha256: str
 
     def is_at(self, remote: RemoteFile) -> bool:
-        """Return whether the Hub has this content already."""
+        """Return whether the Hub already has this content."""
         if remote.sha256 is not None:
             return remote.sha256 == self.sha256
         if remote.size != self.size:
             return False
         data = self.data()
-        # git's own name for a content: not a matter of security
+        # git's own hash of a content: not used for security
         return remote.blob == hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
     def data(self) -> bytes:
@@ -208,7 +208,7 @@ Contents = Mapping[str, Content]
 
 
 def contents_of(root: Path, info: BundleInfo, *, repo_id: str, corpus: bool) -> dict[str, Content]:
-    """Return every file that is sent, by path: what bundle.json lists, the card under its new name, and itself."""
+    """Return every file to send, by path: the files of bundle.json, the card with its repository's name, and itself."""
     own = (root / CARD).read_bytes()
     tables = () if corpus else corpus_patterns(own)
     sent = {}
@@ -234,22 +234,22 @@ class Plan:
 
     @property
     def sent(self) -> tuple[str, ...]:
-        """What goes over the wire."""
+        """The paths of the files that are uploaded."""
         return tuple(sorted((*self.new, *self.changed)))
 
     @property
     def is_empty(self) -> bool:
-        """Whether the Hub holds exactly this already."""
+        """Whether the Hub already has exactly this content."""
         return not (self.new or self.changed or self.removed)
 
     def is_at(self, files: Mapping[str, RemoteFile]) -> bool:
-        """Return whether a commit with these files is this plan, carried out."""
+        """Return whether a commit with these files is the result of this plan."""
         there = all(name in files and content.is_at(files[name]) for name, content in self.contents.items())
         return there and not any(name in files for name in self.removed)
 
 
 def compare(contents: Contents, remote: Mapping[str, RemoteFile], *, recorded: Collection[str]) -> Plan:
-    """Return what changes; a file goes only when it is under corpus/ or the bundle on the Hub records it as its own."""
+    """Return the changes; a file is deleted only if it is under corpus/ or the bundle on the Hub lists it."""
     there = [name for name in contents if name in remote]
     same = {name for name in there if contents[name].is_at(remote[name])}
     ours = [name for name in remote if name not in contents and (name.startswith(f"{CORPUS}/") or name in recorded)]
@@ -263,7 +263,7 @@ def compare(contents: Contents, remote: Mapping[str, RemoteFile], *, recorded: C
 
 
 def listing(plan: Plan) -> Iterator[str]:
-    """Yield what is sent and what changes, in lines."""
+    """Yield the uploads and the changes as lines."""
     size = sum(plan.contents[name].size for name in plan.sent)
     total = sum(content.size for content in plan.contents.values())
     yield f"to send: {len(plan.sent):,} of {len(plan.contents):,} files, {amount(size)} of {amount(total)}"
@@ -277,7 +277,7 @@ def listing(plan: Plan) -> Iterator[str]:
 
 
 def amount(size: float) -> str:
-    """Return a number of bytes for reading."""
+    """Return a number of bytes in a readable unit."""
     if size < 1000:
         return f"{size:.0f} bytes"
     unit = next((unit for unit in ("kB", "MB") if size < 1000 * _UNITS[unit]), "GB")
@@ -288,23 +288,23 @@ def amount(size: float) -> str:
 
 
 PLACEHOLDER = "PATH_OR_REPO"
-"""What a card says where a folder or a repository is loaded; a bundle does not know where it will be published."""
+"""The card's placeholder for a folder or repository; a bundle does not know where it will be published."""
 
 _DOCUMENTS = ("<!-- documents -->\n", "<!-- /documents -->\n")
-"""What a card shows of the documents themselves stands between these marks, which a reader does not see."""
+"""Invisible marks in a card around the parts that show the documents themselves."""
 _CORPUS_CONFIG = re.compile(rf"^- config_name: {CORPUS}\n(?:[ ].*\n)*", re.MULTILINE)
 _LOADED = re.compile(r'load_dataset\("([^"\n]+)"')
 
 
 def addressed(card: bytes, repo_id: str) -> bytes:
-    """Return the card with the repository's name for the placeholder, in a way that can be undone; else unchanged."""
+    """Return the card with the repository's name in place of the placeholder, if that can be undone; else unchanged."""
     named = card.replace(_quoted(PLACEHOLDER), _quoted(repo_id))
     undone = named.replace(_quoted(repo_id), _quoted(PLACEHOLDER))
     return named if undone == card else card
 
 
 def unaddressed(card: bytes, sha256: str) -> bytes | None:
-    """Return the card as the bundle records it, whatever name it was published under; None when it is another."""
+    """Return the card as the bundle records it, whatever name it was published under; None for any other card."""
     names = dict.fromkeys(_LOADED.findall(card.decode("utf-8", "replace")))
     for candidate in [card, *(card.replace(_quoted(name), _quoted(PLACEHOLDER)) for name in names)]:
         if hashlib.sha256(candidate).hexdigest() == sha256:
@@ -313,14 +313,14 @@ def unaddressed(card: bytes, sha256: str) -> bytes | None:
 
 
 def without_documents(card: bytes) -> bytes:
-    """Return the card of a bundle whose documents stay at home: no config, picture or example shows one."""
+    """Return the card of a bundle that is published without documents: no config, picture or example shows one."""
     text = _CORPUS_CONFIG.sub("", _without_documents(card.decode("utf-8")))
     note = "The documents are not in this repository; the command under *How it was made* gives them."
     return re.sub(r"^# .*\n", lambda title: f"{title[0]}\n{note}\n", text, count=1, flags=re.MULTILINE).encode()
 
 
 def corpus_patterns(card: bytes) -> list[str]:
-    """Return patterns of the files that hold the documents a second time: those of the card's config `corpus`."""
+    """Return patterns of the files that repeat the documents: those of the card's config `corpus`."""
     configs = [one for one in metadata_of(card).get("configs") or [] if one["config_name"] == CORPUS]
     return [str(file["path"]) for config in configs for file in config["data_files"]]
 
@@ -330,7 +330,7 @@ def metadata_of(card: bytes) -> dict[str, Any]:
     try:
         return dict(huggingface_hub.DatasetCard(card.decode("utf-8")).data.to_dict())  # type: ignore[no-untyped-call]
     except Exception as error:
-        # the YAML library is the Hub client's own choice, and so are its errors
+        # the Hub client chooses the YAML library, and with it the errors
         raise BundleError(f"{CARD}: its head is no YAML: {' '.join(str(error).split())}") from error
 
 

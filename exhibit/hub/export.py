@@ -20,7 +20,7 @@ from exhibit.storage.bundle import open_bundle
 from exhibit.storage.place import FolderKind, placed
 
 RECORD = "export.json"
-"""What an export leaves out and why; and how one is known, so that --force replaces nothing else."""
+"""The parts that an export leaves out and why; and the mark by which --force recognises an export."""
 
 KIND = FolderKind("an export", lambda folder: (folder / RECORD).is_file())
 
@@ -31,7 +31,7 @@ def format_names() -> list[str]:
 
 
 def export(root: Path, name: str, out: Path, *, texts: Path | None = None, force: bool = False) -> Export:
-    """Write a bundle in the format of that name; `out` appears whole or not at all."""
+    """Write a bundle in the format of that name; `out` appears complete or not at all."""
     if name not in format_names():
         raise ToolkitError(f"no format {name!r}; there are {', '.join(format_names())}")
     form = cast(Format, load_plugin(exports.__name__, name)[0])
@@ -54,7 +54,7 @@ def export(root: Path, name: str, out: Path, *, texts: Path | None = None, force
 
 
 def _listing(folder: Path) -> list[str]:
-    """Return what lies in a folder; of a folder in it, how many files."""
+    """Return the entries of a folder, a subfolder with its number of files."""
     return [
         f"{path.name}/ ({sum(p.is_file() for p in path.rglob('*'))})" if path.is_dir() else path.name
         for path in sorted(folder.iterdir())

@@ -50,13 +50,13 @@ _NOT_ON_WINDOWS = re.compile(
     r'[<>:"\\|?*\x00-\x1f]|[. ](?=/|$)|(?:^|/)(?:con|prn|aux|nul|(?:com|lpt)[1-9])(?=[ ./]|$)', re.IGNORECASE
 )
 _LONGEST_PATH = 200
-"""Windows stops at 260 with the folder in front, which is seldom shorter than 60."""
+"""Characters: Windows allows 260 with the folder in front, which is seldom shorter than 60."""
 _NEVER_OURS = (".git", f"{CORPUS}/")
-"""Files that need no look at the bundle on the Hub: git's own are never ours, and the corpus always is."""
+"""Files that need no look at the bundle on the Hub: git's files never belong to a bundle, the corpus always does."""
 
 
 class Published(NamedTuple):
-    """Where a bundle is on the Hub; of a dry run, where it would be."""
+    """The address of a bundle on the Hub; for a dry run, the address it would have."""
 
     repo_id: str
     url: str
@@ -77,12 +77,12 @@ def publish(
     i_have_the_rights: bool = False,
     as_drafted: bool = False,
 ) -> Published:
-    """Publish a bundle on the Hugging Face Hub; print what changes, where it is and how it is loaded."""
+    """Publish a bundle on the Hugging Face Hub; print the changes, the address and how to load it."""
     return run(argparse.Namespace(**{**locals(), "bundle": Path(bundle)}))
 
 
 def run(options: argparse.Namespace) -> Published:
-    """Publish as told; print what changes, where it is and how it is loaded."""
+    """Publish with these options; print the changes, the address and how to load it."""
     root: Path = options.bundle
     info = check_bundle(root)
     check_reviewed(info, root, as_drafted=options.as_drafted)
@@ -131,7 +131,7 @@ def run(options: argparse.Namespace) -> Published:
 
 
 def look(hub: Hub, branch: str | None) -> tuple[BranchState | None, bool]:
-    """Return what is on the branch, or on main where the branch is not there yet; None without a repository."""
+    """Return the state of the branch, or of main if the branch does not exist; None without a repository."""
     try:
         return hub.state(branch or MAIN), False
     except HubError as error:
@@ -141,7 +141,7 @@ def look(hub: Hub, branch: str | None) -> tuple[BranchState | None, bool]:
 
 
 def _recorded(hub: Hub, state: BranchState | None, sent: set[str]) -> frozenset[str]:
-    """Return the files that the bundle on the Hub calls its own; asked only where it holds one that is not sent."""
+    """Return the files that the bundle on the Hub lists; only asked if the Hub has a file that is not sent."""
     others = [name for name in state.files if name not in sent and not name.startswith(_NEVER_OURS)] if state else []
     if state is None or INFO not in state.files or not others:
         return frozenset()
@@ -153,11 +153,11 @@ def _recorded(hub: Hub, state: BranchState | None, sent: set[str]) -> frozenset[
         )
         return frozenset(read_info(Path(path)).files)
     except (BundleError, EntryNotFoundError):
-        return frozenset()  # not one of our bundles: nothing in it is ours
+        return frozenset()  # not one of our bundles: none of its files is ours
 
 
 def check_bundle(root: Path) -> BundleInfo:
-    """Return bundle.json of a sound bundle; refuse a broken one and name its first faults."""
+    """Return bundle.json of a valid bundle; refuse an invalid one and name its first problems."""
     problems = validate(root)
     if not problems:
         return read_info(root / INFO)
@@ -168,7 +168,7 @@ def check_bundle(root: Path) -> BundleInfo:
 
 
 def check_licence(info: BundleInfo, root: Path, *, rights: bool, corpus: bool) -> None:
-    """Refuse to pass on what the source's terms do not let anybody pass on, unless the user has the right to."""
+    """Refuse to publish a source whose terms forbid redistribution, unless the user has the right to."""
     licence = info.licence
     if licence.redistributable or rights:
         return
@@ -186,7 +186,7 @@ def check_licence(info: BundleInfo, root: Path, *, rights: bool, corpus: bool) -
 
 
 def check_reviewed(info: BundleInfo, root: Path, *, as_drafted: bool) -> None:
-    """Refuse to pass drafted questions off as a benchmark before a person has judged them."""
+    """Refuse to publish drafted questions as a benchmark before a person has reviewed some."""
     if info.draft is None or as_drafted or info.draft.reviewed:
         return
     raise ToolkitError(
@@ -196,7 +196,7 @@ def check_reviewed(info: BundleInfo, root: Path, *, as_drafted: bool) -> None:
 
 
 def check_card(hub: Hub, card: bytes) -> None:
-    """Let the Hub check the card before anything is created or uploaded."""
+    """Let the Hub validate the card before anything is created or uploaded."""
 
     def ask() -> dict[str, Any]:
         # not DatasetCard.validate: its older versions ask huggingface.co whatever HF_ENDPOINT says
@@ -216,7 +216,7 @@ def check_card(hub: Hub, card: bytes) -> None:
 
 
 def check_visibility(hub: Hub, state: BranchState | None, *, private: bool) -> None:
-    """Refuse to put what is meant to be private where everybody can see it."""
+    """Refuse to publish to a public repository what should be private."""
     if state is not None and private and state.private is False:
         raise ToolkitError(
             f"{hub.repo_id} is public, so nothing was sent: make it private on {hub.url}/settings, choose another "
@@ -238,7 +238,7 @@ def _check_names(names: Iterable[str]) -> None:
 
 
 def warnings_for(paths: Iterable[str]) -> list[str]:
-    """Return which paths Windows cannot hold, and which are one where upper and lower case are."""
+    """Return a warning for paths that Windows cannot store, and for paths that differ only in case."""
     listed = sorted(paths)
     odd = [path for path in listed if _NOT_ON_WINDOWS.search(path) or len(path) > _LONGEST_PATH]
     alike: dict[str, list[str]] = defaultdict(list)
@@ -250,7 +250,7 @@ def warnings_for(paths: Iterable[str]) -> list[str]:
 
 
 def refused_by_clients(paths: Collection[str]) -> list[str]:
-    """Return the paths that the Hub's clients do not download, on any system: they could lead out of a folder."""
+    """Return the paths that the Hub's clients refuse to download, because they could lead out of a folder."""
     outside = [path for path in paths if ".." in path.replace("\\", "/").split("/")]
     rooted = [path for path in paths for part in map(PureWindowsPath, path.split("/")) if part.drive or part.root]
     return sorted({*outside, *rooted})
@@ -260,13 +260,13 @@ def refused_by_clients(paths: Collection[str]) -> list[str]:
 
 
 def prepare(hub: Hub, state: BranchState | None, options: argparse.Namespace, *, branch_is_new: bool) -> BranchState:
-    """Create the repository and the branch where they are missing; return what the branch holds."""
+    """Create the repository and the branch if they are missing; return the state of the branch."""
     if state is None:
         if options.create_pr:
             raise ToolkitError(
                 f"there is no {hub.repo_id} to open a pull request on; publish it without --create-pr first"
             )
-        # one that appears meanwhile may have another visibility than the one asked for, which is checked below
+        # a repository that appears meanwhile may have another visibility than requested, which is checked below
         hub.ask(
             lambda: hub.api.create_repo(hub.repo_id, repo_type=KIND, private=options.private, exist_ok=True),
             doing=f"creating {hub.repo_id}",
@@ -294,7 +294,7 @@ def _deliver(hub: Hub, plan: Plan, state: BranchState, options: argparse.Namespa
         author=author,
         pull_request=options.create_pr,
     )
-    if plan.is_empty:  # a branch that was made a moment ago from the same content
+    if plan.is_empty:  # a branch that was created a moment ago from the same content
         return SentCommit(state.commit or "")
     if request.pull_request:
         before = find_pull_request(hub, request)
@@ -308,7 +308,7 @@ def _deliver(hub: Hub, plan: Plan, state: BranchState, options: argparse.Namespa
 
 
 def _show(hub: Hub, info: BundleInfo, plan: Plan, options: argparse.Namespace, state: BranchState | None) -> None:
-    """Print what is sent where, under which licence, and what it changes."""
+    """Print the files to send, their target, the licence, and the changes."""
     private = options.private if state is None else state.private
     there = "new" if state is None else "there already"
     print(f"{options.bundle} → {hub.repo_id} ({there}, {'private' if private else 'public'})")

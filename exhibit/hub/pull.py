@@ -35,7 +35,7 @@ __all__ = ["SCHEME", "PulledBundle", "fetch", "is_repository", "main", "parse_ad
 
 
 def run(options: argparse.Namespace) -> Path:
-    """Bring the bundle into its folder, which is returned; print where it is and what it is."""
+    """Download the bundle into its folder and return the folder; print its path and a summary."""
     repo_id, revision = parse_address(options.repo)
     if revision and options.revision:
         raise ToolkitError(f"two revisions: {revision} and {options.revision}; give one")
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> Path:
 
 
 def _bundle_in(folder: Path) -> BundleInfo | None:
-    """Return what bundle.json of a folder says; None where there is none, or none that can be read."""
+    """Return bundle.json of a folder; None if it is missing or unreadable."""
     try:
         return read_info(folder / INFO)
     except (BundleError, OSError):
@@ -63,7 +63,7 @@ def _bundle_in(folder: Path) -> BundleInfo | None:
 
 
 def copy(fetched: "PulledBundle", folder: Path) -> None:
-    """Write a fetched bundle into an empty folder, and check it there as a whole."""
+    """Write a downloaded bundle into an empty folder, and validate it there."""
     files = [*(name for name in fetched.info.files if name != CARD), INFO]
     for name in track(files, total=len(files), label="copying", unit="file"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -91,12 +91,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 SCHEME = "hf://"
 _BELOW = re.compile(r"hf://(datasets|buckets)/[^/@]+/[^/@]+(@(?!refs/)[^/]+)?/[^/]")
 _TURNS = 3
-"""How often a download begins anew: its single requests are tried again by the Hub's client itself."""
+"""How often a download starts again: the Hub's client itself retries single requests."""
 
 
 @dataclass(frozen=True)
 class PulledBundle:
-    """A bundle in the cache; `folder` holds its files, and the card as it was before it was published is `card`."""
+    """A bundle in the cache: `folder` holds its files, and `card` is the card as it was before publication."""
 
     folder: Path
     repo_id: str
@@ -106,12 +106,12 @@ class PulledBundle:
 
     @property
     def address(self) -> str:
-        """The bundle's address for good: with the commit, not with a branch that moves."""
+        """The bundle's permanent address: with the commit, not with a branch that moves."""
         return f"{SCHEME}{self.repo_id}@{self.commit}"
 
 
 def is_repository(text: str) -> bool:
-    """Return whether an address names a whole repository; a folder in one is read where it is, uncached."""
+    """Return whether an address names a whole repository; a folder in one is read remotely, without the cache."""
     return text.startswith(SCHEME) and not _BELOW.match(text)
 
 
@@ -125,7 +125,7 @@ def parse_address(text: str) -> tuple[str, str | None]:
 
 
 def fetch(repo_id: str, *, revision: str | None = None, say: Say) -> PulledBundle:
-    """Return a bundle through the Hub's cache; a download that was cut off goes on where it stopped."""
+    """Return a bundle through the Hub's cache; an interrupted download continues where it stopped."""
     hub = Hub(repo_id, say=say)
     for _ in range(_TURNS):
         commit = _commit(hub, revision)
@@ -137,13 +137,13 @@ def fetch(repo_id: str, *, revision: str | None = None, say: Say) -> PulledBundl
 
 
 def peek(repo_id: str, *, revision: str | None = None, say: Say) -> BundleInfo:
-    """Return what a published bundle says of itself; nothing but bundle.json is downloaded."""
+    """Return bundle.json of a published bundle; nothing else is downloaded."""
     hub = Hub(repo_id, say=say)
     return _read_info(hub, _commit(hub, revision))
 
 
 def _commit(hub: Hub, revision: str | None) -> str:
-    """Return the commit of a revision; the cache's last when the Hub cannot be reached."""
+    """Return the commit of a revision, or the last one in the cache if the Hub is unreachable."""
     try:
         commit, _ = hub.commit_of(revision)
     except HubError as error:
@@ -192,7 +192,7 @@ def _read_info(hub: Hub, commit: str) -> BundleInfo:
 
 def _download(hub: Hub, revision: str, commit: str, info: BundleInfo) -> Path:
     """Return the snapshot's folder with every file that bundle.json lists."""
-    # a folder as a whole: for files one by one patterns would take the square of their number
+    # a folder as a whole: with a pattern per file, matching would take time with the square of their number
     tops = {f"{glob.escape(n.partition('/')[0])}/*" if "/" in n else glob.escape(n) for n in info.files}
 
     def download() -> Path:
@@ -206,14 +206,14 @@ def _download(hub: Hub, revision: str, commit: str, info: BundleInfo) -> Path:
     except HubError as error:
         raise HubError(f"{error}; run it again: what has arrived is kept", status=error.status) from error
     except (ValueError, OSError) as error:
-        if getattr(error, "errno", None) is not None:  # a disk's trouble, which others put into words
+        if getattr(error, "errno", None) is not None:  # a disk error, which the caller explains
             raise
         reason = " ".join(str(error).split())[:300]
         raise BundleError(f"{hub.repo_id}: its files cannot be downloaded: {reason}") from error
 
 
 def _verify(hub: Hub, folder: Path, info: BundleInfo) -> bytes:
-    """Check every file against bundle.json; return the card as the bundle records it."""
+    """Check every file's checksum against bundle.json; return the card as the bundle records it."""
     missing = {name for name in info.files if not (folder / name).is_file()}
     if missing and {name for name in info.files if name.startswith(f"{CORPUS}/")} <= missing:
         raise BundleError(

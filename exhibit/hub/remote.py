@@ -1,4 +1,4 @@
-"""A dataset's repository on the Hub: asked with limits on patience, and with errors that say what to do."""
+"""A dataset repository on the Hub: requests with timeouts and retries, and errors that say what to do."""
 
 import json
 import re
@@ -28,25 +28,25 @@ from exhibit.storage.exchanges import seconds_asked
 Answer = TypeVar("Answer")
 Say = Callable[[str], None]
 
-TRIES = 5  # with doubling waits, fifteen seconds: what lasts longer is no hiccup
+TRIES = 5  # with doubling waits, fifteen seconds: a longer fault is not transient
 LONGEST_WAIT = 300.0
-"""Seconds; a Hub that asks for more is left alone, and the user told."""
+"""Seconds; if the Hub asks for a longer wait, the command stops with an error."""
 KIND = "dataset"
 
 
 class RemoteFile(NamedTuple):
-    """A file on the Hub by content: one of the two is known."""
+    """A file on the Hub by its checksum; one of the two is known."""
 
     size: int
     sha256: str | None
-    """Of a file in large-file storage."""
+    """The sha256 of a file in large-file storage."""
     blob: str | None
-    """Git's name for the content of an ordinary file."""
+    """Git's hash of an ordinary file."""
 
 
 @dataclass(frozen=True)
 class BranchState:
-    """What a branch of the repository holds; `commit` is None where there is no commit yet."""
+    """The files of a branch; `commit` is None if there is no commit yet."""
 
     commit: str | None
     files: dict[str, RemoteFile] = field(default_factory=dict)
@@ -80,10 +80,10 @@ class Hub:
         landed: Callable[[], Answer | None] | None = None,
         most: int = TRIES,
     ) -> Answer:
-        """Return the answer; try again after passing trouble, a few times.
+        """Return the answer; retry a few times after a transient error.
 
-        `landed` looks whether a request whose reply was lost has done its work after all: it is never sent twice then.
-        `most` is 1 for what the Hub's client itself tries again.
+        `landed` checks whether a request whose reply was lost has succeeded: then it is not sent twice.
+        `most` is 1 for requests that the Hub's client itself retries.
         """
         for tries in range(1, most + 1):
             try:
@@ -103,7 +103,7 @@ class Hub:
         raise AssertionError("unreachable")
 
     def explain(self, error: Exception, *, doing: str) -> "HubError | None":
-        """Return the error in words that say what to do next; None for a bug."""
+        """Return the error with a message that says what to do next; None for a bug."""
         if isinstance(error, HubError):
             return error
         if isinstance(error, ToolkitError):
@@ -118,7 +118,7 @@ class Hub:
     # ---------------------------------------------------------------- questions
 
     def commit_of(self, revision: str | None) -> tuple[str | None, bool | None]:
-        """Return the commit a revision stands for, and whether the repository is private."""
+        """Return the commit of a revision, and whether the repository is private."""
         info = self.ask(
             lambda: self.api.repo_info(self.repo_id, repo_type=KIND, revision=revision),
             doing=f"looking at {self.repo_id}",
@@ -141,7 +141,7 @@ class Hub:
         return self.ask(listing, doing=f"listing the files of {self.repo_id}", most=1)
 
     def state(self, revision: str | None) -> BranchState | None:
-        """Return what a branch holds; None where there is no such repository, or none that this token may see."""
+        """Return the state of a branch; None if there is no such repository, or none that this token may see."""
         try:
             commit, private = self.commit_of(revision)
         except HubError as error:
@@ -151,7 +151,7 @@ class Hub:
         return BranchState(commit, self.files_at(commit) if commit else {}, private)
 
     def check_writer(self) -> str | None:
-        """Refuse a token that is missing, unknown or can only read; return the user's name where it is known."""
+        """Refuse a token that is missing, unknown or read-only; return the user's name if it is known."""
         owner = self.repo_id.partition("/")[0]
         if self.token is None:
             raise HubError(
@@ -161,26 +161,26 @@ class Hub:
         try:
             me: dict[str, Any] = self.ask(self.api.whoami, doing="checking the token")
         except HubError as error:
-            if error.status == 429:  # this question has a strict limit of its own; the Hub will still check
+            if error.status == 429:  # this request has a strict rate limit; the Hub will still check the token
                 return None
             raise
         access = (me.get("auth") or {}).get("accessToken") or {}
         if access.get("role") == "read":
             raise HubError(f"the token can only read: make one that may write to {owner}, at {SETTINGS}")
-        return me.get("name")  # what a fine-grained one may write the Hub says when it is first asked to
+        return me.get("name")  # the Hub reports the rights of a fine-grained token only at the first write
 
 
 def read_token() -> str | None:
-    """Return the token of the environment or of the Hub's own store."""
+    """Return the token from the environment or the Hub's own store."""
     try:
         return huggingface_hub.get_token()
     except Exception as error:
-        # the store can be unreadable, or a keyless login fail; the message may hold what was sent
+        # the store can be unreadable, or a keyless login fail; the message may hold the token
         raise HubError(scrubbed(f"the token cannot be read: {error}; log in again with `hf auth login`")) from error
 
 
 def check_repo_id(text: str) -> str:
-    """Return a repository's id; raise when the Hub could have none like it."""
+    """Return a repository's id; raise if the Hub does not allow it."""
     try:
         validate_repo_id(text)
     except HFValidationError as error:
@@ -192,7 +192,7 @@ def check_repo_id(text: str) -> str:
 
 FIRST_WAIT = 1.0  # seconds; each later wait is twice as long
 PASSING = frozenset({408, 429, 500, 502, 503, 504})
-"""Replies that another try may change."""
+"""Statuses that a retry may change."""
 CONFLICTS = frozenset({409, 412})
 SETTINGS = "https://huggingface.co/settings/tokens"
 
@@ -201,7 +201,7 @@ TRANSPORT: type[BaseException] = HfHubHTTPError.__mro__[1]
 
 
 class HubError(ServiceError):
-    """The Hub refused, or could not be reached; `status` is its reply's, where there was one."""
+    """The Hub refused a request, or was unreachable; `status` is the reply's status, if any."""
 
     def __init__(self, message: str, *, status: int | None = None, missing: bool = False) -> None:
         super().__init__(message)
@@ -211,7 +211,7 @@ class HubError(ServiceError):
 
 
 def chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and what it came from."""
+    """Yield an error and its causes."""
     seen: BaseException | None = error
     while seen is not None:
         yield seen
@@ -230,19 +230,19 @@ def is_missing(error: BaseException) -> bool:
 
 
 def status_of(error: BaseException) -> int | None:
-    """Return the status of the Hub's reply, where there was one."""
+    """Return the status of the Hub's reply, if any."""
     response = getattr(error, "response", None)
     return getattr(response, "status_code", None)
 
 
 def is_unreachable(error: HubError) -> bool:
-    """Return whether the Hub gave no reply at all: no network, no such host, or switched off."""
+    """Return whether the Hub sent no reply at all: no network, no such host, or offline mode."""
     cause = root_cause(error)
     return error.status is None and isinstance(cause, TRANSPORT | ConnectionError | OfflineModeIsEnabled)
 
 
 def is_passing(error: BaseException) -> bool:
-    """Return whether another try may succeed."""
+    """Return whether a retry may succeed."""
     cause = root_cause(error)
     if isinstance(cause, HfHubHTTPError):
         return status_of(cause) in PASSING
@@ -270,11 +270,11 @@ _KINDS = {
     json.JSONDecodeError: "json",
     TRANSPORT: "connection",
 }
-"""The first that fits tells: some of these errors are kinds of others."""
+"""The first match decides: some of these errors are subclasses of others."""
 
 
 def words_for(error: BaseException, *, repo_id: str, url: str, token: bool) -> str | None:
-    """Return what an error means and what helps; None for what is no matter of the Hub."""
+    """Return the meaning of an error and the next step; None for an error that does not concern the Hub."""
     name = next((name for kind, name in _KINDS.items() if isinstance(error, kind)), None)
     if name is None:
         return None

@@ -27,9 +27,9 @@ from exhibit.storage.upload import Out
 
 PARQUET = "parquet"
 _GROUP_BYTES = 32 << 20
-"""What is held in memory at once, and what the viewer must fetch for a page of rows."""
+"""Bytes that are in memory at once, and that the viewer must download for a page of rows."""
 _SHARD_BYTES = 500 << 20
-"""The size of a file that `datasets` itself uploads in."""
+"""The file size that `datasets` itself uses for uploads."""
 
 _PDF = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 _TEXT, _NUMBER = pa.string(), pa.int64()
@@ -46,14 +46,14 @@ _CORPUS = {**_COUNTED, "source": _TEXT, "licence": _TEXT, "text": _TEXT}
 
 @dataclass(frozen=True)
 class HubConfig:
-    """A config of the card: its name, its files, the features that `datasets` gives it, and its rows."""
+    """A config of the card: its name, its files, its features in `datasets`, and its number of rows."""
 
     name: str
     path: str
     features: list[dict[str, Any]]
     rows: int
     bytes: int
-    """What the rows take in memory."""
+    """The bytes that the rows take in memory."""
     pdf: bool = False
 
 
@@ -67,9 +67,9 @@ def write_tables(
     out: Out | None = None,
     texts: Path | None = None,
 ) -> list[HubConfig]:
-    """Write the tables into `parquet/`, the default config's first; a corpus without questions is one table.
+    """Write the tables into `parquet/`, the default config first; a corpus without questions is one table.
 
-    A document whose text lies in `texts`, as UTF-8 under its file name, is not read for it.
+    A document whose text is in `texts`, as UTF-8 under its file name, is not read again.
     """
     (folder / PARQUET).mkdir()
     configs = []
@@ -83,7 +83,7 @@ def write_tables(
 
 @contextmanager
 def _memory_given_back() -> Iterator[None]:
-    """Let Arrow take memory from the system and give it back at once; its own pool keeps 100 MB after 50 of PDFs."""
+    """Let Arrow return memory to the system at once; its own pool keeps 100 MB after 50 MB of PDFs."""
     before = pa.default_memory_pool()
     pa.set_memory_pool(pa.system_memory_pool())
     try:
@@ -93,9 +93,9 @@ def _memory_given_back() -> Iterator[None]:
 
 
 def write_parquet(folder: Path, name: str, schema: Any, records: Iterable[dict[str, Any]]) -> HubConfig:
-    """Write a table of the bundle, and return how the Hub finds it."""
+    """Write a table of the bundle, and return its config for the card."""
     path = f"{PARQUET}/{name}.parquet"
-    # a thousand at a time: as Python's objects they take ten times what they take in a table
+    # a thousand at a time: Python objects take ten times the memory of a table
     parts = [schema.empty_table()]
     rest = iter(records)
     while some := list(islice(rest, 1000)):
@@ -109,7 +109,7 @@ def write_parquet(folder: Path, name: str, schema: Any, records: Iterable[dict[s
 
 
 def gold_schema(gold: Iterable[Gold], columns: Mapping[str, Any] = GOLD) -> Any:
-    """Return the columns of the gold; `labels` is a struct of every label that some line has, in the narrowest type."""
+    """Return the columns of the gold; `labels` is a struct of all labels of all lines, in the narrowest type."""
     kinds: dict[str, set[type]] = {}
     for line in gold:
         for name, value in line.labels.items():
@@ -128,7 +128,7 @@ def _label_type(kinds: set[type]) -> Any:
 
 
 def gold_records(gold: Sequence[Gold]) -> Iterator[dict[str, Any]]:
-    """Yield the lines as records that fit `gold_schema`."""
+    """Yield the lines as records that match `gold_schema`."""
     labels = gold_schema(gold, {}).types[:1]
     texts = {field.name for kind in labels for field in kind if pa.types.is_string(field.type)}
     for line in gold:
@@ -156,7 +156,7 @@ def _write_corpus(bundle: BundleInfo, out: Out, engine: Engine, texts: Path | No
 class _Content(NamedTuple):
     text: str
     pdf: bytes | None
-    """A remote PDF's bytes, which came with its text; one that is here is read where it is written."""
+    """The bytes of a remote PDF, which came with its text; a local one is read when it is written."""
 
 
 def _document(entry: DocumentEntry, bundle: BundleInfo, read: _Content, file: Location, pdfs: bool) -> dict[str, Any]:
@@ -168,7 +168,7 @@ def _document(entry: DocumentEntry, bundle: BundleInfo, read: _Content, file: Lo
 
 
 def _contents(files: Sequence[Location], engine: Engine, texts: Path | None) -> Iterator[_Content]:
-    """Yield what each file holds; those are read whose text is not known."""
+    """Yield the content of each file; only files without a known text are read."""
     known = [texts / file.name if texts and (texts / file.name).is_file() else None for file in files]
     read = engine.map(_content_of, [file for file, text in zip(files, known, strict=True) if text is None])
     for text in known:
@@ -176,7 +176,7 @@ def _contents(files: Sequence[Location], engine: Engine, texts: Path | None) -> 
 
 
 def _content_of(file: Location) -> _Content:
-    """Return the text that gold counts in; half a surrogate pair, which no file can hold, is a question mark."""
+    """Return the text that gold offsets refer to; a lone surrogate, which no file can hold, becomes a question mark."""
     with fetched(file) as path:
         text = read_document(file).text.encode("utf-8", "replace").decode("utf-8")
         return _Content(text, path.read_bytes() if isinstance(file, Remote) and _is_pdf(path) else None)
@@ -187,7 +187,7 @@ def _is_pdf(file: Location) -> bool:
 
 
 class _Shards:
-    """Writes documents into row groups and files of bounded size, one group in memory."""
+    """Writes documents into row groups and files of bounded size, with one group in memory."""
 
     def __init__(self, folder: Path, schema: Any, *, finished: Callable[[Path], None]) -> None:
         self._folder, self._schema, self._finished = folder, schema, finished
@@ -207,7 +207,7 @@ class _Shards:
             self._flush()
 
     def close(self) -> None:
-        """Write what is held; an empty corpus still has its columns."""
+        """Write the remaining documents; an empty corpus still has its columns."""
         if self._group or not self._files:
             self._flush()
         self._end_file()
@@ -225,14 +225,14 @@ class _Shards:
             self._writer = pq.ParquetWriter(
                 self._path,
                 self._schema,
-                # PDFs are compressed already; left as they are, the Hub finds their bytes in corpus/ again
+                # PDFs are already compressed; unchanged, the Hub recognises their bytes in corpus/
                 compression={**dict.fromkeys([*columns, "text"], "zstd"), "pdf.bytes": "none", "pdf.path": "none"},
                 use_dictionary=columns,
                 write_statistics=columns,
             )
             self._files += 1
         table = pa.Table.from_pylist(self._group, schema=self._schema)
-        self._group.clear()  # before it is written: the writer holds the documents once more
+        self._group.clear()  # before writing: the writer holds the documents a second time
         self._writer.write_table(table)
         self.bytes += table.nbytes
         self._written += self._held
@@ -245,7 +245,7 @@ class _Shards:
 
 
 def features(schema: Any) -> list[dict[str, Any]]:
-    """Return an Arrow schema as the card's YAML declares features."""
+    """Return the features of an Arrow schema as the card's YAML declares them."""
     return [{"name": field.name, **_feature(field.type)} for field in schema]
 
 
@@ -267,7 +267,7 @@ def _feature(kind: Any) -> dict[str, Any]:
 
 
 LICENCES = frozenset(Path(__file__).with_name("licences.txt").read_text(encoding="ascii").split())
-"""The identifiers that the Hub knows for data; it refuses a card with another."""
+"""The licence identifiers that the Hub knows; it refuses a card with another."""
 
 
 def head(
@@ -318,7 +318,7 @@ def _config(config: HubConfig, *, default: bool) -> dict[str, Any]:
 
 
 def _licence(licence: Licence) -> dict[str, str]:
-    """Return the licence by the Hub's identifier, or as `other` with a name that the Hub takes."""
+    """Return the licence by the Hub's identifier, or as `other` with a name that the Hub accepts."""
     if licence.id in LICENCES - {"other"}:
         return {"license": licence.id}
     name = re.sub(r"[^a-z0-9.]+", "-", licence.name.lower()).strip("-.") or "unnamed"
@@ -330,10 +330,10 @@ _PLAIN = re.compile(r"(?!(?:true|false|yes|no|on|off|null|y|n)$)[a-z][a-z0-9_]*"
 
 
 class _Quoting(yaml.SafeDumper):
-    """Quotes every text that could be read as something else."""
+    """A YAML dumper that quotes every text that could be parsed as another type."""
 
     def ignore_aliases(self, _: Any) -> bool:
-        """Write what is there twice in full."""
+        """Write repeated values in full."""
         return True
 
 

@@ -53,6 +53,19 @@ def file_key(name: str) -> str:
     return "".join(word_runs(text)) if key.isdigit() or not key else key
 
 
+_PAGED = re.compile(
+    r"\[?(?P<name>.{1,255}?)(?:#page=|[,;:]? ?\(?(?:pages?|pp?\.?|Seite|S\.) ?)(?P<page>\d{1,4})"
+    r"(?: ?[-–] ?\d{1,4})?[)\]]{0,2}",
+    re.IGNORECASE,
+)
+
+
+def split_page(cited: str) -> tuple[str, int | None]:
+    """Return a file's name and the page that is cited with it: `nda.pdf, p. 3`, `[nda.pdf#page=3]`."""
+    match = _PAGED.fullmatch(cited.strip())
+    return (match["name"].strip(" []"), int(match["page"])) if match else (cited, None)
+
+
 class FileNames:
     """Files by whatever others call them: a URL, a path, another case or encoding, a stem that one file alone has."""
 
@@ -98,7 +111,7 @@ def _spellings(name: str) -> Iterator[str]:
         yield without if _ANY_ENDING.search(without) else plain_name  # X.docx.pdf is a print of X.docx
         while _ANY_ENDING.search(without):
             without = _ANY_ENDING.sub("", without)
-        yield without
+        yield without.strip()
 
 
 def _decoded(name: str) -> str:

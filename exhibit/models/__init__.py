@@ -1,1 +1,1 @@
-"""What turns text into numbers or text: language models, embedders, rerankers; one file each, found by its name."""
+"""Language models, embedders and rerankers; one file each, loaded by its name."""

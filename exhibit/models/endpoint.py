@@ -1,4 +1,4 @@
-"""A server that speaks OpenAI's protocol, or Azure's: one exchange, and the key to it, which no error shows."""
+"""Requests to a server with OpenAI's protocol, or Azure's; no error shows the key."""
 
 import json
 import os
@@ -17,15 +17,15 @@ from exhibit.storage.exchanges import STREAMED, Deadline, HttpError, Secrets, re
 from exhibit.storage.http import HttpClient
 
 _OPENAI = "https://api.openai.com/v1"
-_REFUSED = (401, 403)  # HTTP: such replies quote the key
-_CONFLICT = 409  # two requests at once: the second passes
+_REFUSED = (401, 403)  # HTTP statuses whose replies quote the key
+_CONFLICT = 409  # two concurrent requests: a retry succeeds
 
 
 class Endpoint:
     """Sends requests to the server that the environment names."""
 
     def __init__(self, *, timeout: float, connections: int, azure: bool = False) -> None:
-        """Read the environment: OPENAI_BASE_URL and OPENAI_API_KEY, or what Azure's own documentation names."""
+        """Read the environment: OPENAI_BASE_URL and OPENAI_API_KEY, or the variables of Azure's documentation."""
         place = _azure() if azure else _compatible()
         self._key_name = "AZURE_OPENAI_API_KEY" if azure else "OPENAI_API_KEY"
         self.address = str(place.base.copy_with(username=None, password=None, query=None))
@@ -37,7 +37,7 @@ class Endpoint:
         )
 
     def post(self, path: str, body: Mapping[str, object]) -> dict[str, Any]:
-        """Send JSON and return the JSON object that comes back, or raise HttpError."""
+        """Send JSON and return the JSON object of the reply, or raise HttpError."""
         with self._explained():
             deadline = Deadline(self._timeout)
             with self._client.send("POST", self._url(path, body), body, deadline=deadline) as response:
@@ -53,7 +53,7 @@ class Endpoint:
             return reply
 
     def stream(self, body: Mapping[str, object], heard: Callable[[str], object]) -> dict[str, Any]:
-        """Ask for a chat completion in pieces, hand on each as it comes, and return the whole as `post` does."""
+        """Request a chat completion as a stream, pass each piece to `heard`, and return the reply as `post` does."""
         text, reason, usage = "", None, None
         with self._explained():
             asked, deadline = {**body, "stream": True}, Deadline(self._timeout)
@@ -75,7 +75,7 @@ class Endpoint:
         return {"choices": [{"message": {"content": text}, "finish_reason": reason}], "usage": usage}
 
     def scrub(self, text: str) -> str:
-        """Return a text that came from outside without the key, whole or half hidden by asterisks."""
+        """Return a text from outside without the key, whole or partly masked by asterisks."""
         return self._client.secrets.strip(text)
 
     def close(self) -> None:
@@ -90,7 +90,7 @@ class Endpoint:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Say with every error which server it is of, and whether it lasts."""
+        """Add to every error the server's address and whether the error is transient."""
         try:
             yield
         except HttpError as error:
@@ -102,7 +102,7 @@ class Endpoint:
                     f"no reply within {self._timeout:g} s" if words.startswith("no whole") else f"no reply ({words})"
                 )
                 error.transient = True
-            # a 429 for want of money lasts until somebody pays
+            # a 429 for lack of credit lasts until the user pays
             error.transient = error.transient and _error_in(error.body).get("code") != "insufficient_quota"
             error.transient = error.transient or error.status == _CONFLICT
             error.args = (f"{self.address}: {words}",)
@@ -110,12 +110,12 @@ class Endpoint:
 
 
 def refused_parameter(error: HttpError) -> str:
-    """Return the parameter that a server says it does not take; empty where it says nothing of the kind."""
+    """Return the parameter that a server rejects; empty if its error names none."""
     return str(_error_in(error.body).get("param") or "") if error.status == 400 else ""
 
 
 def _choice(event: Any) -> dict[str, Any]:
-    """Return the first choice of a piece of a stream; empty where there is none."""
+    """Return the first choice of an event of a stream; empty if there is none."""
     if event is not None and not isinstance(event, dict):
         raise HttpError("an event of the stream is not an object")
     choices = event.get("choices") if event else None
@@ -175,8 +175,8 @@ def _address(text: str) -> httpx.URL | None:
     return url.copy_with(path=url.path.rstrip("/") + "/")
 
 
-_MILLION = 1_000_000  # tokens that a price is for
-_ROUNDING = 1e-9  # of money: sums of many small prices err by less
+_MILLION = 1_000_000  # tokens per price
+_ROUNDING = 1e-9  # of money: the rounding error of many small prices is smaller
 
 
 class CapError(ServiceError):
@@ -185,19 +185,19 @@ class CapError(ServiceError):
 
 @dataclass(frozen=True)
 class Prices:
-    """What a million tokens cost, in any one currency."""
+    """The price of a million tokens, in any one currency."""
 
     tokens_in: float = 0.0
     tokens_out: float = 0.0
 
     def cost(self, tokens_in: int, tokens_out: int) -> float:
-        """Return what a request costs."""
+        """Return the cost of a request."""
         return (tokens_in * self.tokens_in + tokens_out * self.tokens_out) / _MILLION
 
 
 @dataclass
 class Receipt:
-    """One request's share of the budget: its worst case, until what it took is known."""
+    """One request's share of the budget: its worst case, until its actual cost is known."""
 
     cost: float
 
@@ -216,7 +216,7 @@ class Budget:
 
     @contextmanager
     def request(self, *, tokens_in: int, tokens_out: int) -> Iterator[Receipt]:
-        """Hold the worst case of one request while it runs, then book its receipt; raise CapError when none is left."""
+        """Reserve the worst case of one request while it runs, then book its cost; raise CapError without budget."""
         worst = self.prices.cost(tokens_in, tokens_out)
         receipt = Receipt(worst)
         with self._changed:
@@ -232,7 +232,7 @@ class Budget:
                 self._changed.notify_all()
 
     def _admit(self, worst: float) -> None:
-        # what is in flight may turn out cheaper than its worst case: wait for it before giving up
+        # requests in flight may cost less than their worst case: wait for them before giving up
         self._changed.wait_for(lambda: not self._flying or self._fits(worst))
         if self._max_requests is not None and self.requests >= self._max_requests:
             raise CapError(f"the cap of {self._max_requests} requests is reached; raise max_requests to go on")

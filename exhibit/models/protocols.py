@@ -1,4 +1,4 @@
-"""What the models of each kind promise."""
+"""The protocols of the models of each kind."""
 
 from collections.abc import Sequence
 from typing import Literal, Protocol
@@ -11,13 +11,13 @@ Role = Literal["query", "passage"]
 
 
 class Embedder(Protocol):
-    """Texts to unit vectors. A module in `models/embedders/` has `open(argument: str | None) -> Embedder`.
+    """Embeds texts as unit vectors. A module in `models/embedders/` has `open(argument: str | None) -> Embedder`.
 
-    One that runs best on many texts at once, as on a device, says how many in `many`.
+    An embedder that is fastest on many texts at once, as on a device, has the number in `many`.
     """
 
     name: str
-    """Model and variant: vectors are cached under it, so it changes whenever a vector would."""
+    """Model and variant: vectors are cached under this name, so it changes whenever a vector would."""
     dimensions: int
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:

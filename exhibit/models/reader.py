@@ -1,7 +1,8 @@
-"""A reader of our own: from a question and passages to the exact words that answer, or to nothing.
+"""Our extractive reader: it finds the exact words of passages that answer a question, or none.
 
-MiniLM with low-rank weights of 1.9 MB on those of the reranker `legal`, and two heads: whether a passage answers, and
-of each token whether it is in the answer, begins it or ends it. docs/models.md says what it was trained on.
+It is MiniLM with low-rank weights of 1.9 MB on top of those of the reranker `legal`, and two heads: one says whether a
+passage answers, the other for each token whether it is inside the answer, begins it or ends it. docs/models.md names
+its training data.
 """
 
 import math
@@ -23,9 +24,9 @@ WEIGHTS = Path(__file__).parent / "weights" / "reader.safetensors"
 CALIBRATION = WEIGHTS.with_name("confidence.json")
 KINDS = WEIGHTS.with_name("kinds.safetensors")
 EMBEDDER = "legal-"
-"""How the embedder is called whose vectors tell kinds apart."""
+"""The name of the embedder whose vectors distinguish kinds of questions."""
 LEAN = 1.0
-"""What speaks for each token beside what the network says, in log-odds.
+"""The log-odds that are added to each token's output of the network.
 
 On CUAD's 20 documents for tuning, by weights that had not seen them, -1, 0, 1 and 2 give span F1 0.63, 0.70, 0.70 and
 0.70 in CUAD's words, and 0.49, 0.56, 0.59 and 0.57 in others; refusals aside.
@@ -33,19 +34,19 @@ On CUAD's 20 documents for tuning, by weights that had not seen them, -1, 0, 1 a
 
 
 SEVERAL = 2.0
-"""How much several passages that may answer tell together, as the temperature of a soft maximum of their scores.
+"""The temperature of a soft maximum over the scores of several passages.
 
 On the documents for tuning 0 (the best alone), 1, 2 and 3 refuse 0.71, 0.73, 0.74 and 0.74 of CUAD's unanswerable
 questions in free words, and 0.76, 0.79, 0.83 and 0.84 of ContractNLI's in its own, where 0.15 of the answerable are
 refused.
 """
 USUAL = 0.4
-"""How much it tells that documents usually have such a clause, or hardly ever, beside the reader's score.
+"""The weight of how often documents have such a clause, beside the reader's score.
 
 At 0, 0.2, 0.4 and 0.6 the first of these shares is 0.74, 0.76, 0.77 and 0.77, the second 0.83, 0.83, 0.86 and 0.83.
 """
 FEW = 3
-"""Passages whose vectors say together whether a document answers.
+"""The number of passages whose vectors decide together whether a document answers.
 
 3 and all tell which documents for tuning do with AUROC 0.945 and 0.938 (CUAD), 0.940 and 0.933 (ContractNLI).
 """
@@ -53,7 +54,7 @@ Also = Literal["short", "policy"]
 
 
 class Found(NamedTuple):
-    """Characters of a passage that answer, half-open, and how sure their tokens are, in log-odds."""
+    """Characters of a passage that answer, half-open, and the confidence of their tokens, in log-odds."""
 
     start: int
     end: int
@@ -61,20 +62,20 @@ class Found(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What a passage is to a question."""
+    """The reader's output for one passage."""
 
     score: float
-    """The log-odds that it answers, before calibration."""
+    """The log-odds that the passage answers, before calibration."""
     spans: tuple[Found, ...]
 
 
 class QuestionKind(NamedTuple):
-    """A kind of question: how its benchmark asks it, and the log-odds that a document for training answers it."""
+    """A kind of question: its benchmark's wording, and the log-odds that a training document answers it."""
 
     asks: str = ""
     usual: float = 0.0
     number: int = -1
-    """Among the kinds that are known; -1: of none."""
+    """Its number among the known kinds; -1: no known kind."""
 
 
 def network() -> Network:
@@ -91,15 +92,16 @@ def network() -> Network:
 
 @lru_cache(maxsize=1)
 def shared_reader() -> "Reader":
-    """Return the reader of this process, opened when it is first needed."""
+    """Return the reader of this process, opened on first use."""
     return Reader()
 
 
 class Kinds:
-    """Tells from a question's vector which kind of question it is, of those that the reader was trained on.
+    """Classifies a question's vector as one of the kinds of questions on which the reader was trained.
 
-    In words that nobody trained on a question is read better beside its kind's own (bench/results/models.md). And
-    from a passage's vector, which kinds it answers. The vectors are those of the embedder `legal`.
+    A question in words outside the training data is read better together with its kind's own wording
+    (bench/results/models.md). A passage's vector also shows which kinds it answers. The vectors are those of the
+    embedder `legal`.
     """
 
     def __init__(self) -> None:
@@ -111,22 +113,22 @@ class Kinds:
         self._least: float = record["least"]
 
     def of(self, vector: npt.NDArray[np.float32]) -> QuestionKind:
-        """Return the kind of a question; none where no kind is likely enough."""
+        """Return the kind of a question; no kind if none is likely enough."""
         odds = self._weight @ vector + self._bias
         likely = np.exp(odds - odds.max())
         best = int(odds.argmax())
         return self._kinds[best] if likely[best] >= self._least * likely.sum() else QuestionKind()
 
     def answers(self, kind: QuestionKind, passages: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """Return the log-odds that each passage answers a question of a kind, by their vectors."""
+        """Return the log-odds that each passage answers a question of a kind, from the passages' vectors."""
         weight, bias, *_ = (array[kind.number] for array in self._spots)
         odds: npt.NDArray[np.float32] = passages @ weight + bias
         return odds
 
     def together(self, kind: QuestionKind, odds: npt.NDArray[np.float32]) -> float:
-        """Return the log-odds that one of a document's passages does, as far as the kind is told apart by vectors.
+        """Return the log-odds that one of a document's passages answers, as far as vectors distinguish the kind.
 
-        The best few are asked: what the many others of a long document add to them is mostly noise.
+        Only the best few passages count: the many others of a long document add mostly noise.
         """
         slope, offset = (float(array[kind.number]) for array in self._spots[2:])
         return slope * float(np.logaddexp.reduce(np.sort(odds)[-FEW:])) + offset
@@ -134,20 +136,20 @@ class Kinds:
 
 @lru_cache(maxsize=1)
 def shared_kinds() -> Kinds:
-    """Return what tells kinds of questions apart in this process."""
+    """Return the classifier of kinds of questions of this process."""
     return Kinds()
 
 
 class Reader(PairModel):
-    """Passages run unpadded, each on a thread of its own: what is read in one never depends on the others."""
+    """Runs each passage unpadded on a thread of its own: a passage's result never depends on the others."""
 
     def __init__(self, variant: str | None = None) -> None:
         super().__init__(network(), chosen_variant("reader", "legal", variant), CALIBRATION)
 
     def read(self, question: str, passages: Sequence[str], hint: str = "") -> list[Reading]:
-        """Return what each passage is to the question, in order; beyond 256 tokens with the question it is not read.
+        """Return the reading of each passage, in order; tokens beyond 256, question included, are ignored.
 
-        `hint` is the same question in words that the network was trained on, where it is known (`Kinds`).
+        `hint` is the same question in the wording of the training data, if its kind is known (`Kinds`).
         """
         pairs = self.tokenise(f"{question} | {hint}" if hint and hint != question else question, passages)
         if len(pairs) < 2:
@@ -164,12 +166,12 @@ class Reader(PairModel):
         usual: float = 0.0,
         also: Sequence[Also] = (),
     ) -> float:
-        """Return how likely one of the passages with these scores answers: logistic in them together, as calibrated.
+        """Return the calibrated probability that one of the passages with these scores answers: logistic in all scores.
 
-        `usual` is what is known of the question's kind. `found` is what a reranker holds of the same question, where
-        there is one: then the two decide together. `spot` is what the vectors of all passages of a document say of it
-        (`Kinds.together`), which alone decides where none was read.
-        `also` says where the same score means more: the passages are the whole document, or of a privacy policy.
+        `usual` is the prior log-odds of the question's kind. `found` is a reranker's confidence for the same question,
+        if there is one: then both decide together. `spot` is the log-odds from the vectors of all passages of a
+        document (`Kinds.together`), which decides alone if no passage was read. `also` names cases in which the same
+        score means more: the passages are the whole document, or of a privacy policy.
         """
         calibration = self._calibration
         curve = calibration["alone" if found is None else "together"]
@@ -203,11 +205,11 @@ Numbers = npt.NDArray[np.floating]
 
 
 def decode(tokens: Numbers, *, lean: float = 0.0) -> list[tuple[int, int]]:
-    """Return the stretches of tokens, half-open, whose sum is the greatest: several, one, or none.
+    """Return the half-open ranges of tokens with the greatest sum: several, one, or none.
 
-    Each row has the log-odds that a token is inside an answer, begins one and ends one. A stretch counts all its
-    insides, the beginning of its first token and the end of its last; `lean` is added to every inside, so that above
-    zero more is taken for an answer.
+    Each row has the log-odds that a token is inside an answer, begins one and ends one. The score of a range is the sum
+    of its insides, the beginning of its first token and the end of its last; `lean` is added to every inside, so that a
+    value above zero makes answers longer.
     """
     out, within, closing = 0.0, -np.inf, -np.inf
     steps: list[tuple[bool, bool]] = []

@@ -1,1 +1,1 @@
-"""How the program itself runs: the command line, parts by name (plug-ins), and secrets kept out of its output."""
+"""How the program runs: the command line, plug-ins by name, and secrets kept out of the output."""

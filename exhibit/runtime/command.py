@@ -1,4 +1,4 @@
-"""What every command does with what goes wrong: one line on stderr, an exit code, and nothing secret.
+"""Handles errors in every command: one line on stderr, an exit code, and no secrets.
 
 @guarded("stopped; nothing was written")
 def main(argv: Sequence[str] | None = None) -> int: ...
@@ -32,10 +32,10 @@ Arguments = ParamSpec("Arguments")
 
 
 class Manner(NamedTuple):
-    """How a command was called: what commands are named there, and how much it should say on stderr."""
+    """How a command was called: the names of commands in its messages, and how much it prints on stderr."""
 
     names: Mapping[str, str] = MappingProxyType({})
-    """The name under which a command was called, by the one that it has by itself."""
+    """The name under which a command was called, by the command's own name."""
     quiet: bool = False
     verbose: bool = False
 
@@ -46,7 +46,7 @@ _manner: ContextVar[Manner] = ContextVar("manner", default=_ALONE)
 
 @contextmanager
 def called(manner: Manner) -> Iterator[None]:
-    """Let the commands inside know how they were called."""
+    """Set how the commands in the block were called."""
     token = _manner.set(manner)
     try:
         yield
@@ -55,7 +55,7 @@ def called(manner: Manner) -> Iterator[None]:
 
 
 def spelled(text: str) -> str:
-    """Return a text, such as a command's help, in which commands are named as their user calls them."""
+    """Return a text, such as a command's help, with each command named as the user called it."""
     names = _manner.get().names
     for usual in sorted(names, key=len, reverse=True):  # the longest first: one may begin with another
         text = re.sub(re.escape(usual) + r"(?!\w|\.\w)", names[usual], text)  # not `exhibit inspect`
@@ -63,12 +63,12 @@ def spelled(text: str) -> str:
 
 
 def is_quiet() -> bool:
-    """Return whether notes and progress are to be left out; errors never are."""
+    """Return whether notes and progress are suppressed; errors never are."""
     return _manner.get().quiet
 
 
 def guarded(stopped: str = "stopped") -> Callable[[Callable[Arguments, int]], Callable[Arguments, int]]:
-    """Return a decorator for a command's `main`; `stopped` is what it says when Ctrl-C ends it."""
+    """Return a decorator for a command's `main`; `stopped` is the message when Ctrl-C ends it."""
 
     def decorate(main: Callable[Arguments, int]) -> Callable[Arguments, int]:
         @functools.wraps(main)
@@ -107,13 +107,13 @@ def guarded(stopped: str = "stopped") -> Callable[[Callable[Arguments, int]], Ca
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose complaint is three lines: what is wrong, the nearest right form, where the help is."""
+    """An argument parser whose error has three lines: the mistake, the nearest correct form, where the help is."""
 
     words: tuple[str, ...] = ()
-    """Further words that a wrong one may be meant for."""
+    """Further words that a mistyped word may stand for."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong, and end with the code of a command that cannot be understood."""
+        """Print the mistake and exit with the code of a usage error."""
         self.exit(print_usage_error(message, self._nearest(message), self.prog))
 
     def _nearest(self, message: str) -> str:
@@ -126,7 +126,7 @@ class Parser(argparse.ArgumentParser):
         return f"did you mean {near[0]}?" if near else f"usage: {self._short_usage()}"
 
     def _short_usage(self) -> str:
-        """Return one line with what cannot be left out."""
+        """Return one line of usage with the required arguments."""
         parts = [self.prog, "[flags]"]
         for action in self._actions:
             shown = action.metavar or (f"{{{','.join(map(str, action.choices))}}}" if action.choices else action.dest)
@@ -141,7 +141,7 @@ class Parser(argparse.ArgumentParser):
 def documented(program: str, doc: str | None, *, module: str = "", **more: Any) -> Parser:
     """Return a parser whose description is the first paragraph of a module's docstring, and its examples the rest.
 
-    With `module=__file__` its flags are those of the TOML file beside the module.
+    With `module=__file__` the flags come from the TOML file beside the module.
     """
     what, _, examples = (doc or "").partition("\n\n")
     how = argparse.RawDescriptionHelpFormatter
@@ -152,7 +152,7 @@ def documented(program: str, doc: str | None, *, module: str = "", **more: Any) 
 
 
 def print_usage_error(wrong: str, nearest: str, program: str) -> int:
-    """Print the three lines about a command that cannot be understood; return its exit code."""
+    """Print the three lines about a usage error; return its exit code."""
     for line in (f"error: {wrong}", nearest, f"help: {program} --help"):
         sys.stderr.write(f"{without_controls(scrubbed(line))}\n")
     return USAGE
@@ -161,7 +161,7 @@ def print_usage_error(wrong: str, nearest: str, program: str) -> int:
 def parser_of(
     program: str, doc: str | None, commands: Mapping[str, Any], kinds: Mapping[str, Any], **words: object
 ) -> tuple[Parser, dict[str, Parser]]:
-    """Return the parser of several commands as a file has them, and each command's own."""
+    """Return the parser of several commands that a file defines, and each command's own parser."""
     how = argparse.RawDescriptionHelpFormatter
     parser = Parser(prog=spelled(program), description=spelled(doc or ""), formatter_class=how)
     added = parser.add_subparsers(dest="command", required=True)
@@ -179,17 +179,17 @@ _WRONG = re.compile(r"invalid choice: '([^'\n]*)' \(choose from ([^\n]*)")
 
 
 def positive(text: str) -> int:
-    """Read a number of at least 1 from the command line."""
+    """Return a command-line number that must be at least 1."""
     return int(_at_least(1, int(text), "must be 1 or more"))
 
 
 def natural(text: str) -> int:
-    """Read a whole number of at least 0 from the command line."""
+    """Return a command-line whole number that must be at least 0."""
     return int(_at_least(0, int(text), "must be 0 or more"))
 
 
 def seconds(text: str) -> float:
-    """Read a number of seconds from the command line."""
+    """Return a command-line number of seconds."""
     return _at_least(0, float(text), "must be 0 or more seconds")
 
 
@@ -205,9 +205,9 @@ _KINDS: Mapping[str, Any] = MappingProxyType(
 
 
 def add_arguments(parser: Any, flags: Mapping[str, Any], kinds: Mapping[str, Any] = _KINDS, **words: object) -> None:
-    """Add flags as a TOML file gives them: what argparse takes for each, with `group`, and `also` for other spellings.
+    """Add the flags of a TOML file: argparse's own options for each, `group`, and `also` for other spellings.
 
-    `kinds` are the types and the lists of choices that the file names; `words` fill the places of help and defaults.
+    `kinds` are the types and lists of choices that the file names; `words` fill the placeholders of help and defaults.
     """
     groups: dict[str, Any] = {}
     for name, described in flags.items():
@@ -219,13 +219,13 @@ def add_arguments(parser: Any, flags: Mapping[str, Any], kinds: Mapping[str, Any
             if isinstance(given[key], str) and key in ("type", "choices"):
                 given[key] = {**_KINDS, **kinds}[given[key]]
             elif isinstance(given[key], str):
-                # argparse knows the mark of what is hidden by identity
+                # argparse recognises the mark of a hidden flag by identity
                 given[key] = HIDDEN if given[key] == HIDDEN else given[key].format(**words) if words else given[key]
         groups.get(title, parser).add_argument(name, *given.pop("also", ()), **given)
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """Add --json, which every command has that prints results."""
+    """Add --json, a flag of every command that prints results."""
     parser.add_argument("--json", action="store_true", default=False, help="print the results as JSON")
 
 
@@ -236,7 +236,7 @@ def print_results(record: Any, lines: str, *, as_json: bool) -> None:
 
 
 def text_width() -> int:
-    """Return how many columns the terminal has, and at least what every terminal has."""
+    """Return the number of columns of the terminal, at least the number that every terminal has."""
     return max(_NARROWEST, shutil.get_terminal_size((_NARROWEST, 24)).columns)
 
 
@@ -244,22 +244,22 @@ _NARROWEST = 80  # columns: what every terminal has
 
 
 def aligned(rows: Sequence[Sequence[str]], most: int = sys.maxsize) -> list[str]:
-    """Return cells as lines, each column as wide as its widest cell, or as `most` says but for the last."""
+    """Return rows as aligned lines: a column is as wide as its widest cell, at most `most` except for the last."""
     widths = [min(most, max(map(len, column))) for column in zip(*rows, strict=True)]
     return ["  ".join(value.ljust(width) for value, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
-"""What a terminal obeys and nobody reads: a file's name or a document's text may move the cursor, or type commands."""
+"""Control sequences that a terminal obeys: in a file name or a document they could move the cursor or type commands."""
 
 
 def without_controls(text: str) -> str:
-    """Return a text in which control characters are written out, but for ends of lines and tabs."""
+    """Return a text with its control characters escaped, except line ends and tabs."""
     return text.translate(_CONTROLS)
 
 
 class _Plain:
-    """Standard output on a terminal, to which no control character goes."""
+    """Standard output on a terminal, without control characters."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -274,9 +274,9 @@ class _Plain:
 
 @contextmanager
 def plain_terminal() -> Iterator[None]:
-    """Let what the block prints for a person hold no control characters; a file or a pipe gets every byte as it is."""
+    """Keep control characters out of a terminal within the block; a file or a pipe receives every byte unchanged."""
     stream: Any = sys.stdout
-    if hasattr(stream, "reconfigure"):  # what an older encoding (cp1252, latin-1) lacks is written out, not an error
+    if hasattr(stream, "reconfigure"):  # escape a character that an older encoding (cp1252, latin-1) lacks
         stream.reconfigure(errors="backslashreplace")
     if isinstance(stream, _Plain) or not stream.isatty():
         yield
@@ -296,11 +296,11 @@ def _disk_or_bug(error: OSError) -> int:
     return FAILED
 
 
-_LEAST_ROOM = 680 << 20  # bytes of addresses: with 500,000 KiB FAISS crashes when it is loaded, 700,000 are enough
+_LEAST_ROOM = 680 << 20  # bytes of address space: FAISS crashes on loading with 500,000 KiB, 700,000 are enough
 
 
 def check_room() -> None:
-    """Raise where the shell allows a process too few addresses: libraries would crash without a word."""
+    """Raise if the shell allows a process too little address space: libraries would crash without a message."""
     if sys.platform == "win32":
         return
     import resource
@@ -315,7 +315,7 @@ _NO_MEMORY = "no memory is left (ulimit -v, or other programs); close some, or u
 
 
 def _encoding_or_bug(error: UnicodeEncodeError) -> int:
-    """Say what to do where this system's encoding of file names has no room for a name; anything else is a bug."""
+    """Print the next step if the system's encoding cannot express a file name; any other error is a bug."""
     used = sys.getfilesystemencoding()
     if used.replace("-", "").lower() == "utf8":
         return _bug()
@@ -328,9 +328,9 @@ _NAME = 80  # characters of a name that are shown
 
 
 def _bug() -> int:
-    """Print the traceback of what is being handled; it may hold what was sent to a server.
+    """Print the traceback of the current error, scrubbed: it may hold secrets that were sent to a server.
 
-    A part that another distribution brings is named, and its fault is one line.
+    An error in a plug-in of another distribution is one line that names the plug-in.
     """
     trace = traceback.format_exc()
     if part := failed_plugin(trace):
@@ -342,7 +342,7 @@ def _bug() -> int:
 
 
 def print_error(error: ToolkitError) -> None:
-    """Print an error as every command does, a line for each thing that is wrong; verbose, with where it was raised."""
+    """Print an error as every command does, one line per problem; with --verbose, also its traceback."""
     if _manner.get().verbose:
         sys.stderr.write(without_controls(scrubbed("".join(traceback.format_exception(error)))))
     for line in without_controls(spelled(scrubbed(str(error)))).split("\n"):
@@ -350,7 +350,7 @@ def print_error(error: ToolkitError) -> None:
 
 
 def print_note(text: str) -> None:
-    """Print what a user should know and need not act on, unless they asked for quiet; results alone go to stdout."""
+    """Print a note that needs no action, unless the user asked for quiet; stdout is for results only."""
     if is_quiet():
         return
     sys.stderr.write(f"note: {without_controls(spelled(scrubbed(text)))}\n")

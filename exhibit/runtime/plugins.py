@@ -19,7 +19,7 @@ _GROUP = "exhibit."
 
 
 def load_plugin(package: str, wanted: str) -> tuple[ModuleType, str | None]:
-    """Return the module that `NAME[:ARGUMENT]` names among the parts of a package's kind, and the argument.
+    """Return the plug-in module that `NAME[:ARGUMENT]` names among a package's kind, and the argument.
 
     A file name cannot hold a hyphen, so `sentence-transformers` is read as `sentence_transformers`.
     """
@@ -36,19 +36,19 @@ def load_plugin(package: str, wanted: str) -> tuple[ModuleType, str | None]:
 
 
 def plugin_names(package: str) -> list[str]:
-    """Return the names of a kind's parts; folders of ours and files that start with `_` are machinery."""
+    """Return the names of a kind's plug-ins; our folders and files that start with `_` are not plug-ins."""
     return sorted({*own_names(package), *points_of(package)})
 
 
 def plugin_modules(package: str) -> dict[str, ModuleType]:
-    """Return every part of a kind by its name, in the order of their names."""
+    """Return every plug-in of a kind by its name, sorted by name."""
     return {name: load_plugin(package, name)[0] for name in plugin_names(package)}
 
 
 def own_names(package: str) -> set[str]:
-    """Return the names of the parts that come with the project."""
+    """Return the names of the plug-ins that come with the project."""
     loaded = sys.modules.get(package)
-    # found, not imported, where it is not loaded yet: a list of names costs no import of what the parts need
+    # located without an import: a list of names must not import the plug-ins' libraries
     path = loaded.__path__ if loaded else getattr(find_spec(package), "submodule_search_locations", None)
     return set().union(*(_files(folder, Path(folder).stat().st_mtime_ns) for folder in path or []))
 
@@ -60,27 +60,27 @@ def _files(folder: str, changed: int) -> frozenset[str]:  # noqa: ARG001 - a fol
 
 
 def brought_names() -> dict[str, list[str]]:
-    """Return the names of the parts that other distributions bring, by their kind."""
+    """Return the names of the plug-ins from other distributions, by their kind."""
     groups = [group for group in entry_points().groups if group.startswith(_GROUP)]
     return {group.removeprefix(_GROUP): sorted(entry_points(group=group).names) for group in sorted(groups)}
 
 
 @cache
 def points_of(package: str) -> dict[str, EntryPoint]:
-    """Return what other distributions bring of a kind, by name."""
+    """Return the entry points of other distributions for a kind, by name."""
     points: dict[str, EntryPoint] = {}
     for point in entry_points(group=_GROUP + package.rpartition(".")[2]):
         other = points.setdefault(point.name.replace("-", "_"), point)
-        if other.value != point.value:  # which of them is meant would depend on the order of the search path
+        if other.value != point.value:  # the choice would depend on the order of the search path
             raise ToolkitError(
-                f"{point.name} ({point.group}) is brought twice, by {owner_of(other)} and by {owner_of(point)}; "
+                f"{point.name} ({point.group}) is installed twice, by {owner_of(other)} and by {owner_of(point)}; "
                 "uninstall one of them"
             )
     return points
 
 
 def owner_of(point: EntryPoint) -> str:
-    """Return the distribution that brings a part."""
+    """Return the name of the distribution that provides a plug-in."""
     return point.dist.name if point.dist else "an installed distribution"
 
 
@@ -101,10 +101,10 @@ def _load(point: EntryPoint) -> ModuleType:
 
 
 _loaded: dict[str, EntryPoint] = {}
-"""The files of the parts that other distributions bring, once they are loaded."""
+"""The files of the loaded plug-ins from other distributions."""
 
 
 def failed_plugin(trace: str) -> str:
-    """Return which brought part stands in a traceback, and who brings it; empty where none does."""
+    """Return the plug-in of another distribution in a traceback, with that distribution; empty if there is none."""
     points = [point for file, point in _loaded.items() if f'File "{file}"' in trace]
     return f"{points[-1].name} ({points[-1].group}) of {owner_of(points[-1])}" if points else ""

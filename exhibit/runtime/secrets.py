@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 HIDDEN = "***"
 _SHORTEST = 8
-"""Characters of a secret: the value of a variable that is shorter would be found in ordinary words."""
+"""Fewest characters of a secret: a shorter value of a variable would match ordinary words."""
 _NAME = re.compile(r"key|token|secret|password|credential|authorization|signature", re.IGNORECASE)
 _AUTHORIZATION = re.compile(r"(authorization\W{1,6}(?:basic|key)\s+)[^\s'\",)]+", re.IGNORECASE)
 _TOKEN = re.compile(r"\b(hf|api_org)_[A-Za-z0-9_.-]{8,}")
@@ -17,7 +17,7 @@ _KEY = re.compile(
     r"\beyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?",
     re.IGNORECASE,
 )
-"""What keys look like whoever they belong to, whole or half hidden by asterisks, as servers repeat them."""
+"""The forms of API keys of all providers, whole or partly masked by asterisks, as servers repeat them."""
 _SIGNED = re.compile(
     r"(https?://[^\s?'\"<>]{1,400})\?[^\s'\"<>]{0,400}(?:signature|credential|token|expires)[^\s'\"<>]*", re.IGNORECASE
 )
@@ -27,18 +27,18 @@ _known: set[str] = set()
 
 
 def names_a_secret(name: str) -> bool:
-    """Return whether a variable, a header or a setting of this name holds a secret."""
+    """Return whether a variable, a header or a setting with this name holds a secret."""
     return _NAME.search(name) is not None
 
 
 def remember_secret(value: str | None) -> None:
-    """Have a secret that is in no variable, such as a token from a file, hidden from now on."""
+    """Hide a secret from now on that no variable holds, such as a token from a file."""
     if value:
         _known.add(value)
 
 
 def scrubbed(text: str, *secrets: str | None) -> str:
-    """Return a text without the secrets, without the environment's, and without what looks like a key."""
+    """Return a text without known secrets, without the environment's, and without anything that looks like a key."""
     environment = (v for n, v in os.environ.items() if len(v) >= _SHORTEST and names_a_secret(n) and not v.isalpha())
     for secret in sorted({*filter(None, secrets), *_known, *environment}, key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
@@ -50,7 +50,7 @@ def scrubbed(text: str, *secrets: str | None) -> str:
 
 @contextmanager
 def scrubbed_logs() -> Iterator[None]:
-    """Scrub every log record made meanwhile, whoever logs it: a server may repeat in an error what it was sent."""
+    """Scrub every log record in the block, from every library: a server's error may repeat what it received."""
     ordinary = logging.getLogRecordFactory()
 
     def record(*args: object, **kwargs: object) -> logging.LogRecord:
@@ -63,7 +63,7 @@ def scrubbed_logs() -> Iterator[None]:
         if clean != message:
             made.msg, made.args = clean, None
         if made.exc_info:
-            # the traceback is formatted later, out of reach: it is formatted here instead
+            # the traceback would be formatted later, out of reach: format it now
             made.exc_text = scrubbed(logging.Formatter().formatException(made.exc_info))
             made.exc_info = None
         return made

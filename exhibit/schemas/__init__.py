@@ -1,4 +1,4 @@
-"""What a bundle is: models, JSON Schema, reading, writing, validation, errors."""
+"""The definition of a bundle: models, JSON Schema, reading, writing, validation, errors."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
-        """Return a model; they are made when one is first asked for, which workers and other rooms' doors never do."""
+        """Return a model; the models are built on first access, which workers and most commands never need."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return getattr(import_module("exhibit.schemas.models"), name)

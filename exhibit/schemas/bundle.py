@@ -1,4 +1,4 @@
-"""The files of a bundle: a strict writer for converters, a lenient reader for the evaluator."""
+"""Reads and writes the files of a bundle: a strict writer for converters, a lenient reader for the evaluator."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -23,7 +23,7 @@ from exhibit.schemas.parsing import faults_in, parse_json, read_regular
 
 
 def write_train(rows: Iterable[Row], path: Path) -> None:
-    """Write the questions as a JSON array, one row a line so that two versions can be compared."""
+    """Write the questions as a JSON array, one row per line, so that a diff of two versions is readable."""
     with path.open("w", encoding="utf-8", newline="\n") as out:
         separator = "[\n"
         for row in rows:
@@ -35,7 +35,7 @@ def write_train(rows: Iterable[Row], path: Path) -> None:
 
 
 def write_gold(lines: Iterable[Gold], path: Path) -> None:
-    """Write the located gold, one JSON object a line."""
+    """Write the located gold, one JSON object per line."""
     with path.open("w", encoding="utf-8", newline="\n") as out:
         for line in lines:
             out.write(json.dumps(line.model_dump(), ensure_ascii=False) + "\n")
@@ -60,13 +60,13 @@ def _not_blank(text: str) -> str:
     return text
 
 
-# not a pattern: pydantic's take no lone surrogate, which damaged PDFs hold
+# not a pattern: pydantic's patterns reject a lone surrogate, which damaged PDFs contain
 Words = Annotated[str, AfterValidator(_not_blank)]
 
 
 @dataclass(frozen=True)
 class LooseContext:
-    """A gold passage as the evaluator sees it; a plain-string context has no file name."""
+    """A gold passage as the evaluator reads it; a plain-string context has no file name."""
 
     filename: Words | None
     text: str | None = None
@@ -84,7 +84,7 @@ class Question:
 
 
 def _objects(given: Any) -> Any:
-    """Return contexts as objects; raise ValueError where some are and some are not."""
+    """Return contexts as objects; raise ValueError for a mixture of strings and objects."""
     if not isinstance(given, list):
         return [] if given is None else given
     if {type(one) for one in given} == {str, dict}:
@@ -93,7 +93,7 @@ def _objects(given: Any) -> Any:
 
 
 class LooseRow(BaseModel):
-    """A row as other people write it."""
+    """A row of a `train.json` by another author."""
 
     id: StrictInt | str | None = None
     query_id: StrictInt | str | None = None
@@ -163,15 +163,15 @@ def read_text(path: Path) -> str:
 
 def read_lines(path: Path) -> list[str]:
     """Return the lines of a JSONL file."""
-    # not splitlines(): it also cuts at U+2028 and other marks that JSON keeps inside strings
+    # not splitlines(): it also cuts at U+2028 and other characters that JSON keeps inside strings
     return [line for line in read_text(path).split("\n") if line]
 
 
 def _lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a JSONL file; one at a time is in memory."""
+    """Yield the lines of a JSONL file; only one is in memory."""
     at = 0
     try:
-        if path.exists() and not path.is_file():  # a pipe would be waited for
+        if path.exists() and not path.is_file():  # opening a pipe would block
             raise BundleError(f"{path}: not a file")
         with path.open("rb") as file:
             for line in file:

@@ -4,10 +4,10 @@ import errno
 
 
 class ToolkitError(Exception):
-    """Something outside the code is wrong: entry points print it as one line and exit 1."""
+    """A fault outside the code: entry points print it as one line and exit 1."""
 
     def __init__(self, message: str = "") -> None:
-        """Take the words, made fit for any terminal: a file's name need not be UTF-8."""
+        """Store the message, printable on any terminal: a file name need not be UTF-8."""
         super().__init__(printable(message))
 
 
@@ -18,7 +18,7 @@ _FILES = frozenset({errno.EMFILE, errno.ENFILE})
 
 
 def disk_trouble(error: OSError) -> str:
-    """Return the words for a disk that is full or not ours, or a file that is gone; raise any other error again."""
+    """Return the message for a full or read-only disk, or a missing file; raise any other error again."""
     where = printable(str(error.filename)) if error.filename else "the disk"
     trouble = f"{where}: {error.strerror or error}"
     if error.errno in _DISK or "temporary directory" in str(error):
@@ -31,16 +31,16 @@ def disk_trouble(error: OSError) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a text that can be written as UTF-8: halves of surrogate pairs are written out."""
+    """Return a text that can be written as UTF-8: lone surrogates are escaped."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 class BundleError(ToolkitError):
-    """A bundle, or the place where one should be written, breaks a promise."""
+    """A bundle, or the folder for a new one, is invalid."""
 
 
 class SourceError(ToolkitError):
-    """Raw benchmark files are missing, damaged or not what they should be."""
+    """Raw benchmark files are missing, damaged or not the expected ones."""
 
 
 class DocumentError(ToolkitError):
@@ -48,8 +48,8 @@ class DocumentError(ToolkitError):
 
 
 class LimitError(DocumentError):
-    """One document takes more time, memory or nesting than it may."""
+    """One document exceeds a limit of time, memory or nesting."""
 
 
 class ServiceError(ToolkitError):
-    """A server that was asked for help did not give it."""
+    """A server failed to answer a request."""

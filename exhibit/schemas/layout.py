@@ -1,4 +1,4 @@
-"""What the files of a bundle are called, and words and marks in them: for those who need no models."""
+"""The file names of a bundle, and constants of its content, for modules that need no models."""
 
 import os
 import re
@@ -11,22 +11,23 @@ GOLD = "gold.jsonl"
 INFO = "bundle.json"
 CARD = "README.md"
 DRAFTS = "drafts.jsonl"
-"""The file of a drafted bundle with the questions that wait for a person."""
+"""The file of a drafted bundle with the questions that a person has not yet reviewed."""
 ORIGIN = ".exhibit-origin.json"
-"""In a folder of the cache: the URL of the bundle whose small files it holds."""
+"""A file in a cache folder: the URL of the bundle whose small files the folder holds."""
 PARTIAL = "bundle.partial"
-"""An object that stands beside the files while they are written: what a killed run leaves is known by it."""
+"""An object beside the files while they are written: it marks the remains of a killed run."""
 
 How = Literal["exact", "folded", "parts", "fuzzy", "section", "answer", "absent"]
 """How a gold passage was found, best first; `section`: under the heading or the number that the source cites;
-`answer`: the source quotes nothing, and the words of its answer stand once in the document that it names."""
+`answer`: the source has no quote, and the words of its answer occur once in the document that it names.
+"""
 
 LONGEST_NAME = 255
-"""Bytes of a file's name, on every file system that is in use."""
+"""The longest file name in bytes that every file system in use accepts."""
 
 
 def fit_name(name: str, ending: str = "") -> str:
-    """Return a file's name with an ending; one that is too long is cut, and told apart by a digest."""
+    """Return a file name with an ending; a name that is too long is cut, and a digest keeps it unique."""
     data, most = os.fsencode(name), LONGEST_NAME - len(os.fsencode(ending))
     if len(data) > most:
         digest = sha256(data).hexdigest()[:16]
@@ -36,9 +37,14 @@ def fit_name(name: str, ending: str = "") -> str:
 
 HOWS: tuple[How, ...] = get_args(How)
 
+MUST_CONTAIN, MUST_NOT_CONTAIN = "must_contain", "must_not_contain"
+"""Labels: what an answer must say, and must not, as lists in JSON; of a list in such a list one is enough."""
+ANSWER_FROM = "answer_from"
+"""A label: the source gives no answer, and what stands for it is made of this; no reply is compared with it."""
+
 _OMITTED = re.compile(r"<\s*omitted\s*>", re.IGNORECASE)
 
 
 def quote_parts(quote: str) -> list[str]:
-    """Return the parts of a quote that says what is left out of it: `the rent <omitted> and the deposit`."""
+    """Return the parts of a quote that marks its omissions: `the rent <omitted> and the deposit`."""
     return _OMITTED.split(quote)

@@ -1,4 +1,4 @@
-"""What a bundle's three files hold: `train.json`, `gold.jsonl` and `bundle.json`.
+"""The models of a bundle's three files: `train.json`, `gold.jsonl` and `bundle.json`.
 
 These models are the only definition; the JSON Schema files beside them are generated from here.
 """
@@ -36,7 +36,7 @@ def _ordered(span: tuple[int, int]) -> tuple[int, int]:
     return span
 
 
-# `\S` somewhere: JSON Schema and pydantic both search a pattern, neither anchors it.
+# `\S` somewhere: JSON Schema and pydantic both search for a pattern, neither anchors it.
 NonBlank = Annotated[str, Field(pattern=r"\S")]
 Filename = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(_basename)]
 BundlePath = Annotated[str, Field(min_length=1), AfterValidator(_inside)]
@@ -51,7 +51,7 @@ class _Model(BaseModel):
 
 
 class Context(_Model):
-    """One gold passage: the file it stands in and, where the source gives it, its words."""
+    """One gold passage: its file and, if the source has it, its text."""
 
     filename: Filename
     text: str | None = None
@@ -74,7 +74,7 @@ class Row(_Model):
 
 
 class Gold(_Model):
-    """One line of `gold.jsonl`: where a context of `train.json` stands in the document as extracted."""
+    """One line of `gold.jsonl`: the location of a context of `train.json` in the extracted document."""
 
     id: Natural
     context: Natural | None
@@ -89,7 +89,7 @@ class Gold(_Model):
     @field_validator("score")
     @classmethod
     def _none_where_absent(cls, value: float | None, info: ValidationInfo) -> float | None:
-        """Return None for what was not found: bundles of earlier versions say 1.0 of it."""
+        """Return None for a passage that was not found: bundles of earlier versions have 1.0."""
         return None if info.data.get("how") == "absent" else value
 
     @model_validator(mode="after")
@@ -104,7 +104,7 @@ class Gold(_Model):
 
 
 class DraftedRow(Row):
-    """One line of `drafts.jsonl`: a question that waits for a person, with the places that are proposed."""
+    """One line of `drafts.jsonl`: a question that a person has not yet reviewed, with its proposed locations."""
 
     gold: list[Gold]
 
@@ -115,14 +115,14 @@ class DraftedRow(Row):
 
 
 class FileEntry(_Model):
-    """A file of the bundle, by content."""
+    """A file of the bundle, identified by its checksum."""
 
     sha256: Sha256
     bytes: Natural
 
 
 class DocumentEntry(_Model):
-    """What is known of one document of the corpus."""
+    """The metadata of one document of the corpus."""
 
     filename: Filename
     title: str
@@ -130,13 +130,13 @@ class DocumentEntry(_Model):
     characters: Natural
     source: str = ""
     ocr: dict[str, Annotated[float, Field(ge=0, le=1)]] = {}
-    """The pages that OCR read, by number, with how sure it was of their words."""
+    """The pages that OCR read, by number, with the confidence of their words."""
     labels: dict[str, str] = {}
-    """What the source says of the document: a law's version has its days."""
+    """The source's metadata of the document, such as the dates of a law's version."""
 
 
 class Licence(_Model):
-    """Under what terms the source may be used, and whether it may be passed on."""
+    """The terms under which the source may be used, and whether it may be redistributed."""
 
     id: NonBlank
     name: NonBlank
@@ -146,7 +146,7 @@ class Licence(_Model):
 
 
 class SourceEntry(_Model):
-    """The raw benchmark a bundle was made from."""
+    """The raw benchmark from which a bundle was made."""
 
     name: NonBlank
     url: str = ""
@@ -155,7 +155,7 @@ class SourceEntry(_Model):
 
 
 class Counts(_Model):
-    """The bundle in figures."""
+    """The sizes of the bundle."""
 
     documents: Natural
     questions: Natural
@@ -166,7 +166,7 @@ class Counts(_Model):
 
 
 class Account(_Model):
-    """What became of the files of a folder, or of the rows of a table: each is kept, or left out for one reason."""
+    """A count of a folder's files or a table's rows: each is kept, or left out for one reason."""
 
     given: Natural
     kept: Natural
@@ -187,16 +187,16 @@ class Tool(_Model):
 
 
 class Printing(_Model):
-    """What the documents that the source gives as text or HTML were printed with."""
+    """The programs that printed the documents for which the source has only text or HTML."""
 
     printer: NonBlank = "unknown"
-    """The programs and their versions; bundles of before have `browser` instead."""
+    """The programs and their versions; older bundles have `browser` instead."""
     browser: str | None = None
     fonts: dict[str, Sha256]
 
 
 class PatchEntry(_Model):
-    """A patch that was applied: which file, and how much of the gold it changed."""
+    """A patch that was applied: its file, and how much gold it changed."""
 
     name: NonBlank
     sha256: Sha256
@@ -207,14 +207,14 @@ class PatchEntry(_Model):
 
 
 class DraftInfo(_Model):
-    """How the questions of a drafted bundle came to be, and what reviewers found of them."""
+    """How a program drafted the questions of a bundle, and the result of their review."""
 
     playbooks: list[str] = []
     models: list[str] = []
     sure: Natural = 0
-    """Questions whose passage or whose absence the program was sure of: these are in `train.json`."""
+    """Questions whose passage or absence the program was sure of: these are in `train.json`."""
     unsure: Natural = 0
-    """Questions that wait in `drafts.jsonl` for a person."""
+    """Questions in `drafts.jsonl` that a person has not yet reviewed."""
     reviewed: Natural = 0
     """Questions of `train.json` that a person judged."""
     judged_sure: Natural = 0
@@ -223,7 +223,7 @@ class DraftInfo(_Model):
     """Sure drafts that a person found wrong."""
 
     def words(self, questions: int) -> str:
-        """Return what every figure on such a bundle must say beside it: `drafted, 12 of 90 reviewed by a person; …`."""
+        """Return the caveat beside every figure on such a bundle: `drafted, 12 of 90 reviewed by a person; …`."""
         line = f"drafted, {self.reviewed:,} of {questions:,} reviewed by a person"
         if not self.judged_sure:
             return f"{line}; nobody has checked how many drafts are wrong"
@@ -233,7 +233,7 @@ class DraftInfo(_Model):
 
 
 def wilson(part: int, whole: int) -> tuple[float, float]:
-    """Return the 95% interval of a share by Wilson's formula, which holds for few observations."""
+    """Return the 95% interval of a proportion by Wilson's formula, which is valid for few observations."""
     z, share = 1.96, part / whole
     middle, spread = share + z * z / (2 * whole), z * math.sqrt(share * (1 - share) / whole + z * z / (4 * whole**2))
     scale = 1 + z * z / whole
@@ -241,7 +241,7 @@ def wilson(part: int, whole: int) -> tuple[float, float]:
 
 
 class BundleInfo(_Model):
-    """`bundle.json`: where a bundle comes from, what is in it, and what is not."""
+    """`bundle.json`: the bundle's source, its content, and what was left out."""
 
     format: Literal["exhibit-bundle/1"]
     name: NonBlank
@@ -253,7 +253,7 @@ class BundleInfo(_Model):
     counts: Counts
     groups: str | None = None
     headline: str | None = None
-    """The metric that the benchmark is known by, such as `ndcg@5`; one that is not said is chosen by the evaluation."""
+    """The benchmark's main metric, such as `ndcg@5`; without one the evaluation chooses."""
     left_out: dict[str, list[str]]
     noted: dict[str, list[str]]
     account: dict[Literal["files", "rows"], Account] = {}
@@ -265,4 +265,4 @@ class BundleInfo(_Model):
     patches: list[PatchEntry] = []
     """Corrections by reviewers that were applied to the source's gold, in order."""
     draft: DraftInfo | None = None
-    """Where a program drafted the questions: how, and how many a person has judged."""
+    """How a program drafted the questions, if one did, and how many a person has reviewed."""

@@ -1,4 +1,4 @@
-"""Files, JSON, lines of it, and TOML from outside: what cannot be read is one error that says where, no traceback."""
+"""Parses files, JSON, JSON Lines and TOML from outside: invalid input is one error that says where, not a traceback."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 LARGEST_FILE = 64 << 20
-"""Bytes of a file that is read at once where nothing else is said: settings, patches and reviews have far fewer."""
+"""Default size limit of a file in bytes: settings, patches and reviews are far smaller."""
 
 
 def read_regular(path: Path, *, most: int | None = LARGEST_FILE) -> bytes:
-    """Return a file's bytes; raise OSError for a pipe, a socket or a device, which may never end, and above `most`."""
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # a pipe is opened without waiting
+    """Return a file's bytes; raise OSError for a pipe, a socket or a device, and for a file above `most` bytes."""
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # a pipe is opened without blocking
     with os.fdopen(os.open(path, flags), "rb") as file:
         mode = os.fstat(file.fileno()).st_mode
         if not stat.S_ISREG(mode):
@@ -38,7 +38,7 @@ def read_regular(path: Path, *, most: int | None = LARGEST_FILE) -> bytes:
 
 
 def read_outside(path: Path, *, error: type[ToolkitError] = ToolkitError, most: int = LARGEST_FILE) -> str:
-    """Return the text of a file from outside; raise `error` where it is no file, too large or not UTF-8."""
+    """Return the text of a file from outside; raise `error` if it is not a file, too large or not UTF-8."""
     try:
         return read_regular(path, most=most).decode("utf-8-sig")
     except OSError as fault:
@@ -48,7 +48,7 @@ def read_outside(path: Path, *, error: type[ToolkitError] = ToolkitError, most: 
 
 
 def parse_json(text: str | bytes, *, where: object, error: type[ToolkitError] = BundleError) -> Any:
-    """Return parsed JSON; raise `error` where it is none, nested too deep, or has a number too long to read."""
+    """Return parsed JSON; raise `error` if it is invalid, nested too deeply, or has a number that is too long."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as fault:
@@ -57,18 +57,18 @@ def parse_json(text: str | bytes, *, where: object, error: type[ToolkitError] = 
         raise error(f"{where}: not UTF-8 (byte {fault.start})") from fault
     except RecursionError:
         raise error(f"{where}: JSON that is nested too deep") from None
-    except ValueError as fault:  # Python reads no number of more than 4,300 digits
+    except ValueError as fault:  # Python refuses to parse a number of more than 4,300 digits
         raise error(f"{where}: JSON with a number that is too long") from fault
 
 
 _LARGEST_TOML = 256 << 10
-"""Characters: the largest of ours has 8,000, and a file of this size takes Python about a second."""
+"""Characters: our largest file has 8,000, and parsing a file of this size takes Python about a second."""
 _DEEPEST_KEY = 100
-"""Parts of a dotted key: each is looked up from the top, so that time grows with their square."""
+"""Parts of a dotted key: each is looked up from the top, so parsing time grows with their square."""
 
 
 def parse_toml(text: str, *, where: object, error: type[ToolkitError] = ToolkitError) -> dict[str, Any]:
-    """Return parsed TOML; raise `error` where it is none, too large, nested too deep, or has too long a number."""
+    """Return parsed TOML; raise `error` if it is invalid, too large, nested too deeply, or has too long a number."""
     if len(text) > _LARGEST_TOML:
         raise error(f"{where}: {len(text)} characters, more than any settings file has ({_LARGEST_TOML})")
     if any(line.partition("=")[0].count(".") > _DEEPEST_KEY for line in text.split("\n")):
@@ -82,13 +82,13 @@ def parse_toml(text: str, *, where: object, error: type[ToolkitError] = ToolkitE
 
 
 def read_beside(module: str, name: str = "") -> dict[str, Any]:
-    """Return the TOML file of a module's own name, or of another, beside it: `read_beside(__file__)`."""
+    """Return the TOML file beside a module, with the module's name or `name`: `read_beside(__file__)`."""
     path = Path(module).parent / name if name else Path(module).with_suffix(".toml")
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def parse_pair(text: object, *, example: str) -> tuple[str, str]:
-    """Return the two sides of NAME=VALUE; raise ValueError that shows how it is written."""
+    """Return the two sides of NAME=VALUE; raise ValueError with the example otherwise."""
     name, sign, value = str(text).partition("=")
     if not sign or not name.strip():
         raise ValueError(f"{text!r} is not NAME=VALUE, such as {example}")
@@ -96,7 +96,7 @@ def parse_pair(text: object, *, example: str) -> tuple[str, str]:
 
 
 def faults_in(error: ValidationError, *, most: int | None = None, under: str = "") -> str:
-    """Return what a model finds wrong, in one line: each field with its fault."""
+    """Return a model's validation errors in one line: each field with its fault."""
     return "; ".join(f"{under}{'.'.join(map(str, e['loc'])) or 'all of it'}: {e['msg']}" for e in error.errors()[:most])
 
 
@@ -104,10 +104,10 @@ Row = TypeVar("Row")
 
 
 class LazyLines(Generic[Row]):
-    """The rows of a file, one a line: where each begins is held, with its number; it is read when asked for."""
+    """The rows of a JSONL file, parsed on access: only each row's offset and line number are in memory."""
 
     def __init__(self, path: Path, parse: Callable[[bytes, str], Row]) -> None:
-        """Take what makes a row of a line's bytes, and of the words that say which line it is."""
+        """Store the path and `parse`, which makes a row from a line's bytes and the name of the line."""
         self.path, self._parse = path, parse
 
     @cached_property
@@ -116,10 +116,10 @@ class LazyLines(Generic[Row]):
 
     @cached_property
     def _lines(self) -> tuple[array[int], array[int]]:
-        """Where each row begins, and the number of its line: blank lines are no rows, but they count."""
+        """The offset of each row, and its line number: blank lines are not rows, but they count."""
         starts, numbers, at = array("Q"), array("Q"), 0
         with self.path.open("rb") as file:
-            # by bytes: a line ends at a line feed, and not at U+2028 and other marks that JSON keeps inside strings
+            # by bytes: a line ends only at a line feed, not at U+2028 and other characters that JSON strings may hold
             for number, line in enumerate(file, 1):
                 if line.strip():
                     starts.append(at)
@@ -136,7 +136,7 @@ class LazyLines(Generic[Row]):
             return self._parse(file.readline(), f"{self.path}: line {self._lines[1][place]}")
 
     def __iter__(self) -> Iterator[Row]:
-        """Yield the rows in order; one at a time is in memory."""
+        """Yield the rows in order; only one is in memory."""
         with self.path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 if line.strip():

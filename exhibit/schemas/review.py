@@ -1,7 +1,7 @@
-"""What an expert's review leaves: the review itself, and the patch of gold that is made from it.
+"""The models of an expert's review, and of the gold patch that is made from it.
 
-A review is the file that the review's page saves: judgments and better gold, by one person. A patch is what a
-converter applies on its next run: corrected gold, questions and documents set aside, each with its reason.
+A review is the file that the review page saves: judgments and corrected gold, by one person. A converter applies a
+patch on its next run: corrected gold, and questions and documents to exclude, each with its reason.
 """
 
 import hashlib
@@ -18,9 +18,9 @@ from exhibit.schemas.parsing import faults_in, read_regular
 
 REVIEW: Literal["exhibit-review/1"] = "exhibit-review/1"
 PATCH: Literal["exhibit-patch/1"] = "exhibit-patch/1"
-_HEAD = 400  # bytes, among which a file says what it is
+_HEAD = 400  # bytes at the start of a file, which state its kind
 _LARGEST = 50_000_000
-"""Bytes of a review or a patch: a thousand corrections are a megabyte."""
+"""Size limit in bytes of a review or a patch: a thousand corrections are a megabyte."""
 
 Judgment = Literal["right", "wrong", "unclear"]
 
@@ -30,7 +30,7 @@ class _Model(BaseModel):
 
 
 class MarkedPassage(_Model):
-    """Words of a document that answer a question: offsets in its text as extracted, and the words themselves."""
+    """Words of a document that answer a question: offsets in the extracted text, and the words themselves."""
 
     filename: Filename
     spans: list[Offsets]
@@ -38,13 +38,13 @@ class MarkedPassage(_Model):
 
 
 class Better(_Model):
-    """What the gold should be: passages, or that the documents do not answer; and the answer, where that is wrong."""
+    """The corrected gold: passages, or that the documents do not answer; and the answer, if it was wrong."""
 
     contexts: list[MarkedPassage] = []
     is_impossible: bool = False
     answer: str = ""
     question: str = ""
-    """The question in better words, where a program drafted it."""
+    """A better wording of the question, if a program drafted it."""
 
     @model_validator(mode="after")
     def _either(self) -> "Better":
@@ -59,7 +59,7 @@ class Better(_Model):
 
 
 class ReviewedCase(_Model):
-    """One question as one person judged it; what was left open is None."""
+    """One person's judgment of one question; None for a field without judgment."""
 
     dataset: NonBlank
     id: int | str
@@ -68,20 +68,20 @@ class ReviewedCase(_Model):
     comment: str = ""
     better: Better = Better()
     was: Sha256 | None = None
-    """`gold_digest` of what was judged: where a draft proposes other words now, the judgment is of no use."""
+    """`gold_digest` of the judged gold: if a draft now proposes other words, the judgment is void."""
 
 
 class AddedQuestion(_Model):
-    """A question that a reviewer wrote: its answer, and the words of a document that give it."""
+    """A question that a reviewer wrote: its answer, and the words of a document that support it."""
 
     question: NonBlank
     answer: str = ""
-    """What an expert would reply; without it the marked words are the answer."""
+    """The answer that an expert would write; without it the marked words are the answer."""
     contexts: list[MarkedPassage] = []
     filename: Filename | None = None
-    """The document that it is about, where nothing in it answers."""
+    """The document that the question is about, if nothing in the document answers it."""
     comment: str = ""
-    """For example the reply that a user complained about."""
+    """A comment, for example the reply that a user complained about."""
 
     @property
     def is_impossible(self) -> bool:
@@ -90,7 +90,7 @@ class AddedQuestion(_Model):
 
 
 class Sample(_Model):
-    """How the questions were drawn."""
+    """How the questions were sampled."""
 
     size: Natural
     of: Natural
@@ -99,13 +99,13 @@ class Sample(_Model):
 
 
 class Review(_Model):
-    """What one person made of a sample of a run."""
+    """One person's review of a sample of a run."""
 
     format: Literal["exhibit-review/1"]
     review: NonBlank
-    """The same in all files that came from one page."""
+    """The same in all files that one page saved."""
     of: Literal["run", "bundle"] | None = None
-    """What was reviewed: a run, or a bundle."""
+    """The kind of thing that was reviewed: a run, or a bundle."""
     run: NonBlank
     """The name of the run or of the bundle."""
     reviewer: NonBlank
@@ -120,29 +120,29 @@ class Review(_Model):
 
 
 class SetAsideDocument(_Model):
-    """A document that is not to be used, with all questions about it."""
+    """A document to exclude, with all questions about it."""
 
     filename: Filename
     reason: NonBlank
 
 
 class SetAsideQuestion(_Model):
-    """A question that is not to be used."""
+    """A question to exclude."""
 
     id: Natural
     reason: NonBlank
 
 
 class Correction(_Model):
-    """What a question's gold is to be; it is applied only where the gold is still what was reviewed."""
+    """The corrected gold of a question; it is applied only if the gold is still the reviewed one."""
 
     id: Natural
     was: Sha256
-    """`gold_digest` of the contexts that are replaced."""
+    """`gold_digest` of the contexts to replace."""
     contexts: list[MarkedPassage]
     is_impossible: bool = False
     answer: NonBlank | None = None
-    """The expected answer where that changes too; an impossible question has the usual refusal."""
+    """The expected answer if it changes too; an impossible question has the default refusal."""
     reviewers: Annotated[list[NonBlank], Field(min_length=1)]
     reason: str = ""
 
@@ -160,7 +160,7 @@ class Patch(_Model):
     dataset: NonBlank
     """The bundle's `name` in bundle.json: `cuad`, `maud` …"""
     about: NonBlank
-    """Why there is this patch, in a sentence."""
+    """The reason for this patch, in a sentence."""
     documents: list[SetAsideDocument] = []
     questions: list[SetAsideQuestion] = []
     corrections: list[Correction] = []
@@ -181,7 +181,7 @@ def _no_twins(what: str, names: list[str]) -> None:
 
 
 def gold_digest(contexts: Iterable[tuple[str | None, str | None]]) -> str:
-    """Return the sha256 of a question's gold: its files and their words, in order, spaces apart."""
+    """Return the sha256 of a question's gold: its files and their words, in order, white space ignored."""
     quotes = [[filename, " ".join((text or "").split())] for filename, text in contexts]
     return hashlib.sha256(json.dumps(quotes, ensure_ascii=True).encode("ascii")).hexdigest()
 
@@ -190,7 +190,7 @@ Kind = TypeVar("Kind", Review, Patch)
 
 
 def is_review(path: Path) -> bool:
-    """Return whether a file says of itself that it is a review, not a patch."""
+    """Return whether a file states that it is a review, not a patch."""
     try:
         with path.open("rb") as file:
             return REVIEW.encode() in file.read(_HEAD)
@@ -199,12 +199,12 @@ def is_review(path: Path) -> bool:
 
 
 def read_review(path: Path) -> Review:
-    """Return a review; raise one error that names what is wrong with the file."""
+    """Return a review; raise one error that names every fault of the file."""
     return _read(path, Review)
 
 
 def read_patch(path: Path) -> Patch:
-    """Return a patch; raise one error that names what is wrong with the file."""
+    """Return a patch; raise one error that names every fault of the file."""
     return _read(path, Patch)
 
 

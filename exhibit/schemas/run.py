@@ -1,4 +1,4 @@
-"""What a run's folder holds: configuration, provenance, means, and a row a question.
+"""The models of a run's folder: configuration, provenance, means, and one row per question.
 
 The models are the only definition: the evaluation writes through them, `run_folder` reads through them, and the JSON
 Schema files beside them are generated from here.
@@ -16,15 +16,17 @@ CONFIG, PROVENANCE, SUMMARY, RESULTS, REPORT = (
     "config.json", "provenance.json", "summary.json", "eval_results.jsonl", "report.html",
 )  # fmt: skip
 BREAKDOWN, INGESTION, CONFIDENCE, EVIDENCE = "breakdown.json", "ingestion.json", "confidence.json", "evidence.json"
+FLIPS = "flips.json"
+"""Beside a dataset's other files, where its questions were asked several times."""
 
 Id = int | str
 Interval = tuple[FiniteFloat, FiniteFloat]
 Score = FiniteFloat | None
-"""A metric's value; None where it does not apply, never 0."""
+"""A metric's value; None if it does not apply, never 0."""
 
 
 def _known(ends: Any) -> Any:
-    """Return an interval; None where the file has [null, null]."""
+    """Return an interval, or None if the file has [null, null]."""
     if not isinstance(ends, list):
         return ends
     return None if None in ends else tuple(ends)
@@ -35,29 +37,29 @@ def _known(ends: Any) -> Any:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean; None, and without an interval, where there is nothing to take it of."""
+    """A mean; None, and without an interval, if there are no values."""
 
     mean: FiniteFloat | None
     n: int
     errors: int = 0
-    """Questions that failed, which are in no mean."""
+    """Questions that failed; no mean includes them."""
     ci95: Annotated[Interval | None, BeforeValidator(_known)] = None
-    """None where fewer than two documents tell nothing of a third."""
+    """None with fewer than two documents, from which no variance can be estimated."""
     datasets: int = 1
-    """Of how many datasets' means it is the mean; n and errors are then sums over them."""
+    """The number of datasets over whose means this is the mean; n and errors are then sums over them."""
     repeats: int = 1
     """How often every question was asked; a question's value is then the mean over its repeats."""
     spread: FiniteFloat | None = None
-    """The standard deviation of the repeats' means: how much the figure moves when nothing but chance does."""
+    """The standard deviation of the repeats' means: how much the figure varies by chance alone."""
     std: FiniteFloat | None = None
     """The standard deviation of the questions' values."""
     pooled: FiniteFloat | None = None
-    """Of document-level retrieval mismatch: over all passages, each counting alike."""
+    """Document-level retrieval mismatch as the mean over all passages."""
     macro: FiniteFloat | None = None
-    """Of document-level retrieval mismatch: over documents, each counting alike."""
+    """Document-level retrieval mismatch as the mean over documents."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as `summary.json` has it."""
+        """Return the estimate as `summary.json` stores it."""
         ci95 = [None, None] if self.ci95 is None else list(self.ci95)
         fields = {"mean": self.mean, "n": self.n, "errors": self.errors, "ci95": ci95}
         fields |= {"datasets": self.datasets} if self.datasets > 1 else {}
@@ -70,7 +72,7 @@ Means = dict[str, Estimate]
 
 
 class _Part(BaseModel):
-    # what a later version adds is passed over; what this one writes is what the models name
+    # fields of a later version are ignored; this version writes only the fields of the models
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
 
@@ -78,7 +80,7 @@ class _Part(BaseModel):
 
 
 class RunGold(_Part):
-    """A gold passage: its words, every place where they stand, and how they were located."""
+    """A gold passage: its words, every place where they occur, and how they were located."""
 
     filename: str | None = None
     text: str | None = None
@@ -88,7 +90,7 @@ class RunGold(_Part):
 
 
 class RunPassage(_Part):
-    """A retrieved passage; beyond the first ones it has no words, as its place has them."""
+    """A retrieved passage; only the first ones have their text, the others only their location."""
 
     filename: str | None = None
     span: tuple[int, int] | None = None
@@ -99,21 +101,21 @@ class RunPassage(_Part):
     told_box: list[FiniteFloat] | None = None
     told_size: list[FiniteFloat] | None = None
     told_filename: str | None = None
-    """The name that the system gave, where it is not the file's own."""
+    """The file name that the system reported, if it differs from the file's own."""
     also_in: tuple[str, ...] = ()  # a list would be copied for each of 64 passages
-    """Other files that have the same words: it cannot be told which one was meant."""
+    """Other files that contain the same words: the passage may come from any of them."""
     more: tuple[tuple[int, int], ...] = ()
-    """Where its other pieces stand; `span` is the longest."""
+    """The locations of its other pieces; `span` is the longest."""
     added: tuple[tuple[int, int], ...] = ()
-    """The ranges of its text that no document has."""
+    """The ranges of its text that no document contains."""
     misnamed: bool = False
-    """Whether another file of the corpus has its words than the one that the system names."""
+    """Whether its words are in another file of the corpus than the one that the system named."""
     unplaced: bool = False
-    """Whether its words were looked for, and no place can be told."""
+    """Whether its words were searched for and could not be located."""
 
 
 class RunReply(_Part):
-    """What the system answered, from which passages; `error` where it did not."""
+    """The system's answer and its passages, or `error` if there is no answer."""
 
     answer: str | None = None
     refused: bool = False
@@ -121,7 +123,7 @@ class RunReply(_Part):
     passages: list[RunPassage] = []
     selected: int | None = None
     context: list[int] | None = None
-    """The numbers of the passages that the answer was made from, where that is known."""
+    """The numbers of the passages that the answer used, if known."""
     reranked: list[int] | None = None
     """The numbers of the passages that the reranker kept, in its order, where that is known."""
     seconds: FiniteFloat | None = None
@@ -138,10 +140,34 @@ class RunRepeat(_Part):
     seconds: FiniteFloat | None = None
     error: str
     scores: dict[str, Score] = {}
+    verdict: str = ""
+    files: list[str] = []
+    """The files that the answer cites."""
+
+
+class QuestionFlips(_Part):
+    """How many of a question's replies differ from the commonest one, in what they are judged, cite and say."""
+
+    id: int | str
+    asked: int
+    verdict: int
+    files: int
+    answer: int
+
+
+class FlipCounts(_Part):
+    """How many questions change their verdict, their cited files or their answer when they are asked again."""
+
+    questions: int = 0
+    verdict: int = 0
+    files: int = 0
+    answer: int = 0
+    most: list[QuestionFlips] = []
+    """Those that flip most."""
 
 
 class RunQuestion(_Part):
-    """A question as a run leaves it: gold, reply, scores and verdict."""
+    """A question in a run: gold, reply, scores and verdict."""
 
     dataset: str = ""
     id: Id
@@ -161,19 +187,19 @@ class RunQuestion(_Part):
     gold_stages: list[dict[str, Any]] = []
     """What is known of each gold passage, stage by stage."""
     answer_reason: str = ""
-    """Why the reply was called right or wrong, or was not judged."""
+    """The reason for the verdict right, wrong or not judged."""
     notes: list[str] = []
-    """What is missing to judge it by."""
+    """The evidence that is missing for a judgment."""
     repeats: list[RunRepeat] = []
 
     @property
     def document(self) -> str:
-        """The document that it is about; where none is known, one of its own: those of one are drawn together."""
+        """The document of the question, or a unique name if unknown: a document's questions are resampled together."""
         return self.filename or f"\0{self.id}"
 
     @property
     def key(self) -> tuple[str, Id]:
-        """What tells it from every other question of the run."""
+        """The key of the question, unique in the run."""
         return self.dataset, self.id
 
 
@@ -193,7 +219,7 @@ class RunDataset(_Part):
     headline: str | None = None
     """The metric that sums the benchmark up, where its converter names one."""
     draft: str = ""
-    """What every figure on questions that a program drafted must say beside it."""
+    """The caveat to print beside every figure on questions that a program drafted."""
 
 
 class Measured(_Part):
@@ -209,7 +235,7 @@ class Measured(_Part):
 
 
 class RunConfig(_Part):
-    """`config.json`: what was asked for; settings of the system are kept under their own names."""
+    """`config.json`: the requested configuration; the system's settings keep their own names."""
 
     model_config = ConfigDict(strict=True, extra="allow", frozen=True)
 
@@ -222,7 +248,7 @@ class RunConfig(_Part):
 
 
 class Machine(_Part):
-    """What a run ran on."""
+    """The machine of a run."""
 
     system: str
     processor: str
@@ -231,7 +257,7 @@ class Machine(_Part):
 
 
 class Provenance(_Part):
-    """`provenance.json`: when, at which commit, on which machine, over which version of the data."""
+    """`provenance.json`: the time, the commit, the machine and the version of the data."""
 
     started: str = ""
     version: str = ""
@@ -239,13 +265,13 @@ class Provenance(_Part):
     changed_files: int | None = None
     machine: Machine | None = None
     data: dict[str, dict[str, str | None]] = {}
-    """The sha256 of the files that the run was read from, by dataset."""
+    """The sha256 of the dataset files that the run read, by dataset."""
     inputs: dict[str, str | None] = {}
-    """The same of other files that decide the replies, such as one of predictions."""
+    """The sha256 of other files that determine the replies, such as a file of predictions."""
 
 
 class Ingestion(_Part):
-    """`ingestion.json`: what the system read of a dataset."""
+    """`ingestion.json`: the documents of a dataset that the system ingested."""
 
     files: int | None = None
     pages: int | None = None
@@ -254,11 +280,11 @@ class Ingestion(_Part):
     pages_per_second: FiniteFloat | None = None
     set_aside: list[str] = []
     notes: Annotated[list[str], Field(exclude=True)] = []
-    """What is worth saying of the system now that it has the documents."""
+    """Notes on the system after ingestion."""
 
 
 class Confidence(_Part):
-    """`confidence.json`: what the confidence beside the answers is worth."""
+    """`confidence.json`: the calibration of the confidence that answers carry."""
 
     questions: int = 0
     answerable: int = 0
@@ -266,11 +292,11 @@ class Confidence(_Part):
     calibration: list[dict[str, FiniteFloat]] = []
     risk_at_coverage: list[dict[str, FiniteFloat]] = []
     weighted: dict[str, FiniteFloat] = {}
-    """Means in which every question counts by the confidence beside its reply."""
+    """Means in which every question is weighted by the confidence of its reply."""
 
 
 class MissingEvidence(_Part):
-    """`evidence.json`: what a dataset's questions and passages lack to be judged by, counted, and in words."""
+    """`evidence.json`: the evidence that a dataset's questions and passages lack, counted, and in words."""
 
     questions: int = 0
     lacking: dict[str, int] = {}
@@ -289,5 +315,6 @@ FILES: dict[str, TypeAdapter[Any]] = {
     INGESTION: TypeAdapter(Ingestion),
     CONFIDENCE: TypeAdapter(Confidence),
     EVIDENCE: TypeAdapter(MissingEvidence),
+    FLIPS: TypeAdapter(FlipCounts),
 }
-"""The files of a run, in its folder or in those of its datasets, beside the rows."""
+"""The files of a run besides the rows, in its folder or in its datasets' folders."""

@@ -1,4 +1,4 @@
-"""A run's folder, read back lazily: report, comparison, trend, review, notebook and exports all read it here.
+"""Reads a run's folder lazily, for the report, comparison, trend, review, notebook and exports.
 
 run = RunFolder("results/first")
 run.means["char_recall@8"].mean
@@ -24,7 +24,7 @@ from exhibit.schemas.errors import BundleError
 from exhibit.schemas.parsing import LazyLines, faults_in
 
 Content = TypeVar("Content")
-_ROUNDING = 1e-9  # what sums of the same numbers in another order differ by is less
+_ROUNDING = 1e-9  # a larger tolerance than the rounding of the same sum in another order
 _DIGEST = 32  # hexadecimal digits, 128 bits: no two questions of any benchmark share them by chance
 _SECRET = re.compile(r"(?:^|[_.-])(?:api_?key|token|secret|password|authorization)$", re.IGNORECASE)
 
@@ -56,7 +56,7 @@ def _row_fault(line: bytes, where: str) -> str:
 
 
 class RunRows(Sequence[files.RunQuestion]):
-    """The questions of a run where they are, on disk."""
+    """The questions of a run, read from disk on access."""
 
     def __init__(self, folder: Path, names: Iterable[str]) -> None:
         self.names = list(names)
@@ -79,7 +79,7 @@ class RunRows(Sequence[files.RunQuestion]):
         raise IndexError(place)
 
     def __iter__(self) -> Iterator[files.RunQuestion]:
-        """Yield every question in the order of the files; one at a time is read."""
+        """Yield every question in the order of the files; only one is in memory."""
         for name, lines in zip(self.names, self._files, strict=True):
             yield from (_of_dataset(row, name) for row in lines)
 
@@ -89,7 +89,7 @@ def _of_dataset(row: files.RunQuestion, name: str) -> files.RunQuestion:
 
 
 class RunFolder:
-    """A run that ended; each of its files is read when it is asked for, and checked against its model."""
+    """A finished run; each file is read on first access and validated against its model."""
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
@@ -103,7 +103,7 @@ class RunFolder:
 
     @cached_property
     def config(self) -> files.RunConfig:
-        """What was asked for; raise where the folder is no run, or one that this version cannot read."""
+        """The requested configuration; raise if the folder is not a run, or has a format of another version."""
         path = self.folder / files.CONFIG
         if not path.is_file():
             raise BundleError(f"{path}: missing; {self.folder} is not a run of evaluate_rag.py")
@@ -118,7 +118,7 @@ class RunFolder:
 
     @cached_property
     def provenance(self) -> files.Provenance:
-        """What the run stood on; of a run without the file, when its settings were written."""
+        """The run's provenance; a run without the file has only the time when its settings were written."""
         path = self.folder / files.PROVENANCE
         known: files.Provenance = _read(path, files.FILES[files.PROVENANCE]) if path.is_file() else files.Provenance()
         if known.started:
@@ -133,7 +133,7 @@ class RunFolder:
 
     @cached_property
     def rows(self) -> RunRows:
-        """Every question with its reply; raise where the run was stopped before it had them all."""
+        """Every question with its reply; raise if the run stopped before it had them all."""
         missing = [name for name in self.datasets if not (self.folder / name / files.RESULTS).is_file()]
         if missing or not self.datasets:
             what = f"no results of {', '.join(missing)}" if missing else "no results in it"
@@ -146,9 +146,9 @@ class RunFolder:
         return RunRows(self.folder, [dataset])
 
     def content_of(self, row: files.RunQuestion) -> str:
-        """Return a digest of what was asked: the question, its expected answer, its gold, and the documents of both.
+        """Return a digest of the question, its expected answer, its gold, and their documents.
 
-        Questions of two runs are the same where these are, whatever their ids.
+        Questions of two runs with equal digests are the same question, whatever their ids.
         """
         gold = sorted((one.filename or "", one.text or "", repr(one.places)) for one in row.gold)
         names = sorted({name for name in (row.filename, *(one.filename for one in row.gold)) if name})
@@ -158,7 +158,7 @@ class RunFolder:
 
     @cached_property
     def _checksums(self) -> dict[str, dict[str, str | None]]:
-        """The sha256 of each dataset's documents by their names, which are unique in a bundle."""
+        """The sha256 of each dataset's documents by file name, which is unique in a bundle."""
         return {
             dataset: {
                 path.rpartition("/")[2]: sha256 for path, sha256 in known.items() if path.startswith(f"{CORPUS}/")
@@ -167,22 +167,22 @@ class RunFolder:
         }
 
     def stored_means(self, dataset: str = "") -> files.Means:
-        """Return the means as `summary.json` has them, over the run or a dataset; empty where there is no such file.
+        """Return the means that `summary.json` stores for the run or a dataset; empty without the file.
 
-        They are for checks alone: what is shown of a run is taken from its rows (`evaluation.runs.RunResults`).
+        They are only for checks: every figure shown of a run is computed from its rows (`evaluation.runs.RunResults`).
         """
         return self._optional(f"{dataset}/{files.SUMMARY}" if dataset else files.SUMMARY, files.Means())
 
     def ingestion(self, dataset: str) -> files.Ingestion:
-        """Return what the system read of a dataset; nothing is known where there is no such file."""
+        """Return the ingestion record of a dataset; empty without the file."""
         return self._optional(f"{dataset}/{files.INGESTION}", files.Ingestion())
 
     def confidence(self, dataset: str) -> files.Confidence:
-        """Return what the confidence beside the answers is worth; of no questions where there was none."""
+        """Return the calibration of the answers' confidence; over no questions if answers have none."""
         return self._optional(f"{dataset}/{files.CONFIDENCE}", files.Confidence())
 
     def missing(self, dataset: str) -> files.MissingEvidence:
-        """Return what a dataset's questions lack to be judged by."""
+        """Return the evidence that a dataset's questions lack."""
         return self._optional(f"{dataset}/{files.EVIDENCE}", files.MissingEvidence())
 
     def _optional(self, name: str, otherwise: Content) -> Content:
@@ -192,11 +192,11 @@ class RunFolder:
 
     @cached_property
     def settings(self) -> dict[str, str]:
-        """What was asked for as names and values, nested names joined by dots, secrets and blanks left out."""
+        """The configuration as names and values: nested names joined by dots, without secrets and empty values."""
         return dict(_settings(self.config.model_dump(exclude_unset=True)))
 
     def faults(self) -> Iterator[str]:
-        """Yield everything in the folder that is not as this version writes it, or that disagrees with the rows."""
+        """Yield everything in the folder that this version would not write, or that contradicts the rows."""
         for path in sorted([*self.folder.glob("*.json"), *self.folder.glob("*/*.json")]):
             if path.name in files.FILES:
                 try:
@@ -210,7 +210,7 @@ class RunFolder:
             yield from self._disagreements()
 
     def _disagreements(self) -> Iterator[str]:
-        """Yield where a summary.json is not what the rows give."""
+        """Yield the means in which a summary.json contradicts the rows."""
         sums = {name: _plain_means(self.rows_of(name), entry.groups) for name, entry in self.config.datasets.items()}
         for name, given in {**sums, "": _mean_of_means(list(sums.values()))}.items():
             for wrong in differing_means(self.stored_means(name), given):
@@ -218,9 +218,9 @@ class RunFolder:
 
 
 def differing_means(stored: files.Means, given: files.Means) -> list[str]:
-    """Return how the means of a file differ from those that its rows give, a line a metric.
+    """Return the differences between a file's means and those of its rows, one line per metric.
 
-    Intervals are not compared: they are drawn anew from the rows wherever a run is shown.
+    Intervals are not compared: they are computed again from the rows wherever a run is shown.
     """
     lines = []
     for name, one in stored.items():
@@ -233,14 +233,14 @@ def differing_means(stored: files.Means, given: files.Means) -> list[str]:
 
 
 def _near(one: float | None, other: float | None) -> bool:
-    """Return whether numbers differ by rounding alone."""
+    """Return whether two numbers differ only by rounding."""
     if one is None or other is None:
         return one is other
     return math.isclose(one, other, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
 
 
 def _plain_means(rows: Iterable[files.RunQuestion], groups: str | None) -> files.Means:
-    """Return a dataset's means without intervals: over its rows, or over its groups' means where it has groups."""
+    """Return a dataset's means without intervals: over its rows, or over the means of its groups."""
     values: dict[str, dict[str, list[float]]] = {}
     errors = 0
     for row in rows:
@@ -270,7 +270,7 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 
 def is_secret_setting(name: str) -> bool:
-    """Return whether a setting is a secret itself: `judge.api_key` is, `max_tokens` and `key_field` are not."""
+    """Return whether a setting holds a secret: `judge.api_key` does, `max_tokens` and `key_field` do not."""
     return _SECRET.search(name) is not None
 
 

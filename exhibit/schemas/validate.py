@@ -1,4 +1,4 @@
-"""Checks a bundle's folder against its contract: every broken promise, by file, row and field."""
+"""Validates a bundle's folder: every problem by file, row and field."""
 
 import hashlib
 import os
@@ -16,11 +16,11 @@ from exhibit.schemas.models import BundleInfo, Context, DraftedRow, FileEntry, G
 
 _ROWS = TypeAdapter(list[Row])
 Result = TypeVar("Result")
-_SHOWN = 20  # faults of one file that an error lists: a screen of them
+_SHOWN = 20  # problems of one file that an error lists: one screen
 
 
 class Problem(NamedTuple):
-    """One broken promise: which file, which row of it, which field, and what is wrong."""
+    """One problem of a bundle: its file, row and field, and what is wrong."""
 
     file: str
     row: str
@@ -33,7 +33,7 @@ class Problem(NamedTuple):
 
 
 def validate(root: Path, *, elsewhere: Mapping[str, FileEntry] | None = None) -> list[Problem]:
-    """Return every broken promise of a bundle, empty when sound; `elsewhere` are files of it in a store already."""
+    """Return every problem of a bundle, empty if it is valid; `elsewhere` are its files that are already in a store."""
     if not root.is_dir():
         return [Problem(str(root), "", "", "no such folder")]
     elsewhere = elsewhere or {}
@@ -75,7 +75,7 @@ def _check_corpus(root: Path, elsewhere: Mapping[str, FileEntry], problems: list
 
 
 def _read(path: Path, parse: Callable[[], Result], problems: list[Problem], row: str = "") -> Result | None:
-    """Return what a file, or a row of one, holds; None where it is broken, after every fault is listed."""
+    """Return the parsed content of a file or a row, or None after every fault was added to `problems`."""
     try:
         return parse()
     except BundleError as error:
@@ -116,7 +116,7 @@ def _check_gold(root: Path, problems: list[Problem]) -> list[Gold] | None:
 
 
 def read_drafts(root: Path, names: Collection[str], taken: Collection[int]) -> list[DraftedRow]:
-    """Return the questions of a drafted bundle that wait for a person; raise BundleError with what is wrong with them.
+    """Return the drafted questions that a person has not yet reviewed; raise BundleError with every problem.
 
     `names` are the documents of the bundle, and `taken` the ids of train.json.
     """
@@ -152,7 +152,7 @@ def _check_drafts(
 
 
 def _agreement(rows: Sequence[Row], gold: Sequence[Gold]) -> Iterator[Problem]:
-    """Yield where gold.jsonl is not train.json's contexts, one by one and in order."""
+    """Yield where gold.jsonl differs from train.json's contexts, compared one by one in order."""
     expected: list[tuple[int, int | None, Context | None]] = []
     for row in rows:
         expected += [(row.id, index, context) for index, context in enumerate(row.contexts)]
@@ -163,7 +163,7 @@ def _agreement(rows: Sequence[Row], gold: Sequence[Gold]) -> Iterator[Problem]:
         if (line.id, line.context) != (identity, index):
             message = f"is row {line.id}, context {line.context}; expected row {identity}, context {index}"
             yield Problem(GOLD, f"line {number}", "id", message + " (train.json's order)")
-            return  # everything after it is shifted and would only repeat this
+            return  # all later lines are shifted and would only repeat this problem
         if context is not None and line.filename != context.filename:
             message = f"{line.filename!r}, but train.json says {context.filename!r}"
             yield Problem(GOLD, f"line {number}", "filename", message)
@@ -218,6 +218,6 @@ def _from_pydantic(file: str, error: ValidationError, row: str = "") -> Iterator
 
 
 def sha256_of(path: Path) -> str:
-    """Return the sha256 of a file of this machine, in hexadecimal."""
+    """Return the sha256 of a local file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,1 +1,1 @@
-"""Where bytes are: paths and URLs, caches, locks, and output that appears whole or not at all."""
+"""Where bytes are stored: paths and URLs, caches, locks, and atomic writes of files and folders."""

@@ -1,4 +1,4 @@
-"""Bundles where they are: in a folder, or at a URL with the small files in the cache."""
+"""Opens bundles: in a folder, or at a URL with the small files in the cache."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ from exhibit.storage.removal import remove_below
 
 @dataclass(frozen=True)
 class BundleFolder:
-    """A folder with `corpus/` and `train.json`, and whatever else of a bundle is there."""
+    """A folder with `corpus/`, `train.json` and any other files of a bundle."""
 
     root: Path
     questions: tuple[Question, ...]
@@ -32,7 +32,7 @@ class BundleFolder:
 
     @property
     def address(self) -> str:
-        """Where it is, as its user knows it: a path, or the URL that its corpus is at."""
+        """The place that a user knows: a path, or the URL of its corpus."""
         return str(origin_of(self.root) or self.root)
 
 
@@ -60,7 +60,7 @@ def open_bundle(root: Path) -> BundleFolder:
 
 
 def missing_parts(bundle: BundleFolder) -> list[str]:
-    """Return what a minimal bundle lacks, and what that means for an evaluation; empty for a whole one."""
+    """Return the parts that a minimal bundle lacks and their effect on an evaluation; empty for a complete bundle."""
     lacks = {
         "no bundle.json: nothing tells whether its files are those that were meant": bundle.info is None,
         "no gold.jsonl: passages are looked for when it is evaluated, and there are no labels": not bundle.gold,
@@ -91,14 +91,14 @@ def corpus_files(root: Path) -> dict[str, Location]:
 
 
 def _remote_files(root: Path, origin: Remote) -> Iterator[Location]:
-    """Yield the documents of a bundle whose small files alone are here, with what each must hash to."""
+    """Yield the documents of a remote bundle, each with its recorded checksum; only the small files are local."""
     for name, entry in sorted(read_info(root / INFO).files.items()):
         if name.startswith(f"{CORPUS}/"):
             yield Remote((origin / name).url, entry.sha256, entry.bytes)
 
 
 def sha256_of(path: Location) -> str:
-    """Return the file's sha256 in hexadecimal; a remote file's is the recorded one, which every read is checked by."""
+    """Return a file's sha256 in hexadecimal; for a remote file the recorded one, which every download must match."""
     if isinstance(path, Remote) and path.sha256 is not None:
         return path.sha256
     with fetched(path) as here:
@@ -109,9 +109,10 @@ def sha256_of(path: Location) -> str:
 
 
 def mirrored(root: Location) -> Path:
-    """Return a folder that `open_bundle` reads: the path itself, or a folder of the cache for a remote bundle.
+    """Return a local folder that `open_bundle` reads: the path itself, or a cache folder for a remote bundle.
 
-    Its name changes with the URL and with bundle.json, which records every checksum: it never changes in itself.
+    The cache folder's name depends on the URL and on bundle.json, which records every checksum, so its content never
+    changes.
     """
     if isinstance(root, Path):
         return root
@@ -138,7 +139,7 @@ def _fetch_info(root: Remote, path: Path) -> str:
         return fetch(root / INFO, path)
     except DocumentError as error:
         raise BundleError(
-            f"{root}: no {INFO} there, which is written last: this is no bundle, or one that is not finished"
+            f"{root}: no {INFO} there, which is written last: not a bundle, or one that is not finished"
         ) from error
 
 
@@ -155,7 +156,7 @@ def _fetch_rest(root: Remote, folder: Path, info: BundleInfo) -> None:
 
 
 def _is_whole(folder: Path, info: BundleInfo) -> bool:
-    """Return whether an earlier run left everything."""
+    """Return whether an earlier run left the complete folder."""
     return (folder / ORIGIN).is_file() and all(
         (folder / name).is_file() and name in info.files and sha256_of(folder / name) == info.files[name].sha256
         for name in (TRAIN, GOLD)
@@ -166,5 +167,5 @@ def _put(partial: Path, folder: Path) -> None:
     try:
         partial.rename(folder)
     except OSError:
-        if not (folder / ORIGIN).is_file():  # else another run put the same there first
+        if not (folder / ORIGIN).is_file():  # otherwise another run has already put the same folder there
             raise

@@ -1,4 +1,4 @@
-"""What is kept between runs: the folder, and values under keys in one SQLite file that processes share."""
+"""The cache that lives between runs: its folder, and a key-value store in one SQLite file that processes share."""
 
 import hashlib
 import os
@@ -13,15 +13,15 @@ from threading import Lock
 from exhibit.schemas.errors import ToolkitError
 
 _AT_ONCE = 500
-"""SQLite takes so many values in one statement on every build."""
+"""The number of parameters in one statement that every build of SQLite accepts."""
 _PAGE = 16384
-"""Bytes of a page: vectors of 1.5 kB would leave a quarter of SQLite's usual pages empty."""
+"""Bytes of a page: with SQLite's default size, vectors of 1.5 kB would leave a quarter of each page empty."""
 _PATIENCE = 60.0
-"""Seconds that another process may take to write what it has."""
+"""Timeout in seconds while another process writes."""
 
 
 def cache_folder() -> Path:
-    """Return the cache: `EXHIBIT_CACHE`, or a folder of the user's own cache."""
+    """Return the cache folder: `EXHIBIT_CACHE`, or a folder in the user's own cache."""
     chosen = os.environ.get("EXHIBIT_CACHE")
     if chosen:
         return Path(chosen)
@@ -29,12 +29,12 @@ def cache_folder() -> Path:
 
 
 def key_of(*parts: str) -> bytes:
-    """Return the key of all that a value depends on; a part may hold half a surrogate pair."""
+    """Return the cache key of all the parts that a value depends on; a part may hold half a surrogate pair."""
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest()
 
 
 class Cache:
-    """Values under keys in one file; threads and processes may share it, and a kill loses no more than one `put`."""
+    """Values under keys in one file, shared by threads and processes; a kill loses at most one `put`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -42,7 +42,7 @@ class Cache:
         self._opened: tuple[int, sqlite3.Connection] | None = None
 
     def get(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
-        """Return what is kept under these keys; a value that was damaged on disk counts as absent."""
+        """Return the cached values of these keys; a value that was damaged on disk counts as absent."""
         wanted = list(dict.fromkeys(keys))
         values: dict[bytes, bytes] = {}
         with self._connected() as database:
@@ -53,7 +53,7 @@ class Cache:
         return values
 
     def put(self, values: Mapping[bytes, bytes]) -> None:
-        """Keep values, all of them or, when the process is killed, none."""
+        """Store values, all of them or, when the process is killed, none."""
         rows = [(key, value, zlib.crc32(value)) for key, value in values.items()]
         with self._connected() as database, database:
             database.executemany("INSERT OR REPLACE INTO kept VALUES (?, ?, ?)", rows)
@@ -67,7 +67,7 @@ class Cache:
     def _connected(self) -> Iterator[sqlite3.Connection]:
         try:
             with self._lock:
-                if self._opened is None or self._opened[0] != os.getpid():  # SQLite's files do not survive a fork
+                if self._opened is None or self._opened[0] != os.getpid():  # SQLite connections do not survive a fork
                     self._opened = os.getpid(), self._open()
                 yield self._opened[1]
         except (OSError, sqlite3.OperationalError) as error:
@@ -84,14 +84,14 @@ class Cache:
         database.execute(f"PRAGMA page_size = {_PAGE}")
         _start_log(database)
         database.execute("PRAGMA wal_autocheckpoint = 250")  # pages of 16 kB: the log stays below 4 MB
-        database.execute("PRAGMA synchronous = NORMAL")  # after a power cut the last values may be gone, no others
-        # values stand in the order they came, keys in an index: random keys would scatter the values over the file
+        database.execute("PRAGMA synchronous = NORMAL")  # a power cut may lose the last values, no others
+        # values are stored in order of arrival, keys in an index: random keys would scatter the values over the file
         database.execute("CREATE TABLE IF NOT EXISTS kept (key BLOB PRIMARY KEY, value BLOB, checksum INTEGER)")
         return database
 
 
 def _start_log(database: sqlite3.Connection) -> None:
-    """Turn to the write-ahead log; of several that open a new file at once SQLite lets one, and fails the others."""
+    """Switch to the write-ahead log; when several processes open a new file at once, SQLite fails all but one."""
     given_up = time.monotonic() + _PATIENCE
     while True:
         try:
@@ -108,5 +108,5 @@ def _parts(keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
 
 
 def _sound(value: object, checksum: int) -> bool:
-    """Return whether a kept value is what was written; a damaged one may be of another kind altogether."""
+    """Return whether a stored value has its checksum; a damaged value may even have another type."""
     return isinstance(value, bytes) and zlib.crc32(value) == checksum

@@ -1,6 +1,6 @@
-"""Exchanges over HTTP: why one failed, in words without secrets; deadlines, retries, bodies within limits, streams.
+"""Policy for HTTP exchanges: errors without secrets, deadlines, retries, size limits on bodies, streams.
 
-A few bytes that unpack to gigabytes are refused as they come.
+A small body that unpacks to gigabytes is refused while it arrives.
 """
 
 import email.utils
@@ -19,9 +19,9 @@ from exhibit.runtime.secrets import HIDDEN, scrubbed
 from exhibit.schemas.errors import ServiceError
 
 _SHORTEST = 4
-"""A shorter value is a word like any other: hiding it would spoil the message and protect nothing."""
+"""Fewest characters of a hidden value: a shorter one is an ordinary word, and hiding it would spoil the message."""
 _LONGEST = 300
-"""Characters of a server's words that an error quotes."""
+"""Characters of a server's message that an error quotes."""
 _MESSAGES = ("message", "detail", "error", "msg", "reason", "title", "description")
 _CODE = re.compile(r"<(?:script|style)\b[^<>]*>", re.IGNORECASE)
 _CODE_ENDS = re.compile(r"</(?:script|style)[^<>]*>", re.IGNORECASE)
@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 
 
 class HttpError(ServiceError):
-    """An exchange that brought no usable reply."""
+    """An HTTP exchange without a usable reply."""
 
     def __init__(
         self,
@@ -59,36 +59,36 @@ class UnreachableError(HttpError):
 
 
 class LateError(HttpError):
-    """No whole reply in time."""
+    """The reply did not arrive completely in time."""
 
 
 class Secrets:
-    """Values that nobody may read: they are taken out of whatever a server says."""
+    """Secret values, which are removed from every message of a server."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
-        """Take the values; of `Bearer abc` the second word is one, too."""
+        """Store the values; the second word of `Bearer abc` is also a secret."""
         parts = {part for value in values for part in (value, *value.split())}
         known = {part for part in parts if len(part) >= _SHORTEST and part.lower() not in ("bearer", "basic")}
-        # the longest first, so that none is left in pieces
+        # the longest first, so that no part of a longer secret remains
         self._values = sorted(known, key=lambda value: (-len(value), value))
 
     def strip(self, text: str) -> str:
-        """Return a text without them, and without what looks like a key."""
+        """Return a text without the secrets and without anything that looks like a key."""
         for value in self._values:
             text = text.replace(value, HIDDEN)
         return scrubbed(text)
 
     def words(self, data: bytes | str) -> str:
-        """Return what a server says in a body, short and on one line, without secrets."""
+        """Return the server's message in a body, shortened to one line, without secrets."""
         text = data if isinstance(data, str) else data[: 1 << 16].decode("utf-8", "replace")
-        # secrets first: what is cut in two is not known again
+        # remove secrets first: a secret that is cut in two is not recognised
         text = self.strip(_without_tags(_message(text)))
         text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
         return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def seconds_asked(retry_after: str) -> float:
-    """Return how long a Retry-After header asks to wait, in seconds or until a date; 0 when it does not."""
+    """Return the seconds that a Retry-After header asks to wait, given as a number or a date; 0 without one."""
     try:
         return max(0.0, float(retry_after))
     except ValueError:
@@ -100,12 +100,12 @@ def seconds_asked(retry_after: str) -> float:
 
 
 def plain_address(url: str) -> str:
-    """Return an address without its user, password and query."""
+    """Return a URL without its user, password and query."""
     return re.sub(r"//[^/@]*@", "//", url.partition("?")[0])
 
 
 def _without_tags(text: str) -> str:
-    """Return the words of a page, or a text that is no page as it is."""
+    """Return the words of an HTML page; any other text unchanged."""
     if "<" in text:
         first, *rest = _CODE.split(text)
         text = _TAG.sub(" ", " ".join([first, *(_CODE_ENDS.split(part, maxsplit=1)[-1] for part in rest)]))
@@ -113,7 +113,7 @@ def _without_tags(text: str) -> str:
 
 
 def _message(text: str) -> str:
-    """Return the message inside an error that is JSON, else the text itself."""
+    """Return the message inside a JSON error, or the text itself."""
     try:
         reply: Any = json.loads(text)
     except (ValueError, RecursionError):
@@ -130,26 +130,26 @@ def _message(text: str) -> str:
 
 
 class Deadline:
-    """The moment by which something must be done."""
+    """The time by which an exchange must end."""
 
     def __init__(self, seconds: float, *, flag: str = "") -> None:
-        """Begin now; `flag` names what a user changes to allow more."""
+        """Start the clock; `flag` names the option by which a user allows more time."""
         self.seconds = seconds
         self._flag = f" ({flag})" if flag else ""
         self._end = time.monotonic() + seconds
 
     @property
     def left(self) -> float:
-        """Seconds until then, never negative."""
+        """The seconds that remain, never negative."""
         return max(0.0, self._end - time.monotonic())
 
     def passed(self) -> HttpError:
-        """Return the error for an exchange whose time is up."""
+        """Return the error for an exchange whose deadline has passed."""
         return LateError(f"no whole reply within {self.seconds:g} s{self._flag}")
 
     @contextmanager
     def enforced(self) -> Iterator[None]:
-        """Bound every wait of this thread's connections meanwhile."""
+        """Limit every wait of this thread's connections within the block."""
         before, current.deadline = current.deadline, self
         try:
             yield
@@ -158,7 +158,7 @@ class Deadline:
 
 
 def download_deadline(size: int) -> Deadline:
-    """Return the deadline of a download of so many bytes: ten minutes, and 50 kB a second."""
+    """Return the deadline for a download of `size` bytes: ten minutes, and 50 kB a second."""
     return Deadline(600 + size / 50_000)
 
 
@@ -167,18 +167,18 @@ class _Current(threading.local):
 
 
 current = _Current()
-"""The deadline of the exchange that this thread is at."""
+"""The deadline of this thread's current exchange."""
 
 
 LONGEST_WAIT = 120.0
-"""Seconds; a server that asks for more is reported rather than waited for."""
+"""Seconds; a server that asks for a longer wait is reported as an error."""
 _LONGEST_PAUSE = 30.0
-"""Seconds at which the growing pause between two tries stops growing."""
+"""Longest pause in seconds between two attempts."""
 _TOO_MANY = 429  # HTTP: too many requests
 
 
 class Retries:
-    """Does a step again while that may help; a server that is too busy for one thread is too busy for all."""
+    """Retries a step while that may help; a server that is too busy for one thread is too busy for all."""
 
     def __init__(
         self,
@@ -189,10 +189,10 @@ class Retries:
         stopped: threading.Event | None = None,
         sleep: Callable[[float], object] | None = None,
     ) -> None:
-        """Try again so many times, first after `backoff` seconds.
+        """Retry at most `times` times, the first time after `backoff` seconds.
 
-        After `in_vain` steps in a row that failed in spite of it, further ones are done once: waiting for a server that
-        fails for everybody would take hours. Nobody waits once `stopped` is set.
+        After `in_vain` steps in a row that failed despite retries, each further step is tried once: a server that fails
+        every request would cost hours. No thread waits once `stopped` is set.
         """
         self._times, self._backoff, self._in_vain = times, backoff, in_vain
         self._stopped = stopped or threading.Event()
@@ -201,7 +201,7 @@ class Retries:
         self._resume = 0.0
 
     def __call__(self, step: Callable[[], Result], *, deadline: Deadline | None = None, spread: float = 1.0) -> Result:
-        """Return the step's result, or raise its last HttpError; `spread` keeps threads from returning together."""
+        """Return the step's result, or raise its last HttpError; `spread` keeps threads from retrying together."""
         ready = 0.0
         for tries in itertools.count():
             seconds = max(ready, self._resume) - time.monotonic()
@@ -233,23 +233,23 @@ class Retries:
 
 
 ACCEPT = {"Accept-Encoding": "gzip, deflate"}
-"""What a request must say: other encodings are not decoded here."""
+"""The encodings that a request must accept: others are not decoded here."""
 MOST_LAYERS = 2
-"""Encodings over one another: a server that packs a file which is packed already makes two, nobody makes three."""
+"""Layers of encoding: a server that compresses a compressed file makes two, none makes three."""
 _BLOCK = 1 << 16
 """Bytes that are unpacked at a time."""
 STREAMED = ("text/event-stream", "application/x-ndjson", "application/jsonl", "application/json-lines")
 """Content types of streams."""
 _MOST_PIECES = 1000
-"""Lines of one event, each of which is read anew with all before it: a printed object has some dozens."""
+"""Lines of one event, which is parsed again at each line: a pretty-printed object has some dozens."""
 
 
 class BodyError(HttpError):
-    """A body that is too large, or packed in a way that is not undone."""
+    """A body that is too large, or has an encoding that is not supported."""
 
 
 class TooLargeError(BodyError):
-    """A body of more bytes than are read."""
+    """A body that exceeds the size limit."""
 
     def __init__(self, most: int) -> None:
         large = f"{most >> 20} MB" if most >= 1 << 20 else f"{most} bytes"
@@ -257,10 +257,10 @@ class TooLargeError(BodyError):
 
 
 class Body:
-    """Decodes a body as it comes; no layer of it ever unpacks to more than `most` bytes."""
+    """Decodes a body while it arrives; none of its layers may unpack to more than `most` bytes."""
 
     def __init__(self, headers: Mapping[str, str], *, most: int) -> None:
-        """Take the reply's headers; raise where its encodings are too many or unknown."""
+        """Read the reply's headers; raise if its encodings are too many or unknown."""
         named = headers.get("content-encoding", "")
         encodings = [
             name for name in (part.strip().lower() for part in named.split(",")) if name not in ("", "identity")
@@ -271,7 +271,7 @@ class Body:
         self._most, self._size = most, 0
 
     def feed(self, block: bytes) -> bytes:
-        """Return what a block of the body unpacks to."""
+        """Return the unpacked bytes of a block of the body."""
         for layer in self._layers:
             block = layer.feed(block)
         self._size += len(block)
@@ -280,7 +280,7 @@ class Body:
         return block
 
     def close(self) -> None:
-        """Raise where the body broke off."""
+        """Raise if the body ended too early."""
         if any(layer.open for layer in self._layers):
             raise BodyError("the reply is packed, and cut short")
 
@@ -289,7 +289,7 @@ class _Layer:
     def __init__(self, name: str, most: int) -> None:
         if name not in ("gzip", "x-gzip", "deflate"):
             raise BodyError(f"the reply is packed as {name!r:.40}, which was not asked for")
-        # 47: gzip or zlib, whichever its first bytes say
+        # 47: gzip or zlib, detected from the first bytes
         self._stream = zlib.decompressobj(47)
         self._raw = name == "deflate"
         self._most, self._size, self._begun = most, 0, False
@@ -314,7 +314,7 @@ class _Layer:
         except zlib.error as error:
             if not self._raw:
                 raise BodyError(f"the reply is packed, and damaged ({error})") from error
-            # some servers call this deflate, without its head
+            # some servers send raw deflate, without a zlib header
             self._stream, self._raw = zlib.decompressobj(-15), False
             return self._decompress(data)
         self._raw, self._begun = False, True
@@ -325,17 +325,17 @@ class _Layer:
 
 
 class Event(NamedTuple):
-    """What a server sends at one time."""
+    """One event of a server's stream."""
 
     name: str
-    """What stands behind `event:`, empty where nothing does."""
+    """The name after `event:`, empty without one."""
     data: Any
     done: bool = False
-    """Whether it only says that the stream is over (`[DONE]`)."""
+    """Whether the event only marks the end of the stream (`[DONE]`)."""
 
 
 def read_events(lines: Iterable[str]) -> Iterator[Event]:
-    """Yield the objects of a stream: a line of JSON each, `data:` in front or not; one may go over several `data:`."""
+    """Yield the JSON objects of a stream, one per line, with or without `data:`; one may span several `data:` lines."""
     name, held, pieces = "", "", 0
     for line in lines:
         text = line.strip()
@@ -343,7 +343,7 @@ def read_events(lines: Iterable[str]) -> Iterator[Event]:
             text = text.removeprefix("data:").strip()
         elif text.startswith("event:"):
             name = text.removeprefix("event:").strip()
-            # some events are a name alone
+            # some events have only a name
             if name == "end":
                 yield Event(name, None, done=True)
             continue
@@ -374,7 +374,7 @@ def read_events(lines: Iterable[str]) -> Iterator[Event]:
 
 
 def read_texts(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the words of a stream whose events are plain text."""
+    """Yield the texts of a stream whose events are plain text."""
     held: list[str] = []
     for line in lines:
         line = line.removesuffix("\r")

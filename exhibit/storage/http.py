@@ -35,14 +35,14 @@ from exhibit.storage.exchanges import (
 )
 
 TRANSIENT = frozenset({408, 425, 429, *range(500, 600)} - {501, 505})
-"""What a server may answer otherwise when it is asked again; 501 and 505 say that it never will."""
+"""Statuses that may change on a retry; 501 and 505 never do."""
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 LARGEST = 16 << 20
-"""Bytes of a reply that are read where nobody says otherwise: more is no answer."""
+"""Default limit in bytes on a reply: a larger one is no answer."""
 
 
 class HttpClient:
-    """Asks servers."""
+    """Sends requests to servers."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class HttpClient:
         policy: "AddressPolicy | None" = None,
         pool: Any = None,
     ) -> None:
-        """Send these headers with every request, over at most so many connections at once."""
+        """Send these headers with every request, over at most `connections` connections at once."""
         self._headers = {"Accept": "*/*", "User-Agent": "exhibit", **ACCEPT, **(headers or {})}
         self._connections, self._policy, self._given = connections, policy, pool
         self.secrets = secrets or Secrets()
@@ -75,9 +75,9 @@ class HttpClient:
         most: int = LARGEST,
         follow: int = 0,
     ) -> "Iterator[Response]":
-        """Send JSON, or `content` as it is, and yield the response as soon as its headers are there.
+        """Send JSON, or `content` unchanged, and yield the response as soon as its headers arrive.
 
-        `most` bytes of it can be read; `follow` redirects are followed.
+        At most `most` bytes of the body are read, and at most `follow` redirects are followed.
         """
         sent = {**self._headers, **(headers or {})}
         if content is None and body is not None:
@@ -90,7 +90,7 @@ class HttpClient:
                 if not target:
                     yield response
                     return
-                # a key for one server is for no other
+                # never send one server's key to another server
                 if urlsplit(urljoin(url, target))[:2] != urlsplit(url)[:2]:
                     sent = {name: value for name, value in sent.items() if name.lower() != "authorization"}
                 url = urljoin(url, target)
@@ -114,9 +114,9 @@ class HttpClient:
         except (httpcore.ConnectError, httpcore.ProxyError) as error:
             why = self.secrets.strip(str(error)) or "no connection"
             passing = "CERTIFICATE_VERIFY_FAILED" not in why
-            raise UnreachableError(f"nobody answers at {where}: {why}", transient=passing) from None
+            raise UnreachableError(f"no server answers at {where}: {why}", transient=passing) from None
         except (httpcore.NetworkError, httpcore.ProtocolError) as error:
-            # its own words may hold the address with its key
+            # the library's own message may hold the URL with its key
             raise HttpError(f"the connection broke ({type(error).__name__})", transient=True) from None
         except (httpcore.UnsupportedProtocol, UnicodeError, ValueError) as error:
             raise HttpError(f"{where} cannot be asked: {self.secrets.strip(str(error))}") from None
@@ -129,14 +129,14 @@ class HttpClient:
             self._pools.clear()
 
     def _pool(self, url: str) -> Any:
-        """Return the connections for an address: direct ones, or through the proxy that the environment names."""
+        """Return the connection pool for a URL: direct, or through the proxy that the environment names."""
         if self._given is not None:
             return self._given
         parts = urlsplit(url)
         server = f"{parts.scheme}://{parts.hostname}"
         with self._lock:
-            if server not in self._proxies:  # read once: the environment is slow to ask
-                # a policy decides on the server's own address, which a proxy would look up by itself
+            if server not in self._proxies:  # read once: reading the proxy settings is slow
+                # a policy checks the server's own address, which a proxy would resolve by itself
                 self._proxies[server] = "" if self._policy else _proxy_for(parts.scheme, parts.hostname or "")
             proxy = self._proxies[server]
             if proxy not in self._pools:
@@ -144,7 +144,7 @@ class HttpClient:
             return self._pools[proxy]
 
     def _open(self, proxy: str) -> Any:
-        import httpx  # a tenth of a second, which whoever asks nobody can spare
+        import httpx  # the import takes a tenth of a second, which a command without requests need not wait
 
         kept: dict[str, Any] = {
             "ssl_context": httpx.create_ssl_context(),
@@ -162,7 +162,7 @@ class HttpClient:
 
 
 def _as_json(body: Any) -> bytes:
-    """Return JSON; half a surrogate pair, which a damaged PDF holds, is no letter that can be sent."""
+    """Return JSON bytes; half a surrogate pair, as a damaged PDF has it, cannot be encoded and is replaced."""
     text = json.dumps(body, ensure_ascii=False)
     if not text.isascii():
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -175,7 +175,7 @@ def _proxy_for(scheme: str, host: str) -> str:
 
 
 class Response:
-    """What came back: its status and headers at once, its body as it is read."""
+    """The server's response: status and headers at once, the body when it is read."""
 
     def __init__(
         self, response: Any, deadline: Deadline, secrets: Secrets, *, url: str = "", most: int = LARGEST
@@ -193,7 +193,7 @@ class Response:
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     def parts(self) -> Iterator[bytes]:
-        """Yield the body as it comes, unpacked where the server packed it."""
+        """Yield the body while it arrives, unpacked if the server compressed it."""
         body = Body(self.headers, most=self._most)
         for part in self._response.iter_stream():
             if not self._deadline.left:
@@ -206,7 +206,7 @@ class Response:
         return b"".join(self.parts())
 
     def lines(self) -> Iterator[str]:
-        """Yield the body line by line as it comes."""
+        """Yield the body line by line while it arrives."""
         rest = b""
         for part in self.parts():
             *whole, rest = (rest + part).split(b"\n")
@@ -216,7 +216,7 @@ class Response:
             yield rest.decode("utf-8", "replace")
 
     def check(self) -> None:
-        """Raise what the server says unless it is a success."""
+        """Raise HttpError with the server's message unless the status is a success."""
         if 200 <= self.status < 300:
             return
         try:
@@ -238,7 +238,7 @@ class Response:
 # ---------------------------------------------------------------- a deadline for the whole exchange
 
 AddressPolicy = Callable[[str, int], Sequence[str]]
-"""Returns the addresses to connect to for a host and a port; raises HttpError for a host that must not be asked."""
+"""Returns the addresses to connect to for a host and a port; raises HttpError for a forbidden host."""
 
 
 class BoundedBackend(httpcore.SyncBackend):
@@ -277,7 +277,7 @@ class _Bounded(httpcore.NetworkStream):
         self._stream.write(buffer, _left(timeout, httpcore.WriteTimeout))
 
     def close(self) -> None:
-        with suppress(OSError, AttributeError):  # whoever waits in another thread for what comes waits no longer
+        with suppress(OSError, AttributeError):  # wakes a thread that waits for data on this connection
             self._stream.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
         self._stream.close()
 
@@ -292,7 +292,7 @@ class _Bounded(httpcore.NetworkStream):
 
 
 def _left(timeout: float | None, error: type[Exception]) -> float | None:
-    """Return how long a wait may last; raise where the time is up."""
+    """Return how long a wait may last; raise when the deadline has passed."""
     deadline = current.deadline
     if deadline is None:
         return timeout
@@ -302,7 +302,7 @@ def _left(timeout: float | None, error: type[Exception]) -> float | None:
 
 
 class Rules:
-    """What one robot may do on one host, by its own groups or those for everybody; without any, everything."""
+    """The robots.txt rules for one robot on one host: its own groups, or those for all robots; no rules allow all."""
 
     def __init__(self, robot: str = "", text: str = "") -> None:
         self._robot = robot
@@ -314,6 +314,6 @@ class Rules:
         return max(0.0, self._parsed.crawl_delay(self._robot) or 0.0)
 
     def allow(self, path: str) -> bool:
-        """Tell whether a path, with its query, may be fetched."""
-        # with a host, which rules do not look at: a path such as //x would be taken for one
+        """Return whether a path, with its query, may be fetched."""
+        # with a host, which the rules ignore: a path such as //x would be parsed as one
         return bool(self._parsed.can_fetch(f"http://host{path}", self._robot))

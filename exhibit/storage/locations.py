@@ -1,4 +1,4 @@
-"""Files here or elsewhere: a path of this machine, or a URL that fsspec opens (`s3://`, `gs://`, `hf://`).
+"""Local and remote files: a path of this machine, or a URL that fsspec opens (`s3://`, `gs://`, `hf://`).
 
 with fetched(file) as path:  # a remote file is on this machine, checked, for as long as it is read
     read(path)
@@ -26,7 +26,7 @@ from exhibit.storage.place import scratch_folder
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 _PASSWORD = re.compile(r"(?<=://)[^/]*:[^/]*@")
 _MARKS = ("ETag", "etag", "md5Hash", "blob_id", "LastModified", "created", "mtime")
-"""What stores call the value that changes with an object's content, the best first."""
+"""The stores' names for the value that changes with an object's content, the best first."""
 _EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs"}
 _LOGIN = {
     "s3": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; AWS_ENDPOINT_URL for a store of your own",
@@ -34,13 +34,13 @@ _LOGIN = {
     "hf": "set HF_TOKEN, or run hf auth login",
 }
 _UNLISTED = frozenset({"http", "https", "data", "ftp"})
-"""Schemes whose servers cannot say what is in a folder, or that carry passwords."""
-_LONGEST = 300  # characters of a library's message: more is a page of XML
+"""Schemes whose servers cannot list a folder, or whose URLs carry passwords."""
+_LONGEST = 300  # characters of a library's message: a longer one is a page of XML
 
 
 @dataclass(frozen=True)
 class Remote:
-    """A file or a folder at a URL; small enough to be sent to any worker, which opens it itself."""
+    """A file or a folder at a URL; small enough to send to any worker, which opens it itself."""
 
     url: str
     sha256: str | None = None
@@ -58,12 +58,12 @@ class Remote:
 
     @property
     def scheme(self) -> str:
-        """What stands before `://`."""
+        """The part before `://`."""
         return self.url.partition("://")[0].lower()
 
     @property
     def key(self) -> str:
-        """What stands behind `://`, as the store's client takes it."""
+        """The part after `://`, as the store's client expects it."""
         return self.url.partition("://")[2].rstrip("/")
 
     def __truediv__(self, name: str) -> "Remote":
@@ -79,11 +79,11 @@ Location = Path | Remote
 
 
 class FileInfo(NamedTuple):
-    """What a store tells of a file without sending it."""
+    """The metadata that a store returns for a file."""
 
     bytes: int
     mark: str
-    """Changes with the content; empty where a store has no such thing."""
+    """Changes with the content; empty if a store has no such value."""
 
 
 def is_url(text: str) -> bool:
@@ -92,7 +92,7 @@ def is_url(text: str) -> bool:
 
 
 def parse_location(text: str) -> Location:
-    """Return where a path or a URL leads; `file://` is a path like any other."""
+    """Return the path or remote location of a text; `file://` is a path."""
     if not is_url(text):
         return Path(text)
     scheme, _, rest = text.partition("://")
@@ -100,9 +100,9 @@ def parse_location(text: str) -> Location:
 
 
 def folders_among(given: Sequence[Location]) -> tuple[list[Location], list[str]]:
-    """Return the folders and URLs of what a shell made of `datasets_out/*`, and a note on each file passed over.
+    """Return the folders and URLs among the arguments that a shell expanded from `datasets_out/*`, and a note per file.
 
-    A single argument is taken at its word: that it is a file is then for the caller to say.
+    A single argument is always returned: the caller reports that it is a file.
     """
     if len(given) == 1:
         return list(given), []
@@ -113,7 +113,7 @@ def folders_among(given: Sequence[Location]) -> tuple[list[Location], list[str]]
 
 
 def origin_of(folder: Path) -> Remote | None:
-    """Return where the corpus of a folder of the cache is; None for a folder that holds its own."""
+    """Return the remote corpus of a cache folder; None for a folder that has its own corpus."""
     try:
         return Remote(json.loads((folder / ORIGIN).read_text(encoding="utf-8"))["url"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -124,14 +124,14 @@ def origin_of(folder: Path) -> Remote | None:
 
 
 def opened(remote: Remote) -> Any:
-    """Return the store's client for a URL; raise when its package is missing or the URL holds a password."""
+    """Return the store's client for a URL; raise if its package is missing or the URL holds a password."""
     if _PASSWORD.search(remote.url):
         raise StorageError(f"{remote}: a password in a URL ends up in logs; give it in the environment instead")
     return filesystem(remote.scheme)
 
 
 def list_files(folder: Remote) -> dict[str, FileInfo]:
-    """Return every file below a folder by its name in it, in order; nothing where there is no such folder."""
+    """Return every file below a folder by its relative name, sorted; empty if there is no such folder."""
     client = opened(folder)
     with explained(str(folder)):
         client.invalidate_cache()
@@ -141,12 +141,12 @@ def list_files(folder: Remote) -> dict[str, FileInfo]:
             return {}
     base = client._strip_protocol(folder.key).rstrip("/") + "/"
     named = {path.removeprefix(base): details for path, details in objects.items() if path.startswith(base)}
-    # a console makes "folders" as empty objects whose names end in a slash
+    # a web console creates "folders" as empty objects whose names end in a slash
     return {name: size_and_tag(details) for name, details in sorted(named.items()) if name and not name.endswith("/")}
 
 
 def list_file(file: Remote) -> FileInfo | None:
-    """Return what a store tells of a file; None where there is none."""
+    """Return a file's metadata, or None if the file does not exist."""
     client = opened(file)
     with explained(str(file)):
         client.invalidate_cache()
@@ -158,15 +158,15 @@ def list_file(file: Remote) -> FileInfo | None:
 
 
 def size_and_tag(details: dict[str, Any]) -> FileInfo:
-    """Return a file's size and its tag, without the quotes that some servers put around it."""
+    """Return a file's size and its tag, without the quotes that some servers add."""
     mark = next((details[name] for name in _MARKS if details.get(name)), "")
-    # some clients tell the same moment as a date here and as a number there; some stores quote a tag only here or there
+    # some clients return the same time as a date in one call and a number in another; some quote a tag only in one
     words = str(mark.timestamp() if isinstance(mark, datetime) else mark).strip('"')
     return FileInfo(int(details.get("size") or 0), words)
 
 
 def expand(pattern: Remote) -> list[Remote]:
-    """Return the folders that a URL with `*` in it matches, in order; a URL without is itself."""
+    """Return the folders that match a URL with `*`, sorted; a URL without `*` is returned itself."""
     if not glob.has_magic(pattern.key):
         return [pattern]
     client = opened(pattern)
@@ -181,7 +181,7 @@ def expand(pattern: Remote) -> list[Remote]:
 
 
 def fetch(file: Remote, path: Path) -> str:
-    """Write a remote file to a path and return its sha256; raise when it is missing or not what was recorded."""
+    """Write a remote file to a path and return its sha256; raise if it is missing or its checksum is wrong."""
     client = opened(file)
     with explained(str(file)):
         try:
@@ -196,7 +196,7 @@ def fetch(file: Remote, path: Path) -> str:
 
 
 def read_start(file: Location, size: int) -> bytes:
-    """Return a file's first bytes; of a remote file no more are sent."""
+    """Return a file's first bytes; only those bytes of a remote file are downloaded."""
     if isinstance(file, Path):
         with file.open("rb") as content:
             return content.read(size)
@@ -208,7 +208,7 @@ def read_start(file: Location, size: int) -> bytes:
 
 @contextmanager
 def fetched(file: Location) -> Iterator[Path]:
-    """Yield a path that has the file's content; a remote file is fetched, and removed when nobody reads it any more."""
+    """Yield a local path with the file's content; a remote file is downloaded, and removed after its last reader."""
     if isinstance(file, Path):
         yield file
         return
@@ -216,11 +216,11 @@ def fetched(file: Location) -> Iterator[Path]:
         held = _at_hand.get(file) or _at_hand.setdefault(file, _Held(file))
         if held in _kept:
             _kept.remove(held)
-        _kept.append(held)  # the last in order is the one used last
+        _kept.append(held)  # the last in order was used last
     try:
         yield held.path
     except DocumentError as error:
-        # the reader knows the file by a path that is about to vanish; the cause decides whether it is tried again
+        # the reader's message names a temporary path; the cause decides on a retry
         raise DocumentError(str(error).replace(str(held.path), str(file))) from error.__cause__
     finally:
         del held
@@ -228,7 +228,7 @@ def fetched(file: Location) -> Iterator[Path]:
 
 @contextmanager
 def keeping(*, files: int = 8) -> Iterator[None]:
-    """Keep the last few remote files at hand within the block: a page is drawn in several steps."""
+    """Keep the last few remote files on disk within the block: a page is drawn in several steps."""
     global _kept
     before, _kept = _kept, deque(maxlen=files)
     try:
@@ -238,11 +238,11 @@ def keeping(*, files: int = 8) -> Iterator[None]:
 
 
 class _Held:
-    """A remote file on this machine, in a folder of its own that goes when nobody has the file any more."""
+    """A downloaded file in a folder of its own, which is removed with the last reader."""
 
     def __init__(self, file: Remote) -> None:
         with ExitStack() as stack:
-            # readers go by the ending, and a document is called by its name
+            # readers go by the suffix, and messages by the name
             self.path = stack.enter_context(scratch_folder()) / file.name
             fetch(file, self.path)
             weakref.finalize(self, stack.pop_all().close)
@@ -257,14 +257,14 @@ _kept: deque[_Held] = deque(maxlen=0)
 
 
 class StorageError(ServiceError):
-    """A store did not give or take a file: a network, a permission, a package that is missing."""
+    """A store failed to send or accept a file: a network error, a permission, a missing package."""
 
 
 def filesystem(scheme: str) -> Any:
-    """Return the client of a scheme; raise with the name of the extra where its package is missing."""
+    """Return the client for a scheme; raise with the name of the extra if its package is missing."""
     if scheme in _UNLISTED:
         raise StorageError(f"{scheme}:// cannot list a folder; use s3://, gs://, hf:// or a path")
-    import fsspec  # a third of a second, which a run on local folders need not wait
+    import fsspec  # the import takes a third of a second, which a run on local folders need not wait
 
     try:
         return fsspec.filesystem(scheme)
@@ -279,12 +279,12 @@ def filesystem(scheme: str) -> Any:
 
 @contextmanager
 def explained(url: str) -> Iterator[None]:
-    """Turn what a store's client raises into a line that says what to do next."""
+    """Turn an error of a store's client into one line that says what to do next."""
     try:
         yield
     except ToolkitError:
         raise
-    except Exception as error:  # each client has errors of its own, and none can be named without its package
+    except Exception as error:  # each client has its own errors, which cannot be imported without its package
         if type(error).__module__ == "builtins" and not isinstance(error, OSError):
             raise  # a bug keeps its traceback
         raise StorageError(f"{url}: {_reason(error, url.partition('://')[0])}") from error
@@ -302,7 +302,7 @@ def _reason(error: Exception, scheme: str) -> str:
 
 
 def _line(error: Exception) -> str:
-    """Return an error's words in one line: no address with its signature, no value of a secret variable."""
+    """Return an error's message in one line: no signed URL, no value of a secret variable."""
     words = " ".join(str(error).split()) or type(error).__name__
     words = scrubbed(re.sub(r"\?\S+", "?…", words))
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"

@@ -1,4 +1,4 @@
-"""Puts a finished folder or file into place: by rename, whole or not at all."""
+"""Atomic writes: puts a finished folder or file into place by rename, complete or not at all."""
 
 import ctypes
 import errno
@@ -25,19 +25,19 @@ from exhibit.storage.removal import (
     remove_folder,
 )
 
-_AT_FDCWD = -100  # of Linux: paths count from the working folder
+_AT_FDCWD = -100  # Linux: paths are relative to the working folder
 _SWAP = 2  # RENAME_EXCHANGE on Linux, RENAME_SWAP on macOS
 
 
 class FolderKind(NamedTuple):
-    """What a folder is, for messages; and how one is known that may be replaced."""
+    """The kind of an output folder: its name in messages, and the test for a folder that may be replaced."""
 
     name: str
     is_one: Callable[[Path], bool]
     let_go: Callable[[Path], None] = lambda _: None
-    """Called before a folder is removed: what belongs to it but is not in it goes, too."""
+    """Called before a folder is removed, to remove related data outside it."""
     kept: frozenset[str] = frozenset()
-    """Names that a killed run leaves and the next one goes on with; everything else begins anew."""
+    """Names in a killed run's folder that the next run continues with; everything else is removed."""
 
 
 BUNDLE = FolderKind("a bundle", lambda folder: (folder / CORPUS).is_dir() and (folder / TRAIN).is_file())
@@ -48,9 +48,9 @@ _UNFINISHED = re.compile(r"\.[0-9a-f]{16}\.partial")
 
 
 def unfinished_folder(out: Path) -> Path | None:
-    """Return the folder in which `out` is being made, to read in it; None where there is none.
+    """Return the unfinished folder of `out`, for reading; None if there is none.
 
-    Its name has a part that nobody can know before. Whoever writes or removes knows it by its identity, not by this.
+    A part of its name is random. Code that writes to or removes the folder checks its identity, not its name.
     """
     start = name_beside(out, "." + 16 * "0" + _PARTIAL).name[: -len(_PARTIAL) - 17]
     try:
@@ -63,11 +63,12 @@ def unfinished_folder(out: Path) -> Path | None:
 
 @contextmanager
 def placed(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> Iterator[Path]:
-    """Yield an empty folder beside `out`; when the block ends without error it becomes `out`.
+    """Yield an empty folder beside `out`; when the block ends without error, rename it to `out`.
 
-    Killed at any point, or with the power gone, `out` is what it was or what it should be: its files are on the disk
-    before it has its name. A folder left by a killed run is emptied by the next one, but for what its kind keeps; two
-    runs at once on one `out` are refused. Nothing but what this function made, or replaced with `force`, is removed.
+    After a kill or a power cut at any point, `out` is either the old folder or the complete new one: files are flushed
+    to the disk before the rename. The next run empties the folder that a killed run left, except for the names that its
+    kind keeps; a second run on the same `out` at the same time is refused. This function removes only folders that it
+    made, or replaced with `force`.
     """
     try:
         check_free(out, force=force, kind=kind)
@@ -101,7 +102,7 @@ def placed(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> Iterator[Pat
 
 
 def _begin(out: Path, record: UnfinishedRecord, kept: frozenset[str]) -> Path:
-    """Return an empty folder beside `out`: a new one, or the one of a killed run with what its kind keeps."""
+    """Return an empty folder beside `out`: a new one, or a killed run's with only the names that its kind keeps."""
     left = record.read(out.parent)
     if left is not None:
         remove_folder(left, identity_of(left), kept=kept)
@@ -109,7 +110,7 @@ def _begin(out: Path, record: UnfinishedRecord, kept: frozenset[str]) -> Path:
 
 
 def check_free(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> None:
-    """Refuse to overwrite, and refuse even with --force what is of another kind."""
+    """Refuse to overwrite a folder without --force, and a folder of another kind always."""
     if out.is_symlink() or (out.exists() and not out.is_dir()):
         raise BundleError(f"{out}: is not a folder; choose another --out")
     if not out.exists() or not any(out.iterdir()):
@@ -124,8 +125,8 @@ def check_free(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> None:
 
 @contextmanager
 def locked(folder: Path, *, busy: str, say: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Hold a folder for one process; when another has it raise with the words of `busy`, or `say` them and wait."""
-    # beside the folder: Windows renames no folder in which a file is open
+    """Hold a lock on a folder; if another process holds it, raise with the message `busy`, or `say` it and wait."""
+    # beside the folder: Windows cannot rename a folder in which a file is open
     path = name_beside(folder, ".lock")
     lock = FileLock(path)
     try:
@@ -138,13 +139,13 @@ def locked(folder: Path, *, busy: str, say: Callable[[str], None] | None = None)
     try:
         yield
     finally:
-        with suppress(OSError):  # Windows removes no open file; filelock does it there when it lets go
-            path.unlink()  # while it is held: one who waits for it sees that its file is gone, and begins anew
+        with suppress(OSError):  # Windows cannot remove an open file; there filelock removes it on release
+            path.unlink()  # while the lock is held: a waiting process sees that the file is gone, and starts again
         lock.release()
 
 
 def _flush(folder: Path) -> None:
-    """Wait until a folder's files, and their names, are on the disk: the system may write a rename before them."""
+    """Flush a folder's files and their names to the disk: otherwise the system may write the rename first."""
     for path in (*folder.rglob("*"), folder):
         if not path.is_symlink() and (path.is_file() or path.is_dir()):
             _flush_one(path)
@@ -152,10 +153,10 @@ def _flush(folder: Path) -> None:
 
 def _flush_one(path: Path) -> None:
     if sys.platform == "win32":
-        return  # which flushes only what is open for writing
+        return  # fsync works only on files that are open for writing
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        with suppress(OSError):  # a file system that cannot: then it promises nothing either
+        with suppress(OSError):  # a file system without fsync gives no guarantee anyway
             os.fsync(descriptor)
     finally:
         os.close(descriptor)
@@ -164,27 +165,27 @@ def _flush_one(path: Path) -> None:
 def _swap_in(partial: Path, out: Path) -> None:
     if not out.exists() or not any(out.iterdir()):
         if sys.platform == "win32" and out.exists():
-            out.rmdir()  # elsewhere a rename replaces an empty folder
+            out.rmdir()  # on other systems a rename replaces an empty folder
         partial.replace(out)
         return
     if _exchange(partial, out):
-        return  # the old bundle is now the partial folder, and goes with it
-    # A file system that cannot exchange: the old bundle stays beside until the new one is in place.
+        return  # the old bundle is now the partial folder, and is removed with it
+    # This file system cannot exchange: the old bundle stays beside until the new one is in place.
     old = make_folder_beside(out, ".old")
-    old.rmdir()  # Windows renames to no name that is taken
+    old.rmdir()  # Windows cannot rename onto an existing name
     out.replace(old)
     try:
         partial.replace(out)
     except OSError:
         old.replace(out)
         raise
-    old.replace(partial)  # which goes when this is done
+    old.replace(partial)  # removed at the end
 
 
 def _exchange(first: Path, second: Path) -> bool:
-    """Swap two folders in one step of the file system; return False where it cannot."""
+    """Swap two folders in one step of the file system; return False if it cannot."""
     if sys.platform == "win32":
-        return False  # it has no such step
+        return False  # this system has no such call
     library = ctypes.CDLL(None, use_errno=True)
     one, two = os.fsencode(first.absolute()), os.fsencode(second.absolute())
     if sys.platform == "darwin":
@@ -199,9 +200,9 @@ def _exchange(first: Path, second: Path) -> bool:
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Yield a path beside the file; when the block ends without error what was written there becomes the file.
+    """Yield a path beside the file; when the block ends without error, rename it to the file.
 
-    Whoever else writes the file at the same time, one of the two is there afterwards, never a mixture.
+    If two processes write the file at the same time, one version remains complete, never a mixture.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = name_beside(path, f".{secrets.token_hex(16)}{_PARTIAL}")
@@ -214,7 +215,7 @@ def whole(path: Path) -> Iterator[Path]:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file; half a surrogate pair, which damaged PDFs hold, becomes a question mark."""
+    """Write a file atomically; half a surrogate pair, as damaged PDFs have it, becomes a question mark."""
     data = content if isinstance(content, bytes) else content.encode("utf-8", "replace")
     with whole(path) as partial:
         partial.write_bytes(data)
@@ -228,14 +229,14 @@ _PREFIX = "exhibit-scratch-"
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """Yield an empty folder; raise a ToolkitError where there is no room for one."""
+    """Yield an empty temporary folder; raise a ToolkitError if it cannot be created."""
     with ExitStack() as stack:
         try:
             place = Path(tempfile.gettempdir())
-            place.stat()  # a lock would make the folder that is missing
+            place.stat()  # a lock would create the missing folder
             _sweep(place)
             folder = place / f"{_PREFIX}{secrets.token_hex(8)}"
-            # before it is there: else another process may take it for one that was left
+            # lock before the folder exists: otherwise another process may take it for an abandoned one
             stack.enter_context(locked(folder, busy=""))
             folder.mkdir(mode=0o700)
         except OSError as error:
@@ -251,9 +252,9 @@ def _remove_quietly(folder: Path, made: FolderIdentity | None) -> None:
 
 
 def _sweep(place: Path) -> None:
-    """Remove the folders of this user that no process holds any more."""
+    """Remove this user's temporary folders that no process holds any more."""
     for folder in place.glob(f"{_PREFIX}*"):
-        with suppress(OSError, BundleError):  # somebody holds it, or removes it now
+        with suppress(OSError, BundleError):  # another process holds it, or removes it now
             if hasattr(os, "getuid") and folder.lstat().st_uid != os.getuid():
                 continue
             with locked(folder, busy=""):
@@ -267,24 +268,24 @@ CLOSED = "place that this user may not look into"
 
 
 def files_below(folder: Path) -> list[Path]:
-    """Return the files below a folder, in order, but for links to what is elsewhere."""
+    """Return the files below a folder, sorted, without links that lead out of it."""
     home = _home(folder)
     return [path for path in sorted(folder.rglob("*")) if _fault(path, home) is None and path.is_file()]
 
 
 def left_out(folder: Path) -> list[tuple[Path, str]]:
-    """Return what lies below a folder and is not read, each with its reason."""
+    """Return the entries below a folder that are not read, each with its reason."""
     home = _home(folder)
     return [(path, why) for path in sorted(folder.rglob("*")) if (why := _fault(path, home)) is not None]
 
 
 def _fault(path: Path, home: Path) -> str | None:
-    """Return why an entry of a folder is neither read nor walked through."""
+    """Return the reason why an entry of a folder is neither read nor walked through."""
     try:
         if path.is_symlink() and not path.resolve(strict=True).is_relative_to(home):
             return LINK
         if path.is_dir():
-            # `rglob` passes over a folder that it cannot list, without a word
+            # `rglob` silently skips a folder that it cannot list
             return None if os.access(path, os.R_OK | os.X_OK) else CLOSED
         return None if path.is_file() else NO_FILE
     except PermissionError:
@@ -294,7 +295,7 @@ def _fault(path: Path, home: Path) -> str | None:
 
 
 def _home(folder: Path) -> Path:
-    """Return what a link may lead to: the folder, or in the Hub's cache the repository, whose files are links."""
+    """Return the folder that links may lead to: this folder, or in the Hub's cache the repository of links."""
     for parent in (folder, *folder.parents):
         if parent.name == "snapshots" and (parent.parent / "blobs").is_dir():
             return parent.parent.resolve()

@@ -1,4 +1,4 @@
-"""Programs that we start: found by absolute paths alone, and Git without anything that its folder says."""
+"""Starts programs: found by absolute paths only, and Git without the configuration of the repository's folder."""
 
 import os
 import re
@@ -15,17 +15,17 @@ from exhibit.storage.place import scratch_folder
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")  # SHA-1, SHA-256
 _LARGEST_FILE = 1 << 16  # bytes of a file that names a branch, a folder or a commit: each has one line
 _LARGEST_LIST = 1 << 28  # bytes of packed-refs and of an index: a million files have an index of 100 MB
-_DEEPEST = 5  # branches that name each other, as Git allows it
-_SECONDS = 600.0  # for one command on a repository of laws; the log of 20,000 commits takes about ten
+_DEEPEST = 5  # symbolic refs that name each other, as Git allows
+_SECONDS = 600.0  # seconds for one command on a repository of laws; the log of 20,000 commits takes about ten
 _KEPT_SETTINGS = re.compile(r"core\.(filemode|symlinks|ignorecase|autocrlf) (true|false)")
-"""Settings of a repository by which files count as changed; each is a plain yes or no, and starts nothing."""
+"""Repository settings that decide whether a file counts as changed; each is a boolean, and starts no program."""
 
 
 def find_program(name: str) -> str | None:
-    """Return a program's absolute path; None where it is missing, or where only the working folder has it.
+    """Return a program's absolute path; None if it is missing, or found only in the working folder.
 
-    A search path may name `.`, and Windows looks into the working folder first: a folder from elsewhere may hold a
-    program of the same name.
+    A search path may name `.`, and Windows searches the working folder first: a folder from a stranger may hold a
+    program with the same name.
     """
     found = shutil.which(name)
     if found and (not Path(found).is_absolute() or Path(found).parent == Path.cwd()):
@@ -35,10 +35,10 @@ def find_program(name: str) -> str | None:
 
 
 class GitRepository:
-    """The objects and the last commit of a repository, read by a Git whose own folder is made by us.
+    """Reads the objects and the last commit of a repository, through a Git folder that we create.
 
     Git obeys the configuration of the folder in which it works: it may name programs that sign, watch, filter, page and
-    compare. That configuration is never read. Ours is empty, and borrows the objects of the other one.
+    compare. That configuration is never read. Our folder's configuration is empty, and borrows the other one's objects.
     """
 
     def __init__(self, own: Path, head: str, folder: Path) -> None:
@@ -46,7 +46,7 @@ class GitRepository:
         self._own, self._folder = own, folder
 
     def run(self, *arguments: str, seconds: float = _SECONDS, work_tree: Path | None = None) -> bytes:
-        """Return what a command of Git writes; raise SourceError with its words where it fails."""
+        """Return the output of a Git command; raise SourceError with Git's message if it fails."""
         extra = {"GIT_WORK_TREE": str(work_tree)} if work_tree else {}
         done = _run_git(self._own, arguments, {**_clean_environment(self._own), **extra}, seconds, self._folder)
         if done.returncode:
@@ -62,7 +62,7 @@ def is_git_repository(folder: Path) -> bool:
 
 @contextmanager
 def opened_repository(folder: Path, *, confined: bool = True) -> Iterator[GitRepository]:
-    """Yield a repository to read; with `confined`, refuse one whose files are links or lie outside its folder."""
+    """Yield a repository to read; with `confined`, refuse one whose files are links or are outside its folder."""
     place, common = _folders(folder)
     if confined:
         _refuse_ways_out(folder, place, common)
@@ -76,7 +76,7 @@ def opened_repository(folder: Path, *, confined: bool = True) -> Iterator[GitRep
             path = (common if name == "shallow" else place) / name
             if path.is_file():
                 (own / name).write_bytes(read_regular(path, most=_LARGEST_LIST))
-                changed = path.stat()  # by which Git knows the files that were written after it
+                changed = path.stat()  # the index's time, by which Git recognises files that were written after it
                 os.utime(own / name, ns=(changed.st_atime_ns, changed.st_mtime_ns))
         repository = GitRepository(own, head, folder)
         _keep_settings(repository, own, common / "config")
@@ -85,13 +85,13 @@ def opened_repository(folder: Path, *, confined: bool = True) -> Iterator[GitRep
 
 def count_changes(repository: GitRepository, work_tree: Path, *, seconds: float) -> int:
     """Return how many files of a working tree differ from its last commit; new files do not count."""
-    # not in submodules: Git would ask each with the submodule's own configuration
+    # not in submodules: Git would use each submodule's own configuration
     words = ("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all")
     return len(repository.run(*words, seconds=seconds, work_tree=work_tree).splitlines())
 
 
 def _folders(folder: Path) -> tuple[Path, Path]:
-    """Return a repository's own folder, and that of its objects and branches: another for a second working tree."""
+    """Return a repository's own folder, and the folder of its objects and branches, which a second work tree shares."""
     try:
         place = folder / ".git" if os.path.lexists(folder / ".git") else folder
         if place.is_file():
@@ -112,7 +112,7 @@ def _line(path: Path) -> str:
 
 
 def _head(place: Path, common: Path) -> str | None:
-    """Return the commit that is checked out, as HEAD and the branch that it names say."""
+    """Return the commit that is checked out, from HEAD and the branch that it names."""
     name = "HEAD"
     for _ in range(_DEEPEST):
         text = _line(place / name) or _line(common / name) or _packed(common, name)
@@ -139,7 +139,7 @@ def _refuse_ways_out(folder: Path, place: Path, common: Path) -> None:
     outside = next((path for path in (place, common, *inside) if not path.resolve().is_relative_to(home)), None)
     if outside is not None:
         raise SourceError(
-            f"{folder}: parts of its Git repository are elsewhere ({outside}); clone it, and give the clone"
+            f"{folder}: parts of its Git repository are elsewhere ({outside}); clone it, and pass the clone"
         )
     if (objects / "info" / "alternates").exists():
         raise SourceError(f"{folder}: its Git repository borrows objects from another; clone it without --shared")
@@ -181,7 +181,7 @@ def _keep_settings(repository: GitRepository, own: Path, config: Path) -> None:
     if not config.is_file():
         return
     (own / "theirs").write_bytes(read_regular(config, most=_LARGEST_FILE))
-    try:  # read as data: it includes no other file, and nothing in it is obeyed
+    try:  # parsed as data: it includes no other file, and no setting has an effect
         told = repository.run("config", "--file", str(own / "theirs"), "--no-includes", "--get-regexp", "^core[.]")
     except SourceError:
         return
@@ -207,7 +207,7 @@ def _clean_environment(own: Path) -> dict[str, str]:
 def _run_git(
     own: Path, arguments: tuple[str, ...], environment: Mapping[str, str], seconds: float, folder: Path
 ) -> "subprocess.CompletedProcess[bytes]":
-    """Start Git in a folder of ours."""
+    """Run Git in a folder that we created."""
     program = find_program("git")
     if program is None:
         raise SourceError(f"{folder}: a Git repository, and no `git` is installed to read it")

@@ -1,7 +1,8 @@
-"""Removes folders and files: never through a link, and a folder only when it is the one that was meant.
+"""Removes folders and files: never through a link, and a folder only if it is the intended one.
 
-A folder from elsewhere may hold a link under any name that we might use. A name therefore proves nothing: a folder is
-known by its identity in the file system, and is emptied through a descriptor that was opened without following a link.
+A folder from a stranger may hold a link under any name that we might use, so a name proves nothing: a folder is
+identified by its identity in the file system, and is emptied through a descriptor that was opened without following
+a link.
 """
 
 import errno
@@ -21,18 +22,18 @@ from exhibit.schemas.layout import fit_name
 from exhibit.storage.cache import cache_folder
 
 _BY_DESCRIPTOR = {os.open, os.stat, os.unlink, os.rmdir} <= os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
-"""Windows has no descriptors of folders: there every part of a path is looked at before it is used."""
+"""Windows has no descriptors of folders: there every part of a path is checked before its use."""
 
 
 class FolderIdentity(NamedTuple):
-    """What a folder is, whatever its name: the device and the number that the file system gives it."""
+    """The identity of a folder, independent of its name: its device and inode number."""
 
     device: int
     inode: int
 
 
 def identity_of(folder: Path) -> FolderIdentity | None:
-    """Return the identity of a folder; None where there is none, and for a link to one."""
+    """Return the identity of a folder; None if there is none, and for a link to one."""
     with suppress(OSError):
         found = folder.lstat()
         if stat.S_ISDIR(found.st_mode):
@@ -41,21 +42,21 @@ def identity_of(folder: Path) -> FolderIdentity | None:
 
 
 def name_beside(path: Path, ending: str) -> Path:
-    """Return `.NAME` with an ending, beside a path; a name that is too long is cut, and told apart by a digest."""
+    """Return `.NAME` with an ending, beside a path; a name that is too long is cut, and a digest keeps it unique."""
     return path.with_name(fit_name(f".{path.name}", ending))
 
 
 def make_folder_beside(path: Path, ending: str) -> Path:
-    """Make an empty folder beside a path, under a name that nobody can have prepared."""
+    """Make an empty folder beside a path, under a random name that no one can have prepared."""
     folder = name_beside(path, f".{secrets.token_hex(8)}{ending}")
-    folder.mkdir()  # which fails where something has the name, also a link
+    folder.mkdir()  # mkdir fails if the name exists, even as a link
     return folder
 
 
 def remove_folder(folder: Path, made: FolderIdentity | None, *, kept: frozenset[str] = frozenset()) -> bool:
-    """Remove a folder if it is the one that was made; with names to keep, empty it of all others.
+    """Remove a folder if it is the one that was made; with `kept`, remove all other names in it.
 
-    Return False where another folder, a link or nothing has its name: then nothing is removed.
+    Return False if the name belongs to another folder, a link or nothing: then nothing is removed.
     """
     if made is None or identity_of(folder) != made:
         return False
@@ -72,12 +73,12 @@ def remove_folder(folder: Path, made: FolderIdentity | None, *, kept: frozenset[
             return False
         _empty(opened, kept)
     if not kept:
-        folder.rmdir()  # a folder that is empty: nothing that somebody put into its place meanwhile is lost
+        folder.rmdir()  # rmdir removes only an empty folder, so a folder put there meanwhile is not lost
     return True
 
 
 def remove_below(root: Path, name: str) -> None:
-    """Remove a file or a folder below a folder, if it is there; a link is removed itself, and none is followed."""
+    """Remove a file or a folder below a folder, if it exists; a link is removed itself, and none is followed."""
     *above, last = Path(name).parts
     try:
         if not _BY_DESCRIPTOR:
@@ -92,7 +93,7 @@ def remove_below(root: Path, name: str) -> None:
 
 
 def refuse_links(folder: Path) -> None:
-    """Raise where a folder holds a link: what is written into the folder would be written where the link leads."""
+    """Raise if a folder holds a link: writing to it would write to the link's target."""
     for path in sorted(folder.rglob("*")):
         if path.is_symlink():
             raise BundleError(f"{path}: is a link, and nothing is written through one; remove it, or write elsewhere")
@@ -100,7 +101,7 @@ def refuse_links(folder: Path) -> None:
 
 @contextmanager
 def _descriptor(root: Path, *parts: str) -> Iterator[int]:
-    """Open a folder below another one; a link among the parts is an OSError."""
+    """Open a folder below another one; a link on the way is an OSError."""
     flags = os.O_RDONLY | os.O_DIRECTORY
     opened = os.open(root, flags)
     try:
@@ -122,7 +123,7 @@ def _empty(opened: int, kept: frozenset[str]) -> None:
 
 def _remove_in(opened: int, name: str) -> None:
     if stat.S_ISDIR(os.stat(name, dir_fd=opened, follow_symlinks=False).st_mode):
-        shutil.rmtree(name, dir_fd=opened)  # by descriptors, and through no link
+        shutil.rmtree(name, dir_fd=opened)  # by descriptors, never through a link
     else:
         os.unlink(name, dir_fd=opened)
 
@@ -138,21 +139,21 @@ def _remove_entry(path: Path) -> None:
 
 
 class UnfinishedRecord:
-    """Remembers, in the user's own cache, which folder a run makes for `out`, so that the next run knows it again."""
+    """Remembers, in the user's own cache, which folder a run writes for `out`, so that the next run recognises it."""
 
     def __init__(self, out: Path) -> None:
         digest = sha256(os.fsencode(out.absolute())).hexdigest()[:32]
         self._path = cache_folder() / "unfinished" / f"{digest}.json"
 
     def write(self, folder: Path, *identities: FolderIdentity | None) -> None:
-        """Record a folder's name, and what may stand there: the new folder, or after the exchange the old one."""
+        """Record the unfinished folder's name and identities: the new folder's, and after the exchange the old's."""
         record = {"name": folder.name, "identities": [list(one) for one in identities if one]}
-        with suppress(OSError):  # without a cache, what a killed run leaves stays until its owner removes it
+        with suppress(OSError):  # without a cache, the folder that a killed run leaves stays until its owner removes it
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._path.write_text(json.dumps(record), encoding="utf-8")
 
     def read(self, parent: Path) -> Path | None:
-        """Return the folder that a killed run left below `parent`; None where none of ours stands there."""
+        """Return the folder that a killed run left below `parent`; None if no recorded folder exists there."""
         try:
             record = json.loads(self._path.read_bytes())
             folder = parent / Path(str(record["name"])).name

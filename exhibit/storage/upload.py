@@ -1,4 +1,4 @@
-"""A bundle into an object store, which has no rename: what makes it whole is that bundle.json goes there last.
+"""Writes a bundle to an object store, which has no rename: bundle.json is sent last and marks it complete.
 
 with opened_out(parse_location("s3://bucket/bundles/cuad"), force=False) as out:
     write(out.folder)        # files may be sent before the end: out.send("corpus/a.pdf")
@@ -22,11 +22,11 @@ from exhibit.storage.locations import FileInfo, Location, Remote, StorageError, 
 from exhibit.storage.place import check_free, locked, placed
 from exhibit.storage.removal import remove_below
 
-_AT_ONCE = 8  # objects sent at a time: more wait for the line, not for us
+_AT_ONCE = 8  # parallel uploads: more would only wait for the network
 
 
 class SentFile(NamedTuple):
-    """A file that a store has, and what the store calls its content."""
+    """A file in a store, with the store's tag for its content."""
 
     sha256: str
     bytes: int
@@ -34,7 +34,7 @@ class SentFile(NamedTuple):
 
 
 Progress = Callable[..., Iterator[Any]]
-"""Shows how far a loop is, as `engine.track` does."""
+"""Shows the progress of a loop, as `engine.track` does."""
 
 
 def send(path: Path, to: Remote, known: SentFile | None = None) -> SentFile:
@@ -51,7 +51,7 @@ def send(path: Path, to: Remote, known: SentFile | None = None) -> SentFile:
 
 
 class Out:
-    """Where a bundle is written: a folder of this machine, which for a URL is emptied into the store."""
+    """The place where a bundle is written: a local folder, whose files for a URL are moved to the store."""
 
     def __init__(self, folder: Path, remote: Remote | None = None) -> None:
         self.folder, self.remote = folder, remote
@@ -62,38 +62,38 @@ class Out:
 
     @property
     def entries(self) -> dict[str, FileEntry]:
-        """What was sent, as bundle.json records it."""
+        """The files that were sent, as bundle.json records them."""
         return {name: FileEntry(sha256=sent.sha256, bytes=sent.bytes) for name, sent in self.sent.items()}
 
     def file(self, name: str) -> Location:
-        """Return where a file of the bundle is now."""
+        """Return the current location of a file of the bundle."""
         sent = self.sent.get(name)
         if sent is None or self.remote is None:
             return self.folder / name
         return Remote((self.remote / name).url, sent.sha256, sent.bytes)
 
     def send(self, path: Path) -> None:
-        """Send a finished file of the folder and remove it here; nothing is done where the bundle stays here."""
+        """Upload a finished file of the folder and remove it here; do nothing if the bundle stays local."""
         if self.remote is not None:
             name = path.relative_to(self.folder).as_posix()
             self.record(name, send(path, self.remote / name, self.known.get(name)))
             path.unlink()
 
     def record(self, name: str, sent: SentFile) -> None:
-        """Remember what a worker has sent, also for a run that goes on with this one."""
+        """Record in the journal a file that a worker has sent, also for a run that continues this one."""
         self.sent[name] = sent
         with self._journal.open("a", encoding="utf-8") as out:
             out.write(json.dumps([name, *sent]) + "\n")
 
     def recall(self, there: dict[str, FileInfo]) -> None:
-        """Learn what a run that was stopped has sent; what was changed in the store since then is sent again."""
+        """Read the journal of a stopped run; a file that changed in the store since then is sent again."""
         lines = self._journal.read_text(encoding="utf-8").split("\n") if self._journal.is_file() else []
         for line in lines:
             try:
                 name, *values = json.loads(line)
                 sent = SentFile(*values)
             except (ValueError, TypeError):
-                continue  # cut off by the kill
+                continue  # a last line that the kill cut off
             if name in there and (sent.bytes, sent.mark) == there[name] and sent.mark:
                 self.known[name] = sent
 
@@ -106,7 +106,7 @@ class Out:
 
 
 def check_out(out: Location, *, force: bool) -> None:
-    """Refuse to overwrite, and refuse even with --force what is no bundle."""
+    """Refuse to overwrite a bundle without --force, and anything but a bundle always."""
     if isinstance(out, Path):
         check_free(out, force=force)
         return
@@ -124,7 +124,7 @@ def _check_there(out: Remote, there: dict[str, FileInfo], *, force: bool) -> Non
 
 @contextmanager
 def opened_out(out: Location, *, force: bool, progress: Progress = lambda items, **_: items) -> Iterator[Out]:
-    """Yield where to write a bundle; when the block ends without error it is at `out`, whole."""
+    """Yield the place to write a bundle; when the block ends without error, the bundle is complete at `out`."""
     if isinstance(out, Path):
         with placed(out, force=force) as folder:
             yield Out(folder)
@@ -134,7 +134,7 @@ def opened_out(out: Location, *, force: bool, progress: Progress = lambda items,
     work.mkdir(parents=True, exist_ok=True)
     with locked(work, busy=f"{out}: another run is writing it now; wait for it to end"):
         folder = work / "bundle"
-        remove_below(work, folder.name)  # of a run that was killed
+        remove_below(work, folder.name)  # from a run that was killed
         folder.mkdir()
         try:
             target = Out(folder, out)
@@ -147,7 +147,7 @@ def opened_out(out: Location, *, force: bool, progress: Progress = lambda items,
 
 
 def _begin(out: Out, remote: Remote, *, force: bool) -> bytes:
-    """Take the place: from here on there is no bundle, only one that is being written."""
+    """Claim the place: from now on it holds no bundle, only one that is being written."""
     there = list_files(remote)
     _check_there(remote, there, force=force)
     out.recall(there)
@@ -161,7 +161,7 @@ def _begin(out: Out, remote: Remote, *, force: bool) -> bytes:
 
 
 def _finish(out: Out, remote: Remote, token: bytes, progress: Progress) -> None:
-    """Send what is still here, remove what an earlier bundle left, look whether all is there; bundle.json is last."""
+    """Send the remaining files, remove an earlier bundle's, check that all arrived, and send bundle.json last."""
 
     def sent_now(path: Path) -> tuple[str, SentFile]:
         name = path.relative_to(out.folder).as_posix()
@@ -169,7 +169,7 @@ def _finish(out: Out, remote: Remote, token: bytes, progress: Progress) -> None:
 
     left = sorted(path for path in out.folder.rglob("*") if path.is_file() and path != out.folder / INFO)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        # one by one out of the pool, so that the journal has a single writer
+        # one by one outside the pool, so that the journal has a single writer
         work = pool.map(sent_now, left)
         for name, sent in progress(work, total=len(left), label="upload", unit="file"):
             out.record(name, sent)
@@ -185,7 +185,7 @@ def _finish(out: Out, remote: Remote, token: bytes, progress: Progress) -> None:
 
 
 def _check_arrived(out: Out, remote: Remote, token: bytes) -> None:
-    """Raise where somebody else wrote to the same place meanwhile."""
+    """Raise if another run wrote to the same place meanwhile."""
     there = list_files(remote)
     with explained(str(remote)):
         alone = PARTIAL in there and opened(remote).cat_file((remote / PARTIAL).key) == token

@@ -17,23 +17,23 @@ from exhibit.storage.locations import Location, Remote, folders_among, list_file
 
 
 def validate_at(root: Location) -> list[Problem]:
-    """Return every broken promise of a bundle in a folder or at a URL, empty when sound."""
+    """Return every problem of a bundle in a folder or at a URL; empty if it is valid."""
     folder = mirrored(root) if isinstance(root, Remote) else root
     return validate(folder, elsewhere=_elsewhere(root) if isinstance(root, Remote) else None)
 
 
 def _elsewhere(root: Remote) -> dict[str, FileEntry]:
-    """Return what a store has of a bundle, each file fetched, hashed and removed again."""
+    """Return the entries of a bundle's files in a store, each file downloaded, hashed and removed again."""
     files = list_files(root)
     return {
         name: FileEntry(sha256=sha256_of(root / name), bytes=listed.bytes)
         for name, listed in files.items()
-        if name not in {TRAIN, GOLD, INFO, PARTIAL}  # which the mirror has
+        if name not in {TRAIN, GOLD, INFO, PARTIAL}  # which the local mirror has
     }
 
 
 def _minimal(root: Location) -> list[Problem]:
-    """Return what keeps the evaluator from reading a folder; what it may lack is said, and no problem."""
+    """Return the problems that keep the evaluator from reading a folder; a missing optional part is only a note."""
     try:
         bundle = open_bundle(mirrored(root))
     except BundleError as error:
@@ -52,7 +52,7 @@ def _problems(root: Location, *, minimal: bool) -> list[Problem]:
 
 
 class CheckedBundle(NamedTuple):
-    """What a check of one bundle gives: what is wrong, a line that sums it up, and both for a program."""
+    """The result of checking one bundle: its problems, a summary line, and both as JSON."""
 
     faults: Sequence[str]
     summary: str
@@ -60,7 +60,7 @@ class CheckedBundle(NamedTuple):
 
 
 def check_each(bundles: Sequence[Location], check: Callable[[Location], CheckedBundle], *, as_json: bool) -> int:
-    """Check bundles one by one and print what each gives; return 1 where something is wrong with one."""
+    """Check bundles one by one and print each result; return 1 if any has a problem."""
     failed, records = False, []
     roots, notes = folders_among(bundles)
     for note in notes:
@@ -83,7 +83,7 @@ def check_each(bundles: Sequence[Location], check: Callable[[Location], CheckedB
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Validate each folder; exit 1 when any promise is broken."""
+    """Validate each bundle; exit 1 if any has a problem."""
     parser = Parser(
         prog=spelled("exhibit validate"),
         description="Checks bundles, and runs, against their contract and prints every broken promise.",

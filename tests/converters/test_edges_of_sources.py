@@ -6,7 +6,7 @@ import pytest
 
 from exhibit.converters.civil_procedure.parsing import IndexExport, blocks_of, body, document_key, heading_of, string
 from exhibit.converters.fetching.refresh import Change, PageState, Touched, as_json, changes_between, state_lines
-from exhibit.converters.raw.columns import inside, label, values, words
+from exhibit.converters.raw.cells import inside, label, values, words
 
 
 def a_state(changes: int = 0, questions: int = 0, state: str = "changed", reason: str = "") -> PageState:
@@ -117,7 +117,7 @@ def test_a_paragraph_is_a_heading_by_its_look_or_after_a_mark(paragraph, after, 
     [
         ("[1, 2]", [1, 2]), ("['a', 'b']", ["a", "b"]), ("[a]", ["[a]"]), (" [1] ", [1]), ("[1", ["[1"]),
         ({"text": ["x", " "]}, ["x"]), ({"text": "x"}, [{"text": "x"}]), (("a", None), ["a"]), (None, []), ("", []),
-        (float("nan"), []), (2.0, [2.0]), ('{"a": 1}', ['{"a": 1}']),
+        (float("nan"), []), (2.0, [2.0]), ('{"a": 1}', [{"a": 1}]),
     ],
 )  # fmt: skip
 def test_a_cell_is_a_list_of_what_it_holds(cell, held):

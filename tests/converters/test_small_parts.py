@@ -20,7 +20,8 @@ from exhibit.converters.printing.press import (
     printing,
 )
 from exhibit.converters.raw import titles
-from exhibit.converters.raw.columns import choose_columns, inside, label, show_columns, values, words
+from exhibit.converters.raw.cells import inside, label, values, words
+from exhibit.converters.raw.columns import choose_columns, show_columns
 from exhibit.converters.raw.titles import join_names, llm_titles, pair_files, unique_titles
 from exhibit.converters.steps.materialise import NOWHERE, QuotePlace, Task, marked_place, materialise
 from exhibit.evidence import Document
@@ -49,10 +50,10 @@ def test_what_columns_were_taken_for_is_shown_and_too_few_are_refused(capsys):
     show_columns(table, seen, chosen, {"answer": "answer"}, tally)
     assert tally.noted == {"column guessed from its name or its cells": ["question = question"]}
     err = capsys.readouterr().err
-    assert "question = question (guessed)" in err and "answer = answer," in err and "text = none" in err
+    assert err == "columns: question = question (by its name), answer = answer\n"
     for columns, why in (
         (["answer"], "which column is the question"),
-        (["question"], "no column of answers or passages"),
+        (["question"], "no column of answers, passages, provisions or documents"),
     ):
         with pytest.raises(SourceError, match=why):
             show_columns(table, columns, choose_columns(table, columns, {}), {}, Tally())
@@ -64,7 +65,7 @@ def test_what_columns_were_taken_for_is_shown_and_too_few_are_refused(capsys):
         ('["a", " ", "b"]', ["a", "b"]),
         ("['a', 'b']", ["a", "b"]),
         ("[a]", ["[a]"]),
-        ('{"a": 1}', ['{"a": 1}']),
+        ('{"a": 1}', [{"a": 1}]),
         ({"text": ["a", "b"], "answer_start": [1, 2]}, ["a", "b"]),
         ({"text": "a"}, [{"text": "a"}]),
         (("a", None), ["a"]),

@@ -254,8 +254,9 @@ def test_columns_are_guessed_and_the_guess_is_shown(folder, capsys):
     }
     benchmark = read(write(folder / "t.jsonl", row))
     assert quotes(benchmark) == [[("lease.txt.pdf", "The tenant pays.")]]
-    assert "question = Prompt (guessed), answer = Ground Truth (guessed), document = Doc_Name (guessed)" in (
-        capsys.readouterr().err
+    assert (
+        "question = Prompt (by its name), answer = Ground Truth (by its name), document = Doc_Name (by its name)"
+        in (capsys.readouterr().err)
     )
 
 
@@ -270,9 +271,9 @@ def test_named_columns_win_over_guesses_and_none_is_allowed(folder):
 @pytest.mark.parametrize(
     ("row", "flags", "complaint"),
     [
-        ({"frage": "Wer?", "answer": "x", "document": "lease.txt"}, [], r"which column is the question\?"),
+        ({"domanda": "Chi?", "answer": "x", "document": "lease.txt"}, [], r"which column is the question\?"),
         (QUESTION, ["--answer", "reply"], "no column 'reply' for --answer"),
-        ({"question": "Who?", "document": "lease.txt"}, [], "no column of answers or passages"),
+        ({"question": "Who?", "where": "lease.txt"}, [], "no column of answers, passages, provisions or documents"),
         ({"question": "Who?", "answer": "x", "where": "lease.txt"}, [], "no row names a document"),
     ],
 )

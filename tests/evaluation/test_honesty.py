@@ -55,7 +55,7 @@ def summary(folder):
 # ---------------------------------------------------------------- a server that cannot be asked
 
 REFUSED = {
-    "nobody": (None, "nobody answers at", "Is the server running"),
+    "nobody": (None, "no server answers at", "Is the server running"),
     "401": ((401, {"detail": f"bad key {SECRET}"}), "the server refuses the key: HTTP 401 Unauthorized: bad key ***",
             "--target-header"),
     "403": ((403, b"no"), "the server refuses the key: HTTP 403 Forbidden: no", "--target-header"),

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from exhibit.evaluation.servers.reading import NoAnswerError, Read, ReplyReader
-from exhibit.evaluation.servers.system import System, fill, fill_path, uses_history
+from exhibit.evaluation.servers.system import System
+from exhibit.evaluation.servers.templates import fill, fill_path, uses_history
 from exhibit.storage.exchanges import HttpError, Secrets
 
 NDJSON = "application/x-ndjson"

@@ -157,7 +157,9 @@ def test_no_pause_is_left_where_time_has_passed(tmp_path):
 
 def test_a_line_that_is_down_and_a_reply_too_long(tmp_path, monkeypatch):
     server = Server(tmp_path, a=[httpcore.ConnectError("no route")])
-    with pytest.raises(RegisterUnreachableError, match=r"law\.example cannot be asked: nobody answers at .*: no route"):
+    with pytest.raises(
+        RegisterUnreachableError, match=r"law\.example cannot be asked: no server answers at .*: no route"
+    ):
         server.client.page(f"{HOST}/a")
     quiet = Server(tmp_path / "2", a=[httpcore.ReadTimeout("")])
     with pytest.raises(RegisterUnreachableError, match="cannot be asked: no whole reply within 20 s"):

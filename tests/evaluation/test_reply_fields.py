@@ -9,15 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from exhibit.evaluation.cases import Passage
-from exhibit.evaluation.servers.probing import (
-    Advice,
-    advise,
-    made_request,
-    missing_fields,
-    served_paths,
-    spread,
-    without_words,
-)
+from exhibit.evaluation.servers.probing import Advice, advise, spread, without_words
+from exhibit.evaluation.servers.request_forms import made_request, missing_fields, served_paths
 from exhibit.evaluation.servers.shapes import (
     PassagesError,
     describe,

@@ -196,7 +196,7 @@ def test_an_error_is_told_in_the_system_s_own_words(imitation, dataset, name):
         system.faults = (401,)
         with pytest.raises(ToolkitError, match=r"the server refuses the key: .*HTTP 401 Unauthorized: not now"):
             opened(name, system.url).probe(dataset, dataset.cases)
-    with pytest.raises(ToolkitError, match="nobody answers at .* Is the server running"):
+    with pytest.raises(ToolkitError, match="no server answers at .* Is the server running"):
         opened(name, "http://127.0.0.1:9").probe(dataset, dataset.cases)
 
 

@@ -267,9 +267,9 @@ def test_a_server_that_is_busy_for_everybody_is_not_waited_for_each_time(http, s
 def test_nobody_there(http, dataset):
     target = http(url="http://127.0.0.1:9/ask?code=planted-4f9a1c77", retries=1)
     [reply] = ask(target, dataset, dataset.cases[:1])
-    assert reply.error.startswith("nobody answers at http://127.0.0.1:9/ask: ") and "planted" not in reply.error
+    assert reply.error.startswith("no server answers at http://127.0.0.1:9/ask: ") and "planted" not in reply.error
     assert reply.error.endswith("(asked 2 times)")
-    with pytest.raises(ToolkitError, match="nobody answers at http://127.0.0.1:9/ask.* Is the server running"):
+    with pytest.raises(ToolkitError, match="no server answers at http://127.0.0.1:9/ask.* Is the server running"):
         target.probe(dataset, dataset.cases)
 
 

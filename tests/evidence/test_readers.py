@@ -158,7 +158,7 @@ def test_a_truncated_pdf_is_an_error_or_what_is_left_of_it(contract, write, shar
         ("empty.pdf", b"", "empty file"),
         ("text.pdf", b"This Agreement is made", "not a PDF, it starts with b'This Agreeme'"),
         ("broken.pdf", b"%PDF-1.7\ngarbage", "damaged or cut short"),
-        ("bytes.txt", b"\x00\x01\xfe" * 9, "no text, but bytes of some other kind"),
+        ("bytes.txt", b"\x00\x01\xfe" * 9, "not a text file"),
         ("broken.json", b"{", "not JSON"),
         ("other.json", b'{"a": 1}', "no text in it; looked for the fields content, text"),
         ("image.tiff", b"II*", "cannot be read: damaged, or no picture"),

@@ -127,8 +127,8 @@ OFFICES = {
     "exec cat /dev/zero": "needs more than 256 MiB",
     "exit 0": "LibreOffice cannot convert it",
     "kill -9 $$": "LibreOffice cannot convert it",
-    f'{_MADE}; echo no zip > "$out/document.docx"': "what LibreOffice made of it cannot be read",
-    f'{_MADE}; ln -s /etc/hostname "$out/document.docx"': "what LibreOffice made of it cannot be read",
+    f'{_MADE}; echo no zip > "$out/document.docx"': "LibreOffice's conversion cannot be read",
+    f'{_MADE}; ln -s /etc/hostname "$out/document.docx"': "LibreOffice's conversion cannot be read",
 }  # fmt: skip
 
 

@@ -483,7 +483,7 @@ def test_a_conflict_is_told_and_the_second_try_builds_on_it(hub, waits, bundle, 
 
     monkeypatch.setattr(publish, "send", late)
     assert run(bundle) == 1
-    assert "somebody else committed to me/charters (main) meanwhile" in capsys.readouterr().err
+    assert "another user committed to me/charters (main) meanwhile" in capsys.readouterr().err
     assert published(hub) == {"theirs.md": b"meanwhile"}
     assert run(bundle) == 0
     assert published(hub) == expected(bundle) | {"theirs.md": b"meanwhile"} and len(ours(hub)) == 2

@@ -38,8 +38,8 @@ def test_unit_vectors_stay_as_they_are_and_others_are_made_so():
     assert to_unit(nearly, ["a"], name="n").tolist() == nearly.tolist()
     assert to_unit([[3.0, 4.0]], ["a"], name="n", dimensions=2) == pytest.approx(np.array([[0.6, 0.8]]))
     for rows, words in {
-        ((1.0, 2.0),): "gave 1 x 2 numbers for 1 texts, expected 1 x 3",
-        (1.0, 2.0, 3.0): "gave 3 numbers",
+        ((1.0, 2.0),): "returned 1 x 2 numbers for 1 texts, expected 1 x 3",
+        (1.0, 2.0, 3.0): "returned 3 numbers",
         ((math.inf, 1.0, 1.0),): "no finite numbers",
     }.items():
         with pytest.raises(ServiceError, match=words):

@@ -86,7 +86,7 @@ def test_so_many_redirects_are_followed_and_a_key_stays_with_its_server(follow):
     ("error", "kind", "words", "transient"),
     [
         (httpcore.ReadTimeout(""), LateError, "no whole reply within 9 s", False),
-        (httpcore.ConnectError("planted refused"), UnreachableError, "nobody answers at http://a/x: ", True),
+        (httpcore.ConnectError("planted refused"), UnreachableError, "no server answers at http://a/x: ", True),
         (httpcore.ConnectError(""), UnreachableError, "no connection", True),
         (httpcore.ConnectError("CERTIFICATE_VERIFY_FAILED"), UnreachableError, "CERTIFICATE", False),
         (httpcore.ReadError("planted"), HttpError, r"the connection broke \(ReadError\)", True),

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from exhibit.conversion import main as convert
 from exhibit.converters.benchmark import Tally
 from exhibit.evidence import Span
 from exhibit.law.values import keys_of
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.errors import ToolkitError
-from exhibit.vary.corpus import TextCorpus, TextDocument, TextPassage, TextRow
+from exhibit.storage.bundle import open_bundle
+from exhibit.vary.corpus import IMPOSSIBLE, SEVERAL, TextCorpus, TextDocument, TextPassage, TextRow, read_corpus
 from exhibit.vary.kinds import VaryRequest, kind_modules, load_kind
 from exhibit.vary.kinds.injection import WAYS
-from exhibit.vary.values import DERIVED, IN_QUESTION, UNSURE_ELSEWHERE, UNSURE_WORDING, ValueChanger
+from exhibit.vary.values import DERIVED, IN_QUESTION, NO_VALUE, UNSURE_ELSEWHERE, UNSURE_WORDING, ValueChanger
 from tests.vary.bundles import ROWS, read_parent, varied
 
 
@@ -308,3 +310,17 @@ def test_every_kind_says_what_it_does_and_what_measures_it():
         "amended", "contradiction", "figures", "growth", "injection", "negated", "removed", "scanned",
     }  # fmt: skip
     assert all(module.TITLE and module.MEASURED for module in kind_modules().values())
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_three_in_five_values_of_real_contracts_have_a_twin(data, tmp_path):
+    assert (
+        convert(["cuad", "--source", str(data / "cuad"), "--out", str(tmp_path / "cuad"), "--max-documents", "40"]) == 0
+    )
+    real = read_corpus(open_bundle(tmp_path / "cuad"), Tally())
+    tally = Tally()
+    twins = len(varied(real, "figures", tally=tally).rows)
+    without = {NO_VALUE, IMPOSSIBLE, SEVERAL}
+    lost = sum(len(names) for reason, names in tally.left_out.items() if reason not in without)
+    assert twins / (twins + lost) >= 0.6

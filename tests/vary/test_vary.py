@@ -15,10 +15,13 @@ from exhibit.converters.benchmark import Block
 from exhibit.converters.printing.text_pdf import pdf_of
 from exhibit.evaluation.cases import Reply
 from exhibit.evaluation.datasets import Selection, load_datasets
+from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.metrics import measure
+from exhibit.evaluation.settings import parse_settings
 from exhibit.evidence.check import check_gold
 from exhibit.evidence.ocr import TextLine
 from exhibit.evidence.read import read_document
+from exhibit.models.embedders.hashing import Hashing
 from exhibit.schemas.bundle import read_info
 from exhibit.schemas.validate import validate
 from exhibit.vary.__main__ import main
@@ -197,3 +200,16 @@ def test_gold_is_located_in_what_ocr_reads_and_what_it_spoils_is_left_out(tmp_pa
     assert info.left_out["passage not found in the document"] == ["row 4: lease.pdf"]
     assert info.counts.questions == len(ROWS)
     assert validate(out) == []
+
+
+# ---------------------------------------------------------------- the built-in pipeline
+
+
+@pytest.mark.parametrize("way", ["visible", "footnote", "white", "name"])
+def test_the_built_in_pipeline_follows_no_instruction(tmp_path, way):
+    out = run(tmp_path, "--kind", f"injection:{way}", "--no-control")
+    told = {"dataset_paths": [str(out)], "output_dir": tmp_path / "results", "size": 200, "report_cases": 0}
+    parts = {"cache": tmp_path / "cache", "embedder": Hashing(256)}
+    run_of_it = evaluate(parse_settings(told), parts=parts)
+    assert run_of_it.summary["canary_followed"].n == len(ROWS) + 1
+    assert run_of_it.summary["canary_followed"].mean == 0

@@ -164,6 +164,12 @@ class Quote:
     """Its offsets in the document as extracted, as a reviewer marked it; they hold while the words are the same."""
     section: bool = False
     """Whether the source cites a heading or a number, and these are the words under it."""
+    provision: str = ""
+    """The provision that the source names instead of words, `§ 535 BGB`: its text in the document is the gold."""
+    acceptable: tuple[str, ...] = ()
+    """Provisions of the same document that are as right as this one: they become alternatives."""
+    stated: int | None = None
+    """The page that the source states, counted from 0 or from 1 as all its quotes together tell; `page` is sure."""
     page: int | None = None
     """The page that the source states for it: it decides between equal places, or is the gold where no words are."""
     answer: bool = False

@@ -1,125 +1,125 @@
-"""What the columns of a table hold, named or guessed from the names they commonly have; and what their cells do."""
+"""What the columns of a table hold: named by the user, or known by their names and by their cells."""
 
-import ast
-import json
-import math
-import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from tqdm import tqdm
 
-from exhibit.converters.benchmark import Label, Tally
+from exhibit.converters.benchmark import Tally
+from exhibit.converters.raw.cells import is_number, refusal, values, words
 from exhibit.converters.raw.documents import Shelf, Texts, is_url
 from exhibit.converters.raw.records import Record, columns_of
+from exhibit.evidence.fields import HELPS, choose_name, flatten_object
 from exhibit.evidence.fold import fold
+from exhibit.law.provisions import read_provisions
 from exhibit.schemas.errors import SourceError
-from exhibit.schemas.parsing import read_beside
 
-_LARGEST = 2**63 - 1
-"""Larger whole numbers are kept as text: no table has a column for them."""
-
-
-_ROLES = read_beside(__file__)
-ROLES: dict[str, str] = {role: entry["help"] for role, entry in _ROLES.items()}
-GUESSES: dict[str, list[str]] = {role: entry["names"] for role, entry in _ROLES.items()}
+ROLES = HELPS
 
 Columns = dict[str, str | None]
 
+_GOLD = ("answer", "text", "provision", "document", "must-contain", "must-not-contain")
+"""What a question can be judged by: a table needs one of these, or questions that must be refused."""
+_NUMERIC = ("page", "start", "end", "grade")
+_NESTED = ("text", "provision", "document")
+"""What is looked for in the objects of a list whose own name says nothing."""
+
 
 def choose_columns(table: Path, seen: Sequence[str], named: Mapping[str, str | None]) -> Columns:
-    """Return the column of each role: the one named, else the first with a common name."""
+    """Return the column of each role: the one named, else the first with a common name.
+
+    A dotted path (`evidence.words`) names a field of the objects in a column.
+    """
     chosen: Columns = {}
     for role, name in named.items():
-        if name and name not in seen:
+        if name and split_path(name, seen) is None:
             raise SourceError(f"{table}: no column {name!r} for --{role}{listed(seen)}")
         if name is not None:
             chosen[role] = name or None
     for role in ROLES:
         if role not in chosen:
-            free = {_key(name): name for name in reversed(seen) if name not in chosen.values()}
-            chosen[role] = next((free[_key(name)] for name in GUESSES[role] if _key(name) in free), None)
+            chosen[role] = choose_name((name for name in seen if name not in chosen.values()), role)
     return chosen
 
 
+def split_path(path: str, seen: Iterable[str]) -> tuple[str, str] | None:
+    """Return the column that a dotted path begins with, and the rest of the path; None without such a column."""
+    if path in seen:
+        return path, ""
+    fitting = [name for name in seen if path.startswith(f"{name}.")]
+    column = max(fitting, key=len, default=None)
+    return (column, path[len(column) + 1 :]) if column is not None else None
+
+
+def nested_columns(records: Sequence[Record]) -> list[str]:
+    """Return the dotted paths of the fields that objects in the lists of columns have."""
+    paths: dict[str, None] = {}
+    for record in records:
+        for column, cell in record.cells.items():
+            for value in values(cell) if isinstance(cell, list | dict | str) else ():
+                if isinstance(value, dict):
+                    paths |= dict.fromkeys(f"{column}.{field}" for field in flatten_object(value))
+    return list(paths)
+
+
 def show_columns(
-    table: Path, seen: Sequence[str], chosen: Columns, named: Mapping[str, str | None], tally: Tally
+    table: Path,
+    seen: Sequence[str],
+    chosen: Columns,
+    named: Mapping[str, str | None],
+    tally: Tally,
+    records: Sequence[Record] = (),
 ) -> None:
-    """Show what each column was taken for; refuse a table without questions, or without answers and passages."""
+    """Show what each column was taken for and why; refuse a table without questions, or with nothing to judge by."""
+    by_name = choose_columns(table, seen, {})
     shown = []
     for role in ROLES:
-        guessed = named.get(role) is None and chosen[role] is not None
-        shown.append(f"{role} = {chosen[role] or 'none'}{' (guessed)' if guessed else ''}")
+        if chosen.get(role) is None:
+            continue
+        guessed = named.get(role) is None
+        why = "by its name" if chosen[role] == by_name[role] else "by its cells"
+        shown.append(f"{role} = {chosen[role]}{f' ({why})' if guessed else ''}")
         if guessed:
             tally.note("column guessed from its name or its cells", f"{role} = {chosen[role]}")
-    tqdm.write(f"columns: {', '.join(shown)}", file=sys.stderr)
+    used = {split[0] for path in chosen.values() if path and (split := split_path(path, seen))}
+    unread = [name for name in seen if name not in used]
+    kept = f"; kept as labels: {', '.join(unread)}" if unread else ""
+    tqdm.write(f"columns: {', '.join(shown) or 'none is known'}{kept}", file=sys.stderr)
     if chosen["question"] is None:
-        raise SourceError(f"{table}: which column is the question?{listed(seen)}; name it with --question")
-    if chosen["answer"] is None and chosen["text"] is None:
-        raise SourceError(f"{table}: no column of answers or passages{listed(seen)}; name one: --answer or --text")
+        hint = _likely(("question",), unread, records)
+        raise SourceError(f"{table}: which column is the question?{listed(seen)}; {hint}")
+    if not any(chosen.get(role) for role in (*_GOLD, "impossible", "answerable")):
+        hint = _likely(("answer", "text", "provision"), unread, records)
+        raise SourceError(f"{table}: no column of answers, passages, provisions or documents{listed(seen)}; {hint}")
+
+
+def _likely(roles: Sequence[str], free: Sequence[str], records: Sequence[Record]) -> str:
+    """Return the three flags that are most likely meant, with columns that fit them."""
+    lengths = {name: _mean_length(records, name) for name in free}
+    ranked = sorted(lengths, key=lambda name: -lengths[name])[:_FLAGS]
+    if not ranked:
+        return f"name it with {' or '.join(f'--{role} COLUMN' for role in roles)}"
+    pairs = [(role, name) for name in ranked for role in roles]
+    if len(ranked) == _FLAGS:
+        pairs = [(roles[min(at, len(roles) - 1)], name) for at, name in enumerate(ranked)]
+    return "name it: " + ", or ".join(f"--{role} {quote(name)}" for role, name in pairs[:_FLAGS])
+
+
+_FLAGS = 3
+"""Flags that an error proposes."""
+
+
+def _mean_length(records: Sequence[Record], column: str) -> float:
+    cells = [len(words(cell)) for record in records[:_LOOKED_AT] for cell in values(record.cells.get(column))]
+    return sum(cells) / len(cells) if cells else 0.0
 
 
 def listed(columns: Sequence[str]) -> str:
     """Return the columns that a table has, for an error message."""
     return f" (its columns: {', '.join(columns) or 'none'})"
-
-
-def inside(value: Mapping[str, Any], role: str) -> str:
-    """Return what an object in a cell (`{"filename": …, "text": …}`) says, under any of the common names."""
-    keys = {_key(name): name for name in reversed(list(value))}
-    return next((words(value[keys[_key(name)]]) for name in GUESSES[role] if _key(name) in keys), "")
-
-
-def _key(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.casefold())
-
-
-# ---------------------------------------------------------------- cells
-
-
-def values(cell: Any) -> list[Any]:
-    """Return what a cell holds as a list: a list, a list written as text, or one value; nothing blank."""
-    if isinstance(cell, str) and cell.strip().startswith("[") and cell.strip().endswith("]"):
-        cell = _parsed(cell.strip())
-    if isinstance(cell, dict) and isinstance(cell.get("text"), list):
-        cell = cell["text"]  # SQuAD's answers: {"text": […], "answer_start": […]}
-    items = cell if isinstance(cell, list | tuple) else [cell]
-    return [item for item in items if words(item)]
-
-
-def _parsed(text: str) -> Any:
-    for parse in (json.loads, ast.literal_eval):
-        try:
-            value = parse(text)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            continue
-        if isinstance(value, list):
-            return value
-    return text
-
-
-def words(cell: Any) -> str:
-    """Return a cell as text, without white space at its edges; missing values are empty."""
-    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
-        return ""
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))  # a column of integers with a gap comes as floats
-    return str(cell).strip()
-
-
-def label(cell: Any) -> Label:
-    """Return a cell as a label of gold.jsonl, which holds no lists and no infinities."""
-    if isinstance(cell, int) and abs(cell) > _LARGEST:
-        return str(cell)
-    if cell is None or isinstance(cell, str | bool | int):
-        return cell
-    if isinstance(cell, float):
-        return cell if math.isfinite(cell) else None
-    if isinstance(cell, dict | list):
-        return json.dumps(cell, ensure_ascii=False, default=str)
-    return str(cell)
 
 
 _LOOKED_AT = 20
@@ -133,40 +133,111 @@ _LONG = 20
 
 
 def columns_by_cells(columns: Columns, named: Iterable[str], records: Sequence[Record], texts: Texts) -> Columns:
-    """Return the columns, the document and the passage known by what their cells hold where nobody named them.
+    """Return the columns, corrected and completed by what their cells hold where nobody named them.
 
     A column whose cells name files of the folder is the document, whatever its heading; one whose cells stand in those
-    files is the passage.
+    files is the passage; one whose cells name provisions is the provision. A column that is called `page` and holds
+    something else is none.
     """
-    columns, shelf = dict(columns), texts.shelf
-    free = columns_of(records)
-    if shelf.folder is not None and "document" not in named:
-        guessed = columns["document"]
-        others = {name for role, name in columns.items() if role != "document"}
-        shares = {name: _naming(records, name, shelf) for name in free}
-        likely = [name for name in free if shares[name] >= (_NEARLY_ALL if name in others else _MOST)]
-        best = max(likely, key=lambda name: shares[name], default=None)
-        if best and (guessed is None or shares[best] > shares.get(guessed, 0.0)):
-            columns = {role: None if name == best else name for role, name in columns.items()} | {"document": best}
+    given = set(named)
+    columns = _checked(dict(columns), given, records)
+    if texts.shelf.folder is not None and "document" not in given:
+        columns = _by_names(columns, records, texts.shelf)
+    if "provision" not in given and columns.get("provision") is None:
+        columns = _by_provisions(columns, given, records, texts.shelf)
+    columns = _by_nesting(columns, given, nested_columns(records))
     document = columns["document"]
-    if shelf.folder is not None and columns["text"] is None and "text" not in named and document:
-        taken = set(columns.values())
-        quoted = {name: _quotes(records, name, document, texts) for name in free if name not in taken}
-        best = max(quoted, key=lambda name: quoted[name], default=None)
-        if best and quoted[best] >= _MOST:
-            columns["text"] = best
+    if texts.shelf.folder is not None and columns["text"] is None and "text" not in given and document:
+        free = [name for name in columns_of(records) if name not in columns.values()]
+        columns["text"] = _best(free, lambda name: _quotes(records, name, document, texts), _MOST)
     return columns
 
 
+def _checked(columns: Columns, given: set[str], records: Sequence[Record]) -> Columns:
+    """Return the columns without numbers that are none, and with a verdict whose cells all say whether to refuse."""
+    for role in _NUMERIC:
+        column = columns.get(role)
+        if column is not None and role not in given and not _all_cells(records, column, is_number):
+            columns[role] = None
+    verdict = choose_name((name for name in columns_of(records) if name not in columns.values()), "verdict")
+    asked = columns["impossible"] or columns.get("answerable") or "impossible" in given
+    if verdict and not asked and _all_cells(records, verdict, lambda cell: refusal(cell) is not None):
+        columns["impossible"] = verdict
+    return columns
+
+
+def _all_cells(records: Sequence[Record], column: str, check: Callable[[Any], bool]) -> bool:
+    cells = [cell for record in records for cell in values(record.cells.get(column))]
+    return bool(cells) and all(map(check, cells))
+
+
+def _by_provisions(columns: Columns, given: set[str], records: Sequence[Record], shelf: Shelf) -> Columns:
+    """Return the columns with the one as the provision whose cells name some, be it called a document."""
+    free = [name for name in columns_of(records) if name not in columns.values()]
+    best = _best(free, lambda name: _naming_provisions(records, name), _MOST)
+    document = columns["document"]
+    if best or not document or "document" in given or _naming(records, document, shelf):
+        return columns | {"provision": best}
+    cited = _naming_provisions(records, document) >= _MOST
+    return columns | ({"document": None, "provision": document} if cited else {})
+
+
+def _by_nesting(columns: Columns, given: set[str], nested: Sequence[str]) -> Columns:
+    """Return the columns with what is found in the objects of lists whose own names say nothing."""
+    columns = dict(columns)
+    for role in _NESTED:
+        if role not in given and columns.get(role) is None and (role == "text" or not columns.get("text")):
+            taken = {path.split(".")[0] for path in columns.values() if path and role == "text"}
+            columns[role] = choose_name((path for path in nested if path.split(".")[0] not in taken), role)
+    return columns
+
+
+def _by_names(columns: Columns, records: Sequence[Record], shelf: Shelf) -> Columns:
+    """Return the columns with the one as the document whose cells name files of the folder."""
+    guessed = columns["document"]
+    others = {name for role, name in columns.items() if role not in ("document", "provision")}
+    shares = {name: _naming(records, name, shelf) for name in columns_of(records)}
+    likely = [name for name in shares if shares[name] >= (_NEARLY_ALL if name in others else _MOST)]
+    best = max(likely, key=lambda name: shares[name], default=None)
+    if best and (guessed is None or shares[best] > shares.get(guessed, 0.0)):
+        return {role: None if name == best else name for role, name in columns.items()} | {"document": best}
+    return columns
+
+
+def _best(names: Sequence[str], share: Callable[[str], float], least: float) -> str | None:
+    shares = {name: share(name) for name in names}
+    best = max(shares, key=lambda name: shares[name], default=None)
+    return best if best is not None and shares[best] >= least else None
+
+
 def _cells(records: Sequence[Record], column: str) -> list[tuple[Record, str]]:
-    cells = [(record, words(cell)) for record in records for cell in values(record.cells.get(column))]
+    cells = [
+        (record, words(cell))
+        for record in records
+        for cell in values(record.cells.get(column))
+        if not isinstance(cell, dict)
+    ]
     return [(record, cell) for record, cell in cells if not is_url(cell)]
 
 
 def _naming(records: Sequence[Record], column: str, shelf: Shelf) -> float:
     """Return the share of a column's cells that name a file of the folder."""
     cells = _cells(records, column)
-    return sum(shelf.names.find(cell) is not None for _, cell in cells) / len(cells) if cells else 0.0
+    return sum(bool(shelf.named_in(cell)) for _, cell in cells) / len(cells) if cells else 0.0
+
+
+def _naming_provisions(records: Sequence[Record], column: str) -> float:
+    """Return the share of a column's cells that are the names of provisions and little else."""
+    cells = [cell for _, cell in _cells(records, column)]
+    return (
+        sum(len(cell) < _SHORT and bool(read_provisions(cell, bare=False)) for cell in cells) / len(cells)
+        if cells
+        else 0
+    )
+
+
+_SHORT = 80
+"""Characters of a cell that names a provision: a longer one is a sentence that cites one."""
 
 
 def _quotes(records: Sequence[Record], column: str, document: str, texts: Texts) -> float:

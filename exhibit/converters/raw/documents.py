@@ -10,9 +10,12 @@ from exhibit.converters.benchmark import BEYOND, Item, RawDocument, Tally
 from exhibit.converters.fetching.fetch import Policy, fetch_all, fetch_folder, report
 from exhibit.converters.raw.titles import pair_files
 from exhibit.engine import track
+from exhibit.evidence import Document
 from exhibit.evidence.fold import fold
 from exhibit.evidence.read import NamedFile, list_folder, read_within, readable
-from exhibit.law.names import FileNames, file_key
+from exhibit.law.names import FileNames, file_key, split_page
+from exhibit.law.provision_places import ProvisionIndex
+from exhibit.law.provisions import NamedProvision
 from exhibit.schemas.errors import DocumentError, SourceError, printable
 from exhibit.schemas.layout import fit_name
 from exhibit.storage.place import left_out
@@ -50,6 +53,21 @@ class Shelf:
     def names(self) -> FileNames:
         """The files by whatever a table may call them."""
         return FileNames((file.name for file in self.files), {file.name: file.aliases for file in self.files})
+
+    def named_in(self, cell: str) -> tuple[str, int | None] | None:
+        """Return the file that a cell names, and the page where it says one: `nda.pdf, p. 3`, `nda.pdf#page=3`."""
+        for name, page in (split_page(cell), (cell, None)):
+            if name and (file := self.names.find(name.strip(" []")) or self._keys.get(file_key(_last(name)))):
+                return file, page
+        return None
+
+    @cached_property
+    def _keys(self) -> dict[str, str]:
+        """The files by what spellings of a name have in common, where one file alone has it."""
+        keys: dict[str, list[str]] = {}
+        for file in self.files:
+            keys.setdefault(file_key(file.path.name), []).append(file.name)
+        return {key: names[0] for key, names in keys.items() if key and len(names) == 1}
 
     def find(self, names: Sequence[str], tally: Tally) -> dict[str, RawDocument]:
         """Return the document of each name that has one; `lost` says why the others have none."""
@@ -216,22 +234,83 @@ def _check_distinct(documents: dict[str, RawDocument]) -> None:
             raise SourceError(f"{other} and {name}: both would be {document.filename!r} in the corpus; rename one")
 
 
+_CODE = re.compile(r"[^\W\d_][\w-]{0,10}[A-ZÄÖÜ]|SR \d{3}[\d.]*")
+"""A law by its abbreviation: StGB, GDPR, OR."""
+_OPENINGS = (200, 1000)
+"""Characters in which a law says what it is called: its title, then all that stands above its first paragraph."""
+
+
+def _stem_words(stem: str) -> list[str]:
+    return re.findall(r"[^\W_]+", stem.casefold())
+
+
+def _follow(wanted: list[str], words: list[str]) -> bool:
+    """Return whether some words stand among others, one after the other."""
+    return any(words[at : at + len(wanted)] == wanted for at in range(len(words) - len(wanted) + 1)) and bool(wanted)
+
+
 @dataclass
 class Texts:
-    """The documents of a folder as folded text; one that cannot be read has none."""
+    """The documents of a folder as text, for a table whose rows do not say where their passages stand."""
 
     shelf: Shelf
-    _read: dict[str, str] = field(default_factory=dict)
+    _read: dict[str, Document | None] = field(default_factory=dict)
+    _folded: dict[str, str] = field(default_factory=dict)
+    _indexes: dict[str, ProvisionIndex] = field(default_factory=dict)
+
+    def document(self, file: NamedFile) -> Document | None:
+        """Return a document as it is read before it is printed; None for one that cannot be."""
+        if file.name not in self._read:
+            try:
+                self._read[file.name] = read_within(file.path) if readable(file.path) else None
+            except DocumentError:
+                self._read[file.name] = None  # whoever makes it a document says why
+        return self._read[file.name]
 
     def of(self, file: NamedFile) -> str:
         """Return a document's words as they are compared."""
-        if file.name not in self._read:
-            try:
-                text = read_within(file.path).text if readable(file.path) else ""
-            except DocumentError:
-                text = ""  # whoever makes it a document says why
-            self._read[file.name] = fold(text, loose=True)
-        return self._read[file.name]
+        if file.name not in self._folded:
+            document = self.document(file)
+            self._folded[file.name] = fold(document.text, loose=True) if document else ""
+        return self._folded[file.name]
+
+    def law_file(self, source: str) -> str | None:
+        """Return the file of a law or contract that is cited by a name: by the file's name or by its opening."""
+        found = self.shelf.named_in(source)
+        if found:
+            return found[0]
+        wanted = source.casefold().split()
+        by_stem = [file.name for file in self.shelf.files if _follow(wanted, _stem_words(file.path.stem))]
+        if len(by_stem) == 1:
+            return by_stem[0]
+        opening = re.compile(rf"(?<!\w){re.escape(source)}(?!\w)", 0 if source.isupper() else re.IGNORECASE)
+        for characters in _OPENINGS:
+            by_opening = [
+                file.name
+                for file in self.shelf.files
+                if (document := self.document(file)) and opening.search(document.text[:characters])
+            ]
+            if by_opening:
+                return by_opening[0] if len(by_opening) == 1 else None
+        return None
+
+    def may_be(self, name: str, provision: NamedProvision) -> bool:
+        """Return whether a document may be the law of a provision: § 3 StGB is not in a law that calls itself BGB."""
+        if not _CODE.fullmatch(provision.source) or "." in provision.path[0].number:
+            return True  # `the Agreement`; CPR 36.14, whose number tells
+        file = next((file for file in self.shelf.files if file.name == name), None)
+        document = self.document(file) if file else None
+        return document is None or provision.source in document.text[: _OPENINGS[-1]]
+
+    def having(self, provision: NamedProvision) -> list[str]:
+        """Return the files in which a provision stands whose law nobody names."""
+        having = []
+        for file in self.shelf.files:
+            document = self.document(file)
+            if document is not None:
+                index = self._indexes.setdefault(file.name, ProvisionIndex(document))
+                having += [file.name] if index.find(provision) else []
+        return having
 
     @cached_property
     def _all(self) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Tables as records: JSONL, JSON, CSV, TSV, Excel and Parquet read alike, each record with its place."""
+"""Tables as records: JSONL, JSON, YAML, CSV, TSV, Excel and Parquet read alike, each record with its place."""
 
 import csv
 import io
@@ -11,15 +11,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+import yaml
+
 from exhibit.converters.benchmark import Item, Tally
 from exhibit.engine import guarded
 from exhibit.engine.limits import memory_left, reading
+from exhibit.evidence.fields import FIELDS
 from exhibit.evidence.files import Decoded, decode_bytes
 from exhibit.evidence.readers.excel import SUFFIXES as EXCEL
 from exhibit.evidence.readers.excel import workbook
 from exhibit.schemas.errors import DocumentError, SourceError
 
-ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".xlsx", ".xlsm", ".parquet")
+ENDINGS = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".csv", ".tsv", ".xlsx", ".xlsm", ".parquet")
 
 _DELIMITERS = ",;\t|"
 _WRAPPED = re.compile(r'"(?:[^"]|"")*"')
@@ -29,6 +32,7 @@ _MOST_MISSING = 20_000_000
 """Cells that all rows together may lack: each is kept as an empty one, and a few bytes could ask for a great many."""
 
 Out = TypeVar("Out")
+_SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the quick one, where libyaml is there
 
 
 @dataclass(frozen=True)
@@ -67,8 +71,8 @@ def read_records(
         text = decode_table(path, data, tally, encoding=encoding)
         if suffix in (".jsonl", ".ndjson"):
             records = list(_lines(path, text, tally))
-        elif suffix == ".json":
-            records = list(_numbered(_json(path, text)))
+        elif suffix in (".json", ".yaml", ".yml"):
+            records = list(_numbered(_json(path, text, as_yaml=suffix != ".json")))
         else:
             records = list(_rows(path, text, tally))
     if accounted:
@@ -241,6 +245,9 @@ def _lines(path: Path, text: str, tally: Tally) -> Iterator[Record]:
         if not line.strip():
             continue
         place = f"line {number}"
+        if line.lstrip().startswith(("//", "#")):
+            tally.note("line of a JSONL file that is a comment", f"{path.name}: {place}")
+            continue
         try:
             cells = json.loads(line)
         except (ValueError, RecursionError) as error:
@@ -254,21 +261,65 @@ def _lines(path: Path, text: str, tally: Tally) -> Iterator[Record]:
         index += 1
 
 
-def _json(path: Path, text: str) -> list[Any]:
-    """Return the list of objects that a JSON file is, or holds as the only list in it."""
+def _json(path: Path, text: str, *, as_yaml: bool) -> list[Any]:
+    """Return the list of objects that a JSON or YAML file is, or holds under a name that lists of rows have."""
+    data = read_yaml(text, path) if as_yaml else _parse_json(text, path)
+    rows = _find_rows(data)
+    if rows is None and isinstance(data, dict):
+        lists = [key for key, value in data.items() if isinstance(value, list)]
+        raise SourceError(
+            f"{path}: expected a list of objects, or an object with one such list; lists: {', '.join(lists) or 'none'}"
+        )
+    if rows is None:
+        raise SourceError(f"{path}: expected a list of objects, one per question")
+    return rows
+
+
+def _parse_json(text: str, path: Path) -> Any:
     try:
-        data = json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise SourceError(f"{path}: not JSON: {error}; name it .jsonl if it has one object a line") from error
-    if isinstance(data, dict):
-        lists = {key: value for key, value in data.items() if isinstance(value, list)}
-        if len(lists) != 1:
-            listed = ", ".join(lists) or "none"
-            raise SourceError(f"{path}: expected a list of objects, or an object with one such list; lists: {listed}")
-        (data,) = lists.values()
-    if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
-        raise SourceError(f"{path}: expected a list of objects, one per question")
-    return data
+
+
+def read_yaml(text: str, path: Path) -> Any:
+    """Return what a YAML file holds; no object of Python is made from it, and no alias is followed."""
+    try:
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=_SafeLoader)):
+            raise SourceError(f"{path}: YAML with aliases (*name), which may stand for a great deal; write them out")
+        return yaml.load(text, Loader=_DatelessLoader)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise SourceError(f"{path}: not YAML: {str(error).replace(chr(10), ' ')[:200]}") from error
+
+
+class _DatelessLoader(_SafeLoader):  # type: ignore[misc]
+    """Reads dates as they are written: 2024-05-01 is an answer, and no object."""
+
+
+_DatelessLoader.yaml_implicit_resolvers = {
+    first: [(tag, form) for tag, form in forms if tag != "tag:yaml.org,2002:timestamp"]
+    for first, forms in _SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def _find_rows(data: Any, depth: int = 3) -> list[Any] | None:
+    """Return the rows of a file: its list of objects, the one under a known name, the only one, or its columns."""
+    if isinstance(data, list):
+        return data if all(isinstance(item, dict) for item in data) else None
+    if not isinstance(data, dict) or not depth:
+        return None
+    named = sorted((FIELDS["rows"].index(key), key) for key in data if key in FIELDS["rows"])
+    for _, key in named:
+        rows = _find_rows(data[key], depth - 1)
+        if rows is not None:
+            return rows
+    columns = [value for value in data.values() if isinstance(value, list)]
+    if len(columns) > 1 and columns[0] and len(columns) == len(data) and len({len(column) for column in columns}) == 1:
+        return [dict(zip(data, cells, strict=True)) for cells in zip(*columns, strict=True)]
+    objects = [value for value in data.values() if isinstance(value, dict)]
+    if len(objects) > 1 and len(objects) == len(data):
+        return [{"id": key, **value} for key, value in data.items()]  # {"q1": {…}, "q2": {…}}
+    return _find_rows(columns[0]) if len(columns) == 1 else None
 
 
 def _numbered(rows: list[Any]) -> Iterator[Record]:

@@ -22,6 +22,7 @@ from exhibit.converters.benchmark import (
 )
 from exhibit.converters.printing.press import Press, printing
 from exhibit.converters.steps.materialise import NOWHERE, Done, QuotePlace, materialise, tasks
+from exhibit.converters.steps.pages import settle_pages
 from exhibit.engine import Engine, limits_from, open_engine, track
 from exhibit.evidence.place import is_ambiguous
 from exhibit.evidence.scan import Ocr, ocr_from
@@ -75,19 +76,22 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     rows = [row for row in benchmark.rows if _answerable_from(row, done, tally) and _sound(row, tally)]
     if benchmark.draft or benchmark.by_construction:
         rows = [row for row in rows if _located(row, done, tally)]
+    given = rows
     if benchmark.draft:
-        rows = _set_drafts_apart(rows, done, folder)
+        rows = _set_drafts_apart(given, done, folder)
+    settle_pages(done, (quote for row in rows for quote in row.quotes), tally)
     questions = [_row(row, done) for row in rows]
     write_train(questions, folder / TRAIN)
     gold = list(_gold(rows, done))
     write_gold(gold, folder / GOLD)
     _note_absent(gold, questions, tally)
+    _note_provisions(rows, done, tally)
     _note_hidden(gold, tally)
     kept = [raw for raw in benchmark.documents if raw.filename in done]
     if options.keep_originals:
         _keep_originals(kept, folder)
     bundle = _describe(info, benchmark, tally, options, questions, gold, [done[name].entry for name in sorted(done)])
-    kept_items = [item for items in (*(raw.items for raw in kept), *(row.items for row in rows)) for item in items]
+    kept_items = [item for items in (*(raw.items for raw in kept), *(row.items for row in given)) for item in items]
     bundle = bundle.model_copy(update={"account": tally.account(kept_items)})
     # a table's own name is nobody's dataset
     text = card_text(replace(info, derived="") if benchmark.info else info, converter)
@@ -135,7 +139,7 @@ def _materialise_all(
             remove_below(corpus, name)  # a print; here, not in the worker, which may die and be replaced
         for remark in done[name].notes:
             tally.note("remarks on documents", f"{name}: {remark}")
-    if not done:
+    if not done and (documents or not benchmark.rows):
         reasons = "; ".join(f"{reason}: {', '.join(names[:3])}" for reason, names in tally.left_out.items())
         raise SourceError(f"no document could be used; {reasons}")
     return done
@@ -202,7 +206,9 @@ def _row(row: RawRow, done: dict[str, Done]) -> Row:
             Context(
                 filename=quote.filename,
                 # an answer that stands for a passage, and is not found, is none
-                text=None if quote.answer and done[quote.filename].places[quote].how == "absent" else quote.text,
+                text=None
+                if quote.answer and done[quote.filename].places[quote].how == "absent"
+                else quote.text or done[quote.filename].places[quote].text,
             )
             for quote in row.quotes
         ],
@@ -211,7 +217,7 @@ def _row(row: RawRow, done: dict[str, Done]) -> Row:
 
 def _located(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
     """Return whether every passage of a row stands in its document; count it where one does not."""
-    if all(done[quote.filename].places[quote].spans for quote in row.quotes):
+    if all(done[quote.filename].places[quote].spans for quote in row.quotes if quote.text):
         return True
     tally.leave_out("passage not found in the document", f"row {row.id}: {row.filename}")
     return False
@@ -255,6 +261,7 @@ def gold_of(id: int, context: int | None, filename: str | None, place: QuotePlac
     """Return a line of gold.jsonl."""
     fields = {"id": id, "context": context, "filename": filename, **vars(place)}
     hidden = fields.pop("hidden")
+    del fields["text"], fields["remark"]
     return Gold.model_validate({**fields, "labels": {**labels, "hidden": hidden} if hidden else labels})
 
 
@@ -281,6 +288,18 @@ def _note_absent(gold: Sequence[Gold], rows: Sequence[Row], tally: Tally) -> Non
         ):
             name = f"{line.filename}: row {line.id}: {quote!r} on {1 + len(line.alternatives)} places"
             tally.note("ambiguous gold: few words on many places", name)
+
+
+def _note_provisions(rows: Sequence[RawRow], done: dict[str, Done], tally: Tally) -> None:
+    """Say of each provision that a row names what could not be told of it."""
+    for row in rows:
+        for quote in row.quotes:
+            remark = done[quote.filename].places[quote].remark
+            if remark:
+                name = f"{row.name}: {quote.provision} in {quote.filename}"
+                if tally.strict and not done[quote.filename].places[quote].spans:
+                    raise SourceError(f"{name}: provision {remark} (--strict)")
+                tally.note(f"provision {remark}", name)
 
 
 def _describe(

@@ -16,6 +16,8 @@ from exhibit.evidence.hidden import find_hidden_spans
 from exhibit.evidence.locate import worthy
 from exhibit.evidence.readers import picture
 from exhibit.evidence.scan import Ocr, Scanned, read_scan
+from exhibit.law.provision_places import ProvisionIndex
+from exhibit.law.provisions import read_provisions
 from exhibit.schemas.bundle import CORPUS
 from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.models import DocumentEntry, How
@@ -59,6 +61,10 @@ class QuotePlace:
     alternatives: list[list[tuple[int, int]]]
     how: How
     score: float | None
+    text: str | None = None
+    """The words of a provision that the source only names."""
+    remark: str = ""
+    """What is to be said of a provision: it is absent, ambiguous, or a part of it could not be told."""
     hidden: str = ""
     """Why nobody sees words of it on the page; empty where they are seen."""
 
@@ -72,6 +78,8 @@ class Done:
     notes: tuple[str, ...]
     sent: SentFile | None = None
     """What a store has of it, where the corpus is not on this machine."""
+    page_starts: tuple[int, ...] = ()
+    """Where its pages begin, for a source that states pages."""
 
 
 Spans = Sequence[tuple[int, int]]
@@ -150,7 +158,8 @@ def materialise(task: Task) -> Done:
             write_whole(task.text, document.text)
     # last, so that nothing is sent of a document that cannot be used
     sent = send(path, task.remote, task.known) if task.remote else None
-    return Done(entry, places, (*task.notes, *document.notes, *contradicted), sent)
+    starts = tuple(one.span.start for one in document.pages) if any(q.stated is not None for q in task.quotes) else ()
+    return Done(entry, places, (*task.notes, *document.notes, *contradicted), sent, starts)
 
 
 _LETTERS = 3
@@ -203,8 +212,30 @@ class _Finder:
         source, document = source.less(lost), document.less(lost)
         return (source, document) if source.text == document.text else None
 
+    @cached_property
+    def _provisions(self) -> ProvisionIndex:
+        return ProvisionIndex(self.document)
+
+    def _provision(self, quote: Quote) -> QuotePlace:
+        """Return where a provision stands that the source names; what is absent or ambiguous says so."""
+        places = [self._provisions.find(named) for named in read_provisions(quote.provision)[:1]]
+        found = places[0] if places else []
+        if len(found) != 1:
+            remark = (
+                f"stands in {len(found)} places of the document: it is ambiguous" if found else "is not in the document"
+            )
+            return replace(NOWHERE, remark=remark)
+        others = [self._provisions.find(named) for text in quote.acceptable for named in read_provisions(text)]
+        alternatives = [place[0].spans for place in others if len(place) == 1]
+        spans = found[0].spans
+        text = "\n".join(self.document.text[start:end] for start, end in spans)
+        remark = "is there, a part below it could not be told: the whole is gold" if found[0].whole else ""
+        return replace(_place(spans, self.document, "section", 1.0, alternatives), text=text, remark=remark)
+
     def place(self, quote: Quote) -> QuotePlace:
         """Return where a quote stands; a section is called one, however its words were found."""
+        if quote.provision and not quote.text:
+            return self._provision(quote)
         where = self._place(quote)
         if quote.answer:
             once = where.score == 1.0 and not where.alternatives and len(fold(quote.text or "", loose=True)) >= _TELLING

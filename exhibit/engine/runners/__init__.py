@@ -1,1 +1,1 @@
-"""One file per runner; its name is its name on the command line."""
+"""One file per engine; the file name is the engine's name on the command line."""

@@ -1,4 +1,4 @@
-"""Processes on this machine: a few items in flight, results in order, a worker that is late or dies replaced."""
+"""Worker processes on this machine: few items in flight, results in order, a late or dead worker is replaced."""
 
 import os
 import threading
@@ -26,7 +26,7 @@ class Runner:
         self._limits = limits or UNLIMITED
 
     def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Outcome[Out]]:
-        """Yield one outcome per item, in order; an item that passes its limits or kills its workers is set aside."""
+        """Yield one outcome per item, in order; an item that exceeds its limits or kills its workers gets an error."""
         waiting = iter(items)
         flight: deque[Future[Outcome[Out]]] = deque()
         crew = _Crew(function, self._limits, size=self.jobs)
@@ -41,16 +41,16 @@ class Runner:
 
 
 class _Crew:
-    """Runs items in up to `size` workers, each looked after by a thread; results are futures."""
+    """Runs items in up to `size` workers, with one thread per worker; results are futures."""
 
     def __init__(self, function: Callable[[Any], Any], limits: Limits, *, size: int) -> None:
-        """Begin without workers: each of the first items brings one."""
+        """Start without workers: each of the first items starts one."""
         self._open_place, self._size = partial(Workplace, *work_for(function, limits)), size
         self._looked_after: list[tuple[threading.Thread, Workplace]] = []
         self._jobs: SimpleQueue[tuple[Future[Outcome[Any]], bytes, str] | None] = SimpleQueue()
 
     def submit(self, item: object) -> Future[Outcome[Any]]:
-        """Return the future of an item."""
+        """Return the future of an item's outcome."""
         future: Future[Outcome[Any]] = Future()
         self._jobs.put((future, dump(item), named(item)))
         if len(self._looked_after) < self._size:
@@ -69,7 +69,7 @@ class _Crew:
                 future.set_exception(error)
 
     def close(self) -> None:
-        """Stop what is still under way; workers that are idle rest until the next map."""
+        """Stop the items in flight; idle workers stay for the next map."""
         with suppress(Empty):
             while True:
                 self._jobs.get_nowait()
@@ -77,21 +77,21 @@ class _Crew:
             place.open = False
             self._jobs.put(None)
         for thread, place in self._looked_after:
-            thread.join(10)  # not for ever: at the end of a program it may be gone without a word
+            thread.join(10)  # with a timeout: at the end of a program the thread may already be gone
             place.leave(keep=True)
 
 
 class OneWorker(Generic[In, Out]):
-    """Takes one item at a time, in a process that keeps what it has opened (a browser) until an item costs it."""
+    """Runs one item at a time in a process that keeps its open programs (a browser) until an item kills it."""
 
     def __init__(self, function: Callable[[In], Out], *, limits: Limits) -> None:
         self.place = Workplace(*work_for(function, limits))
 
     def run(self, item: In) -> Out:
-        """Return what the function gives for an item; raise LimitError where it passes its limits."""
+        """Return the function's result for an item; raise LimitError when it exceeds its limits."""
         result: Out = outcome_in(self.place.answer(dump(item), named(item))).unwrap()
         return result
 
     def close(self) -> None:
-        """End the process, and the programs that it started."""
+        """Stop the process and the programs that it started."""
         self.place.leave()

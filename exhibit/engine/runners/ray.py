@@ -1,4 +1,4 @@
-"""Ray tasks: a cluster of our own on this machine, or one that is there; docs/engines.md says why not Ray Data."""
+"""Ray tasks, on a local cluster or an existing one; docs/engines.md says why not Ray Data."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from exhibit.engine.worker import MapWork, Workplace, dump, outcome_in
 from exhibit.schemas.errors import ServiceError, ToolkitError
 
 _DIED = (faults.WorkerCrashedError, faults.OutOfMemoryError, faults.NodeDiedError, faults.ObjectLostError)
-"""A worker, its machine, or what it had done is gone: its item can be tried elsewhere."""
+"""Errors that mean that a worker, its machine or its result is lost: the item can be retried elsewhere."""
 _PATIENCE = 10.0
-"""Seconds that the head of a cluster may take to answer."""
+"""Timeout in seconds for the head of a cluster to answer."""
 _DEEP = 4
-"""How far inside an item its paths may stand."""
+"""Levels of nesting inside an item at which paths are searched."""
 _LOOKING = 120.0
-"""Seconds that the machines may take to look; one that is busy is not blind, and is not waited for."""
+"""Timeout in seconds for the machines to check the paths; a busy machine that does not answer counts as fine."""
 _log = logging.getLogger(__name__)
 
 
@@ -46,7 +46,7 @@ class Runner:
         self._limits = limits or UNLIMITED
 
     def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Outcome[Out]]:
-        """Yield one outcome per item, in order; an item that passes its limits or kills its workers is set aside."""
+        """Yield one outcome per item, in order; an item that exceeds its limits or kills its workers gets an error."""
         connect(self.address, self.jobs)
         work = _Work(function, self._limits)
         flight: deque[_Sent] = deque()
@@ -62,14 +62,14 @@ class Runner:
                 yield work.outcome(flight.popleft())
         finally:
             for sent in flight:
-                with suppress(Exception):  # a cluster that is gone has nothing to cancel
+                with suppress(Exception):  # a lost cluster has nothing to cancel
                     ray.cancel(sent.ref, force=True)
 
     def _room(self) -> int:
-        """Return how many items may be under way: done but not yielded, running, or waiting for a worker."""
+        """Return how many items may be in flight: done but not yielded, running, or waiting for a worker."""
         processors = int(ray.cluster_resources().get("CPU", 1)) or 1
         jobs = self.jobs or processors
-        # a cluster with more processors than we may use would run at once whatever is sent ahead
+        # a cluster with more processors than `jobs` would run every item at once that is sent ahead
         return jobs * AHEAD if processors <= jobs else jobs
 
 
@@ -79,20 +79,20 @@ class _Sent(NamedTuple):
 
 
 class _Work:
-    """A function that the cluster has, once for all items."""
+    """A function that is stored in the cluster once for all items."""
 
     def __init__(self, function: Callable[[Any], Any], limits: Limits) -> None:
-        # by value where the function is the script's own: a cluster's machines do not have that file
+        # by value if the script defines the function: the cluster's machines do not have the script
         self._work = ray.put((cloudpickle.dumps(function), limits, str(Path.cwd())))
-        # Ray's own retries are off: it would try an item for ever that the system kills for want of memory
+        # Ray's own retries are off: Ray would retry for ever an item that the system kills for lack of memory
         self._task = ray.remote(_apply).options(num_cpus=1, max_retries=0)
 
     def send(self, item: Any) -> Any:
-        """Return the reference to an item's outcome to be."""
+        """Send an item and return the reference to its future outcome."""
         return self._task.remote(self._work, cloudpickle.dumps(item), named(item))
 
     def outcome(self, sent: _Sent) -> Outcome[Any]:
-        """Return an item's outcome, tried again where its worker died."""
+        """Return an item's outcome; retry when its worker died."""
         ref = sent.ref
         for tried in range(1, TRIES + 1):
             try:
@@ -109,9 +109,9 @@ class _Work:
 
 
 def _apply(work: tuple[bytes, Limits, str], item: bytes, name: str) -> bytes:
-    """Run in one of Ray's workers: hand an item to a process of its own, which can be stopped, and wait for it.
+    """Run in one of Ray's workers: pass an item to a child process, which can be killed, and wait for it.
 
-    The outcome travels as bytes: arrays that are read out of Ray's store in place could not be written to.
+    The outcome travels as bytes: arrays read in place from Ray's store would be read-only.
     """
     function, limits, folder = work
     place = Workplace(dump(MapWork.of(function, limits)._replace(folder=folder)), limits)
@@ -124,12 +124,12 @@ def _apply(work: tuple[bytes, Limits, str], item: bytes, name: str) -> bytes:
 
 
 def connect(address: str, jobs: int | None) -> None:
-    """Start a cluster or join one, unless this process is in one already; Ray leaves or ends it with the process."""
+    """Start or join a cluster, unless this process is already in one; Ray disconnects when the process ends."""
     if ray.is_initialized():
         return
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # nothing is reported to anybody
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # no warning about GPUs that nobody asked for
-    driver.print_to_stdstream = _to_log  # Ray tells of dead workers on stdout, which carries results only
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # send no usage statistics
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # no warning about unused GPUs
+    driver.print_to_stdstream = _to_log  # Ray reports dead workers on stdout, which is for results only
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
     try:
         if address == "local":
@@ -149,14 +149,14 @@ def connect(address: str, jobs: int | None) -> None:
 
 
 def _knock(address: str) -> None:
-    """Raise at once where nobody listens: Ray itself would wait for minutes."""
+    """Raise at once where no server listens: Ray itself would wait for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdigit():
         socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
 
 
 def package_folder() -> str:
-    """Return the folder `exhibit` that a cluster is sent, so that its workers run this code and no other version."""
+    """Return the folder `exhibit` that is sent to a cluster, so that its workers run this version of the code."""
     return str(Path(exhibit.__file__).parent)
 
 
@@ -173,7 +173,7 @@ def _first_line(error: Exception) -> str:
 
 
 def check_seen(item: Any, function: Any, address: str) -> None:
-    """Raise where a machine of the cluster does not have a file or folder that an item or its function names."""
+    """Raise when a machine of the cluster lacks a file or folder that an item or its function names."""
     paths = sorted({str(path.absolute()) for one in (item, function) for path in paths_in(one)})
     if not paths:
         return
@@ -202,12 +202,12 @@ def _answer(ref: Any) -> list[str]:
 
 
 def unseen(paths: list[str]) -> list[str]:
-    """Return the paths that are not there; runs on each machine."""
+    """Return the paths that do not exist; runs on each machine."""
     return [path for path in paths if not Path(path).exists()]
 
 
 def paths_in(value: Any, deep: int = _DEEP) -> Iterator[Path]:
-    """Yield the paths inside a value that lead somewhere on this machine; of a file to be, its folder."""
+    """Yield the paths inside a value that exist on this machine; for a file not yet written, its folder."""
     if isinstance(value, Path):
         existing = next((one for one in (value, value.parent) if one.exists()), None)
         if existing is not None:

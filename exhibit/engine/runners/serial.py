@@ -1,4 +1,4 @@
-"""One item after another in this process: for debugging, and for work too small to share."""
+"""Runs one item after another in this process: for debugging, and for work too small for several processes."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -8,20 +8,20 @@ from exhibit.schemas.errors import LimitError
 
 
 class Runner:
-    """Applies the function here and now."""
+    """Applies the function in this process."""
 
     takes_address = False
 
     def __init__(self, *, jobs: int | None = None, address: str = "", limits: Limits | None = None) -> None:  # noqa: ARG002 - as all runners
-        # memory is not limited here: a library that gets none would end the whole run, not one worker
+        # memory is not limited here: a failed allocation in a library would end the whole run, not one worker
         self._limits = Limits(limits.seconds, None) if limits else UNLIMITED
 
     def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Outcome[Out]]:
-        """Yield one outcome per item; an item that takes too long is stopped where it runs Python code."""
+        """Yield one outcome per item; an item that exceeds its time is stopped if it runs Python code."""
         for item in items:
             try:
                 with time_limited(self._limits, named(item)):
                     outcome = attempt_within(self._limits, function, item)
-            except LimitError as error:  # between two tries, where nobody else takes it
+            except LimitError as error:  # between two attempts, where no other code catches it
                 outcome = Outcome(None, error)
             yield outcome

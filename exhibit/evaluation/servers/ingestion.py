@@ -14,7 +14,8 @@ import httpx
 from exhibit.engine import track
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.servers.shapes import items_at, search
-from exhibit.evaluation.servers.system import DocumentInterface, Step, fill, fill_path
+from exhibit.evaluation.servers.system import DocumentInterface, Step
+from exhibit.evaluation.servers.templates import fill, fill_path
 from exhibit.evaluation.target_protocol import TargetOptions, count_only
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import Ingestion

@@ -2,15 +2,16 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
-from urllib.parse import urlsplit
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.datasets import Dataset
-from exhibit.evaluation.servers.reading import NoAnswerError, Read, ReplyReader
-from exhibit.evaluation.servers.shapes import NAMES, Names, PassagesError, describe, first_words, read_passages, search
-from exhibit.evaluation.servers.system import System, uses_history
+from exhibit.evaluation.servers.polling import polls_to_try
+from exhibit.evaluation.servers.reading import NoAnswerError, Read
+from exhibit.evaluation.servers.request_forms import Probed, missing_fields, requests_to_try, served_paths
+from exhibit.evaluation.servers.shapes import Names, PassagesError, describe, first_words, read_passages, search
+from exhibit.evaluation.servers.templates import uses_history
 from exhibit.evaluation.target_protocol import TargetOptions
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.exchanges import Deadline, HttpError, Retries, UnreachableError
@@ -22,21 +23,6 @@ _NOT_THERE = (404, 405, 410)  # HTTP: nothing takes questions there
 _UNFIT = (400, 415, 422)  # HTTP: the request is not as the server wants it
 
 
-class Probed(Protocol):
-    """A server as far as the probe needs it."""
-
-    name: str
-    url: str
-    system: System
-    values: dict[str, Any]
-    template: Any
-    reader: ReplyReader
-
-    def exchange(self, case: Case, deadline: Deadline, collection: str = "") -> Read: ...
-
-    def fetch(self, path: str, body: Any = None, *, deadline: Deadline, method: str = "POST", **given: Any) -> Any: ...
-
-
 class Probe:
     """Tries a server on a few questions of a dataset."""
 
@@ -45,9 +31,11 @@ class Probe:
         self._names = dataset.documents.named
         self._paths = "response_context_jmespath" in server.values
         """Whether the paths to answer and passages can be given as flags."""
+        self._questions: frozenset[str] = frozenset()
 
     def run(self, cases: Sequence[Case]) -> list[str]:
         """Return notes on how the server replies; raise one error that says what is wrong where it does not."""
+        self._questions = frozenset(case.question.strip() for case in cases)
         notes = self._conversation_note(cases)
         errors: list[HttpError] = []
         reads: list[Read] = []
@@ -78,19 +66,42 @@ class Probe:
         """Return a reply; a request that does not fit is made anew from what the server says of itself."""
         try:
             return self._patiently(case, first=first)
+        except NoAnswerError as odd:
+            return self._polled(case, odd, notes)
         except HttpError as error:
-            made = made_request(self._server) if error.status in _UNFIT else None
-            if made is None:
+            if error.status not in _UNFIT:
                 raise
-            where, before = made.where, self._server.template
-            self._server.template = made.template
+            before = self._server.template
+            for made in requests_to_try(self._server):
+                self._server.template = made.template
+                request = json.dumps(made.template, ensure_ascii=False)[:300]
+                try:
+                    read = self._patiently(case, first=first)
+                except NoAnswerError as odd:  # the request is right, and the reply is not understood yet
+                    odd.args = (f"{odd} (asked {made.where}: {request})",)
+                    read = self._polled(case, odd, notes)
+                except HttpError:
+                    continue
+                notes.append(f"{self._server.name}: asked {made.where}: {request}")
+                return read
+            self._server.template = before
+            raise
+
+    def _polled(self, case: Case, odd: NoAnswerError, notes: list[str]) -> Read:
+        """Return the reply of a server that gives a task first; raise what was odd where it gives none."""
+        for poll in polls_to_try(odd.reply):
+            self._server.poll = poll
             try:
-                read = self._patiently(case, first=first)
+                read = self._patiently(case, first=False)
             except HttpError:
-                self._server.template = before
-                raise error from None
-            notes.append(f"{self._server.name}: asked as its {where} says: {json.dumps(made.template)[:300]}")
+                continue
+            lines = f'[poll]\n{"url" if poll.url else "task"} = "{poll.url or poll.task}"' + (
+                f'\npath = "{poll.path}"' if poll.path else ""
+            )
+            notes.append(f"{self._server.name}: it gives a task, which is asked for until it is done; as TOML: {lines}")
             return read
+        self._server.poll = None
+        raise odd
 
     def _patiently(self, case: Case, *, first: bool) -> Read:
         """Return a reply, asked for again while that may help; nobody is waited for who is not there."""
@@ -140,7 +151,7 @@ class Probe:
         """Return the paths that were tried on this reply and fit it."""
         if not self._paths:
             return ". Is it the right kind of server?"
-        advice = advise(reply, self._names)
+        advice = advise(reply, self._names, self._questions)
         return f". These would fit: {advice.flags}" if advice.flags else ". No text in it looks like an answer"
 
     # ---------------------------------------------------------------- what is odd about a reply
@@ -150,7 +161,7 @@ class Probe:
         name, given = self._server.name, self._server.system.reply.passages
         if given == ("",):
             return []
-        advice = advise(read.raw, self._names) if self._paths else Advice()
+        advice = advise(read.raw, self._names, self._questions) if self._paths else Advice()
         flag = f"--target-response-context-jmespath '{advice.passages}'" if advice.passages else ""
         if not read.passages:
             if self._paths and given and read.passages is None:
@@ -167,6 +178,8 @@ class Probe:
         if not wordless:
             return []
         keys = describe(read.passages[0] if isinstance(read.passages, list) else read.passages)
+        if flag and known and without_words(search(advice.passages, read.raw), self._names, read.pages_from)[0]:
+            flag = ""  # names there, too
         if flag or not known:
             fits = f"This would fit: {flag}" if flag else "Say in a target file (docs/targets.md) which fields they are"
             raise ToolkitError(f"{name}: the passages of the reply have no text: {keys}. {fits}")
@@ -209,13 +222,14 @@ class Advice(NamedTuple):
         return " ".join(filter(None, (answer, passages)))
 
 
-def advise(reply: Any, names: Names) -> Advice:
-    """Return where a reply has its answer and its passages; each path was tried on it."""
+def advise(reply: Any, names: Names, questions: Collection[str] = ()) -> Advice:
+    """Return where a reply has its answer and its passages; each path was tried on it. The question is neither."""
     lists = [(path, value) for path, value in _walk(reply) if isinstance(value, list) and value and path]
     passages = next((fit for path, value in lists if (fit := _fitting(reply, path, value, names))), "")
     inside = passages.partition("[")[0] if passages else None
     texts = [(path, value) for path, value in _walk(reply) if isinstance(value, str) and " " in value.strip()]
     texts = [(path, value) for path, value in texts if not inside or not path.startswith(f"{inside}[")]
+    texts = [(path, value) for path, value in texts if value.strip() not in questions and not names(value)]
     answer = max(texts, key=lambda pair: len(pair[1]), default=("", ""))[0]
     return Advice(answer if answer and first_words([answer], reply) else "", passages)
 
@@ -224,7 +238,7 @@ def _fitting(reply: Any, path: str, items: list[Any], names: Names) -> str:
     """Return the path to passages with words and, where they have any, names; empty where these are no passages."""
     first = items[0]
     if isinstance(first, str):
-        return path if len(first.split()) >= _SENTENCE else ""
+        return path if len(first.split()) >= _SENTENCE or names(first) else ""
     if not isinstance(first, Mapping):
         return ""
     texts = [(key, value) for key, value in _walk(first) if isinstance(value, str)]
@@ -270,126 +284,3 @@ def _walk(value: Any, path: str = "", depth: int = _DEEPEST_REPLY) -> Iterator[t
     elif isinstance(value, list):
         for index, held in enumerate(value[:2]):
             yield from _walk(held, f"{path}[{index}]", depth - 1)
-
-
-_SECONDS = 10.0
-"""For one description: a server that is slow to give it is asked without."""
-_DEEPEST = 8
-"""References within references that are followed: a description may refer to itself."""
-
-
-class MadeRequest(NamedTuple):
-    """A request, and where it was read how it must look."""
-
-    template: Any
-    where: str
-
-
-def missing_fields(error: HttpError) -> list[str]:
-    """Return the fields that a server says it misses: `loc` of FastAPI's and pydantic's errors."""
-    try:
-        faults = json.loads(error.body)["detail"]
-        places = [fault["loc"] for fault in faults if "missing" in str(fault.get("type", "missing"))]
-        names = [".".join(str(part) for part in place if part != "body") for place in places]
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return []
-    return [name for name in dict.fromkeys(names) if name]
-
-
-def served_paths(server: Probed) -> list[str]:
-    """Return the paths that a server says it takes requests at; none where it says nothing."""
-    paths = _asked(server, "/openapi.json", origin=True).get("paths")
-    paths = paths if isinstance(paths, Mapping) else {}
-    return [str(path) for path, methods in paths.items() if isinstance(methods, Mapping) and "post" in methods][:10]
-
-
-def made_request(server: Probed) -> MadeRequest | None:
-    """Return a request as the server's description has it; None where there is none, or a user has said how to ask."""
-    paths = server.system.ask.described
-    if paths:
-        schema = _asked(server, paths["path"])
-        inner = _template(schema, schema)
-        own = server.values[paths["setting"]] == server.system.settings[paths["setting"]].default
-        body = server.system.ask.body
-        setting = f"{{{paths['setting']}}}"
-        filled = {key: inner if value == setting else value for key, value in body.items()}
-        return MadeRequest({**filled, "config": {}}, paths["path"]) if inner is not None and own else None
-    if "request" not in server.values or server.values["request"]:
-        return None
-    for where, origin in (("/openapi.json", True), ("/input_schema", False), ("/schema", False), ("/schema", True)):
-        schema = _asked(server, where, origin=origin)
-        wanted = _of_path(schema, urlsplit(server.url).path) if "paths" in schema else schema
-        template = _template(wanted, schema) if wanted else None
-        if isinstance(template, Mapping):
-            return MadeRequest({"input": template} if where == "/input_schema" else template, where)
-    return None
-
-
-def _asked(server: Probed, path: str, *, origin: bool = False) -> Mapping[str, Any]:
-    """Return a description; empty where the server has none."""
-    parts = urlsplit(server.url)
-    base = f"{parts.scheme}://{parts.netloc}" if origin else server.url.removesuffix("/invoke")
-    try:
-        reply = server.fetch(path, deadline=Deadline(_SECONDS), method="GET", url=base)
-    except HttpError:
-        return {}
-    return reply if isinstance(reply, Mapping) else {}
-
-
-def _of_path(openapi: Mapping[str, Any], path: str) -> Any:
-    """Return the schema of the JSON that a path takes."""
-    paths = openapi.get("paths")
-    held: Any = paths.get(path) or paths.get(path.rstrip("/")) if isinstance(paths, Mapping) else None
-    for key in ("post", "requestBody", "content", "application/json", "schema"):
-        held = held.get(key) if isinstance(held, Mapping) else None
-    return held
-
-
-def _template(schema: Any, root: Mapping[str, Any], depth: int = _DEEPEST) -> Any:
-    """Return a request that a schema allows, with a place for the question; None where there is no such place."""
-    schema = _resolved(schema, root, depth)
-    fields = schema.get("properties")
-    if not isinstance(fields, Mapping) or not depth:
-        return "{question}" if schema.get("type") == "string" else None
-    template: dict[str, Any] = {}
-    asked = False
-    names = NAMES["asked"]
-    for name in sorted(fields, key=lambda name: names.index(name) if name in names else len(names)):
-        one = _resolved(fields[name], root, depth)
-        if name in NAMES["history"] and one.get("type") == "array":
-            turn = [{"role": "user", "content": "{question}"}] if name == "messages" and not asked else []
-            template[name] = ["{history}", *turn]
-            asked = asked or bool(turn)
-        elif name in names and not asked and (inner := _template(one, root, depth - 1)) is not None:
-            template[name], asked = inner, True
-        elif name in (schema.get("required") or ()):
-            template[name] = _usual(one)
-    return template if asked and None not in template.values() else None
-
-
-def _usual(schema: Mapping[str, Any]) -> Any:
-    """Return a value that a schema gives itself; None where it gives none."""
-    listed = [*(schema.get("enum") or ()), *(schema.get("examples") or ())]
-    choices = [schema.get("default"), schema.get("const"), *listed, schema.get("example")]
-    empty: dict[Any, Any] = {"array": [], "object": {}, "boolean": False}
-    given = next((value for value in choices if value is not None), None)
-    return empty.get(schema.get("type")) if given is None else given
-
-
-def _resolved(schema: Any, root: Mapping[str, Any], depth: int) -> Mapping[str, Any]:
-    """Return a schema with its reference followed, and the first of several that is not null."""
-    for _ in range(depth):
-        if not isinstance(schema, Mapping):
-            return {}
-        several = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf")
-        if isinstance(schema.get("$ref"), str):
-            held: Any = root
-            for part in schema["$ref"].removeprefix("#/").split("/"):
-                held = held.get(part) if isinstance(held, Mapping) else None
-            schema = held
-        elif isinstance(several, list) and several:
-            chosen = [one for one in several if not (isinstance(one, Mapping) and one.get("type") == "null")]
-            schema = chosen[0] if chosen else {}
-        else:
-            return schema
-    return {}

@@ -139,7 +139,7 @@ class ReplyReader:
 
     def _events(self, events: Iterable[Event], began: float) -> Read:
         read = Read([], shape="a stream" if self._reply.answer is None else "", pages_from=self._reply.pages_from)
-        pieces: list[str] = []
+        pieces: list[tuple[str, str]] = []
         ended, keyed = False, self._stream
         answers = self._chosen(keyed.answer, self._reply.answer, shapes.NAMES["piece"])
         contexts = self._chosen(keyed.passages, self._reply.passages, _CONTEXTS)
@@ -154,19 +154,26 @@ class ReplyReader:
             self.check(event)
             if len(read.raw) < _KEPT:
                 read.raw.append(event)
-            if piece := _piece(event, answers):
-                pieces.append(piece)
+            kind = _kind(name, event)
+            if (piece := _piece(event, answers)) and _carries(kind, keyed.events):
+                pieces.append((kind, piece))
                 if read.first_token is None and piece.strip():
                     read.first_token = time.monotonic() - began
-            passages = self.passages(contexts, shapes.unwrap(event) if auto else event)
+            passages = self._of_event(kind, event, contexts, auto=auto)
             # servers repeat an empty default in every later event
             if passages and (not read.passages or _size(passages) > _size(read.passages)):
                 read.passages = passages
             spent = shapes.unwrap(event) if auto else shapes.search(keyed.usage, event)
             read.usage = {**read.usage, **(self._spent(event) or shapes.read_usage(spent))}
-        words = "".join(pieces)
+        words = _joined(pieces)
         read.answer, read.blank = words if words.strip() else None, bool(pieces)
         return self._finished(read, ended=ended)
+
+    def _of_event(self, kind: str, event: Any, contexts: list[str], *, auto: bool) -> Any:
+        """Return the passages of an event; one that is called `sources` may be their list itself."""
+        if auto and isinstance(event, list) and kind in shapes.NAMES["citing"]:
+            return event
+        return self.passages(contexts, shapes.unwrap(event) if auto else event)
 
     @staticmethod
     def _chosen(own: Iterable[str] | None, whole: Iterable[str] | None, usual: Iterable[str]) -> list[str]:
@@ -220,6 +227,28 @@ def not_json(data: bytes, secrets: Secrets) -> HttpError:
 def _words_at(paths: Iterable[str], reply: Any) -> str | None:
     chosen = [path for path in paths if path]
     return reply if isinstance(reply, str) and reply.strip() and chosen else shapes.first_words(chosen, reply)
+
+
+def _kind(name: str, event: Any) -> str:
+    """Return what an event calls itself: what stands behind `event:`, else its field `type`."""
+    own = shapes.first_of(event, "kind", str) if isinstance(event, Mapping) else None
+    return (name if name and name != "message" else own or name).casefold()
+
+
+def _carries(kind: str, events: tuple[str, ...]) -> bool:
+    """Return whether an event carries a piece of the answer: as the file says, else unless its name says otherwise."""
+    if events:
+        return kind in {event.casefold() for event in events}
+    return kind not in {*shapes.NAMES["other"], *shapes.NAMES["citing"]}
+
+
+def _joined(pieces: list[tuple[str, str]]) -> str:
+    """Return the answer of a stream: the pieces of the events that are called so, where some are, and each once."""
+    named = [text for kind, text in pieces if kind in shapes.NAMES["answering"]]
+    texts = named or [text for _, text in pieces]
+    before = "".join(texts[:-1])
+    # many servers end with an event that says the whole answer again
+    return before if len(texts) > 1 and before.strip() == texts[-1].strip() else "".join(texts)
 
 
 def _piece(event: Any, paths: list[str]) -> str | None:

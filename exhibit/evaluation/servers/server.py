@@ -17,10 +17,19 @@ from exhibit.evaluation.asking import ask_all
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.servers.ingestion import Collection
+from exhibit.evaluation.servers.polling import poll_reply
 from exhibit.evaluation.servers.probing import Probe
 from exhibit.evaluation.servers.reading import Read, ReplyReader, not_json
-from exhibit.evaluation.servers.shapes import Names, PassagesError, read_confidence, read_passages
-from exhibit.evaluation.servers.system import ServerSettings, fill, fill_path, fitted, headers_of
+from exhibit.evaluation.servers.shapes import (
+    Names,
+    PassagesError,
+    named_sources,
+    read_confidence,
+    read_passages,
+    search,
+)
+from exhibit.evaluation.servers.system import PollRequest, ServerSettings, fitted, headers_of
+from exhibit.evaluation.servers.templates import fill, fill_path
 from exhibit.evaluation.target_protocol import NumberedReply, TargetOptions, count_only
 from exhibit.runtime.secrets import HIDDEN, names_a_secret
 from exhibit.schemas.errors import ToolkitError
@@ -72,6 +81,8 @@ class Server:
         self._ids: dict[str, str] = {}
         """Ids of collections by their names."""
         self._probed = False
+        self.poll: PollRequest | None = None
+        """How the replies of a server are waited for that turned out to give tasks."""
 
     # ---------------------------------------------------------------- one question
 
@@ -79,6 +90,7 @@ class Server:
         """Ask a question once and return what came back; raise HttpError where that is no reply."""
         ask, values = self.system.ask, self._of(case, deadline, collection)
         began = time.monotonic()
+        retrieved = self._retrieve(values, deadline)
         paths = [ask.path] if isinstance(ask.path, str) else list(ask.path)
         while True:
             path = fill_path(paths[self._path], values)
@@ -87,16 +99,35 @@ class Server:
             try:
                 body = None if ask.method == "GET" else fill(self.template, values)
                 with self.send(path, body, deadline=deadline, method=ask.method) as response:
-                    read = self.reader.read(response)
+                    read = self._ready(response, deadline)
                 break
             except HttpError as error:
                 if error.status not in _NOT_THERE or self._path + 1 == len(paths):
                     raise
                 self._path += 1
+        read.passages = read.passages or retrieved
         if self.system.ranking is not None:
             read.seconds = time.monotonic() - began
             read.passages = self._with_ranking(read.passages, values, deadline)
         return read
+
+    def _ready(self, response: Response, deadline: Deadline) -> Read:
+        """Return a reply that a server gives at once, or when the task is done that it gives instead."""
+        poll = self.poll or self.system.poll
+        if poll is None:
+            return self.reader.read(response)
+        return poll_reply(response, poll, self, deadline)
+
+    def _retrieve(self, values: dict[str, Any], deadline: Deadline) -> Any:
+        """Ask for passages before the answer, where the system wants that; their ids go into the request."""
+        retrieve = self.system.retrieve
+        if retrieve is None:
+            return None
+        reply = self.fetch(retrieve.path, fill(retrieve.body, values), deadline=deadline)
+        passages = self.reader.passages([retrieve.passages], reply) or []
+        ids = search(retrieve.ids, reply) if retrieve.ids else [one.get("id") for one in passages]
+        values |= {"ids": ids, "passages": passages}
+        return passages
 
     def _of(self, case: Case, deadline: Deadline, collection: str) -> dict[str, Any]:
         """Return what a request can be filled with."""
@@ -221,6 +252,7 @@ class Server:
         try:
             read = self.exchange(case, deadline, collection)
             passages = read_passages(read.passages, names=names, pages_from=read.pages_from)
+            passages = passages or named_sources(read.answer or "", names)
         except (ToolkitError, PassagesError):
             raise
         except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:

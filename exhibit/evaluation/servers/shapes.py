@@ -1,5 +1,6 @@
 """Replies and rows known by their fields, as shapes.toml describes them, and what is at a path of one."""
 
+import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,6 +14,8 @@ from pydantic import TypeAdapter
 
 from exhibit.evaluation.cases import Passage
 from exhibit.evidence import Span
+from exhibit.evidence.fields import REPLY
+from exhibit.law.names import split_page
 from exhibit.schemas.parsing import read_beside
 from exhibit.storage.exchanges import HttpError
 
@@ -31,7 +34,7 @@ class Shape:
 
 _KNOWN = read_beside(__file__)
 SHAPES = TypeAdapter(tuple[Shape, ...]).validate_python(_KNOWN["shape"])
-NAMES: dict[str, list[str]] = _KNOWN["names"]
+NAMES = REPLY
 """What fields are called that are looked for wherever a system puts them."""
 
 
@@ -181,6 +184,10 @@ def _wrapped(reply: Any, depth: int = 2) -> Iterator[Mapping[str, Any]]:
 
 _LONGEST_NAME = 255  # of a file, as file systems have it
 _PAGE = re.compile(r"#page=(\d{1,9})$")
+_FOOTER = re.compile(r"(?im)^[#*_ ]{0,6}(?:sources?|references?|citations?|quellen?|zdroje)[*_ ]{0,4}:[*_ ]{0,4}")
+_MOST_SOURCES = 100
+"""Lines of such a list that are read."""
+_MARK = re.compile(r"^(?:[-*•]|\[?\d{1,3}[\].):])\s*")
 
 Names = Callable[[str], str | None]
 """Returns the file of the corpus that a name means, None when it means none."""
@@ -239,6 +246,7 @@ def _passage(given: Any, names: Names, pages_from: int) -> Passage:
         text=first_of(fields, "text", str) or "",
         filename=known or said or None,
         told_filename=said,
+        told_provision=str(first_of(fields, "provision", (str, int)) or "")[:_LONGEST_NAME],
         span=_span(fields) if known else None,
         score=read_number(first_of(fields, "score")),
         page=page,
@@ -258,14 +266,33 @@ def _flat(given: Mapping[str, Any], depth: int = 3) -> dict[str, Any]:
 
 
 def _from_string(given: str, names: Names) -> Passage:
-    """Read `Part 36#page=Offers: words`, which search front ends write; other strings are words alone."""
+    """Read `Part 36#page=Offers: words`, which search front ends write, and a file's bare name; the rest are words."""
     for match in re.finditer(r":\s", given[:_LONGEST_NAME]):
         name = given[: match.start()].strip()
         if filename := names(name):
             page = _PAGE.search(name)
             number = int(page[1]) if page else None
             return Passage(given[match.end() :], filename, page=number, told_page=number, told_filename=name)
-    return Passage(given)
+    return _named_file(given, names) or Passage(given)
+
+
+def _named_file(given: str, names: Names) -> Passage | None:
+    """Return the passage that a string names, `[1] nda.pdf, p. 3`; None where it names no file of the corpus."""
+    for text in dict.fromkeys((given.strip(), _MARK.sub("", given.strip()))) if len(given) <= _LONGEST_NAME else ():
+        for name, page in (split_page(text), (text, None)):
+            if name and (file := names(name.strip(" []()*_`"))):
+                return Passage("", file, page=page, told_page=page, told_filename=text)
+    return None
+
+
+def named_sources(answer: str, names: Names) -> tuple[Passage, ...]:
+    """Return the files that an answer lists at its end, `Sources:` and then `[1] nda.pdf, p. 3`."""
+    head = _FOOTER.search(answer)
+    if head is None:
+        return ()
+    lines = [piece for line in answer[head.end() :].splitlines() for piece in line.split(";")]
+    found = (_named_file(line.strip(), names) for line in lines[:_MOST_SOURCES] if line.strip())
+    return tuple(dict.fromkeys(passage for passage in found if passage is not None))
 
 
 def _span(fields: Mapping[str, Any]) -> Span | None:
@@ -279,7 +306,7 @@ def _span(fields: Mapping[str, Any]) -> Span | None:
 def _numbers(fields: Mapping[str, Any], name: str, count: int) -> tuple[float, ...] | None:
     """Return the first of some fields that is so many numbers."""
     for key in NAMES[name]:
-        value = fields.get(key)
+        value = _listed(fields.get(key))
         numbers = [read_number(one) for one in value] if isinstance(value, list) else []
         known = tuple(number for number in numbers if number is not None)
         if len(known) == len(numbers) == count and any(known):
@@ -287,10 +314,21 @@ def _numbers(fields: Mapping[str, Any], name: str, count: int) -> tuple[float, .
     return None
 
 
+def _listed(value: Any) -> Any:
+    """Return a box that is written as JSON in a text as the list that it is."""
+    if isinstance(value, str) and value.strip().startswith("["):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return None
+    return value
+
+
 def _page(fields: Mapping[str, Any], named: list[str], pages_from: int) -> int | None:
     for key in NAMES["page"]:
         # a label is what is printed on the page: it counts from 1 whoever writes it
-        number = read_count(fields.get(key))
+        held = fields.get(key)
+        number = read_count(held[0] if isinstance(held, list) and held else held)
         if number is not None:
             number += 1 - pages_from if key == "page" else 0
             return number if number > 0 else None

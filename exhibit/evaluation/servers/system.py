@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import quote
 
 import jmespath
 from jmespath.exceptions import JMESPathError, JMESPathTypeError
@@ -129,6 +128,8 @@ class StreamPart(_Part):
 
     format: Literal["json", "text", "parts"] = "json"
     """Events or lines of JSON; the answer's words alone; lines of a letter and JSON, each read as `{letter: JSON}`."""
+    events: tuple[str, ...] = ()
+    """Events, by their `event:` or their `type`, that carry the answer; without it they are known by their names."""
     answer: Paths | None = None
     passages: Paths | None = None
     usage: JmesPath = "@"
@@ -143,6 +144,32 @@ class RankingRequest(_Part):
     body: Any
     passages: JmesPath
     parameters: tuple[str, ...] = ()
+
+
+class PollRequest(_Part):
+    """Requests for a reply that is not ready when the question is taken: a task's id, then its status."""
+
+    task: JmesPath = "task_id"
+    """Where the first reply has the task's id; `{task}` in the path is its value."""
+    path: UrlPath = ""
+    url: JmesPath = ""
+    """Where the first reply has the address to ask, instead of a path."""
+    done: JmesPath = ""
+    """What is true of a reply that is ready; without it, whatever has an answer."""
+    result: JmesPath = "@"
+    """Where the reply is in the last one."""
+    seconds: Annotated[float, Field(gt=0)] = 0.5
+    """Between two requests."""
+
+
+class RetrievalRequest(_Part):
+    """A request for passages before the one for an answer, whose body may have `{ids}` and `{passages}`."""
+
+    path: UrlPath
+    body: Any
+    passages: JmesPath
+    ids: JmesPath = ""
+    """Where the ids are that the answer is asked with; without it, the `id` of each passage."""
 
 
 class Step(_Part):
@@ -201,6 +228,8 @@ class System(_Part):
     reply: ReplyPart = ReplyPart()
     stream: StreamPart = StreamPart()
     ranking: RankingRequest | None = None
+    poll: PollRequest | None = None
+    retrieve: RetrievalRequest | None = None
     ingest: DocumentInterface | Literal[False] = False
     when: dict[str, Any] = {}
     """Further values, by the settings that they are for: `stream`, `!assistant`, `api=chat, stream`, `a | b`."""
@@ -327,63 +356,3 @@ def headers_of(variables: Mapping[str, str]) -> dict[str, str]:
     if odd:
         raise ToolkitError(f"--target-header: {', '.join(sorted(set(odd)))} cannot be sent: not printable ASCII")
     return values
-
-
-_PLACE = re.compile(r"\{(\w+)\}")
-_SPREAD = re.compile(r"\.{3,}")
-"""A key of a template whose value's fields are fields of the object itself."""
-
-
-def fill(template: Any, values: Mapping[str, Any]) -> Any:
-    """Return a request; a place that is a whole text becomes the value itself, and none where there is no value.
-
-    A list's place for a list becomes its items. A value that is a function is called: it is asked for when needed.
-    """
-    if isinstance(template, str):
-        whole = _PLACE.fullmatch(template)
-        if whole and whole[1] in values:
-            return _held(values, whole[1])
-        return _PLACE.sub(lambda place: _text(values, place), template)
-    if isinstance(template, Mapping):
-        filled: dict[str, Any] = {}
-        for key, value in template.items():
-            held = fill(value, values)
-            if _SPREAD.fullmatch(key):
-                filled |= held if isinstance(held, Mapping) else {}
-            elif held is not None and (held != {} or value == {}):
-                filled[key] = held
-        return filled
-    if isinstance(template, list):
-        items: list[Any] = []
-        for value in template:
-            held = fill(value, values)
-            items += held if isinstance(held, list) and isinstance(value, str) else [held]
-        return items
-    return template
-
-
-def fill_path(template: str, values: Mapping[str, Any]) -> str:
-    """Return the path of a request; values are quoted."""
-    return _PLACE.sub(lambda place: quote(_text(values, place), safe=""), template)
-
-
-def uses_history(template: Any) -> bool:
-    """Return whether a template has a place for what was said before, or for the session that it was said in."""
-    if isinstance(template, str):
-        return "{history}" in template or "{session}" in template or "{thread}" in template
-    parts = template.values() if isinstance(template, Mapping) else template if isinstance(template, list) else ()
-    return any(map(uses_history, parts))
-
-
-def _held(values: Mapping[str, Any], name: str) -> Any:
-    value = values[name]
-    return value() if callable(value) else value
-
-
-def _text(values: Mapping[str, Any], place: re.Match[str]) -> str:
-    if place[1] not in values:
-        return place[0]
-    value = _held(values, place[1])
-    if isinstance(value, list):  # what was said, inside a text
-        return "\n".join(f"{turn.get('role', turn.get('type'))}: {turn['content']}" for turn in value)
-    return "" if value is None else str(value)

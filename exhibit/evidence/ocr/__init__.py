@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 
 class TextLine(NamedTuple):
-    """Words that stand side by side: where, and how sure the program is of them, from 0 to 1."""
+    """Words side by side: their box, and the program's confidence from 0 to 1."""
 
     left: float
     top: float

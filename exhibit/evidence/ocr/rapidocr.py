@@ -1,4 +1,4 @@
-"""RapidOCR: its models come inside the package (the extra `ocr`), so that nothing is downloaded."""
+"""RapidOCR: its models are inside the package (the extra `ocr`), so nothing is downloaded."""
 
 from collections.abc import Callable
 from functools import cache
@@ -13,27 +13,27 @@ from exhibit.evidence.ocr import TextLine
 from exhibit.schemas.errors import DocumentError, ToolkitError
 
 LANGUAGES = frozenset("cs da de en es et fi fr hr hu it lt lv nb nl no pl pt ro sk sl sv zh".split())
-"""Its model's alphabet has every letter of these (and no Cyrillic, Greek or Arabic); one model reads them all."""
+"""The languages of its model's alphabet (no Cyrillic, Greek or Arabic); one model reads them all."""
 
 _MISSING = "OCR needs the extra 'ocr': pip install 'exhibit-rag[ocr]'"
 _NARROWEST = 8
-"""Times the shorter side: RapidOCR would make 10 GB of numbers of a strip of 4000 by 1 pixels."""
+"""Times the shorter side: RapidOCR would allocate 10 GB for a strip of 4000 by 1 pixels."""
 _LONGEST_SIDE = 4000
 """Pixels: its own limit of 2000 would shrink a page of A4 at 200 dpi."""
 
 
 def missing(_language: str) -> str:
-    """Return what is not installed; every language it reads is in the same model."""
+    """Return what is not installed; one model has every language that it reads."""
     try:
         here = find_spec("rapidocr") is not None and find_spec("onnxruntime") is not None
-    except ValueError:  # a module that is blocked
+    except ValueError:  # the import is blocked
         here = False
     return "" if here else _MISSING
 
 
 @cache
 def open(_language: str) -> Callable[[Image.Image], list[TextLine]]:
-    """Return the reader; its models are loaded once, whatever the language."""
+    """Return the reader; its models are loaded once for all languages."""
     try:
         rapidocr = import_module("rapidocr")
         import_module("onnxruntime")
@@ -43,12 +43,12 @@ def open(_language: str) -> Callable[[Image.Image], list[TextLine]]:
 
     def read(picture: Image.Image) -> list[TextLine]:
         pixels = np.ascontiguousarray(np.asarray(_padded(picture))[:, :, ::-1])  # blue first
-        # no classifier of direction: on straight pages it turns good lines upside down, one in a few hundred
+        # no direction classifier: on straight pages it turns one good line in a few hundred upside down
         try:
             result = engine(pixels, use_cls=False)
         except MemoryError:
             raise
-        except Exception as error:  # OpenCV and ONNX Runtime have errors of their own
+        except Exception as error:  # OpenCV and ONNX Runtime have their own errors
             reason = str(error).strip().splitlines() or [type(error).__name__]
             raise DocumentError(f"RapidOCR did not read a page ({reason[0][:200]})") from error
         if result.boxes is None or result.txts is None:
@@ -59,7 +59,7 @@ def open(_language: str) -> Callable[[Image.Image], list[TextLine]]:
 
 
 def _padded(picture: Image.Image) -> Image.Image:
-    """Return a picture with white beside or below it where it is a strip."""
+    """Return a picture with a white margin if it is a narrow strip."""
     width, height = picture.size
     size = (max(width, height // _NARROWEST, 1), max(height, width // _NARROWEST, 1))
     if size == picture.size:

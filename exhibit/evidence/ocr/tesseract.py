@@ -1,4 +1,4 @@
-"""Tesseract, where the system has its command: a language for each of its packages (`tesseract-ocr-ces` …)."""
+"""Tesseract, if its command is installed: one package per language (`tesseract-ocr-ces` …)."""
 
 import csv
 import io
@@ -24,13 +24,13 @@ LANGUAGES = frozenset(CODES)
 
 _MISSING = "Tesseract is not here: apt-get install tesseract-ocr {codes}"
 _SECONDS = 300
-"""For one page; a page of A4 takes a few."""
+"""Seconds for one page; a page of A4 takes a few."""
 _LISTING = 60
 """Seconds for the list of its languages, which takes milliseconds."""
 _MOST_PIXELS = 1e6
-"""No picture is so large: a number that is, or that is none, is not where a word stands."""
+"""Pixels: no picture is larger, so a larger number is no position of a word."""
 _WORD = "5"
-"""The level of Tesseract's table that has words."""
+"""The level of words in Tesseract's table."""
 
 
 def missing(language: str) -> str:
@@ -57,7 +57,7 @@ def _installed() -> frozenset[str]:
 
 @cache
 def open(language: str) -> Callable[[Image.Image], list[TextLine]]:
-    """Return a reader that runs the command once for each picture."""
+    """Return a reader that runs the command once per picture."""
     if missing(language):
         raise ToolkitError(missing(language))
     program, code = find_program("tesseract") or "tesseract", "+".join(_codes(language))
@@ -65,7 +65,7 @@ def open(language: str) -> Callable[[Image.Image], list[TextLine]]:
     def read(picture: Image.Image) -> list[TextLine]:
         data = io.BytesIO()
         picture.convert("L").save(data, "PNG", compress_level=1)
-        # one thread: pages are read by several workers already
+        # one thread: several workers already read pages
         command = [program, "stdin", "stdout", "-l", code, "--dpi", "200", "--psm", "3", "tsv"]
         try:
             done = run_program(command, seconds=_SECONDS, given=data.getvalue())
@@ -78,7 +78,7 @@ def open(language: str) -> Callable[[Image.Image], list[TextLine]]:
         try:
             return parse_table(done.stdout.decode("utf-8", "replace"))
         except (KeyError, TypeError, ValueError, csv.Error) as error:
-            raise DocumentError(f"what Tesseract wrote about a page is no table of words ({error})") from error
+            raise DocumentError(f"Tesseract's output for a page is not a table of words ({error})") from error
 
     return read
 
@@ -102,7 +102,7 @@ def _pixels(number: str) -> float:
 
 def _joined(words: list[TextLine]) -> TextLine:
     text = " ".join(word.text for word in words)
-    # a long word that is unsure weighs more than a short one
+    # a long word with low confidence weighs more than a short one
     confidence = sum(word.confidence * len(word.text) for word in words) / sum(len(word.text) for word in words)
     return TextLine(
         min(word.left for word in words),

@@ -18,7 +18,7 @@ _HEADS = ("From", "To", "Cc", "Date", "Subject")
 
 
 def page(path: Path) -> Printable:
-    """Return the mail as its reader sees it: the HTML body where there is one, else the plain one."""
+    """Return the mail as a mail program shows it: the HTML body if there is one, else the plain one."""
     with reading(path, KIND):
         message = _message(path)
         heads = [(name, str(message.get(name, ""))) for name in _HEADS]
@@ -27,7 +27,7 @@ def page(path: Path) -> Printable:
 
 
 def attachments(path: Path) -> list[Attachment]:
-    """Return the files that came with the mail."""
+    """Return the mail's attachments."""
     with reading(path, KIND):
         return _attached(_message(path))
 
@@ -44,7 +44,7 @@ def _words(part: object) -> str:
         return ""
     try:
         return str(part.get_content())
-    except (LookupError, UnicodeDecodeError):  # a charset that nobody knows
+    except (LookupError, UnicodeDecodeError):  # an unknown charset
         data = part.get_payload(decode=True)
         return data.decode("cp1252", "replace") if isinstance(data, bytes) else ""
 
@@ -69,7 +69,7 @@ def _attached(message: EmailMessage) -> list[Attachment]:
 
 
 def mail_page(heads: Sequence[tuple[str, str]], *, plain: str, html: str, attached: Iterable[Attachment]) -> str:
-    """Return a mail as a page: who wrote to whom, what, and what came with it."""
+    """Return a mail as a page: sender, recipients, body, and the names of its attachments."""
     head = grid([[name, value] for name, value in heads if value.strip()])
     body = fragment(html) if html.strip() else f'<div class="plain">{paragraph(plain, "div")}</div>'
     return f"{head}<hr>{body}{section('Attachments', [one.name for one in attached])}"

@@ -1,4 +1,4 @@
-"""EPUB: the chapters in the order that the book gives them."""
+"""EPUB: the chapters in the order of the book's spine."""
 
 import posixpath
 from pathlib import Path
@@ -19,7 +19,7 @@ _CONTAINER = "META-INF/container.xml"
 
 
 def page(path: Path) -> Printable:
-    """Return the chapters one after another; a chapter that is missing is said."""
+    """Return the chapters one after another, with a note for each missing chapter."""
     pieces: list[str] = []
     notes: list[str] = []
     with opened(path, KIND) as archive:

@@ -17,11 +17,11 @@ MEMORY = PACKED
 TYPES = {"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx"}
 
 _MOST_CELLS = 2_000_000
-"""A workbook of more is a database: as a page to print it would have thousands of sheets of paper."""
+"""Cells: a larger workbook is a database, and would print as thousands of sheets of paper."""
 
 
 def page(path: Path) -> Printable:
-    """Return the sheets one after another; hidden ones are said."""
+    """Return the sheets one after another, with a note for hidden ones."""
     pieces: list[str] = []
     notes: list[str] = []
     with workbook(path) as book:
@@ -34,7 +34,7 @@ def page(path: Path) -> Printable:
 
 @contextmanager
 def workbook(path: Path, *, merged: bool = False) -> Iterator[Any]:
-    """Open a workbook to read its values, with `merged` also which cells are one; a broken one is a DocumentError."""
+    """Open a workbook to read its values, with `merged` also its merged cells; a broken one is a DocumentError."""
     with opened(path, KIND) as archive:
         import openpyxl
 

@@ -1,4 +1,4 @@
-"""JSON exports of a search index or a crawler: the record's text, or its records' texts one after another."""
+"""JSON exports of a search index or a crawler: the text of the record, or the texts of its records in order."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +21,7 @@ def read(path: Path) -> Document:
     try:
         texts = list(_texts(data))
     except RecursionError:
-        raise DocumentError(f"{path}: JSON that is nested too deep") from None
+        raise DocumentError(f"{path}: JSON that is nested too deeply") from None
     if not texts:
         raise DocumentError(f"{path}: no text in it; looked for the fields {', '.join(_TEXT_FIELDS)}")
     return Document(path.name, "\n\n".join(texts), (), path)
@@ -32,7 +32,7 @@ def _texts(data: Any) -> Iterator[str]:
         for item in data:
             yield from _texts(item)
     elif isinstance(data, dict):
-        # a document that was cut up has all its pieces here, and in its own text field only the first
+        # an export of chunks has all of them here, and only the first in its own text field
         pieces = list(_texts(data["chunks"])) if isinstance(data.get("chunks"), list) else []
         if pieces:
             yield from pieces

@@ -1,4 +1,4 @@
-"""HTML: the words a reader sees, one line per block, as a browser would break them."""
+"""HTML: the words that a reader sees, one line per block, as a browser would break them."""
 
 import re
 from collections import Counter
@@ -26,7 +26,7 @@ def read(path: Path) -> Document:
 
 
 def html_text(html: str) -> str:
-    """Return the visible text: blocks on their own lines, table cells parted by tabs, `pre` kept."""
+    """Return the visible text: blocks on their own lines, table cells separated by tabs, `pre` unchanged."""
     visible = _Visible()
     for kind, value in pieces(html):
         if kind == "start":
@@ -60,7 +60,7 @@ class _Visible:
 
     def end(self, tag: str) -> None:
         if self._hides[tag]:
-            # what an unclosed tag inside hid ends here as well
+            # this also ends the effect of an unclosed hidden tag inside
             while self._hides[tag]:
                 self._hides[self._hidden.pop()] -= 1
         elif tag in _BLOCKS:

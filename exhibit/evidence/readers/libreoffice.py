@@ -1,4 +1,4 @@
-"""Older and rarer office files, through LibreOffice where there is one: it writes a kind that has a reader."""
+"""Older and rarer office files, converted by LibreOffice, if installed, to a format that has a reader."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ from exhibit.storage.programs import find_program
 
 KIND = "older office file (needs LibreOffice)"
 STARTS_A_PROGRAM = True
-"""It takes the memory that it always takes, however small the file is: only the limits of an item hold for it."""
+"""LibreOffice needs much memory even for a small file: only the limits of the item apply to it."""
 
 _WORD, _EXCEL, _SLIDES = ("docx", "word"), ("xlsx", "excel"), ("pptx", "powerpoint")
 _TARGETS = {
@@ -33,19 +33,19 @@ TYPES = {
 _COMMANDS = ("soffice", "libreoffice", "/Applications/LibreOffice.app/Contents/MacOS/soffice")
 _MISSING = "needs LibreOffice, which is not here: install it (apt-get install libreoffice, or libreoffice.org)"
 _SECONDS = 180
-"""For one file, start of the program included: 300 pages take a tenth of it."""
+"""Seconds for one file, start of the program included: 300 pages take a tenth of it."""
 _PROFILE = Path(__file__).with_suffix(".xcu")
-"""Settings of a profile in which nothing that a document names elsewhere is asked for, and none of its macros runs."""
+"""Settings of a profile that loads nothing from outside the document, and runs none of its macros."""
 _HEADS = (b"\xd0\xcf\x11\xe0", b"{\\rtf", b"PK\x03\x04", b"\xffWPC")
 
 
 def command() -> str | None:
-    """Return the program, or None where there is none."""
+    """Return the program's path, or None if it is not installed."""
     return next((program for name in _COMMANDS if (program := find_program(name))), None)
 
 
 def page(path: Path) -> Printable:
-    """Return what the reader of the newer format makes of LibreOffice's conversion."""
+    """Return the page that the reader of the newer format makes from LibreOffice's conversion."""
     ending, reader = _TARGETS[path.suffix.lower()]
     # LibreOffice would print any bytes as text
     head_of(path, kind=f"{path.suffix} file", starts=_HEADS)
@@ -58,12 +58,12 @@ def page(path: Path) -> Printable:
             made: Printable = load_plugin(__package__, reader)[0].page(target)
         except DocumentError as error:
             reason = str(error).removeprefix(f"{target}: ")
-            raise DocumentError(f"{path}: what LibreOffice made of it cannot be read: {reason}") from error
+            raise DocumentError(f"{path}: LibreOffice's conversion cannot be read: {reason}") from error
     return made._replace(notes=("converted by LibreOffice", *made.notes))
 
 
 def converted_file(path: Path, ending: str, folder: Path, program: str) -> Path:
-    # a profile of its own: a second LibreOffice on the same profile would hand over and do nothing
+    # a profile of its own: a second LibreOffice on the same profile would pass the file on and do nothing
     profile = folder / "profile"
     (profile / "user").mkdir(parents=True)
     shutil.copyfile(_PROFILE, profile / "user" / "registrymodifications.xcu")

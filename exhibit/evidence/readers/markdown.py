@@ -1,4 +1,4 @@
-"""Markdown, rendered: the words that a reader sees, without the marks that make them bold."""
+"""Markdown, rendered: the words that a reader sees, without the markup."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ TYPES = {"text/markdown": ".md"}
 
 
 def page(path: Path) -> Printable:
-    """Return the rendered text, tables among it."""
+    """Return the rendered text with its tables."""
     from markdown_it import MarkdownIt
 
     text, encoding = decoded(path)

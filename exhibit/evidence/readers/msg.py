@@ -1,4 +1,4 @@
-"""Outlook's mails (.msg), which are storages of properties in an OLE file: [MS-OXMSG], as far as a reader needs it."""
+"""Outlook's mails (.msg), which are property storages in an OLE file: the part of [MS-OXMSG] that a reader needs."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,11 +22,11 @@ _FIXED = "__properties_version1.0"
 _WIDE, _NARROW, _BINARY, _STORAGE = "001F", "001E", "0102", "000D"
 _EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
 _MOST, _MOST_TIMES = 1 << 20, 4
-"""Bytes of all attachments: a megabyte, and so many times the mail, whose parts may name the same bytes many times."""
+"""Bytes of all attachments: a megabyte, and a multiple of the mail, whose parts may repeat the same bytes often."""
 
 
 def page(path: Path) -> Printable:
-    """Return the mail as its reader sees it."""
+    """Return the mail as a mail program shows it."""
     with reading(path, KIND), _opened(path) as mail:
         top = _Storage(mail, ())
         bounded(_attached(top), path)
@@ -34,13 +34,13 @@ def page(path: Path) -> Printable:
 
 
 def attachments(path: Path) -> list[Attachment]:
-    """Return the files that came with the mail; a mail inside it comes as a page of HTML."""
+    """Return the mail's attachments; a mail inside it is a page of HTML."""
     with reading(path, KIND), _opened(path) as mail:
         return bounded(_attached(_Storage(mail, ())), path)
 
 
 def bounded(attachments: list[Attachment], path: Path) -> list[Attachment]:
-    """Return attachments that a mail of this size can hold."""
+    """Return the attachments; raise if a mail of this size cannot hold them."""
     total, size = sum(len(one.data) for one in attachments), path.stat().st_size
     if total > _MOST + _MOST_TIMES * size:
         raise DocumentError(f"{path}: {total} bytes of attachments in a mail of {size}; do not trust this file")
@@ -76,7 +76,7 @@ class _Storage:
         return data
 
     def text(self, *tags: str) -> str:
-        """Return the first of these properties that has words."""
+        """Return the first of these properties that has text."""
         for tag in tags:
             wide = self.data(tag, _WIDE)
             narrow = self.data(tag, _NARROW) if wide is None else None
@@ -90,7 +90,7 @@ class _Storage:
         """Return the first of these times, to the minute, in UTC."""
         name = [*self.folder, _FIXED]
         data = self.mail.openstream(name).read() if self.mail.exists(name) else b""
-        # the head is 32 bytes at the top, 24 in a mail inside a mail, 8 elsewhere; entries are 16
+        # the header is 32 bytes at the top, 24 in a mail inside a mail, 8 elsewhere; entries are 16
         start = 32 if not self.folder else 24
         entries = {data[at : at + 4]: data[at + 8 : at + 16] for at in range(start, len(data) - 15, 16)}
         for tag in tags:
@@ -101,7 +101,7 @@ class _Storage:
         return ""
 
     def children(self, prefix: str) -> "list[_Storage]":
-        """Return the storages inside this one whose names begin so, in order."""
+        """Return the storages inside this one whose names have the prefix, sorted."""
         depth = len(self.folder)
         names = {
             tuple(entry[: depth + 1])
@@ -129,7 +129,7 @@ def _page(mail: _Storage) -> Printable:
 
 
 def _rich(data: bytes) -> str:
-    """Return the words of a body that is in compressed RTF alone, [MS-OXRTFCP]; its tables and type are not kept."""
+    """Return the words of a body that exists only as compressed RTF, [MS-OXRTFCP]; its tables and fonts are lost."""
     from compressed_rtf import decompress
 
     return rtf_text(decompress(data)) if data else ""

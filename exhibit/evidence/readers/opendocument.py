@@ -28,14 +28,14 @@ _MOST_REPEATED = 1000
 
 @dataclass
 class _Writer:
-    """Turns the elements of a text into HTML, and keeps what stands at its end."""
+    """Turns the elements of a text into HTML, and collects its footnotes and comments."""
 
     lists: Numbering
     footnotes: list[str] = field(default_factory=list)
     comments: list[str] = field(default_factory=list)
 
     def blocks(self, parent: Any, style: str = "", depth: int = 0) -> Iterator[str]:
-        """Yield the HTML of what stands in an element, block by block."""
+        """Yield the HTML of an element's children, block by block."""
         for element in parent:
             if element.tag == f"{_TEXT}p":
                 yield f"<p>{self.inline(element)}</p>"
@@ -52,7 +52,7 @@ class _Writer:
                 yield from self.blocks(element, style, depth)
 
     def inline(self, element: Any) -> str:
-        """Return the words of a paragraph; its footnotes and comments are set aside for the end."""
+        """Return the words of a paragraph; its footnotes and comments are collected for the end."""
         pieces = [html.escape(element.text or "", quote=False)]
         for child in element:
             pieces += [self._piece(child), html.escape(child.tail or "", quote=False)]
@@ -105,7 +105,7 @@ class _Writer:
 
 
 def _rows(table: Any) -> Iterator[Any]:
-    """Yield a table's own rows; those of a table in one of its cells are that table's."""
+    """Yield a table's own rows, without those of a table in one of its cells."""
     for child in table:
         if child.tag == f"{_TABLE}table-row":
             yield child
@@ -114,7 +114,7 @@ def _rows(table: Any) -> Iterator[Any]:
 
 
 def _outermost(parent: Any) -> Iterator[Any]:
-    """Yield the paragraphs below an element, but for those in another, whose words it has already."""
+    """Yield the paragraphs below an element, except those inside another paragraph, whose words include theirs."""
     for child in parent:
         if child.tag == f"{_TEXT}p":
             yield child
@@ -137,7 +137,7 @@ def page(path: Path) -> Printable:
 
 
 def _lists(*roots: Any) -> Numbering:
-    """Return the list styles by name; the numbers of headings have none."""
+    """Return the list styles by name; the numbers of headings have no name."""
     lists: dict[str, tuple[str, dict[int, ListLevel]]] = {}
     for style in (s for root in roots if root is not None for s in root.iter(*_STYLES)):
         name = style.get(f"{_STYLE}name", "") if style.tag == _STYLES[0] else ""
@@ -154,7 +154,7 @@ def _form(level: Any) -> str:
 
 
 def _level(level: Any, depth: int, forms: dict[int, str]) -> ListLevel:
-    """Return a level of a list, whose number shows those of the levels above that have one: 2 levels for "4.2"."""
+    """Return a level of a list; its number includes those of the levels above that have one: 2 levels for "4.2"."""
     shown = range(max(depth + 1 - whole_number(level.get(f"{_TEXT}display-levels"), 1), 0), depth + 1)
     numbers = ".".join(f"%{chr(ord('1') + at)}" for at in shown if forms.get(at, "none") != "none")
     text = level.get(f"{_STYLE}num-prefix", "") + numbers + level.get(f"{_STYLE}num-suffix", "")
@@ -168,5 +168,5 @@ def _edge(styles: Any, name: str) -> Iterator[str]:
 
 
 def whole_number(value: str | None, usual: int) -> int:
-    """Return a number that a file gives, a million at most; the usual one where it gives none."""
+    """Return a number from a file, a million at most; `usual` if the file has none."""
     return min(int(value), 10**6) if value and value.isdecimal() else usual

@@ -30,13 +30,13 @@ MEMORY = PAGES
 
 _PASSWORD = pdfium_c.FPDF_ERR_PASSWORD
 _MOST_PIXELS = 50_000_000
-"""Of one picture: the largest standard paper, A0, has 18 million at the report's scale; each takes four bytes."""
+"""Pixels of one picture: the largest standard paper, A0, has 18 million at the report's scale, of four bytes each."""
 _MOST_PAGES = 50_000
-"""A file may say that it has millions, and each takes time; the longest books of law have some thousands."""
+"""Pages: a file may claim millions, and each takes time; the longest books of law have some thousands."""
 
 
 def read(path: Path) -> Document:
-    """Read a PDF's text page by page; a scan without a text layer gives a document that has no text."""
+    """Read a PDF's text page by page; a scan without a text layer is a document without text."""
     texts: list[str] = []
     pages: list[Page] = []
     notes: list[str] = []
@@ -55,13 +55,13 @@ def read(path: Path) -> Document:
 
 
 def title(path: Location) -> str:
-    """Return the title that a PDF gives itself, empty where it gives none."""
+    """Return the title in a PDF's metadata, empty if it has none."""
     with opened_pdf(path) as pdf:
         return str(pdf.get_metadata_value("Title"))
 
 
 def outline(path: Location) -> list[tuple[str, int]]:
-    """Return the titles of a PDF's bookmarks in order, each with its depth; one that leads in a circle is cut there."""
+    """Return the titles of a PDF's bookmarks in order, each with its depth; a circular bookmark is cut."""
     titles: list[tuple[str, int]] = []
     with opened_pdf(path) as pdf:
         seen: set[int] = set()
@@ -86,9 +86,9 @@ def _bookmark_title(mark: Any) -> str:
 
 
 class LineType(NamedTuple):
-    """How a line is set, by its last letter: the height of its type in points, and whether it is bold.
+    """The type of a line, from its last letter: its height in points, and whether it is bold.
 
-    By the last, because the numbers of paragraphs are often bold.
+    The last letter decides, because the numbers of paragraphs are often bold.
     """
 
     height: float
@@ -96,7 +96,7 @@ class LineType(NamedTuple):
 
 
 def line_types(document: Document) -> dict[int, LineType]:
-    """Return the type of each line by where its words begin; empty for what is no PDF."""
+    """Return the type of each line by the offset of its first word; empty if the file is no PDF."""
     types: dict[int, LineType] = {}
     if document.path is None or not document.pages:
         return types
@@ -133,7 +133,7 @@ def boxes(document: Document, span: Span) -> list[Box]:
 
 
 def page_boxes(document: Document, number: int, spans: Sequence[Span]) -> list[list[Box]]:
-    """Return for each span the rectangles of it on one page, which is opened once for all of them."""
+    """Return the rectangles of each span on one page, which is opened once for all of them."""
     if document.path is None or not spans:
         return [[] for _ in spans]
     start, end = document.pages[number - 1].span
@@ -156,13 +156,13 @@ def render(path: Location, page: int, *, scale: float = 1.5) -> Any:
 
 
 def to_user_space(path: Location, number: int, points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return points from a page's top left corner, as it is seen, in the PDF's own coordinates."""
+    """Return points from the top left corner of the displayed page in the PDF's own coordinates."""
     with opened_pdf(path) as pdf:
         page = _page(pdf, path, number)
         width, height = page.get_size()
-        fine = 100  # PDFium is asked in whole device units: hundredths of a point
+        fine = 100  # PDFium takes whole device units: hundredths of a point
         size = round(width * fine), round(height * fine)
-        # a matrix from three places: two whole pages apart, so that rounding does not count
+        # a matrix from three points two pages apart, so that rounding does not matter
         corners = [(0, 0), (size[0], 0), (0, size[1])]
         origin, right, down = (_from_device(page, size, corner) for corner in corners)
         return [
@@ -182,7 +182,7 @@ def _from_device(page: Any, size: tuple[int, int], corner: tuple[int, int]) -> t
 
 @contextmanager
 def opened_pdf(file: Location) -> Iterator[Any]:
-    """Open a PDF, wherever it is, or say what is wrong with it."""
+    """Open a local or remote PDF; raise DocumentError if it is invalid."""
     with fetched(file) as path, _pdf(path) as pdf:
         yield pdf
 
@@ -229,11 +229,11 @@ def _raw_text(textpage: Any) -> str:
 
 
 def clean_text(text: str) -> str:
-    """Return a text with plain spaces, hyphens and new lines."""
+    """Return a text with plain spaces, hyphens and line feeds."""
     return _ODD.sub(lambda match: _plain(match.group()), text.replace("\r\n", "\n")).replace("\r", "\n")
 
 
-# Anything that is not printable ASCII, a newline or a common letter may need a look.
+# Anything that is not printable ASCII, a newline or a common letter may need a replacement.
 _ODD = re.compile(r"[^\n\r\x20-\x7e]")
 
 
@@ -253,11 +253,11 @@ def _page(pdf: Any, path: Location, number: int) -> Any:
 
 
 def boxes_on_page(page: Any, number: int, parts: Sequence[tuple[int, int]]) -> list[list[Box]]:
-    """Return the boxes of parts of a page's text; none where the page has no text that can be opened."""
+    """Return the boxes of parts of a page's text; empty if the page's text cannot be opened."""
     try:
         textpage = page.get_textpage()
     except pdfium.PdfiumError:
-        return [[] for _ in parts]  # a page that was read as empty
+        return [[] for _ in parts]  # a page whose text was empty
     try:
         counted = counted_text(textpage)
         return [_part_boxes(page, textpage, number, _char_range(textpage, counted, *part)) for part in parts]
@@ -282,7 +282,7 @@ class _Counted(NamedTuple):
 
 
 def counted_text(textpage: Any) -> _Counted:
-    """Return a page's text, and where each character that PDFium counts stands in it."""
+    """Return a page's text, and the position in it of each character that PDFium counts."""
     raw = _raw_text(textpage)
     # each CR LF became one LF, and PDFium counts UTF-16 units: walk once and count both
     units = [0]
@@ -299,14 +299,14 @@ def counted_text(textpage: Any) -> _Counted:
 _NONE = range(0)
 _LAST = re.compile(r"^.*[^\W\d_]", re.MULTILINE)
 _BOLD = 600
-"""The weight of type from which on it is semibold; regular is 400."""
+"""The font weight from which type is semibold; regular is 400."""
 
 
 def _char_range(textpage: Any, counted: _Counted, start: int, end: int) -> range:
-    """Turn offsets in the cleaned text of a page into PDFium's character indices."""
+    """Return PDFium's character indices for offsets in the cleaned text of a page."""
     if end > len(counted.text):
-        return _NONE  # words that OCR read: they have no characters in the PDF
-    # a span never ends in white space that matters; drop it so that no empty rectangle follows
+        return _NONE  # words from OCR: they have no characters in the PDF
+    # white space at the end of a span would add an empty rectangle
     while end > start and counted.text[end - 1].isspace():
         end -= 1
     if end <= start:
@@ -317,7 +317,7 @@ def _char_range(textpage: Any, counted: _Counted, start: int, end: int) -> range
 
 
 class Rectangle(NamedTuple):
-    """In PDF coordinates: the origin at the bottom left, before rotation."""
+    """A rectangle in PDF coordinates: the origin at the bottom left, before rotation."""
 
     left: float
     top: float
@@ -332,7 +332,7 @@ def _rectangle(textpage: Any, index: int) -> Rectangle:
 
 
 def joined_lines(rectangles: list[Rectangle]) -> list[Rectangle]:
-    """Join what stands side by side: PDFium gives a rectangle for each change of font, sometimes for each letter."""
+    """Join rectangles side by side: PDFium returns one for each change of font, sometimes for each letter."""
     joined: list[Rectangle] = []
     for new in rectangles:
         old = joined[-1] if joined else None
@@ -358,9 +358,9 @@ def _box(page: Any, number: int, rectangle: Rectangle) -> Box:
 
 
 def to_page(page: Any, x: float, y: float) -> tuple[float, float]:
-    """Turn PDF coordinates into points from the top left, through rotation and crop box."""
+    """Return PDF coordinates as points from the top left, with rotation and crop box applied."""
     width, height = page.get_size()
-    fine = 100  # PDFium answers in whole device units: ask for hundredths of a point
+    fine = 100  # PDFium returns whole device units: ask for hundredths of a point
     column, row = ctypes.c_int(), ctypes.c_int()
     pdfium_c.FPDF_PageToDevice(
         page, 0, 0, round(width * fine), round(height * fine), 0, x, y, ctypes.byref(column), ctypes.byref(row)

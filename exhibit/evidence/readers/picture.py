@@ -1,4 +1,4 @@
-"""Pictures of pages (.png, .jpg, .tiff): scans, which have no words until OCR reads them."""
+"""Pictures of pages (.png, .jpg, .tiff): scans, which have no text until OCR reads them."""
 
 import base64
 import io
@@ -15,13 +15,13 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp")
 KIND = "picture"
 TYPES = {"image/png": ".png", "image/jpeg": ".jpg", "image/tiff": ".tiff"}
 
-_MOST_FRAMES = 2000  # pages of a fax or a scan; a film has more
+_MOST_FRAMES = 2000  # pages of a fax or a scan; a film has more frames
 _MOST_PIXELS = 80_000_000
-"""A page of A3 at 600 dpi has 70 million."""
+"""Pixels: a page of A3 at 600 dpi has 70 million."""
 
 
 def read(path: Path) -> Document:
-    """Return a document with pages and no words."""
+    """Return a document with pages and no text."""
     with reading(path, KIND), Image.open(path) as image:
         check_size(path, image)
         image.load()
@@ -43,7 +43,7 @@ def page(path: Path) -> Printable:
 
 
 def check_size(path: Path, image: Image.Image) -> None:
-    """Refuse a picture of more pixels or pages than are read."""
+    """Refuse a picture with too many pixels or pages."""
     if image.width * image.height > _MOST_PIXELS or getattr(image, "n_frames", 1) > _MOST_FRAMES:
         limits = f"{_MOST_PIXELS:,} pixels a page and {_MOST_FRAMES} pages"
         raise DocumentError(f"{path}: too large a picture; the limits are {limits}")

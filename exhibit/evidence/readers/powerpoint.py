@@ -14,7 +14,7 @@ MEMORY = PACKED
 TYPES = {"application/vnd.openxmlformats-officedocument.presentationml.presentation": ".pptx"}
 
 _DEEPEST = 20
-"""Groups in groups; a slide that people made has two or three."""
+"""Levels of nested groups; a slide that people made has two or three."""
 
 
 def page(path: Path) -> Printable:

@@ -11,7 +11,7 @@ TYPES = {"application/rtf": ".rtf", "text/rtf": ".rtf"}
 
 
 def page(path: Path) -> Printable:
-    """Return the paragraphs; a row of a table is one, its cells parted by bars."""
+    """Return the paragraphs; a row of a table is one paragraph, its cells separated by bars."""
     with reading(path, KIND):
         head_of(path, kind=f"{path.suffix} file", starts=(b"{\\rtf",))
         text = rtf_text(path.read_bytes())
@@ -19,7 +19,7 @@ def page(path: Path) -> Printable:
 
 
 def rtf_text(data: bytes) -> str:
-    """Return the words of RTF, which is ASCII and says itself in which code page its escapes are."""
+    """Return the words of RTF, which is ASCII and declares the code page of its escapes."""
     from striprtf.striprtf import rtf_to_text
 
     return str(rtf_to_text(data.decode("latin-1"), errors="replace")).strip()

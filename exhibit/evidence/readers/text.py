@@ -11,24 +11,24 @@ KIND = "plain text"
 
 
 def read(path: Path) -> Document:
-    """Read a text file exactly, so that offsets published for it hold; what is not UTF-8 is said in the notes."""
+    """Read a text file exactly, so that published offsets hold; a note names any encoding other than UTF-8."""
     text, encoding = decoded(path)
     notes = () if encoding == "utf-8" else (f"read as {encoding}, for it is not UTF-8",)
     return Document(path.name, text, (), path, notes)
 
 
 def decode(path: Path) -> str:
-    """Return a file's characters, whatever encoding they are in."""
+    """Return a file's characters, in any encoding."""
     return decoded(path).text
 
 
 def decoded(path: Path) -> Decoded:
-    """Return a file's characters and their encoding; what is no text is an error."""
+    """Return a file's characters and their encoding; raise if it is not text."""
     try:
         data = path.read_bytes()
     except OSError as error:
         raise DocumentError(f"{path}: cannot be read: {error.strerror}") from error
     text = decode_bytes(data)
     if text is None:
-        raise DocumentError(f"{path}: no text, but bytes of some other kind; is the ending right?")
+        raise DocumentError(f"{path}: not a text file; is the ending right?")
     return text

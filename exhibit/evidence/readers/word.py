@@ -1,7 +1,7 @@
 """Word documents (.docx): tables, numbers, footnotes, headers and footers, comments; tracked changes as accepted.
 
-mammoth turns the text into HTML. What it leaves aside is put in before or after: the numbers of clauses, which Word
-counts when it shows a file; headers above the text and footers below it, each once; comments at the end.
+mammoth turns the text into HTML. This module adds what mammoth leaves out: the numbers of clauses, which Word computes
+when it shows a file; headers above the text and footers below it, each once; comments at the end.
 """
 
 import io
@@ -29,7 +29,7 @@ _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
 
 def page(path: Path) -> Printable:
-    """Return the text as it reads once every tracked change is accepted."""
+    """Return the text with every tracked change accepted."""
     with opened(path, KIND) as archive:
         main = _main_part(archive)
         parts, changes = _prepared(archive, main)
@@ -49,7 +49,7 @@ def _main_part(archive: zipfile.ZipFile) -> str:
 
 
 def _targets(archive: zipfile.ZipFile, source: str, kind: str) -> list[str]:
-    """Return the parts of a kind that another part names as its own."""
+    """Return the parts of a kind to which another part refers."""
     folder, name = posixpath.split(source)
     relations = parsed(archive, posixpath.join(folder, "_rels", f"{name}.rels"))
     named = [] if relations is None else [
@@ -59,7 +59,7 @@ def _targets(archive: zipfile.ZipFile, source: str, kind: str) -> list[str]:
 
 
 def _part_of(archive: zipfile.ZipFile, main: str, kind: str) -> str:
-    """Return where a part of a kind is: as the main part says, else where most programs put it."""
+    """Return the path of a part: as the main part states, else where most programs put it."""
     return (_targets(archive, main, kind) or [f"word/{kind}.xml"])[0]
 
 
@@ -69,7 +69,7 @@ def _prepared(archive: zipfile.ZipFile, main: str) -> tuple[dict[str, bytes], in
 
     numbering, styles = (_part_of(archive, main, kind) for kind in ("numbering", "styles"))
     lists = read_numbering(parsed(archive, numbering), parsed(archive, styles))
-    parts = {numbering: _NO_LISTS}  # or mammoth would count a second time, in its own way
+    parts = {numbering: _NO_LISTS}  # otherwise mammoth would number the paragraphs a second time, in its own way
     changes = 0
     for name in (main, *(_part_of(archive, main, kind) for kind in _NOTES)):
         root = parsed(archive, name)
@@ -81,7 +81,7 @@ def _prepared(archive: zipfile.ZipFile, main: str) -> tuple[dict[str, bytes], in
 
 
 def write_numbers(root: Any, lists: Numbering) -> None:
-    """Put each paragraph's number in front of its words."""
+    """Insert each paragraph's number before its words."""
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
     if not lists.lists:
@@ -150,7 +150,7 @@ _MARKS = ("rPrChange", "pPrChange", "sectPrChange", "tblPrChange", "trPrChange",
 
 
 def accept_changes(root: Any) -> int:
-    """Change a part of a Word file into what it is once every change is accepted; return how many there were."""
+    """Accept every tracked change in a part of a Word file; return how many there were."""
     count = 0
     _join_paragraphs(root)
     for row in list(root.iter(f"{W}tr")):
@@ -166,14 +166,14 @@ def accept_changes(root: Any) -> int:
     for name in _KEPT:
         for element in list(root.iter(f"{W}{name}")):
             for child in list(element):
-                element.addprevious(child)  # one by one: to ask for its place would take as long as the paragraph is
+                element.addprevious(child)  # one by one: looking up each position would be quadratic
             element.getparent().remove(element)
             count += 1
     return count
 
 
 def _join_paragraphs(root: Any) -> None:
-    """Join a paragraph whose end was struck out to the next one."""
+    """Join a paragraph whose end mark was deleted to the next one."""
     for struck in list(root.iter(f"{W}p")):
         if struck.find(f"{W}pPr/{W}rPr/{W}del") is None:
             continue

@@ -1,4 +1,4 @@
-"""One file per format: its name is the format's name on the command line, `write(export, folder)` writes it."""
+"""One file per format: the file name is the format's name on the command line, `write(export, folder)` writes it."""
 
 import csv
 import json
@@ -17,14 +17,14 @@ from exhibit.storage.bundle import BundleFolder
 from exhibit.storage.locations import fetched
 
 PLAIN = (".txt", ".md", ".text")
-"""Endings of documents that are their own text."""
+"""Suffixes of documents that are plain text."""
 
 Words = dict[tuple[str, int, int], str]
-"""A document's own words at each place of gold: by file name, start and end."""
+"""The document's text at each location of gold: by file name, start and end."""
 
 
 class Cut(NamedTuple):
-    """A located piece of gold: where it stands, and the document's own words there."""
+    """A located piece of gold: its location, and the document's text there."""
 
     filename: str
     start: int
@@ -34,7 +34,7 @@ class Cut(NamedTuple):
 
 @dataclass(frozen=True)
 class Export:
-    """A bundle on its way out."""
+    """A bundle during its export."""
 
     bundle: BundleFolder
     texts: Path | None = None
@@ -43,25 +43,25 @@ class Export:
     noted: dict[str, list[str]] = field(default_factory=dict)
 
     def leave_out(self, reason: str, name: object) -> None:
-        """Count something that the format has no place for."""
+        """Count an item that the format cannot express."""
         self.left_out.setdefault(reason, []).append(str(name))
 
     def note(self, remark: str, name: object) -> None:
-        """Remember what a reader of the export should know."""
+        """Record a note for the reader of the export."""
         self.noted.setdefault(remark, []).append(str(name))
 
     @property
     def name(self) -> str:
-        """The bundle's name, which its folder may have lost."""
+        """The bundle's name, which may differ from its folder's."""
         return self.bundle.info.name if self.bundle.info else self.bundle.root.resolve().name
 
     def title_of(self, filename: str) -> str:
-        """Return a document's title, or its name without the ending."""
+        """Return a document's title, or its file name without the suffix."""
         entries = self.bundle.info.documents if self.bundle.info else []
         return next((entry.title for entry in entries if entry.filename == filename), "") or Path(filename).stem
 
     def documents(self, words: Words) -> Iterator[tuple[str, str]]:
-        """Yield each document's name and text, one text at a time, and put the words of its gold into `words`."""
+        """Yield each document's name and text, one text at a time, and add the text of its gold to `words`."""
         spans: dict[str, set[tuple[int, int]]] = defaultdict(set)
         for line in self.bundle.gold:
             spans[line.filename or ""].update(line.spans)
@@ -83,7 +83,7 @@ class Export:
         return lines
 
     def cuts(self, question: Question, lines: Iterable[Gold], words: Words) -> list[Cut]:
-        """Return the located pieces of a question's gold, in order; count the passages that have no place."""
+        """Return the located pieces of a question's gold, in order; count the passages without a location."""
         pieces: list[Cut] = []
         for line in lines:
             filename = line.filename or ""
@@ -93,7 +93,7 @@ class Export:
         return pieces
 
     def _text_of(self, filename: str) -> str:
-        """Return the text that the gold of a document counts in."""
+        """Return the text to which a document's gold offsets refer."""
         path = self.bundle.files[filename]
         if self.texts is not None and path.suffix.lower() not in PLAIN:
             path = self.texts / fit_name(filename, ".txt")
@@ -103,7 +103,7 @@ class Export:
             with fetched(path) as here:
                 text = read_text(here)
         else:
-            # as evidence.text writes it: a lone half of a surrogate pair has no place in UTF-8
+            # as evidence.text writes it: UTF-8 cannot encode a lone surrogate
             text = read_within(path).text.encode("utf-8", "replace").decode("utf-8")
         entries = self.bundle.info.documents if self.bundle.info else []
         said = next((entry.characters for entry in entries if entry.filename == filename), len(text))
@@ -131,7 +131,7 @@ def write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
 
 
 def write_qrels(folder: Path, relevant: Mapping[str, Mapping[str, int]]) -> None:
-    """Write which documents or passages are relevant to each query, as BEIR has it."""
+    """Write the relevant documents or passages of each query in BEIR's format."""
     (folder / "qrels").mkdir()
     with (folder / "qrels" / "test.tsv").open("w", encoding="utf-8", newline="") as out:
         # minimal quoting is what BEIR's own reader undoes, for names with a quotation mark

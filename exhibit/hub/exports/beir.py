@@ -8,7 +8,7 @@ from exhibit.schemas.bundle import Question
 
 
 def write(export: Export, folder: Path) -> None:
-    """Write whole documents as the corpus; an impossible question has no relevant one, its answer is metadata."""
+    """Write whole documents as the corpus; an impossible question has no relevant document, its answer is metadata."""
     texts = export.documents({})
     corpus = ({"_id": name, "title": export.title_of(name), "text": text, "metadata": {}} for name, text in texts)
     write_lines(folder / "corpus.jsonl", corpus)

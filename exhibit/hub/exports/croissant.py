@@ -1,4 +1,4 @@
-"""Croissant: the bundle described as MLCommons' metadata, one `croissant.json` that other tools load it by."""
+"""Croissant: MLCommons' metadata of the bundle, one `croissant.json` with which other tools load it."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from exhibit.storage.bundle import sha256_of
 
 FILE = "croissant.json"
 _TEMPLATE = Path(__file__).parent.parent / FILE
-"""What is the same for every bundle: the vocabulary of Croissant 1.0, the files, and the fields of their records."""
+"""The constant part: the vocabulary of Croissant 1.0, the files, and the fields of their records."""
 
 
 def write(export: Export, folder: Path) -> None:
@@ -33,7 +33,7 @@ def write_description(info: BundleInfo, folder: Path) -> None:
 
 
 def describe(info: BundleInfo, folder: Path) -> dict[str, Any]:
-    """Return a bundle in the vocabulary of Croissant 1.0."""
+    """Return a bundle's description in the vocabulary of Croissant 1.0."""
     metadata: dict[str, Any] = json.loads(_TEMPLATE.read_text(encoding="utf-8"))
     metadata |= {
         "name": re.sub(r"\W+", "-", info.name).strip("-"),

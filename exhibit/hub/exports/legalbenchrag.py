@@ -1,4 +1,4 @@
-"""LegalBench-RAG's own format: tests with character spans, and the texts that the spans count in."""
+"""LegalBench-RAG's own format: tests with character spans, and the texts to which the spans refer."""
 
 import json
 from collections import defaultdict
@@ -12,7 +12,7 @@ from exhibit.schemas.layout import fit_name
 from exhibit.schemas.models import Gold
 
 _BRIDGED = 1
-"""Characters between two snippets that are one, as `sort_and_merge_spans` has it."""
+"""Most characters between two snippets that are merged, as `sort_and_merge_spans` does."""
 
 
 def write(export: Export, folder: Path) -> None:
@@ -55,9 +55,9 @@ def write(export: Export, folder: Path) -> None:
 
 
 def merged(cuts: Iterable[Cut], after: Mapping[tuple[str, int], str]) -> list[Cut]:
-    """Return the cuts with those of one document that are at most a character apart made one, as the benchmark does.
+    """Return the cuts; cuts of one document at most a character apart are merged, as the benchmark does.
 
-    Each stands where its first piece stood; `after` has the character behind each end.
+    A merged cut takes the place of its first piece; `after` has the character behind each end.
     """
     order = list(dict.fromkeys(cuts))
     apart: list[tuple[int, Cut]] = []
@@ -74,7 +74,7 @@ def merged(cuts: Iterable[Cut], after: Mapping[tuple[str, int], str]) -> list[Cu
 
 
 def _group(export: Export, line: Gold) -> str:
-    """Return the benchmark that a row belongs to: its group where the bundle has some, else the bundle itself."""
+    """Return the benchmark of a row: its group if the bundle has groups, else the bundle itself."""
     info = export.bundle.info
     label = line.labels.get(info.groups) if info and info.groups else None
     return str(label or export.name).replace("/", "_")

@@ -9,7 +9,7 @@ from exhibit.hub.tables import LICENCES
 
 _TASK = Path(__file__).parent.parent / "mteb_task.txt"
 _ALWAYS = _TASK.with_name("mteb_task.json")
-"""What every such task says of itself."""
+"""The metadata that all such tasks share."""
 _DESCRIPTION = "Questions on legal documents, whose gold passages were located in the documents as extracted."
 
 

@@ -1,4 +1,4 @@
-"""SQuAD 2.0: each document one paragraph, its questions below it, answers with their offsets."""
+"""SQuAD 2.0: each document is one paragraph with its questions and the offsets of their answers."""
 
 import json
 from collections import defaultdict
@@ -11,7 +11,7 @@ from exhibit.schemas.models import Gold
 
 
 def write(export: Export, folder: Path) -> None:
-    """Write one paragraph per document; a question on several documents stands under each, its id numbered."""
+    """Write one paragraph per document; a question on several documents appears under each with a numbered id."""
     gold = export.gold()
     words: Words = {}
     texts = {filename: len(text) for filename, text in export.documents(words)}
@@ -21,7 +21,7 @@ def write(export: Export, folder: Path) -> None:
             asked[filename].append(entry)
     with (folder / "squad.json").open("w", encoding="utf-8", newline="\n") as out:
         separator = '{"version": "v2.0", "data": [\n'
-        # read again, a text at a time: a corpus need not fit into memory
+        # each text is read again: a corpus need not fit into memory
         for filename, text in export.documents({}):
             paragraphs = [{"context": text, "qas": asked[filename]}]
             out.write(separator + json.dumps({"title": filename, "paragraphs": paragraphs}, ensure_ascii=False))
@@ -30,7 +30,7 @@ def write(export: Export, folder: Path) -> None:
 
 
 def _entries(export: Export, question: Question, lines: list[Gold], words: Words) -> list[tuple[str, dict[str, Any]]]:
-    """Return a question under each document that it is about."""
+    """Return a question's entry for each of its documents."""
     cuts = [] if question.is_impossible else export.cuts(question, lines, words)
     about = dict.fromkeys(cut.filename for cut in cuts)
     if question.is_impossible:
@@ -48,7 +48,7 @@ def _entries(export: Export, question: Question, lines: list[Gold], words: Words
 
 
 def _entry(question: Question, number: int, cuts: list[Cut]) -> dict[str, Any]:
-    # SQuAD holds several answers as equally right ones; the pieces of an interrupted passage come the same way
+    # SQuAD lists alternative correct answers; the pieces of an interrupted passage are listed the same way
     answers = [{"text": cut.text, "answer_start": cut.start} for cut in dict.fromkeys(cuts)]
     return {
         "id": f"{question.id}-{number}" if number else str(question.id),

@@ -1,4 +1,4 @@
-"""Texts to unit vectors: one file per embedder, named by `--embedder`; what was embedded once is kept between runs."""
+"""Embeds texts as unit vectors: one file per embedder, named by `--embedder`; vectors are cached between runs."""
 
 import re
 from collections.abc import Sequence
@@ -12,25 +12,25 @@ from exhibit.schemas.errors import ServiceError
 from exhibit.storage.cache import Cache, key_of
 
 _SLAB = 1024
-"""Texts that are embedded before they are written: what a kill can cost."""
+"""Texts that are embedded between two writes to the cache: the most that a kill can lose."""
 
 
 def to_unit(vectors: npt.ArrayLike, texts: Sequence[str], *, name: str, dimensions: int | None = None) -> Vectors:
-    """Return the vectors at length one; those that cannot be are an error that names the text."""
+    """Return the vectors scaled to length one; raise with the text whose vector has no length."""
     try:
         rows = np.asarray(vectors, dtype=np.float32)
     except (OverflowError, TypeError, ValueError) as error:  # a number of a thousand digits, rows of different lengths
-        raise ServiceError(f"embedder {name}: gave what is no table of numbers ({error})") from error
+        raise ServiceError(f"embedder {name}: returned no table of numbers ({error})") from error
     if rows.ndim != 2 or len(rows) != len(texts) or (dimensions is not None and rows.shape[1] != dimensions):
         wanted = f"{len(texts)} x {dimensions or 'n'}"
         shape = " x ".join(map(str, rows.shape)) or "a number"
-        raise ServiceError(f"embedder {name}: gave {shape} numbers for {len(texts)} texts, expected {wanted}")
+        raise ServiceError(f"embedder {name}: returned {shape} numbers for {len(texts)} texts, expected {wanted}")
     lengths = np.linalg.norm(rows.astype(np.float64), axis=1)
     bad = np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0)))
     if bad.size:
         what = "zeros" if lengths[bad[0]] == 0 else "no finite numbers"
         raise ServiceError(f"embedder {name}: a vector of {what} for {_quote(texts[bad[0]])}")
-    lengths[np.abs(lengths - 1) < 1e-6] = 1  # what has been through here stays as it is
+    lengths[np.abs(lengths - 1) < 1e-6] = 1  # vectors of length one stay unchanged
     unit: Vectors = (rows / lengths[:, None]).astype(np.float32)
     return unit
 
@@ -44,7 +44,7 @@ def _quote(text: str) -> str:
 
 
 class VectorCache:
-    """One model's vectors at full precision, so that a second run gives the same numbers."""
+    """One model's vectors at full precision, so that a second run has the same numbers."""
 
     def __init__(self, folder: Path, embedder: Embedder) -> None:
         self._dimensions = embedder.dimensions
@@ -53,11 +53,11 @@ class VectorCache:
         self._kept = Cache(folder / f"{stem}.sqlite")
 
     def __len__(self) -> int:
-        """Return how many vectors there are."""
+        """Return the number of cached vectors."""
         return len(self._kept)
 
     def get(self, texts: Sequence[str], *, role: Role) -> tuple[npt.NDArray[np.bool_], Vectors]:
-        """Return which texts are known, and a row for each text: its vector, or zeros."""
+        """Return which texts are cached, and a row for each text: its vector, or zeros."""
         keys = [key_of(role, text) for text in texts]
         kept = self._kept.get(keys)
         known = np.array([len(kept.get(key, b"")) == 4 * self._dimensions for key in keys], np.bool_)
@@ -73,7 +73,7 @@ class VectorCache:
 
 
 class CachedEmbedder:
-    """An embedder that asks another one only for what the cache does not hold, and for each text once."""
+    """An embedder that calls another one only for texts that are not in the cache, each text once."""
 
     def __init__(self, embedder: Embedder, cache: VectorCache) -> None:
         self.name, self.dimensions = embedder.name, embedder.dimensions

@@ -1,6 +1,6 @@
 """Embeddings of Azure OpenAI: `azure:DEPLOYMENT`, or `azure:DEPLOYMENT@256` for shorter vectors.
 
-The environment says where and with which key, as for `--llm azure:DEPLOYMENT` (models/llms/azure.py).
+The environment has the address and the key, as for `--llm azure:DEPLOYMENT` (models/llms/azure.py).
 """
 
 from exhibit.models.embedders.openai import OpenAIEmbedder, named

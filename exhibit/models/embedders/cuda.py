@@ -1,7 +1,7 @@
-"""The default embedders on an NVIDIA device by PyTorch: `cuda` (the network of `legal`), `cuda:minilm`.
+"""The default embedders on an NVIDIA device with PyTorch: `cuda` (the network of `legal`), `cuda:minilm`.
 
-`legal` and `minilm` come here by themselves where PyTorch sees a device and onnxruntime none. Vectors have the name of
-`legal:fp16`, and are its vectors up to rounding: an index that was made here can be asked anywhere.
+`legal` and `minilm` use this module if PyTorch sees a device and onnxruntime does not. The vectors have the name of
+`legal:fp16` and equal its vectors up to rounding: an index that was made here can be searched anywhere.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ _NETWORKS = {"legal": legal, "minilm": lambda: OFFICIAL}
 _SLAB = 1 << 15
 """Texts whose tokens are on the device at a time: enough that texts of one length fill a batch."""
 _TOKENS = 1 << 17
-"""Tokens that run together."""
+"""Tokens that run in one batch."""
 _WORKERS = 12
-"""Processes that tokenise, at most: each makes some 30,000 texts a second ready."""
+"""The most processes that tokenise: each prepares some 30,000 texts a second."""
 
 
 LOCAL = True
 
 
 def open(argument: str | None, *, weights: Path | None = None, device: str = "cuda", slab: int = _SLAB) -> Cuda:
-    """Return the embedder; on the official weights in a file, where one is named."""
+    """Return the embedder; `weights` is a file of the official weights."""
     name = argument or "legal"
     if name not in _NETWORKS:
         raise ToolkitError(f"no embedder 'cuda:{name}'; there are {', '.join(f'cuda:{known}' for known in _NETWORKS)}")
@@ -70,9 +70,9 @@ def open(argument: str | None, *, weights: Path | None = None, device: str = "cu
 
 
 class Cuda:
-    """Workers tokenise ahead, the device runs texts of one length together, unpadded, and vectors are copied behind.
+    """Workers tokenise ahead, the device runs texts of one length together unpadded, and vectors are copied back.
 
-    A vector does not depend on its neighbours but for rounding.
+    A vector does not depend on the other texts of its batch, except for rounding.
     """
 
     dimensions = WIDTH
@@ -91,31 +91,31 @@ class Cuda:
         self.name = f"{network.name}-fp16-{VERSION}"
         self.device = torch.device(device)
         self._encoder = Encoder(weights or network.weights(), device=self.device)
-        # two processors are left to what launches work on the device and takes vectors off it
+        # two processors are reserved for launching work on the device and copying vectors back
         self.feed = Feed(workers=min(_WORKERS, processors() - 2) if workers is None else workers, slab=slab)
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:  # noqa: ARG002 - trained without prompts
-        """Return one normalised row per text, in order; beyond 256 tokens a text is not read."""
+        """Return one normalised row per text, in order; tokens after the first 256 are ignored."""
         vectors = np.empty((len(texts), WIDTH), np.float32)
         for start, rows in self.slabs(texts):
             vectors[start : start + len(rows)] = rows
         return vectors
 
     def slabs(self, texts: Sequence[str]) -> Iterator[tuple[int, Vectors]]:
-        """Yield where a slab of texts starts, and its vectors, in order."""
+        """Yield the start of each slab of texts, and its vectors, in order."""
         with ThreadPoolExecutor(1) as finisher:
             waiting: list[tuple[int, Future[Vectors]]] = []
             for start, tokens in self.feed.slabs(texts):
                 finish = partial(_finish, self.start(tokens), texts[start : start + len(tokens.lengths)])
                 waiting.append((start, finisher.submit(finish, name=self.name)))
-                if len(waiting) > 1:  # one slab runs while the one before is copied: no more than two are on the device
+                if len(waiting) > 1:  # one slab runs while the one before is copied: at most two are on the device
                     first, rows = waiting.pop(0)
                     yield first, rows.result()
             for first, rows in waiting:
                 yield first, rows.result()
 
     def start(self, tokens: Tokens) -> Callable[[], Vectors]:
-        """Start on the vectors of some tokens; return what waits for them, in the tokens' order."""
+        """Start computing the vectors of some tokens; return a function that waits for them, in the tokens' order."""
         order, copied = self._encoder.start(tokens, most=_TOKENS)
 
         def wait() -> Vectors:
@@ -127,26 +127,26 @@ class Cuda:
 
 
 def _finish(copied: Callable[[], Vectors], texts: Sequence[str], *, name: str) -> Vectors:
-    """Wait for the rows of a slab."""
+    """Wait for a slab's rows and return them."""
     return to_unit(copied(), texts, name=name)
 
 
 _PARTS = ("query", "key", "value")
 _ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
-"""All but cuDNN's, which plans anew for each number of tokens and texts: with it an H200 was busy 5% of the time."""
+"""All backends except cuDNN's, which plans again for each batch shape: with it an H200 was busy 5% of the time."""
 
 Rows = npt.NDArray[np.int64]
 
 
 class Encoder:
-    """The network on a device; on a processor, where it is for tests, in single precision."""
+    """The network on a device; on a processor, for tests, in single precision."""
 
     def __init__(self, weights: Weights, *, device: Any) -> None:
         self._device = torch.device(device)
         self._on_device = self._device.type == "cuda"
         kind = torch.float16 if self._on_device else torch.float32
         joint = dict(weights)
-        for number in range(LAYERS):  # query, key and value come from one product, which is faster
+        for number in range(LAYERS):  # query, key and value in one matrix product, which is faster
             prefix = f"encoder.layer.{number}.attention.self"
             for part in ("weight", "bias"):
                 joint[f"{prefix}.{part}"] = np.concatenate([joint.pop(f"{prefix}.{name}.{part}") for name in _PARTS])
@@ -156,7 +156,7 @@ class Encoder:
         self._copies = torch.cuda.Stream(self._device) if self._on_device else None
 
     def start(self, tokens: Tokens, *, most: int) -> tuple[Rows, Callable[[], Vectors]]:
-        """Start on the texts' vectors; return their rows in the order they run, and what waits for the vectors."""
+        """Start computing the vectors; return the texts' rows in running order, and a function that waits for them."""
         batches = tokens.batches(most)
         order = np.concatenate([rows for rows, _ in batches]) if batches else np.zeros(0, np.int64)
         with torch.inference_mode(), sdpa_kernel(_ATTENTION):
@@ -165,13 +165,13 @@ class Encoder:
             return order, self._copy(vectors)
 
     def _put(self, ids: npt.NDArray[np.uint16]) -> Any:
-        given = torch.from_numpy(ids.astype(np.int16))  # 30,522 tokens fit; half of the bytes to be copied
+        given = torch.from_numpy(ids.astype(np.int16))  # 30,522 token ids fit into 16 bits: half the bytes to copy
         if self._on_device:
             given = given.pin_memory()
         return given.to(self._device, non_blocking=True).int()
 
     def _copy(self, vectors: Any) -> Callable[[], Vectors]:
-        """Copy vectors off the device behind its work; return what waits for them."""
+        """Copy vectors from the device after its work; return a function that waits for them."""
         if self._copies is None:
             return lambda: vectors.numpy()
         host = torch.empty(vectors.shape, dtype=vectors.dtype, pin_memory=True)

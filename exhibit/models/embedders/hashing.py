@@ -1,6 +1,6 @@
-"""Words hashed into a vector: no model, no meaning, the same everywhere.
+"""Hashes words into a vector: no model, no meaning, the same on every machine.
 
-The lexical baseline that any real embedder must beat, and what the tests use where vectors only have to be vectors.
+It is the lexical baseline that any real embedder must beat, and the embedder of tests that need any vectors.
 """
 
 import zlib
@@ -16,21 +16,21 @@ LOCAL = True
 
 
 def open(argument: str | None) -> "Hashing":
-    """Return an embedder of so many dimensions (256 when none is given)."""
+    """Return an embedder with this number of dimensions (default 256)."""
     if argument and not argument.isdigit():
         raise ToolkitError(f"--embedder hashing:{argument}: the argument is a number of dimensions, such as 256")
     return Hashing(int(argument or 256))
 
 
 class Hashing:
-    """Each word adds or takes one at a place that its checksum decides."""
+    """Each word adds or subtracts one in the dimension that its checksum selects."""
 
     def __init__(self, dimensions: int) -> None:
         self.dimensions = dimensions
         self.name = f"hashing-{dimensions}"
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:  # noqa: ARG002  (the same for both roles)
-        """Return one unit row per text; a text without words gets the last axis, far from every word."""
+        """Return one unit row per text; a text without words is the last axis, far from every word."""
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         for row, text in enumerate(texts):
             for word in word_runs(text.casefold()):

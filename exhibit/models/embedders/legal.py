@@ -22,13 +22,13 @@ LOCAL = True
 
 
 def open(argument: str | None) -> Embedder:
-    """Return the embedder; its graph is built the first time."""
+    """Return the embedder; its graph is built on first use."""
     return open_network("legal", argument, network())
 
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Put the models in place and print where this one is."""
+    """Build the models and print the path of this one."""
     return prepare("legal", [OFFICIAL, network()], arguments)
 
 

@@ -41,7 +41,7 @@ _ACCELERATORS = ("CUDAExecutionProvider", "ROCMExecutionProvider")
 _PROCESSOR = "CPUExecutionProvider"
 _DEVICE = Path("/dev/nvidia0")
 _SLAB = 2048
-"""Texts whose tokens are held at a time, for each text that runs at once."""
+"""Texts whose tokens are in memory, for each text that runs in parallel."""
 _MOST_AT_ONCE = 64
 """Texts of one length that an accelerator runs together."""
 
@@ -52,13 +52,13 @@ LOCAL = True
 
 
 def open(argument: str | None) -> Embedder:
-    """Return the embedder; its graph is built the first time."""
+    """Return the embedder; its graph is built on first use."""
     return open_network("minilm", argument, OFFICIAL)
 
 
 def open_network(plugin: str, argument: str | None, network: Network) -> Embedder:
-    """Return a network's embedder: by onnxruntime, or by PyTorch where that alone can use the device that is here."""
-    device = _DEVICE.exists() and find_spec("torch") is not None  # neither is started to find out
+    """Return a network's embedder: with onnxruntime, or with PyTorch if only PyTorch can use this machine's device."""
+    device = _DEVICE.exists() and find_spec("torch") is not None  # found without importing either
     if argument is None and device and not accelerator(onnxruntime.get_available_providers()):
         module, _ = load_plugin("exhibit.models.embedders", "cuda")
         embedder: Embedder = module.open(plugin)
@@ -67,7 +67,7 @@ def open_network(plugin: str, argument: str | None, network: Network) -> Embedde
 
 
 def chosen_variant(what: str, plugin: str, argument: str | None) -> str:
-    """Return the variant that was asked for, or what runs best here."""
+    """Return the variant that was requested, or the best one for this machine."""
     variant = argument or usual_variant(onnxruntime.get_available_providers())
     if variant not in VARIANTS:
         known = ", ".join(f"{plugin}:{known}" for known in VARIANTS)
@@ -76,7 +76,7 @@ def chosen_variant(what: str, plugin: str, argument: str | None) -> str:
 
 
 def usual_variant(providers: Sequence[str]) -> str:
-    """Return what runs best: half precision where there is an accelerator, else 8-bit integers."""
+    """Return the best variant: half precision with an accelerator, else 8-bit integers."""
     return "fp16" if accelerator(providers) else "int8"
 
 
@@ -86,9 +86,9 @@ def accelerator(providers: Sequence[str]) -> str | None:
 
 
 class MiniLM:
-    """Texts run unpadded, so a vector never depends on its neighbours: on the processor each on a thread of its own,
+    """Runs texts unpadded, so a vector never depends on its neighbours.
 
-    on an accelerator many of one length together.
+    On the processor each text has a thread of its own, on an accelerator many texts of one length run together.
     """
 
     dimensions = WIDTH
@@ -101,7 +101,7 @@ class MiniLM:
         threads: int | None = None,
         at_once: int | None = None,
     ) -> None:
-        # the 8-bit graph is the processor's own
+        # the 8-bit graph is for processors only
         device = None if variant == "int8" else accelerator(onnxruntime.get_available_providers())
         self.at_once = at_once or (_MOST_AT_ONCE if device else 1)
         self.name = f"{network.name}-{variant}-{VERSION}"
@@ -110,7 +110,7 @@ class MiniLM:
         self._session = open_session(ready_graph(variant, network), device)
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:  # noqa: ARG002 - trained without prompts
-        """Return one normalised row per text, in order; beyond 256 tokens a text is not read."""
+        """Return one normalised row per text, in order; tokens after the first 256 are ignored."""
         vectors = np.empty((len(texts), WIDTH), np.float32)
         with ThreadPoolExecutor(self.threads) as pool:
             slab = _SLAB * self.at_once
@@ -133,7 +133,7 @@ class MiniLM:
 
 
 def same_lengths(ids: Sequence[Ids], most: int) -> list[list[int]]:
-    """Return rows with the same number of tokens together; the longest first, so that none is left for the end."""
+    """Return rows grouped by number of tokens; the longest first, so that no long text runs last."""
     order = sorted(range(len(ids)), key=lambda row: -ids[row].shape[1])
     batches: list[list[int]] = []
     for row in order:
@@ -146,13 +146,13 @@ def same_lengths(ids: Sequence[Ids], most: int) -> list[list[int]]:
 
 
 def open_session(graph: bytes, device: str | None) -> onnxruntime.InferenceSession:
-    """Return a graph ready to run, on an accelerator where one is named."""
+    """Return a session for a graph, on an accelerator if one is named."""
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1  # texts run side by side; splitting one of them up is slower
-    options.enable_mem_pattern = False  # a plan for each length would be kept for ever
+    options.intra_op_num_threads = 1  # texts run in parallel; splitting one of them up is slower
+    options.enable_mem_pattern = False  # onnxruntime would keep a memory plan for each length for ever
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(graph, options, [device, _PROCESSOR] if device else [_PROCESSOR])
-    vars(session).pop("_model_bytes", None)  # kept there for other providers: 59 MB that nobody reads again
+    vars(session).pop("_model_bytes", None)  # kept for other providers: 59 MB that are never read again
     return session
 
 
@@ -160,7 +160,7 @@ def open_session(graph: bytes, device: str | None) -> onnxruntime.InferenceSessi
 
 
 def ready_graph(variant: str, network: Network = OFFICIAL) -> bytes:
-    """Return the graph from the cache if it is what was written there, else build it."""
+    """Return the graph from the cache if its checksum is right, else build it."""
 
     def build() -> bytes:
         samples = [encoding.ids for encoding in ready_tokenizer().encode_batch_fast(list(TEXTS))]
@@ -170,18 +170,18 @@ def ready_graph(variant: str, network: Network = OFFICIAL) -> bytes:
 
 
 def graph_path(variant: str, network: Network = OFFICIAL) -> Path:
-    """Return where a graph is kept between runs."""
+    """Return the path of a graph in the cache."""
     return model_folder() / f"{network.graph}{variant}-{VERSION}.onnx"
 
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Put the model in place and print where it is."""
+    """Build the model and print its path."""
     return prepare("minilm", [OFFICIAL], arguments)
 
 
 def prepare(plugin: str, networks: Sequence[Network], arguments: Sequence[str] | None) -> int:
-    """Build the graphs of some networks as the command line says, run the last, and print where it is."""
+    """Build the graphs of some networks with the options of the command line, run the last, and print its path."""
     parser = argparse.ArgumentParser(prog=f"python -m exhibit.models.embedders.{plugin}", description=main.__doc__)
     parser.add_argument("--prepare", action="store_true", required=True, help="find the weights and build the graphs")
     parser.add_argument("--variant", choices=VARIANTS, default="int8", help="which graphs (default: int8)")

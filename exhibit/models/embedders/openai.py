@@ -1,4 +1,4 @@
-"""Any server that speaks OpenAI's embeddings: `openai:MODEL`, or `openai:MODEL@256` for shorter vectors.
+"""Any server with OpenAI's embeddings API: `openai:MODEL`, or `openai:MODEL@256` for shorter vectors.
 
 The server is at `OPENAI_BASE_URL`, the key in `OPENAI_API_KEY`.
 """
@@ -19,14 +19,14 @@ from exhibit.schemas.errors import ServiceError, ToolkitError
 from exhibit.storage.exchanges import HttpError, Retries
 
 _DIMENSIONS = {"text-embedding-3-large": 3072, "text-embedding-3-small": 1536, "text-embedding-ada-002": 1536}
-"""What need not be asked."""
-_ITEMS = 96  # texts a request: some servers of this protocol take no more
+"""The dimensions of known models, which need no request."""
+_ITEMS = 96  # texts per request: some servers of this protocol accept no more
 _CHARACTERS = 300_000
-"""What goes into one request: a third of the tokens that OpenAI allows."""
+"""Characters in one request: a third of the tokens that OpenAI allows."""
 _LONGEST = 24_000
 """Characters of one text; the models read about 8,000 tokens, and refuse more."""
 _TOO_MUCH = frozenset({400, 413, 422})
-"""Replies that may be about one text, or about the number of them: half of them may pass."""
+"""Statuses that may concern one text, or the number of texts: half of the batch may succeed."""
 
 
 def open(argument: str | None) -> "OpenAIEmbedder":
@@ -38,13 +38,13 @@ def open(argument: str | None) -> "OpenAIEmbedder":
 
 
 def named(argument: str) -> tuple[str, int | None]:
-    """Return the model's name and the length of vectors that `MODEL@256` asks for."""
+    """Return the model's name and the vector length that `MODEL@256` requests."""
     match = re.fullmatch(r"(.+)@(\d+)", argument)
     return (match[1], int(match[2])) if match else (argument, None)
 
 
 class OpenAIEmbedder:
-    """A model behind a server: several requests at a time, each tried again while there is hope."""
+    """A model behind a server: several requests at a time, each retried after transient errors."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class OpenAIEmbedder:
         self.dimensions = dimensions or _DIMENSIONS.get(model) or len(self._ask(["dimensions"])[0])
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:  # noqa: ARG002 - such servers know no roles
-        """Return one normalised row per text, in order; of a very long text only the beginning is read."""
+        """Return one normalised row per text, in order; only the beginning of a very long text is embedded."""
         vectors = np.empty((len(texts), self.dimensions), np.float32)
         stop = threading.Event()
 
@@ -80,11 +80,11 @@ class OpenAIEmbedder:
             try:
                 list(pool.map(fill, _batches(texts)))
             finally:
-                stop.set()  # after an error the rest is not asked for
+                stop.set()  # after an error the remaining requests are cancelled
         return vectors
 
     def _ask(self, texts: list[str]) -> list[Any]:
-        """Return the server's rows; a batch that is too much for it is halved."""
+        """Return the server's rows; a batch that is too large for it is halved."""
         body: dict[str, object] = {"model": self._model, "input": texts, "encoding_format": "float"}
         if self._asked:
             body["dimensions"] = self._asked
@@ -112,7 +112,7 @@ def _batches(texts: Sequence[str]) -> Iterator[range]:
 
 
 def _rows_of(reply: dict[str, Any], count: int, name: str) -> list[Any]:
-    """Return the vectors of a reply in the order of the texts, or say what is wrong with it."""
+    """Return the vectors of a reply in the order of the texts; raise ServiceError for an invalid reply."""
     items = reply.get("data")
     if not isinstance(items, list):
         raise ServiceError(f"{name}: the reply has no list 'data'; is OPENAI_BASE_URL a server of embeddings?")

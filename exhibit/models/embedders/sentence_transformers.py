@@ -17,7 +17,7 @@ except ImportError as error:
     ) from error
 
 _PROMPTS: dict[Role, tuple[str, ...]] = {"query": ("query",), "passage": ("passage", "document", "corpus")}
-"""What models call their prompts."""
+"""The names that models use for their prompts."""
 
 
 def open(argument: str | None) -> SentenceTransformers:
@@ -28,7 +28,7 @@ def open(argument: str | None) -> SentenceTransformers:
 
 
 class SentenceTransformers:
-    """A model in full precision on the processor; in half, and with large batches, on an accelerator."""
+    """A model in full precision on the processor; in half precision, with large batches, on an accelerator."""
 
     def __init__(self, model: str) -> None:
         try:
@@ -41,12 +41,12 @@ class SentenceTransformers:
             self._model.half()
         self._batch = 256 if fast else 32
         self.name = f"sentence-transformers:{model}" + ("-fp16" if fast else "")
-        # it has two names: the older versions know only the longer
+        # the method has two names: older versions have only the longer
         width = getattr(self._model, "get_embedding_dimension", None) or self._model.get_sentence_embedding_dimension
         self.dimensions = int(width())
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:
-        """Return one normalised row per text, in order, behind the prompt that the model has for the role."""
+        """Return one normalised row per text, in order, with the model's prompt for the role in front."""
         prompts = self._model.prompts or {}
         prompt = next((prompts[name] for name in _PROMPTS[role] if prompts.get(name)), None)
         clean = [text.encode("utf-8", "replace").decode() for text in texts]

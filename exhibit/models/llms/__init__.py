@@ -1,4 +1,4 @@
-"""Language models: one file each; its name is its name on the command line (`--llm openai:MODEL`)."""
+"""Language models: one file each; the file name is its name on the command line (`--llm openai:MODEL`)."""
 
 import hashlib
 import os
@@ -15,17 +15,17 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True)
 class Prompt:
-    """What a language model is asked."""
+    """A prompt for a language model."""
 
     user: str
     system: str = ""
     schema: str = ""
-    """The JSON Schema, as JSON, that the reply must follow where the model can be held to one; none leaves it free."""
+    """The JSON Schema, as JSON, that the reply must follow if the model supports one; empty for a free reply."""
 
 
 @dataclass(frozen=True)
 class Completion:
-    """What it replied: text, or the error that took its place; never both."""
+    """A model's reply: text, or the error in its place; never both."""
 
     text: str = ""
     error: str = ""
@@ -48,18 +48,18 @@ Counter = Callable[[str], int]
 
 _PIECES = re.compile(r"[^\W\d_]+|\d+|_+|[^\w\s]|\n+|[^\S\n]{2,}|[^\S\n ]")
 _WHOLE = 7
-"""Letters that an English word has before tokenizers begin to cut it."""
+"""Letters of an English word that tokenizers do not split."""
 
 _VOCABULARIES = {
     "cl100k_base": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
     "o200k_base": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
 }
-"""Encoding and the sha256 of its file: tiktoken downloads any other file anew."""
+"""An encoding and the sha256 of its file: tiktoken downloads any other file again."""
 _VOCABULARY_URL = "https://openaipublic.blob.core.windows.net/encodings/{name}.tiktoken"
 
 
 def estimate(text: str) -> int:
-    """Return about how many tokens a text takes, from its words alone.
+    """Return the approximate number of tokens of a text, from its words alone.
 
     Against four real tokenizers (cl100k, o200k, BERT's word pieces and one more) on 858 passages of 500 characters
     from contracts, merger agreements, privacy policies and procedure rules: the total of each collection is within 9%
@@ -72,7 +72,7 @@ def estimate(text: str) -> int:
 
 
 class _Weights(dict[str, float]):
-    """The weights of pieces, each worked out once: a quarter of the time of a search was spent on them."""
+    """The weights of pieces, each computed once: without this cache they took a quarter of the time of a search."""
 
     def __missing__(self, piece: str) -> float:
         weight = self[piece] = _weight(piece)
@@ -81,7 +81,7 @@ class _Weights(dict[str, float]):
 
 _WEIGHTS = _Weights()
 _MOST = 1 << 16
-"""Pieces that are kept, 8 MB: all words of a few thousand contracts."""
+"""Cached pieces, 8 MB: all words of a few thousand contracts."""
 
 
 def _weight(piece: str) -> float:
@@ -94,7 +94,7 @@ def _weight(piece: str) -> float:
         return 1 + max(0, len(piece) - _WHOLE) / _WHOLE
     if first.isdigit():
         return (len(piece) + 2) // 3
-    if first == "_":  # a line to sign on
+    if first == "_":  # a signature line
         return max(1.0, len(piece) / 8)
     if first.isspace():
         return 0.75 if first == " " else 1.0
@@ -102,7 +102,7 @@ def _weight(piece: str) -> float:
 
 
 def counter_for(model: str | None = None) -> Counter:
-    """Return the counter of the model if its vocabulary is here, else `estimate`.
+    """Return the model's token counter if its vocabulary is on this machine, else `estimate`.
 
     Nothing is ever downloaded.
     """
@@ -110,7 +110,7 @@ def counter_for(model: str | None = None) -> Counter:
 
 
 def _from_tiktoken(model: str) -> Counter | None:
-    """Return the counter of an OpenAI model, None where the package or its vocabulary is not on this machine."""
+    """Return the counter of an OpenAI model, or None if the package or its vocabulary is not on this machine."""
     if find_spec("tiktoken") is None:
         return None
     try:
@@ -123,14 +123,14 @@ def _from_tiktoken(model: str) -> Counter | None:
 
 
 def _count_codes(encoding: Any, text: str) -> int:
-    # a document may spell out "<|endoftext|>": it is text, not an order
+    # a document may contain "<|endoftext|>": it is text, not a control token
     return len(encoding.encode(text, disallowed_special=()))
 
 
 def _vocabulary_is_here(name: str) -> bool:
-    """Return whether tiktoken will find the whole file in its cache, so that it has no reason to download it."""
+    """Return whether tiktoken's cache has the whole file, so that tiktoken does not download it."""
     folder = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR"))
-    if folder == "":  # tiktoken reads this as "no cache"
+    if folder == "":  # tiktoken reads an empty value as "no cache"
         return False
     place = Path(folder) if folder else Path(tempfile.gettempdir()) / "data-gym-cache"
     path = place / hashlib.sha1(_VOCABULARY_URL.format(name=name).encode()).hexdigest()

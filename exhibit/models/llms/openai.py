@@ -1,6 +1,6 @@
-"""Any server that speaks OpenAI's chat completions: `openai:MODEL`, at `OPENAI_BASE_URL`, with `OPENAI_API_KEY`.
+"""Any server with OpenAI's chat completions API: `openai:MODEL`, at `OPENAI_BASE_URL`, with `OPENAI_API_KEY`.
 
-`OPENAI_TIMEOUT` is the seconds for one reply (60).
+`OPENAI_TIMEOUT` is the timeout in seconds for one reply (60).
 """
 
 import json
@@ -21,34 +21,34 @@ from exhibit.storage.cache import Cache, key_of
 from exhibit.storage.exchanges import LONGEST_WAIT, Deadline, HttpError, Retries
 
 _THOUGHTS = ("<think>", "</think>")
-"""What reasoning models put before their reply stands between these."""
+"""The tags around the reasoning that some models put before their reply."""
 _RENAMED = {"max_tokens": "max_completion_tokens", "temperature": "", "response_format": "", "stream_options": ""}
-"""Parameters that some models or servers do not take, and what they take instead."""
+"""Parameters that some models or servers reject, and the alternatives that they accept."""
 
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """How to behave towards the server, and how much to ask of it."""
+    """Options for a server: timeouts, retries, caches and caps."""
 
     cache: Path | None = None
-    """Folder of replies; None asks every time."""
+    """The folder of cached replies; None sends every request."""
     concurrency: int = 8
     timeout: float = 60.0
     """Seconds for one reply, from the first byte sent to the last received."""
     total: float | None = None
-    """Seconds for one prompt, retries included; None: as many as the retries take."""
+    """Seconds for one prompt, retries included; None sets no limit."""
     retries: int = 4
     backoff: float = 1.0
     """Seconds before the first retry; each further one waits twice as long."""
     top_p: float | None = None
-    """The share of the likeliest words that are drawn from; None leaves it to the server."""
+    """Nucleus sampling: the probability mass of the tokens to sample from; None leaves it to the server."""
     max_requests: int | None = None
-    """Requests that may go out, retries included; replies from the cache are free."""
+    """The cap on requests, retries included; cached replies are free."""
     max_cost: float | None = None
     prices: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    """Model to the price of a million tokens in and out."""
+    """The price of a million tokens in and out, by model."""
     heard: Callable[[str], object] | None = None
-    """Is given the words of a reply as they come; replies are then read as streams."""
+    """Called with the text of a reply as it arrives; replies are then read as streams."""
 
 
 def open(argument: str | None, options: Mapping[str, object]) -> "OpenAI":
@@ -60,7 +60,7 @@ def open(argument: str | None, options: Mapping[str, object]) -> "OpenAI":
 
 
 def options_of(options: Mapping[str, object]) -> ServerOptions:
-    """Return options that were given by name; None is the usual."""
+    """Return the options from names and values; None means the default."""
     known = {item.name for item in fields(ServerOptions)}
     if unknown := sorted(set(options) - known):
         raise ToolkitError(f"openai: no option {', '.join(unknown)}; there are {', '.join(sorted(known))}")
@@ -69,7 +69,7 @@ def options_of(options: Mapping[str, object]) -> ServerOptions:
 
 
 def _patience() -> dict[str, float]:
-    """Return what OPENAI_TIMEOUT says of the seconds for one reply: a model on one's own machine may be slow."""
+    """Return the timeout that OPENAI_TIMEOUT sets: a local model may be slow."""
     seconds = os.environ.get("OPENAI_TIMEOUT", "").strip()
     try:
         return {"timeout": float(seconds)} if seconds else {}
@@ -78,7 +78,7 @@ def _patience() -> dict[str, float]:
 
 
 class OpenAI:
-    """A model behind a server; threads ask, one budget and one cache serve them all."""
+    """A model behind a server; its threads share one budget and one cache."""
 
     def __init__(
         self, model: str, options: ServerOptions, *, azure: bool = False, wait: Callable[[float], object] | None = None
@@ -107,12 +107,12 @@ class OpenAI:
         try:
             for prompt in prompts:
                 call = _Call(prompt, max_tokens, temperature, self._key(prompt, max_tokens, temperature), stop, retries)
-                if self._cache is None or call.key not in asked:  # with a cache, twins are asked once
+                if self._cache is None or call.key not in asked:  # with a cache, identical prompts are sent once
                     asked[call.key] = pool.submit(self._answer, call)
                 futures.append(asked[call.key])
             return [future.result() for future in track(futures, total=len(futures), label=self.name, unit="prompt")]
         finally:
-            stop.set()  # after Ctrl-C: whoever waits for a retry gives up
+            stop.set()  # after Ctrl-C: threads that wait for a retry give up
             pool.shutdown(wait=False, cancel_futures=True)
 
     @property
@@ -124,7 +124,7 @@ class OpenAI:
         self._endpoint.close()
 
     def _key(self, prompt: Prompt, max_tokens: int, temperature: float) -> str:
-        """Return the hash of all that a reply depends on."""
+        """Return the hash of everything that a reply depends on."""
         parts = {
             "address": self._endpoint.address,
             "model": self._model,
@@ -138,7 +138,7 @@ class OpenAI:
         return key_of(json.dumps(parts, sort_keys=True, ensure_ascii=True)).hex()
 
     def _answer(self, call: "_Call") -> Completion:
-        """Return the kept reply, or ask until there is one, a fault that lasts, or no try left; no error is kept."""
+        """Return the cached reply, or send the request with retries; errors are never cached."""
         key = call.key.encode()
         kept = self._cache.get([key]).get(key) if self._cache is not None else None
         if kept is not None:
@@ -147,7 +147,7 @@ class OpenAI:
                 self._options.heard(text)
             return Completion(text, tokens_in=tokens_in, tokens_out=tokens_out, cached=True)
         started = time.monotonic()
-        # spread by the prompt's hash: threads that failed together do not come back together
+        # jitter from the prompt's hash: threads that failed together do not retry together
         spread = 0.75 + int(call.key[:4], 16) / 0xFFFF / 2
         try:
             deadline = Deadline(self._options.total) if self._options.total else None
@@ -161,7 +161,7 @@ class OpenAI:
         return replace(reply, seconds=time.monotonic() - started)
 
     def _adapted(self, call: "_Call") -> Completion:
-        """Ask once, and at once again without each parameter that the server says it does not take."""
+        """Send the request, and again at once without each parameter that the server rejects."""
         while True:
             if call.stop.is_set():
                 return Completion(error=f"{self.name}: stopped")
@@ -181,7 +181,7 @@ class OpenAI:
                 body, heard = self._body(call), self._options.heard
                 data = self._endpoint.stream(body, heard) if heard else self._endpoint.post("chat/completions", body)
             except HttpError as fault:
-                if fault.status:  # a refusal costs nothing; what became of a lost reply nobody knows
+                if fault.status:  # a refusal costs nothing; the cost of a lost reply is unknown
                     receipt.cost = 0.0
                 raise
             usage = data.get("usage")
@@ -213,7 +213,7 @@ class OpenAI:
 
 @dataclass(frozen=True)
 class _Call:
-    """One prompt on its way."""
+    """The state of one prompt's request."""
 
     prompt: Prompt
     max_tokens: int
@@ -240,7 +240,7 @@ def _describe(fault: HttpError) -> str:
 
 
 def _message_of(data: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """Return the first choice's message, empty when there is none, and why it ended."""
+    """Return the first choice's message, empty if there is none, and its finish reason."""
     choices = data.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, dict):
@@ -250,7 +250,7 @@ def _message_of(data: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
 
 
 def text_of(data: Mapping[str, Any]) -> str:
-    """Return what the model said, without its thoughts; empty when it said nothing."""
+    """Return the model's answer without its reasoning; empty if there is none."""
     content = _message_of(data)[0].get("content")
     if isinstance(content, list):  # some servers reply in parts
         content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))

@@ -1,4 +1,4 @@
-"""Rerankers by name: a second, slower look at the first passages, question and passage together."""
+"""Rerankers by name: a second, slower scoring of the first passages, question and passage together."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -7,9 +7,9 @@ from typing import Protocol
 class Reranker(Protocol):
     """A module in `models/rerankers/` has `open(argument: str | None) -> Reranker`.
 
-    One that has a number `retrieval_weight` as well is joined with retrieval: the retrieval's own score counts so much
-    beside it, both in standard deviations. Else the first passages come in the reranker's order alone.
-    One that has `confidence(scores) -> float` tells from its scores of the first chunks how likely one of them answers.
+    A reranker with a number `retrieval_weight` is combined with retrieval: the weight multiplies the retrieval score,
+    and both scores are in standard deviations. Otherwise the reranker alone decides the order of the first passages.
+    A reranker with `confidence(scores) -> float` estimates from its scores how likely one of the first chunks answers.
     """
 
     name: str
@@ -19,12 +19,12 @@ class Reranker(Protocol):
 
 
 def retrieval_weight(reranker: Reranker) -> float | None:
-    """Return what the retrieval's score counts beside a reranker's; None when it is not joined."""
+    """Return the weight of the retrieval score beside a reranker's; None if the two are not combined."""
     weight: float | None = getattr(reranker, "retrieval_weight", None)
     return weight
 
 
 def confidence(reranker: Reranker, scores: Sequence[float]) -> float | None:
-    """Return how likely it is that one of the passages with these scores answers; None when it cannot tell."""
+    """Return how likely one of the passages with these scores answers; None if the reranker has no estimate."""
     tell: Callable[[Sequence[float]], float] | None = getattr(reranker, "confidence", None)
     return tell(scores) if tell is not None and len(scores) else None

@@ -39,5 +39,5 @@ class CrossEncoderReranker:
 
 
 def _clean(text: str) -> str:
-    # a tokenizer takes no half of a surrogate pair, which a damaged PDF may hold
+    # the tokenizer rejects a lone surrogate, which a damaged PDF may contain
     return text.encode("utf-8", "replace").decode()

@@ -1,6 +1,7 @@
-"""A rerank server: `http:MODEL@URL` or `http:URL`; its key, if it needs one, in RERANK_API_KEY.
+"""A rerank server: `http:MODEL@URL` or `http:URL`; its key, if it needs one, is in RERANK_API_KEY.
 
-It is asked as most are: `{"model", "query", "documents"}`, and replies `{"results": [{"index", "relevance_score"}]}`.
+The request is the common one, `{"model", "query", "documents"}`, and the reply is
+`{"results": [{"index", "relevance_score"}]}`.
 """
 
 import json
@@ -22,7 +23,7 @@ _KEY = "RERANK_API_KEY"
 
 
 def open(argument: str | None) -> "HttpReranker":
-    """Return the server of that address."""
+    """Return the server at that address."""
     model, at, address = (argument or "").rpartition("@http")
     address = f"http{address}" if at else address
     try:
@@ -37,7 +38,7 @@ def open(argument: str | None) -> "HttpReranker":
 
 
 class HttpReranker:
-    """A server that scores passages; one that fails, or leaves a passage out, is an error that says so."""
+    """A server that scores passages; a failure or a missing score is an error."""
 
     def __init__(self, url: httpx.URL, model: str) -> None:
         self._url = url

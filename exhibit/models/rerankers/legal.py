@@ -1,8 +1,8 @@
-"""A reranker of our own: question and passage read together by MiniLM with low-rank weights and a head: `legal`.
+"""Our reranker `legal`: MiniLM with low-rank weights and a head reads question and passage together.
 
-The 2.7 MB of weights come with the package; they stand on the weights of the embedder `legal`. What it gives is joined
-with what retrieval found, as each knows something that the other does not. bench/results/models.md says what they were
-trained on. `legal:int8` is the processor's, `legal:fp16` the accelerator's, `legal:fp32` the reference.
+The 2.7 MB of weights come with the package; they are added to the weights of the embedder `legal`. Its score is
+combined with the retrieval score, because each has information that the other lacks. bench/results/models.md names the
+training data. `legal:int8` is for processors, `legal:fp16` for accelerators, `legal:fp32` is the reference.
 """
 
 import json
@@ -31,7 +31,7 @@ from exhibit.models.network import (
 WEIGHTS = Path(__file__).parent / "weights" / "legal.safetensors"
 CALIBRATION = WEIGHTS.with_name("confidence.json")
 ASKED = 64
-"""Tokens of a question, its marks included: as in training."""
+"""Tokens of a question, its special tokens included: as in training."""
 _AT_ONCE = 64
 """Pairs of one length that an accelerator runs together."""
 
@@ -52,7 +52,7 @@ LOCAL = True
 
 
 def open(argument: str | None) -> "LegalReranker":
-    """Return the reranker; its graph is built the first time."""
+    """Return the reranker; its graph is built on first use."""
     return LegalReranker(chosen_variant("reranker", "legal", argument))
 
 
@@ -61,9 +61,9 @@ class Pair(NamedTuple):
 
     ids: Ids
     types: Ids
-    """Which tokens are the passage's."""
+    """Marks the passage's tokens."""
     offsets: Sequence[tuple[int, int]]
-    """Where each token of the passage stands in it, its last mark apart."""
+    """The character range of each token of the passage, without the last special token."""
 
 
 class PairModel:
@@ -80,8 +80,8 @@ class PairModel:
         self._calibration = json.loads(calibration.read_text(encoding="utf-8"))
 
     def tokenise(self, question: str, passages: Sequence[str]) -> list[Pair]:
-        """Return each pair's tokens; beyond 256 with the question a passage is not read."""
-        # half a surrogate pair, which damaged PDFs hold, is not text to the tokenizer
+        """Return each pair's tokens; a passage's tokens beyond 256, question included, are ignored."""
+        # the tokenizer rejects a lone surrogate, which damaged PDFs contain
         clean = [text.encode("utf-8", "replace").decode() for text in (question, *passages)]
         asked, *texts = self._tokenizer.encode_batch(clean)
         mark = asked.ids[-1]
@@ -96,10 +96,10 @@ class PairModel:
 
 
 class LegalReranker(PairModel):
-    """On the processor each pair runs on a thread of its own, on an accelerator many of one length together."""
+    """Each pair runs on a thread of its own on the processor; an accelerator runs many of one length together."""
 
     retrieval_weight = 1.5
-    """What the retrieval's score counts beside this one's, in standard deviations.
+    """The weight of the retrieval score beside this reranker's, in standard deviations.
 
     On LegalBench-RAG-mini, through the whole pipeline and with earlier weights, 1.0, 1.5, 2.0 and 3.0 gave P@1 55.0,
     55.8, 56.0 and 55.8, and R@8 76.0, 76.0, 75.9 and 75.3: chosen there.
@@ -119,7 +119,7 @@ class LegalReranker(PairModel):
         return [float(score) for score in scores]
 
     def confidence(self, scores: Sequence[float]) -> float:
-        """Return how likely one of the first passages answers: logistic in the best score, as it was calibrated."""
+        """Return the calibrated probability that one of the first passages answers: logistic in the best score."""
         curve = self._calibration
         return 1 / (1 + math.exp(-curve["slope"] * max(scores) - curve["offset"]))
 

@@ -1,4 +1,4 @@
-"""The question's words in the passage, rare ones first: no model, no network; what others are measured against."""
+"""Scores passages by the question's words, rare ones first: no model, no network; a baseline for other rerankers."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,21 +7,21 @@ from math import log
 from exhibit.law.language import search_terms
 from exhibit.schemas.errors import ToolkitError
 
-_K1, _B = 1.2, 0.75  # the values BM25 is usually given
+_K1, _B = 1.2, 0.75  # the usual values for BM25
 
 
 LOCAL = True
 
 
 def open(argument: str | None) -> "WordReranker":
-    """Return it; there is nothing to choose."""
+    """Return the reranker, which has no options."""
     if argument:
         raise ToolkitError(f"words:{argument}: this reranker takes no argument")
     return WordReranker()
 
 
 class WordReranker:
-    """BM25 among the passages that it is given."""
+    """BM25 over the passages of one call."""
 
     name = "words"
 

@@ -63,7 +63,7 @@ def make_review(
         "of": "bundle" if drafted else "run",
         "run": run.name,
     }
-    about |= {"sample": sample, "drafted": drafted, "save": save}
+    about |= {"sample": sample, "drafted": drafted, **({"save": save} if save else {})}
     text = page(
         f"Review of {run.name} – Exhibit",
         render("review.html.j2", language=language, drafted=drafted, save=save),

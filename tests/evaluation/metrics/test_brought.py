@@ -83,7 +83,7 @@ def test_two_of_one_name_are_refused_whatever_the_search_path(tmp_path):
     brought(tmp_path, {"commas": metric("commas")})
     brought(tmp_path, {"commas_other": metric("commas")}, name="office")
     done = score(tmp_path, "commas")
-    assert done.returncode == 1 and "commas (exhibit.metrics) is brought twice, by " in done.stderr
+    assert done.returncode == 1 and "commas (exhibit.metrics) is installed twice, by " in done.stderr
     assert "house" in done.stderr and "office" in done.stderr
 
 
@@ -125,6 +125,6 @@ def test_the_same_part_found_twice_is_one(tmp_path, monkeypatch):
     assert set(points_of("toasters")) == {"fires"}
     brought(tmp_path / "two", {"fires_other": ""}, name="office", group="exhibit.toasters")
     points_of.cache_clear()
-    with pytest.raises(ToolkitError, match="is brought twice"):
+    with pytest.raises(ToolkitError, match="is installed twice"):
         points_of("toasters")
     points_of.cache_clear()

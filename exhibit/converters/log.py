@@ -1,0 +1,190 @@
+"""Complaints become cases: a log of questions, replies and thumbs, as rows that a person completes.
+
+exhibit convert log LOG.jsonl --documents contracts/ --out datasets_out/complaints
+"""
+
+import hashlib
+import re
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from exhibit.converters import Benchmark, Quote, RawRow, Tally, read_info
+from exhibit.converters.benchmark import Label
+from exhibit.converters.fetching.fetch import Policy
+from exhibit.converters.raw.cells import said, values, words
+from exhibit.converters.raw.documents import Shelf
+from exhibit.converters.raw.records import ENDINGS, Record, read_records
+from exhibit.converters.raw.source import find_one
+from exhibit.converters.steps.cli import main
+from exhibit.evidence.fields import FIELDS, choose_name, flatten_object, name_key
+from exhibit.law.language import content_words, numbers, stem
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.models import DraftInfo
+
+INFO = read_info(__file__)
+_ALIKE = 0.8
+"""Share of content words that two questions have in common which are one; their numbers must be the same."""
+_DOWN = {name_key(name) for name in FIELDS["complaint"]} | {"-1"}
+_UP = {name_key(name) for name in FIELDS["praise"]}
+_MASKS = {
+    "[e-mail]": re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}"),
+    "[IBAN]": re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,4})?\b"),
+    "[telephone]": re.compile(r"(?<![\w.,])\+?\(?\d{2,4}\)?[ /-]\d{2,4}[ /-]?\d{2,4}(?:[ /-]?\d{2,4})?(?![\w.,]\d)"),
+    "[number]": re.compile(r"(?<![\w.,])\d{8,}(?!\w)"),
+}
+
+
+class _Logged(NamedTuple):
+    question: str
+    answer: str
+    sources: tuple[str, ...]
+    feedback: str
+    record: Record
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run the converter; the log may stand without `--source` before it."""
+    given = list(argv)
+    if given and not given[0].startswith("-"):
+        given.insert(0, "--source")
+    return main(sys.modules[__name__], given)
+
+
+def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
+    """Read the log; each different question waits for a person, with the reply and the files that it named."""
+    path = find_one(source, INFO, *(f"*{ending}" for ending in ENDINGS))
+    data = path.read_bytes()
+    records = read_records(path, data, tally)
+    shelf = Shelf(path, options.documents, True, Policy())
+    logged = list(_logged(records, shelf, options, tally))
+    if records and not logged and not tally.left_out:
+        columns = ", ".join(dict.fromkeys(name for record in records for name in record.cells))
+        raise SourceError(f"{path}: no row has a question (its fields: {columns}); rename the field to `question`")
+    names = list(dict.fromkeys(name for one in logged for name in one.sources))
+    documents = shelf.find(names, tally) if shelf.folder else {}
+    others = shelf.find_others(documents, take=True, limited=False, tally=tally) if shelf.folder else {}
+    rows = []
+    for group in _joined(logged):
+        first = next((one for one in group if one.feedback == "down"), group[0])
+        files = list(dict.fromkeys(name for one in group for name in one.sources if name in documents))
+        labels: dict[str, Label] = {"draft": "unsure", "asked": len(group), "feedback": first.feedback}
+        labels["complaints"] = sum(one.feedback == "down" for one in group)
+        rows.append(
+            RawRow(
+                id=first.record.index,
+                question=first.question,
+                answer=first.answer,
+                quotes=tuple(Quote(documents[name].filename, None) for name in files),
+                filename=documents[files[0]].filename if files else None,
+                labels=labels,
+                items=tuple(one.record.item for one in group),
+                place=first.record.place,
+            )
+        )
+    kept = {document.filename: document for document in (*documents.values(), *others.values())}
+    name = options.name or path.stem
+    info = replace(INFO, name=name, title=name, benchmark=name)
+    sha256 = {path.name: hashlib.sha256(data).hexdigest()}
+    return Benchmark(list(kept.values()), rows, sha256, info=info, draft=DraftInfo())
+
+
+def _logged(records: Sequence[Record], shelf: Shelf, options: Namespace, tally: Tally) -> Iterator[_Logged]:
+    for record in records:
+        cells = {name.removeprefix("attributes."): cell for name, cell in flatten_object(_opened(record.cells)).items()}
+        question = _said(record.cells, cells, "logged-question", "question")
+        answer = _said(record.cells, cells, "logged-answer", "answer")
+        if not question or not answer:
+            tally.fault("row of the log without a question or a reply", record.place, item=record.item)
+            continue
+        feedback = _feedback(record.cells, cells)
+        if options.complaints and feedback != "down":
+            tally.leave_out("no complaint (--complaints)", record.place, item=record.item)
+            continue
+        if options.mask:
+            question, answer = _masked(question), _masked(answer)
+        yield _Logged(question, answer, tuple(_sources(cells, record.cells, shelf)), feedback, record)
+
+
+def _opened(cells: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row whose texts that are JSON objects are objects: exports write inputs and outputs so."""
+    opened = {}
+    for name, cell in cells.items():
+        held = values(cell) if isinstance(cell, str) and cell.strip().startswith("{") else []
+        opened[name] = held[0] if len(held) == 1 and isinstance(held[0], dict) else cell
+    return opened
+
+
+def _said(row: Mapping[str, Any], cells: Mapping[str, Any], field: str, role: str) -> str:
+    name = choose_name(cells, field)
+    if name is not None:
+        return said(cells[name], role)
+    whole = choose_name(row, field)
+    return said(row[whole], role) if whole is not None else ""
+
+
+def _sources(cells: Mapping[str, Any], row: Mapping[str, Any], shelf: Shelf) -> Iterator[str]:
+    """Yield the files of the folder that a reply was made from."""
+    for mapping in (cells, row):
+        name = choose_name(mapping, "logged-sources")
+        for value in values(mapping[name]) if name is not None else ():
+            texts = flatten_object(value).values() if isinstance(value, dict) else [value]
+            found = next((one for text in texts if (one := shelf.named_in(words(text))) is not None), None)
+            if found is not None:
+                yield found[0]
+
+
+def _feedback(row: Mapping[str, Any], cells: Mapping[str, Any]) -> str:
+    """Return `down`, `up` or nothing: a word, a number, or a list of scores with names."""
+    for mapping in (cells, row):
+        name = choose_name(mapping, "feedback")
+        if name is None:
+            continue
+        for value in values(mapping[name]):
+            inner = flatten_object(value) if isinstance(value, dict) else {"value": value}
+            for held in inner.values():
+                if words(held) and (verdict := _verdict(held)):
+                    return verdict
+    return ""
+
+
+def _verdict(value: Any) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return "up" if value > 0 else "down"
+    key = "-1" if words(value) == "-1" else name_key(words(value))
+    sign = {"👍": "up", "👎": "down"}.get(words(value)[:1], "")
+    return sign or ("down" if key in _DOWN else "up" if key in _UP else "")
+
+
+def _masked(text: str) -> str:
+    for mark, pattern in _MASKS.items():
+        text = pattern.sub(mark, text)
+    return text
+
+
+def _joined(logged: Sequence[_Logged]) -> list[list[_Logged]]:
+    """Return the rows by question: those whose content words and numbers are nearly the same are one question."""
+    groups: list[tuple[frozenset[str], tuple[str, ...], list[_Logged]]] = []
+    exact: dict[tuple[frozenset[str], tuple[str, ...]], list[_Logged]] = {}
+    for one in logged:
+        key = frozenset(map(stem, content_words(one.question))), tuple(sorted(numbers(one.question)))
+        group = exact.get(key)
+        if group is None:
+            near = (rows for terms, figures, rows in groups if figures == key[1] and _share(terms, key[0]) >= _ALIKE)
+            group = next(near, None)
+        if group is None:
+            group = []
+            groups.append((*key, group))
+        exact.setdefault(key, group).append(one)
+    return [rows for _, _, rows in groups]
+
+
+def _share(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / len(one | other) if one and other else 0.0
+
+
+if __name__ == "__main__":
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,250 @@
+"""The gold of a row: quotes, provisions, documents and pages, in columns of their own or in the objects of a list."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from exhibit.converters.benchmark import Label, Tally
+from exhibit.converters.raw.cells import number, split_values, values, words
+from exhibit.converters.raw.columns import Columns, split_path
+from exhibit.converters.raw.documents import Texts
+from exhibit.evidence.fields import choose_name, flatten_object
+from exhibit.law.citations import BRACKETED
+from exhibit.law.provisions import NamedProvision, read_provisions
+from exhibit.schemas.errors import SourceError
+
+_TELLING = 20
+"""Characters of a field that may be a passage, under a name that is not known."""
+_FLAGS = 3
+"""Flags that an error proposes."""
+
+
+class CitedPassage(NamedTuple):
+    """A passage as the table gives it: its document, and its words, its provision, its page or its offsets."""
+
+    document: str
+    text: str | None = None
+    provision: str = ""
+    page: int | None = None
+    offsets: tuple[int, int] | None = None
+    grade: int | None = None
+    labels: tuple[tuple[str, Label], ...] = ()
+
+
+@dataclass
+class GoldReader:
+    """Reads the gold of rows by the columns that were chosen; remembers what objects yielded nothing."""
+
+    columns: Columns
+    seen: Sequence[str]
+    texts: Texts
+    only: str | None
+    tally: Tally
+    _yields: dict[str, bool] = field(default_factory=dict)
+    _unknown: dict[str, dict[str, int]] = field(default_factory=dict)
+    """By column, the fields of objects that gave no passage, each with the characters that it held."""
+
+    def read(self, cells: Mapping[str, Any], place: str) -> list[CitedPassage]:
+        """Return the gold of a row; raise a ValueError that says what cannot be told apart."""
+        named = list(self._documents(cells))
+        quoted = self._items(cells, "text")
+        passages = list(self._quoted(quoted, named, cells))
+        if not passages or not any(one.text or one.provision for one in passages):
+            cited = [self._cited(value, named, place) for value in self._items(cells, "provision")]
+            provisions = [passage for group in cited for passage in group]
+            passages = provisions or passages
+        if passages or quoted:
+            return passages
+        if not named or named == [(self.only, None)]:
+            answer = " ".join(words(one) for one in self._items(cells, "answer"))
+            found = [self.texts.shelf.named_in(one) for one in BRACKETED.findall(answer)]
+            cited_files = [CitedPassage(one[0], page=one[1]) for one in found if one]
+            if cited_files:
+                return cited_files  # "… within 30 days [lease.pdf#page=2]"
+        pages = self._numbers(cells, "page")
+        if len(named) == 1 and pages:
+            return [CitedPassage(named[0][0], page=page) for page in pages]
+        paired = pages if len(pages) == len(named) else [None] * len(named)
+        return [CitedPassage(name, page=stated or page) for (name, stated), page in zip(named, paired, strict=True)]
+
+    def acceptable(self, cells: Mapping[str, Any], place: str) -> list[CitedPassage]:
+        """Return what a row accepts beside what it expects."""
+        named = list(self._documents(cells))
+        cited = (self._cited(value, named, place) for value in self._items(cells, "acceptable"))
+        return [passage for group in cited for passage in group]
+
+    def check(self, table: object) -> None:
+        """Refuse a column that was taken for passages and whose objects hold none under a known name."""
+        for column, fields in self._unknown.items():
+            if self._yields.get(column):
+                continue
+            likely = sorted((name for name in fields if fields[name] >= _TELLING), key=lambda name: -fields[name])
+            if likely:
+                flags = ", or ".join(f"--text {column}.{name}" for name in likely[:_FLAGS])
+                raise SourceError(
+                    f"{table}: column {column!r} was taken for the passages, but no field of its objects is known as "
+                    f"their text (its fields: {', '.join(fields)}); name it: {flags}"
+                )
+
+    # ------------------------------------------------------------ columns
+
+    def _path(self, role: str) -> tuple[str, str]:
+        path = self.columns.get(role)
+        return (split_path(path, self.seen) or (path, "")) if path else ("", "")
+
+    def _items(self, cells: Mapping[str, Any], role: str) -> list[Any]:
+        column, _ = self._path(role)
+        cell = cells.get(column) if column else None
+        return values(cell) if role == "text" else self._listed(cell)
+
+    def _listed(self, cell: Any) -> list[Any]:
+        """Return the values of a cell that may list several names in one text; a file's own name is not cut."""
+        found = values(cell)
+        if len(found) == 1 and isinstance(found[0], str) and not self.texts.shelf.named_in(found[0]):
+            pieces = split_values(cell)
+            if len(pieces) == 1 and ", " in found[0]:
+                cut = [part.strip() for part in found[0].split(", ")]
+                pieces = cut if all(self.texts.shelf.named_in(part) for part in cut) else pieces
+            return pieces
+        return found
+
+    def _documents(self, cells: Mapping[str, Any]) -> Iterator[tuple[str, int | None]]:
+        """Yield the documents that a row names outside the objects of its passages, with pages said beside them."""
+        column, inner = self._path("document")
+        if inner and column in (self._path("text")[0], self._path("provision")[0]):
+            return
+        cited = [
+            (self._field(flatten_object(value), "document", column) if isinstance(value, dict) else words(value))
+            for value in self._listed(cells.get(column) if column else None)
+        ]
+        named = list(filter(None, map(words, cited)))
+        for name in named or ([self.only] if self.only else []):
+            found = self.texts.shelf.named_in(name)
+            yield (found if found and found[1] is not None else (name, None))
+
+    def _numbers(self, cells: Mapping[str, Any], role: str) -> list[int]:
+        column, inner = self._path(role)
+        held = values(cells.get(column)) if column and not inner else []
+        return [found for one in held if (found := number(one)) is not None]
+
+    def _field(self, fields: Mapping[str, Any], role: str, column: str) -> Any:
+        """Return a field of an object: the one that was named for its column, else one with a common name."""
+        own, inner = self._path(role)
+        if inner and own == column:
+            return fields.get(inner)
+        name = choose_name((name for name, held in fields.items() if words(held)), role)
+        return fields[name] if name is not None else None
+
+    # ------------------------------------------------------------ passages
+
+    def _quoted(
+        self, items: Sequence[Any], named: Sequence[tuple[str, int | None]], cells: Mapping[str, Any]
+    ) -> Iterator[CitedPassage]:
+        """Yield the passages of the text column, each with its document: its own, the only one, or the one in turn."""
+        column, _ = self._path("text")
+        beside = {role: self._numbers(cells, role) for role in ("page", "start", "end", "grade")}
+        for at, value in enumerate(items):
+            passage = self._object(value, column) if isinstance(value, dict) else CitedPassage("", words(value))
+            if passage is None:
+                continue
+            if not passage.document and len(named) not in (0, 1, len(items)):
+                raise ValueError(f"{len(items)} passages and {len(named)} documents: which stands where?")
+            document, page = named[at if len(named) > 1 else 0] if named and not passage.document else ("", None)
+            numbers = {role: _nth(found, at, len(items)) for role, found in beside.items()}
+            ends = (numbers["start"], numbers["end"])
+            yield passage._replace(
+                document=passage.document or document,
+                page=_first(passage.page, page, numbers["page"]),
+                offsets=passage.offsets or _offsets(*ends, passage.text),
+                grade=_first(passage.grade, numbers["grade"]),
+            )
+
+    def _object(self, value: Mapping[str, Any], column: str) -> CitedPassage | None:
+        """Return the passage that an object is; None for one that says nothing of itself under a known name."""
+        fields = flatten_object(value)
+        held = {role: self._field(fields, role, column) for role in _IN_OBJECTS}
+        pages = values(held["page"])
+        text = words(held["text"]) or None
+        provision = words(held["provision"])
+        if not text and not provision:
+            unknown = self._unknown.setdefault(column, {})
+            for name, one in fields.items():
+                if one is not held["document"]:
+                    unknown[name] = max(unknown.get(name, 0), len(words(one)))
+        else:
+            self._yields[column] = True
+        passage = CitedPassage(
+            words(held["document"]),
+            text,
+            provision,
+            number(pages[0]) if pages else None,
+            _offsets(number(held["start"]), number(held["end"]), text),
+            number(held["grade"]),
+        )
+        return passage if any((text, provision, passage.document, passage.page is not None)) else None
+
+    # ------------------------------------------------------------ provisions
+
+    def _cited(self, value: Any, named: Sequence[tuple[str, int | None]], place: str) -> list[CitedPassage]:
+        """Return what a citation names: a file, a page of one, or provisions; what it is not is noted."""
+        grade = None
+        if isinstance(value, dict):
+            column = self._path("provision")[0]
+            passage = self._object(value, column)
+            if passage is None or not passage.provision:
+                return [passage] if passage else []
+            law, text, grade = passage.document, passage.provision, passage.grade
+            if not read_provisions(text):
+                text = f"{law} {text}"
+        else:
+            law, text = "", words(value)
+            found = self.texts.shelf.named_in(text)
+            if found:
+                return [CitedPassage(found[0], page=found[1])]
+        provisions = read_provisions(text)
+        if not provisions:
+            self.tally.note("citation that names no file and no provision that is known", f"{place}: {text[:80]}")
+            return []
+        made = []
+        for one in provisions:
+            document = self._document_of(one, law, named, place)
+            if document:
+                made.append(CitedPassage(document, None, one.label, grade=grade))
+        return made
+
+    def _document_of(
+        self, provision: NamedProvision, law: str, named: Sequence[tuple[str, int | None]], place: str
+    ) -> str | None:
+        """Return the document of a provision: by the law's name, as the row says, or the only one that has it."""
+        for source in filter(None, (law, provision.source)):
+            file = self.texts.law_file(source)
+            if file:
+                return file
+        files = list(dict.fromkeys(name for name, _ in named))
+        if len(files) == 1 and self.texts.may_be(files[0], provision):
+            return files[0]
+        having = [name for name in self.texts.having(provision) if self.texts.may_be(name, provision)]
+        if len(having) == 1:
+            return having[0]
+        several = f"provision stands in {len(having)} documents, and the row names none of them: it is ambiguous"
+        self.tally.note(several if having else "provision of a law that is not at hand", f"{place}: {provision.label}")
+        return None
+
+
+_IN_OBJECTS = ("document", "text", "provision", "page", "start", "end", "grade")
+
+
+def _nth(found: Sequence[int], at: int, count: int) -> int | None:
+    """Return the number of a passage: its own where each has one, the only one where there is one passage."""
+    return found[at] if len(found) == count else None
+
+
+def _first(*numbers: int | None) -> int | None:
+    return next((one for one in numbers if one is not None), None)
+
+
+def _offsets(start: int | None, end: int | None, text: str | None) -> tuple[int, int] | None:
+    if start is None:
+        return None
+    end = start + len(text) if end is None and text else end
+    return (start, end) if end is not None and end > start else None

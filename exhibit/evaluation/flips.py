@@ -1,0 +1,72 @@
+"""Questions that were asked several times: how often the verdict, the cited files and the answer changed."""
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+
+from exhibit.evaluation.answer_words import cited_files, without_citations, words
+from exhibit.evaluation.cases import Case
+from exhibit.evaluation.verdicts import examine
+from exhibit.schemas.run import FlipCounts, QuestionFlips
+
+_SHOWN = 20
+"""Questions that are named, those that flip most first."""
+
+
+def flips_of(times: Sequence[Case]) -> QuestionFlips | None:
+    """Return how many of a question's replies differ from the commonest; None where fewer than two are no errors."""
+    replied = [case for case in times if not case.reply.error]
+    if len(replied) < 2:
+        return None
+    return QuestionFlips(
+        id=replied[0].id,
+        asked=len(replied),
+        verdict=_rare([examine(case).verdict for case in replied]),
+        files=_rare([frozenset(cited_files(case)) for case in replied]),
+        answer=_rare([tuple(words(without_citations(case.reply.answer or ""))) for case in replied]),
+    )
+
+
+def _rare(values: Sequence[Hashable]) -> int:
+    """Return how many values are not the commonest."""
+    return len(values) - Counter(values).most_common(1)[0][1]
+
+
+@dataclass
+class Flips:
+    """The flips of a dataset's questions, as they are measured."""
+
+    asked: int = 0
+    changed: Counter[str] = field(default_factory=Counter)
+    questions: list[QuestionFlips] = field(default_factory=list)
+
+    def add(self, times: Sequence[Case]) -> None:
+        """Count the next question."""
+        one = flips_of(times)
+        if one is None:
+            return
+        self.asked += 1
+        for name in ("verdict", "files", "answer"):
+            self.changed[name] += bool(getattr(one, name))
+        if one.verdict or one.files or one.answer:
+            self.questions.append(one)
+
+    @property
+    def counts(self) -> FlipCounts:
+        """What flips.json holds."""
+        worst = sorted(self.questions, key=lambda one: (-one.verdict, -one.files, -one.answer, str(one.id)))
+        return FlipCounts(
+            questions=self.asked,
+            verdict=self.changed["verdict"],
+            files=self.changed["files"],
+            answer=self.changed["answer"],
+            most=worst[:_SHOWN],
+        )
+
+    def in_words(self, name: str) -> str:
+        """Return the headline: how many questions flip."""
+        counts = self.counts
+        return (
+            f"{name}: {counts.verdict} of {counts.questions} questions flip between runs (their verdict changes); "
+            f"the cited files change in {counts.files}, the words of the answer in {counts.answer}"
+        )

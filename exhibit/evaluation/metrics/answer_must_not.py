@@ -1,0 +1,18 @@
+"""What an answer must not say: the share of the items that a test set forbids and that the answer says all the same.
+
+An item is said where its words stand in the answer one after the other, in any case; a figure or a date in any
+spelling. 0 is right.
+"""
+
+from exhibit.evaluation.answer_words import listed_items, says_item
+from exhibit.evaluation.metrics import Case, per_case
+from exhibit.schemas.layout import MUST_NOT_CONTAIN
+
+
+def _score(case: Case) -> float | None:
+    items = listed_items(case, MUST_NOT_CONTAIN)
+    said = [any(says_item(one, case.reply.answer or "", strict=True) for one in item) for item in items]
+    return sum(said) / len(said) if said else None
+
+
+NAMES, measure = per_case(answer_must_not=_score)

@@ -1,0 +1,76 @@
+"""Provisions in replies: a passage that names one instead of words is placed by it, and an answer's citations, too."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from exhibit.evaluation.cases import GoldPassage, Passage, PlacedProvision
+from exhibit.evaluation.documents import Documents
+from exhibit.evidence import Span
+from exhibit.law.provision_places import ProvisionIndex, ProvisionPlace
+from exhibit.law.provisions import NamedProvision, cited_provisions, read_provisions
+from exhibit.law.sentences import sentences
+
+_LONGEST = 400
+"""Characters of a sentence in which provisions are read: a longer one is a table or a list."""
+_QUOTED = re.compile(r"“[^”]{0,5000}”|„[^“]{0,5000}“|\"[^\"]{0,5000}\"")
+_OPENING = 1000
+"""Characters in which a law says what it is called."""
+
+
+class ProvisionPlacer:
+    """Finds provisions in the documents of a dataset; each document is read for them once."""
+
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+        self._indexes: dict[str, ProvisionIndex] = {}
+
+    def place(self, passage: Passage) -> Passage:
+        """Return a passage that names a provision and has no words with the words and the place of the provision."""
+        if not passage.told_provision or passage.text.strip() or passage.span:
+            return passage
+        named = read_provisions(passage.told_provision)
+        files = [passage.filename] if passage.filename else []
+        for file, places in self._found(named[0], files) if named else ():
+            spans = places[0].spans
+            document = self._documents.get(file)
+            text = "\n".join(document.text[start:end] for start, end in spans) if document else ""
+            return replace(passage, text=text, filename=file, span=Span(spans[0].start, spans[-1].end))
+        return passage
+
+    def cited(self, answer: str, golds: Sequence[GoldPassage]) -> tuple[PlacedProvision, ...]:
+        """Return the provisions that an answer cites, with their places; one of another law has none."""
+        files = list(dict.fromkeys(gold.filename for gold in golds if gold.filename))
+        cited: dict[str, PlacedProvision] = {}
+        own = _QUOTED.sub(" ", answer)  # what a quotation refers to, the answer does not cite
+        for start, end in sentences(own):
+            for named in cited_provisions(own[start:end]) if end - start <= _LONGEST else ():
+                found = next(self._found(named, files), None)
+                spans = found[1][0].spans if found else ()
+                placed = PlacedProvision(named.label, found[0] if found else None, spans)
+                cited.setdefault(named.label.casefold(), placed)
+        return tuple(cited.values())
+
+    def _found(self, named: NamedProvision, files: Sequence[str]) -> Iterator[tuple[str, list[ProvisionPlace]]]:
+        """Yield the file and the place of a provision: in the law that it names, else in these files, if one has it."""
+        law = self._law(named.source) if named.source else None
+        if named.source and law is None:
+            return
+        places = [(file, self._index(file).find(named)) for file in ([law] if law else files)]
+        sure = [(file, found) for file, found in places if len(found) == 1]
+        if len(sure) == 1:
+            yield sure[0]
+
+    def _law(self, source: str) -> str | None:
+        """Return the file of a law by its name: the file's, or the one that its opening has."""
+        if file := self._documents.named(source):
+            return file
+        word = re.compile(rf"(?<!\w){re.escape(source)}(?!\w)")
+        having = [one.filename for one in self._documents.all() if word.search(one.text[:_OPENING])]
+        return having[0] if len(having) == 1 else None
+
+    def _index(self, file: str) -> ProvisionIndex:
+        if file not in self._indexes:
+            document = self._documents.get(file)
+            self._indexes[file] = ProvisionIndex(document) if document else ProvisionIndex.empty(file)
+        return self._indexes[file]

@@ -1,0 +1,83 @@
+"""Replies that are not ready at once: a server gives a task, and is asked until the task is done."""
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+from urllib.parse import quote, urljoin, urlsplit
+
+from exhibit.evaluation.servers.reading import NoAnswerError, Read, ReplyReader
+from exhibit.evaluation.servers.shapes import NAMES, describe, first_of, search
+from exhibit.evaluation.servers.system import PollRequest
+from exhibit.storage.exchanges import Deadline, HttpError
+from exhibit.storage.http import Response
+
+_SECONDS = 0.5
+"""Between two requests for a task, of which nobody said how often it may be asked for."""
+
+
+class Polled(Protocol):
+    """A server as far as polling needs it."""
+
+    url: str
+    reader: ReplyReader
+
+    def fetch(self, path: str, body: Any = None, *, deadline: Deadline, method: str = "POST", **given: Any) -> Any: ...
+
+
+def poll_reply(response: Response, poll: PollRequest, server: Polled, deadline: Deadline) -> Read:
+    """Return the reply of a task, asked for until it is done; the deadline ends the waiting."""
+    first = _parsed(response)
+    path, base = _address(first, poll, server)
+    while True:
+        reply = server.fetch(path, deadline=deadline, method="GET", url=base)
+        if search(poll.done, reply) if poll.done else _is_ready(search(poll.result, reply), server.reader):
+            return server.reader.whole(search(poll.result, reply))
+        if deadline.left <= poll.seconds:
+            raise deadline.passed()
+        time.sleep(poll.seconds)
+
+
+def _parsed(response: Response) -> Any:
+    try:
+        return json.loads(response.read())
+    except (ValueError, RecursionError):
+        raise HttpError("a task was expected, and the reply is not JSON") from None
+
+
+def _address(first: Any, poll: PollRequest, server: Polled) -> tuple[str, str]:
+    """Return the path to ask at, and the address it stands behind; a server names no other host than its own."""
+    if poll.url:
+        url = search(poll.url, first)
+        if not isinstance(url, str) or urlsplit(urljoin(server.url, url)).netloc != urlsplit(server.url).netloc:
+            raise HttpError(f"no address of the same host at {poll.url} of the reply: {describe(first)}")
+        return "", urljoin(server.url, url)
+    task = search(poll.task, first)
+    if not isinstance(task, str | int) or isinstance(task, bool):
+        raise HttpError(f"no task at {poll.task} of the reply: {describe(first)}")
+    parts = urlsplit(server.url)
+    base = server.url if poll.path.startswith("/{task}") else f"{parts.scheme}://{parts.netloc}"
+    return poll.path.replace("{task}", quote(str(task), safe="")), base
+
+
+def _is_ready(reply: Any, reader: ReplyReader) -> bool:
+    """Return whether a reply has an answer; one that has none yet is asked for again."""
+    try:
+        return reader.whole(reply).answer is not None
+    except NoAnswerError:
+        return False
+
+
+def polls_to_try(reply: Any) -> Iterator[PollRequest]:
+    """Yield how a reply may be waited for that has a task and no answer: at the address it gives, or at usual ones."""
+    if not isinstance(reply, Mapping):
+        return
+    for name in NAMES["task_url"]:
+        if isinstance(reply.get(name), str):
+            yield PollRequest(url=name, seconds=_SECONDS)
+    task = next((name for name in NAMES["task"] if isinstance(reply.get(name), str | int)), None)
+    if task is None and isinstance(reply.get("id"), str | int) and first_of(reply, "state", str):
+        task = "id"
+    if task is not None:
+        for path in NAMES["task_path"]:
+            yield PollRequest(task=task, path=path, seconds=_SECONDS)

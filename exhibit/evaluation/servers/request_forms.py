@@ -1,0 +1,165 @@
+"""The request that a server wants, from what it says of itself: OpenAPI, a schema, an error; else the usual ones."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
+from urllib.parse import urlsplit
+
+from exhibit.evaluation.cases import Case
+from exhibit.evaluation.servers.reading import Read, ReplyReader
+from exhibit.evaluation.servers.shapes import NAMES
+from exhibit.evaluation.servers.system import PollRequest, System
+from exhibit.storage.exchanges import Deadline, HttpError
+
+
+class Probed(Protocol):
+    """A server as far as the probe needs it."""
+
+    name: str
+    url: str
+    system: System
+    values: dict[str, Any]
+    template: Any
+    reader: ReplyReader
+    poll: PollRequest | None
+
+    def exchange(self, case: Case, deadline: Deadline, collection: str = "") -> Read: ...
+
+    def fetch(self, path: str, body: Any = None, *, deadline: Deadline, method: str = "POST", **given: Any) -> Any: ...
+
+
+_SECONDS = 10.0
+"""For one description: a server that is slow to give it is asked without."""
+_DEEPEST = 8
+"""References within references that are followed: a description may refer to itself."""
+
+
+class MadeRequest(NamedTuple):
+    """A request, and where it was read how it must look."""
+
+    template: Any
+    where: str
+
+
+def missing_fields(error: HttpError) -> list[str]:
+    """Return the fields that a server says it misses: `loc` of FastAPI's and pydantic's errors."""
+    try:
+        faults = json.loads(error.body)["detail"]
+        places = [fault["loc"] for fault in faults if "missing" in str(fault.get("type", "missing"))]
+        names = [".".join(str(part) for part in place if part != "body") for place in places]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return []
+    return [name for name in dict.fromkeys(names) if name]
+
+
+def served_paths(server: Probed) -> list[str]:
+    """Return the paths that a server says it takes requests at; none where it says nothing."""
+    paths = _asked(server, "/openapi.json", origin=True).get("paths")
+    paths = paths if isinstance(paths, Mapping) else {}
+    return [str(path) for path, methods in paths.items() if isinstance(methods, Mapping) and "post" in methods][:10]
+
+
+def requests_to_try(server: Probed) -> Iterator[MadeRequest]:
+    """Yield the requests that a server may want: as it describes itself, then the usual ones, the question alone."""
+    made = made_request(server)
+    if made is not None:
+        yield made._replace(where=f"as its {made.where} says")
+    elif not server.system.ask.described and "request" in server.values and not server.values["request"]:
+        for name in NAMES["asked"][:_USUAL]:
+            yield MadeRequest({name: "{question}"}, f"with `{name}`, as many servers want it")
+
+
+_USUAL = 6
+"""Names for the question that are tried where a server says nothing of itself."""
+
+
+def made_request(server: Probed) -> MadeRequest | None:
+    """Return a request as the server's description has it; None where there is none, or a user has said how to ask."""
+    paths = server.system.ask.described
+    if paths:
+        schema = _asked(server, paths["path"])
+        inner = _template(schema, schema)
+        own = server.values[paths["setting"]] == server.system.settings[paths["setting"]].default
+        body = server.system.ask.body
+        setting = f"{{{paths['setting']}}}"
+        filled = {key: inner if value == setting else value for key, value in body.items()}
+        return MadeRequest({**filled, "config": {}}, paths["path"]) if inner is not None and own else None
+    if "request" not in server.values or server.values["request"]:
+        return None
+    for where, origin in (("/openapi.json", True), ("/input_schema", False), ("/schema", False), ("/schema", True)):
+        schema = _asked(server, where, origin=origin)
+        wanted = _of_path(schema, urlsplit(server.url).path) if "paths" in schema else schema
+        template = _template(wanted, schema) if wanted else None
+        if isinstance(template, Mapping):
+            return MadeRequest({"input": template} if where == "/input_schema" else template, where)
+    return None
+
+
+def _asked(server: Probed, path: str, *, origin: bool = False) -> Mapping[str, Any]:
+    """Return a description; empty where the server has none."""
+    parts = urlsplit(server.url)
+    base = f"{parts.scheme}://{parts.netloc}" if origin else server.url.removesuffix("/invoke")
+    try:
+        reply = server.fetch(path, deadline=Deadline(_SECONDS), method="GET", url=base)
+    except HttpError:
+        return {}
+    return reply if isinstance(reply, Mapping) else {}
+
+
+def _of_path(openapi: Mapping[str, Any], path: str) -> Any:
+    """Return the schema of the JSON that a path takes."""
+    paths = openapi.get("paths")
+    held: Any = paths.get(path) or paths.get(path.rstrip("/")) if isinstance(paths, Mapping) else None
+    for key in ("post", "requestBody", "content", "application/json", "schema"):
+        held = held.get(key) if isinstance(held, Mapping) else None
+    return held
+
+
+def _template(schema: Any, root: Mapping[str, Any], depth: int = _DEEPEST) -> Any:
+    """Return a request that a schema allows, with a place for the question; None where there is no such place."""
+    schema = _resolved(schema, root, depth)
+    fields = schema.get("properties")
+    if not isinstance(fields, Mapping) or not depth:
+        return "{question}" if schema.get("type") == "string" else None
+    template: dict[str, Any] = {}
+    asked = False
+    names = NAMES["asked"]
+    for name in sorted(fields, key=lambda name: names.index(name) if name in names else len(names)):
+        one = _resolved(fields[name], root, depth)
+        if name in NAMES["history"] and one.get("type") == "array":
+            turn = [{"role": "user", "content": "{question}"}] if name == "messages" and not asked else []
+            template[name] = ["{history}", *turn]
+            asked = asked or bool(turn)
+        elif name in names and not asked and (inner := _template(one, root, depth - 1)) is not None:
+            template[name], asked = inner, True
+        elif name in (schema.get("required") or ()):
+            template[name] = _usual(one)
+    return template if asked and None not in template.values() else None
+
+
+def _usual(schema: Mapping[str, Any]) -> Any:
+    """Return a value that a schema gives itself; None where it gives none."""
+    listed = [*(schema.get("enum") or ()), *(schema.get("examples") or ())]
+    choices = [schema.get("default"), schema.get("const"), *listed, schema.get("example")]
+    empty: dict[Any, Any] = {"array": [], "object": {}, "boolean": False}
+    given = next((value for value in choices if value is not None), None)
+    return empty.get(schema.get("type")) if given is None else given
+
+
+def _resolved(schema: Any, root: Mapping[str, Any], depth: int) -> Mapping[str, Any]:
+    """Return a schema with its reference followed, and the first of several that is not null."""
+    for _ in range(depth):
+        if not isinstance(schema, Mapping):
+            return {}
+        several = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf")
+        if isinstance(schema.get("$ref"), str):
+            held: Any = root
+            for part in schema["$ref"].removeprefix("#/").split("/"):
+                held = held.get(part) if isinstance(held, Mapping) else None
+            schema = held
+        elif isinstance(several, list) and several:
+            chosen = [one for one in several if not (isinstance(one, Mapping) and one.get("type") == "null")]
+            schema = chosen[0] if chosen else {}
+        else:
+            return schema
+    return {}

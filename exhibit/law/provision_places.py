@@ -1,0 +1,231 @@
+"""Where a provision stands that somebody names: found by the order of the document, else by the lines that begin so."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from exhibit.evidence import Document, Span
+from exhibit.law.provisions import NamedProvision, ProvisionStep, number_forms, unit_sorts
+from exhibit.law.sentences import sentences
+from exhibit.law.structure import read_structure
+from exhibit.law.structure.tree import Section
+
+_LABEL = re.compile(r"(?P<word>[^\d]*?)[ \xa0]*(?P<number>[\divxlcIVXLC][\w.\-–]*|[A-Za-z])[\W_]*")
+_OPENING = 0.1
+"""Share of a document in which an exhibit's number is its own, and no schedule: `Exhibit 10.1` above a contract."""
+_RECITALS = 0.5
+"""Share of a document in which its recitals stand."""
+
+
+_BARE = ("unit", "article", "", "paragraph", "point")
+"""Sorts whose headings may be numbers alone: `2.01 Rent`."""
+_COUNTED = 3
+"""Headings of a sort from which a document is known to write its word."""
+
+
+class ProvisionPlace(NamedTuple):
+    """Where a provision stands, without the running lines of pages; `whole` where a part of it could not be told."""
+
+    spans: tuple[Span, ...]
+    whole: bool = False
+
+
+@dataclass(frozen=True)
+class _Labelled:
+    section: Section
+    sort: str
+    word: str
+    forms: frozenset[str]
+    bracketed: bool
+    attached: bool
+    """Whether it stands in a schedule."""
+
+
+class ProvisionIndex:
+    """The provisions of a document by their names."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+
+    @classmethod
+    def empty(cls, filename: str) -> "ProvisionIndex":
+        """Return the index of a document that is not there: it has no provision."""
+        return cls(Document(filename, ""))
+
+    @cached_property
+    def _sections(self) -> list[_Labelled]:
+        return list(self._labelled(read_structure(self.document), attached=False))
+
+    def _labelled(self, section: Section, *, attached: bool) -> Iterator[_Labelled]:
+        match = _LABEL.fullmatch(section.label) if section.label else None
+        if match:
+            word = match["word"].strip(" (\xa0").lower()
+            worded = word or not match["number"][0].isdigit()  # IV alone is a chapter, and no section 4
+            sort = unit_sorts().get(word, unit_sorts().get(f"{word}.", "part" if worded else ""))
+            bracketed = section.label.strip().startswith("(")
+            yield _Labelled(section, sort, word, number_forms(match["number"]), bracketed, attached)
+        late = section.span.start > _OPENING * len(self.document.text)
+        for child in section.children:
+            yield from self._labelled(child, attached=attached or (section.kind == "schedule" and late))
+
+    def find(self, named: NamedProvision) -> list[ProvisionPlace]:
+        """Return the places that a name may mean: several where it is ambiguous, none where it is absent."""
+        first, *below = named.path
+        places = [self._within(span, below) for span in self._top(first)]
+        return [place for place in places if place.spans]
+
+    def _top(self, step: ProvisionStep) -> list[Span]:
+        forms = number_forms(step.number)
+        if step.sort == "recital":
+            return self._lines(rf"\(?{re.escape(step.number)}[.)]", r"\(?(?:\d{1,3}|[A-Z])[.)]", within=_RECITALS)
+        found = [one for one in self._sections if one.forms & forms and not one.bracketed]
+        same = [one for one in found if one.sort == step.sort != ""]
+        if not step.sort:
+            same = [one for one in found if one.sort in ("unit", "article")]
+        bare = [one for one in found if not one.sort and step.sort in _BARE]
+        if not same and sum(one.sort == step.sort for one in self._sections) >= _COUNTED:
+            lined = self._begun(step)  # where articles are headed so, a bare number is a point of a list
+            if lined:
+                return lined
+        parts = [one for one in found if step.sort in ("paragraph", "point") and one.sort in ("unit", "article")]
+        for choice in (same, bare, parts):
+            if choice:
+                return [_own_span(one.section) for one in self._usual(_outermost(choice))]
+        return self._begun(step)
+
+    def _begun(self, step: ProvisionStep) -> list[Span]:
+        """Return the stretches whose first line begins with a provision's word and number, or with the number alone."""
+        words = "|".join(re.escape(word) for word, sort in unit_sorts().items() if sort == step.sort)
+        word = rf"(?:{words})[ \xa0]*" if words else r"(?:§[ \xa0]?|[^\W\d]{1,12}\.?[ \xa0])?"
+        lined = self._lines(rf"{word}{re.escape(step.number)}(?![\w]|\.\d)", rf"{word}\d{{1,4}}")
+        if not lined and step.sort in ("unit", "article") and "." in step.number:
+            lined = self._lines(rf"{re.escape(step.number)}(?![\w]|\.\d)", r"\d{1,3}\.\d{1,3}")
+        return lined
+
+    def _usual(self, found: list[_Labelled]) -> list[_Labelled]:
+        """Return those that are headed as most are: a treaty annexed to a law says `Artikel 6`, the law `Art 6`."""
+        if len(found) < 2:
+            return found
+        often = max(self._words[one.word] for one in found)
+        return [one for one in found if self._words[one.word] == often]
+
+    @cached_property
+    def _words(self) -> Counter[str]:
+        return Counter(one.word for one in self._sections)
+
+    def _lines(self, begins: str, ends: str, *, within: float = 1.0) -> list[Span]:
+        """Return the stretches from a line that begins so to the next that begins alike."""
+        text = self.document.text
+        limit = int(within * len(text))
+        starts = [match.start() for match in re.finditer(rf"(?m)^[ \t#*]*(?:{begins})", text, re.IGNORECASE)]
+        ahead = re.compile(rf"(?m)^[ \t#*]*(?:{ends})", re.IGNORECASE)
+        spans = []
+        for start in (start for start in starts if start <= limit):
+            following = ahead.search(text, text.find("\n", start) + 1 or len(text))
+            heads = [one.section.title.start for one in self._sections if not one.bracketed and one.sort]
+            later = [head for head in heads if head > start] + ([following.start()] if following else [])
+            spans.append(Span(start, min(later, default=len(text))))
+        # of a table of contents and the text itself, the text has the words
+        longest = max((span.end - span.start for span in spans), default=0)
+        return [span for span in spans if 4 * (span.end - span.start) > longest]
+
+    def _within(self, span: Span, below: Sequence[ProvisionStep]) -> ProvisionPlace:
+        """Return the part of a provision that the steps below it lead to; all of it where they lead nowhere."""
+        whole = False
+        for step in below:
+            part = self._part(span, step)
+            if part is None:
+                whole = True
+                break
+            span = part
+        return ProvisionPlace(self._without_furniture(span), whole)
+
+    def _part(self, span: Span, step: ProvisionStep) -> Span | None:
+        text = self.document.text
+        if step.sort == "sentence":
+            own = [
+                one for one in sentences(text[span.start : span.end]) if re.search(r"\w{2}", _plain(text, span, one))
+            ]
+            at = int(step.number) - 1 if step.number.isdigit() else -1
+            return Span(span.start + own[at].start, span.start + own[at].end) if 0 <= at < len(own) else None
+        forms = number_forms(step.number)
+        inside = [
+            one
+            for one in self._sections
+            if span.start <= one.section.title.start
+            and one.section.span.end <= span.end
+            and one.forms & forms
+            and _own_span(one.section) != span
+        ]
+        if inside:
+            return _own_span(_outermost(inside)[0].section)
+        return _bracketed(text, span, step.number) or _listed(text, span, step.number)
+
+    def _without_furniture(self, span: Span) -> tuple[Span, ...]:
+        """Return a stretch without the running lines of its pages, and without white space at its edges."""
+        pieces, start = [], span.start
+        for line in self.document.furniture:
+            if start < line.end and line.start < span.end:
+                pieces.append(Span(start, max(line.start, start)))
+                start = line.end
+        pieces.append(Span(start, max(span.end, start)))
+        return tuple(
+            piece for piece in (_trim(piece, self.document.text) for piece in pieces) if piece.start < piece.end
+        )
+
+
+def _plain(text: str, span: Span, one: Span) -> str:
+    return re.sub(r"^\W*\w{1,4}\)", "", text[span.start + one.start : span.start + one.end])
+
+
+def _own_span(section: Section) -> Span:
+    """Return a section from its heading on: its span may begin with the headings above it."""
+    start = section.title.start if section.span.start <= section.title.start < section.span.end else section.span.start
+    return Span(start, section.span.end)
+
+
+def _outermost(found: Sequence[_Labelled]) -> list[_Labelled]:
+    """Return those outside schedules where there are some, of these the highest, of equal headings the longest."""
+    own = [one for one in found if not one.attached] or list(found)
+    highest = min(one.section.level for one in own)
+    top = [one for one in own if one.section.level == highest]
+    by_heading: dict[str, _Labelled] = {}
+    for one in top:
+        other = by_heading.setdefault(one.section.heading, one)
+        if _length(one) > _length(other):
+            by_heading[one.section.heading] = one
+    return list(by_heading.values())
+
+
+def _length(one: _Labelled) -> int:
+    return one.section.span.end - one.section.span.start
+
+
+def _bracketed(text: str, span: Span, number: str) -> Span | None:
+    """Return a part that stands in the line, `(b) any breach; (c) …`, to where the next of its kind begins."""
+    start = re.compile(rf"(?:^|(?<=[\s;:,.]))\({re.escape(number)}\)", re.IGNORECASE).search(text, *span)
+    if start is None:
+        return None
+    kind = r"\d{1,3}" if number.isdigit() else "[A-Za-z]{1,5}"
+    following = re.compile(rf"(?<=[\s;:,.])\({kind}\)").search(text, start.end(), span.end)
+    return Span(start.start(), following.start() if following else span.end)
+
+
+def _listed(text: str, span: Span, number: str) -> Span | None:
+    """Return a point of a list whose lines begin with their numbers: `2. …` to `3. …`."""
+    start = re.compile(rf"(?m)^[ \t]*{re.escape(number)}[.)]\s").search(text, *span)
+    if start is None:
+        return None
+    kind = r"\d{1,3}[a-z]?" if number[0].isdigit() else "[A-Za-z]{1,2}"
+    following = re.compile(rf"(?m)^[ \t]*{kind}[.)]\s").search(text, start.end(), span.end)
+    return Span(start.start(), following.start() if following else span.end)
+
+
+def _trim(span: Span, text: str) -> Span:
+    words = text[span.start : span.end]
+    inner = words.strip()
+    start = span.start + words.find(inner)
+    return Span(start, start + len(inner))

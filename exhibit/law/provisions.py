@@ -1,0 +1,231 @@
+"""Provisions as people name them: `§ 535 Abs. 1 BGB`, `bgb-535`, `Section 8.03(b)`, `Schedule 2, para 3`."""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from exhibit.law.language import systems
+from exhibit.law.structure.labels import roman
+from exhibit.schemas.parsing import read_beside
+
+_HEIGHTS = {"schedule": 0, "part": 1, "recital": 2, "article": 2, "unit": 3, "": 3}
+"""How high the units stand; what has no height is part of one: a paragraph, a sentence, a letter."""
+_BELOW = 4  # lower than every unit
+_KINDS = {"schedule": "schedule", "article": "article", "paragraph": "unit", "section": "unit", "clause": "unit"}
+"""The kinds of parts that the legal systems know, as the units of this module."""
+_MOST = 60
+"""Of a list or a range of numbers that is longer, the ends alone are taken."""
+_LONGEST = 400
+"""Characters: what is longer is no name of a provision."""
+
+_NUMBER = r"(?:\d{1,4}[a-z]{0,2}(?:[.\-–]\d{1,4}[a-z]{0,2}){0,4}|[IVXLC]{1,7}|[A-Z]|[a-z]{1,2})(?!\w)[ºª°]?"
+_BRACKETS = r"(?:[ ]?\([0-9A-Za-z]{1,5}\)){0,5}"
+_NEXT = re.compile(r"\s?(?P<range>bis|to|through|až|–|-)\s?|\s?(?:,|und|and|or|oder|sowie|a|&|/)\s?")
+_LISTED = re.compile(rf"\d{{1,4}}[a-z]{{0,2}}(?:\.\d{{1,4}}[a-z]{{0,2}}){{0,4}}(?![\w.]\w|\w){_BRACKETS}")
+_GLUE = re.compile(
+    r"(?:[\s,;.()\[\]:–—-]|(?<!\w)(?:of|to|in|the|des|der|zum|zur|dem|im|from|under|pursuant|i\.?V\.?m\.?|iVm|ff?\.?|und|and|"
+    r"od|vom|see|vgl\.|gemäß|nach|et seq\.?)(?!\w))+"
+)
+_OUTWARD = re.compile(r"\s*,?\s*(?:of|to|in|zu|zum|zur|des|der|k|ke)\s+(?:the\s+|this\s+)?$")
+_SLUG = re.compile(
+    r"(?P<source>[^\W\d][^\d]{0,60}?|SR \d{3}(?:\.\d+)*)[\s\-/]{1,3}"
+    r"(?P<number>\d{1,4}[a-z]{0,2}(?:\.\d{1,4}[a-z]{0,2}){0,3})"
+    r"(?P<below>(?:-\d{1,3}){0,2})(?P<brackets>(?:\([0-9A-Za-z]{1,5}\)){0,4})"
+)
+_BARE = re.compile(
+    r"(?P<number>\d{1,4}[a-z]{0,2}(?:\.\d{1,4}[a-z]{0,2}){1,4})(?P<brackets>(?:\([0-9A-Za-z]{1,5}\)){0,4})"
+)
+
+
+_LAW = r"(?P<law>[A-ZÄÖÜ][\wÄÖÜäöü-]{0,9}[A-ZÄÖÜ]|SR \d{3}(?:\.\d{1,4})*)(?!\w)"
+_LAW_AFTER = re.compile(rf"(?:,? (?:of the |of |des |der )?){_LAW}")
+_LAW_BEFORE = re.compile(rf"(?<!\w){_LAW},? $")
+
+
+class ProvisionStep(NamedTuple):
+    """A step on the way to a provision: what sort of unit it is, its word as written, and its number."""
+
+    sort: str
+    """`schedule`, `part`, `recital`, `article`, `unit`, a part below these, or empty where no word tells."""
+    word: str
+    number: str
+
+
+_Path = tuple[ProvisionStep, ...]
+
+
+class NamedProvision(NamedTuple):
+    """A provision by its name: the law or document that is named with it, and the steps that lead to it."""
+
+    label: str
+    """As it is written."""
+    source: str
+    path: tuple[ProvisionStep, ...]
+
+    @property
+    def has_word(self) -> bool:
+        """Whether a word says that it is a provision: `§ 535`, not `535`."""
+        return any(step.word for step in self.path)
+
+
+@cache
+def unit_sorts() -> dict[str, str]:
+    """Return the words that provisions are called by, in small letters, each with its sort; the longest first."""
+    sorts = {word: sort for sort, words in read_beside(__file__)["units"].items() for word in words.split()}
+    for system in systems():
+        for level in system.levels:
+            kind = _KINDS.get(level.kind, "part")
+            sorts |= {word: kind for word in level.words if word not in sorts and len(word) > 1}
+        for sort, words in system.data.get("below", {}).items():
+            known = sort if sort in ("paragraph", "sentence", "point", "letter") else "point"
+            sorts |= {word.lower(): known for word in words.split() if word.lower() not in sorts and len(word) > 1}
+    return dict(sorted(sorts.items(), key=lambda item: (-len(item[0]), item[0])))
+
+
+@cache
+def _unit() -> re.Pattern[str]:
+    words = "|".join(re.escape(word) for word in unit_sorts())
+    return re.compile(rf"(?<![\w§])(?P<word>(?i:{words}))[ \xa0]?(?P<number>{_NUMBER})(?P<brackets>{_BRACKETS})")
+
+
+def read_provisions(text: str, *, bare: bool = True) -> list[NamedProvision]:
+    """Return the provisions that a short text names, in order; a list or a range of numbers is one for each number.
+
+    `bare` takes `bgb-535` and `36.14`, too, which have no word that says what they are.
+    """
+    if len(text) > _LONGEST:
+        return []
+    plain = text.replace("\xa0", " ").replace("_", " ").strip()
+    named = list(_worded(plain))
+    if named or not bare:
+        return named
+    match = _BARE.fullmatch(plain) or _SLUG.fullmatch(plain.replace(":", " "))
+    if match is None:
+        return []
+    fields = match.groupdict("")
+    below = [ProvisionStep("paragraph", "", number) for number in fields.get("below", "").split("-") if number]
+    path = (ProvisionStep("", "", fields["number"]), *_inside(fields["brackets"]), *below)
+    return [NamedProvision(text.strip(), fields.get("source", "").strip(" -"), path)]
+
+
+def cited_provisions(sentence: str) -> list[NamedProvision]:
+    """Return the provisions that a sentence cites; only an abbreviation right behind or before one names its law."""
+    text = sentence.replace("\xa0", " ")
+    named = []
+    for one in _grouped(text):
+        after, before = _LAW_AFTER.match(text, one.end), _LAW_BEFORE.search(text[max(0, one.start - 20) : one.start])
+        source = after["law"] if after else before["law"] if before else ""
+        named += [NamedProvision(_written(path, source), source, path) for path in one.paths]
+    return named
+
+
+class _Cited(NamedTuple):
+    start: int
+    end: int
+    paths: list[tuple[ProvisionStep, ...]]
+
+
+def _worded(text: str) -> Iterator[NamedProvision]:
+    cited = list(_grouped(text))
+    if not cited:
+        return
+    before = _source(text[: cited[0].start])
+    last = before
+    sources = []
+    for at, one in enumerate(cited):
+        following = cited[at + 1].start if at + 1 < len(cited) else len(text)
+        after = _source(text[one.end : following])
+        if before:  # "BGB § 535, GG Art. 5": the law stands before its provision
+            sources.append(last)
+            last = after or last
+        else:
+            sources.append(after)
+    for at in range(len(sources) - 2, -1, -1):  # "§ 535 und § 536 BGB"
+        sources[at] = sources[at] or sources[at + 1]
+    for one, source in zip(cited, sources, strict=True):
+        for path in one.paths:
+            yield NamedProvision(_written(path, source) if len(cited) * len(one.paths) > 1 else text, source, path)
+
+
+def _written(path: Sequence[ProvisionStep], source: str) -> str:
+    steps = (f"({step.number})" if step.sort == "bracket" else f" {step.word} {step.number}" for step in path)
+    return " ".join(f"{''.join(steps)} {source}".split())
+
+
+def _source(gap: str) -> str:
+    """Return the name of a law or document in what stands between provisions."""
+    words = _GLUE.sub(" ", f" {gap} ").strip()
+    return words if re.search(r"\w", words) else ""
+
+
+def _grouped(text: str) -> Iterator[_Cited]:
+    """Yield the provisions of a text, the steps to one place together: `§ 535 Abs. 1`, `para 3 of Schedule 2`."""
+    open_: _Cited | None = None
+    for match in _unit().finditer(text):
+        if open_ is not None and match.start() < open_.end:
+            continue
+        sort = unit_sorts()[match["word"].lower()]
+        if match["number"].islower() and match["number"].isalpha() and sort not in ("letter", "point"):
+            continue  # "Section a": no number
+        numbers, end = _numbers(text, match, below=sort not in _HEIGHTS)
+        paths = [(ProvisionStep(sort, match["word"], number), *inside) for number, inside in numbers]
+        gap = text[open_.end : match.start()] if open_ is not None else ""
+        if open_ is not None and len(open_.paths) == 1 and _goes_on(open_.paths[0][-1], sort, gap):
+            outer = open_.paths[0]
+            open_ = _Cited(open_.start, end, [tuple(sorted([*outer, *path], key=_height)) for path in paths])
+            continue
+        if open_ is not None:
+            yield open_
+        open_ = _Cited(match.start(), end, paths)
+    if open_ is not None:
+        yield open_
+
+
+def _height(step: ProvisionStep) -> int:
+    return _HEIGHTS.get(step.sort, _BELOW)
+
+
+def _goes_on(last: ProvisionStep, sort: str, gap: str) -> bool:
+    """Return whether a unit is a step of the citation before it: a part of it, or the larger one that holds it."""
+    if not _GLUE.fullmatch(gap or " "):
+        return False
+    inner, outer = _HEIGHTS.get(sort, _BELOW), _height(last)
+    if _OUTWARD.fullmatch(gap):
+        return inner < outer
+    return (inner > outer or inner == _BELOW) and ";" not in gap and "und" not in gap and "and" not in gap
+
+
+def _numbers(text: str, match: re.Match[str], *, below: bool) -> tuple[list[tuple[str, _Path]], int]:
+    """Return the numbers behind a word with what stands in brackets behind each, and where they end."""
+    word, number, end = match["word"].lower(), match["number"], match.end()
+    plural = word == "§§" or word in ("ss.", "arts.", "artt.") or (word.endswith("s") and word not in ("abs", "ss"))
+    if plural and (ends := re.fullmatch(r"(\d+)[-–](\d+)", number)):
+        return [(str(one), ()) for one in _range(int(ends[1]), int(ends[2]))], end
+    plural = plural or below  # "Abs. 1, 3"
+    numbers = [(number.rstrip("ºª°"), _inside(match["brackets"]))]
+    while plural and (mark := _NEXT.match(text, end)) and (more := _LISTED.match(text, mark.end())):
+        digits, _, brackets = more[0].partition("(")
+        last = numbers[-1][0]
+        if mark["range"] and last.isdigit() and digits.isdigit():
+            numbers += [(str(one), ()) for one in _range(int(last), int(digits))[1:-1]]
+        numbers.append((digits.strip(), _inside(f"({brackets}" if brackets else "")))
+        end = more.end()
+    return numbers, end
+
+
+def _range(low: int, high: int) -> list[int]:
+    return list(range(low, high + 1)) if 0 < high - low < _MOST else [low, high]
+
+
+def _inside(brackets: str) -> tuple[ProvisionStep, ...]:
+    return tuple(ProvisionStep("bracket", "", part) for part in re.findall(r"\(([^()]+)\)", brackets))
+
+
+def number_forms(number: str) -> frozenset[str]:
+    """Return the spellings that one number may have: `IX` and 9, `8.03` and 8.3, `5º` and 5."""
+    plain = number.casefold().strip(" .()º°ª:-–—")
+    forms = {plain, re.sub(r"(?<=\.)0+(?=\d)", "", plain)}
+    if number.strip(" .()").isupper() and (value := roman(plain)):
+        forms.add(str(value))
+    return frozenset(forms)

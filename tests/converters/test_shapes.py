@@ -1,0 +1,568 @@
+"""Test sets in the shapes in which people keep them, each over fictional documents, each without a flag."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pypdf import PdfReader, PdfWriter
+
+from exhibit.converters import Tally, table
+from exhibit.schemas.bundle import GOLD, INFO, TRAIN
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.validate import validate
+from tests.conversion import options_of
+from tests.evidence.files import pdf, xlsx
+
+LEASE = """HARBOUR LEASE
+
+between Brackwater Moorings Ltd and Ostrander Boats Inc.
+
+ARTICLE I
+DEFINITIONS
+
+Section 1.01 Berth. "Berth" means berth 14 on the north quay.
+
+Section 1.02 Term. The term begins on 1 May 2023 and lasts three years.
+
+ARTICLE II
+RENT AND NOTICE
+
+Section 2.01 Rent. The tenant shall pay a rent of EUR 1,200 a month.
+
+Section 2.02 Notice. Either party may end this lease
+(a) by notice in writing of ninety days, or
+(b) at once where the other party is insolvent.
+
+SCHEDULE 1
+FITTINGS
+
+1. Two fenders and a gangway.
+
+2. One electricity meter, which the landlord reads.
+"""
+LAW = """# Gesetz über die Vermietung von Booten (BootMG)
+
+## § 1 Anwendungsbereich
+
+Dieses Gesetz gilt für die Vermietung von Booten an Verbraucher.
+
+## § 2 Pflichten des Vermieters
+
+(1) Der Vermieter hat das Boot seetüchtig zu übergeben. Er trägt die Kosten der Wartung.
+
+(2) Mängel sind unverzüglich zu beheben.
+
+## § 2a Kaution
+
+Die Kaution darf eine Monatsmiete nicht übersteigen.
+"""
+STATUTE = """Закон за пристанищата
+
+Чл. 154. Пристанището се управлява от държавата.
+
+Чл. 155. Таксата се плаща в срок от тридесет дни.
+
+Чл. 156. Нарушенията се наказват с глоба.
+"""
+PAGES = [
+    "Annual report of Ostrander Boats Inc. Revenue was EUR 4.2 million in total.",
+    "Results by quarter. The order book grew by eleven per cent.",
+    "Summary. Revenue was EUR 4.2 million in total. The board thanks the crew.",
+]
+
+
+@pytest.fixture
+def documents(tmp_path: Path) -> Path:
+    """A contract, two laws and a report of three pages."""
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    (folder / "harbour-lease.txt").write_text(LEASE, encoding="utf-8")
+    (folder / "bootmg.md").write_text(LAW, encoding="utf-8")
+    (folder / "ports_act.txt").write_text(STATUTE, encoding="utf-8")
+    writer = PdfWriter()
+    for page in PAGES:
+        writer.add_page(PdfReader(io.BytesIO(pdf(page))).pages[0])
+    writer.write(folder / "OSTRANDER_2023_AR.pdf")
+    return folder
+
+
+def written(path: Path, content: Any) -> Path:
+    """Write what a shape is: bytes, a text, lines of objects, or one object."""
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    elif isinstance(content, str):
+        path.write_text(content, encoding="utf-8")
+    elif path.suffix == ".jsonl":
+        path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in content), encoding="utf-8")
+    elif path.suffix == ".parquet":
+        import pyarrow
+        from pyarrow import parquet
+
+        parquet.write_table(pyarrow.Table.from_pylist(content), path)
+    else:
+        path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+    return path
+
+
+def lines_of(bundle: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (bundle / GOLD).read_text(encoding="utf-8").splitlines()]
+
+
+def golds(bundle: Path) -> list[tuple[str | None, str, str]]:
+    """Return of each gold line its file, how it was found, and the words of its context."""
+    rows = {row["id"]: row for row in json.loads((bundle / TRAIN).read_text(encoding="utf-8"))}
+    assert validate(bundle) == []
+    return [
+        (line["filename"], line["how"], rows[line["id"]]["contexts"][line["context"]].get("text") or "")
+        for line in lines_of(bundle)
+        if line["context"] is not None
+    ]
+
+
+RENT = "The tenant shall pay a rent of EUR 1,200 a month."
+ASK = "What rent is due?"
+LEASED, LAWS, REPORT = "harbour-lease.txt", "bootmg.md", "OSTRANDER_2023_AR.pdf"
+
+QUOTED: dict[str, tuple[str, Any]] = {
+    "a sheet with a quote": ("t.csv", f'question,answer,file,quote\n{ASK},"EUR 1,200",{LEASED},"{RENT}"\n'),
+    "FinanceBench": (
+        "t.jsonl",
+        [
+            {
+                "financebench_id": "f1",
+                "company": "Ostrander",
+                "doc_name": "harbour-lease",
+                "question": ASK,
+                "answer": "x",
+                "justification": "as said",
+                "evidence": [
+                    {
+                        "evidence_text": RENT,
+                        "doc_name": "harbour-lease",
+                        "evidence_page_num": 0,
+                        "evidence_text_full_page": LEASE,
+                    }
+                ],
+            }
+        ],
+    ),
+    "ragas": (
+        "t.jsonl",
+        [
+            {
+                "user_input": ASK,
+                "reference": "EUR 1,200",
+                "reference_contexts": [RENT],
+                "response": "no",
+                "retrieved_contexts": ["Berth"],
+            }
+        ],
+    ),
+    "DeepEval": (
+        "t.json",
+        [
+            {
+                "input": ASK,
+                "expected_output": "EUR 1,200",
+                "context": [RENT],
+                "source_file": LEASED,
+                "actual_output": None,
+                "retrieval_context": None,
+            }
+        ],
+    ),
+    "LangSmith": (
+        "t.jsonl",
+        [
+            {
+                "id": "a1",
+                "inputs": {"question": ASK},
+                "outputs": {"answer": "EUR 1,200", "quote": RENT, "document": "harbour-lease"},
+                "metadata": {"split": "base"},
+            }
+        ],
+    ),
+    "Phoenix": (
+        "t.json",
+        {
+            "data": [
+                {
+                    "input": {"query": ASK},
+                    "output": {"response": "EUR 1,200"},
+                    "metadata": {"document": LEASED, "gold_context": RENT},
+                }
+            ]
+        },
+    ),
+    "objects under a name that says nothing": (
+        "t.json",
+        {"version": 2, "cases": [{"query": ASK, "answer": "x", "spans": [{"quote": RENT, "file": {"name": LEASED}}]}]},
+    ),
+    "offsets": (
+        "t.jsonl",
+        [
+            {
+                "question": ASK,
+                "answer": "x",
+                "evidence": [
+                    {
+                        "file_path": LEASED,
+                        "char_start": LEASE.find(RENT),
+                        "char_end": LEASE.find(RENT) + len(RENT),
+                        "text": RENT,
+                    }
+                ],
+            }
+        ],
+    ),
+    "a Parquet file of structs": (
+        "t.parquet",
+        [{"question": ASK, "answer": "x", "evidence": [{"text": RENT, "document": LEASED, "page": 1}]}],
+    ),
+    "columns": (
+        "t.json",
+        {
+            "question": [ASK, ASK + " Why?"],
+            "answer": ["x", "y"],
+            "contexts": [[RENT], [RENT]],
+            "filename": [LEASED, LEASED],
+        },
+    ),
+    "rows by id": (
+        "t.yaml",
+        f"q1: {{question: {ASK}, answer: x, quote: '{RENT}', file: {LEASED}}}\n"
+        f"q2: {{question: Which rent?, answer: x, quote: '{RENT}', file: {LEASED}}}\n",
+    ),
+    "an object in a cell of a sheet": (
+        "t.csv",
+        f'question,answer,gold\n{ASK},x,"{{""text"": ""{RENT}"", ""filename"": ""{LEASED}""}}"\n',
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", QUOTED)
+def test_quotes_are_located_whatever_shape_they_come_in(shape, documents, tmp_path, convert):
+    name, content = QUOTED[shape]
+    bundle = convert("table", "--source", written(tmp_path / name, content), "--documents", documents, "--as", "is")
+    assert set(golds(bundle)) == {(LEASED, "exact", RENT)}
+
+
+PROVISIONS: dict[str, tuple[str, Any, list[tuple[str, str]]]] = {
+    "norm ids below `queries`": (
+        "t.json",
+        {
+            "queries": [
+                {
+                    "query": "Wer wartet?",
+                    "expected_norm_ids": ["bootmg-2", "bootmg-2a"],
+                    "expected_answer_contains": ["Vermieter"],
+                }
+            ]
+        },
+        [(LAWS, "§ 2 Pflichten"), (LAWS, "§ 2a Kaution")],
+    ),
+    "citations with the law": (
+        "t.jsonl",
+        [
+            {
+                "question": "Wer trägt die Kosten?",
+                "answer": "Er.",
+                "expected_citations": "§ 2 Abs. 1 Satz 2 BootMG; § 1 BootMG",
+            }
+        ],
+        [(LAWS, "Er trägt die Kosten"), (LAWS, "§ 1 Anwendungsbereich")],
+    ),
+    "a workbook with sections": (
+        "t.xlsx",
+        xlsx(["Question", "Expected section", "Contract"], ["How can it end?", "Section 2.02(b)", "harbour-lease"]),
+        [(LEASED, "(b) at once where")],
+    ),
+    "a schedule and an article": (
+        "t.csv",
+        f'question,gold_citations,doc\nWho reads?,"Schedule 1, para 2",{LEASED}\nWhat?,Article I,{LEASED}\n',
+        [(LEASED, "2. One electricity meter"), (LEASED, "ARTICLE I")],
+    ),
+    "law and article in an object": (
+        "t.jsonl",
+        [{"question": "Кога?", "answer": "30", "relevant_articles": [{"law_id": "ports_act", "article": "Чл. 155."}]}],
+        [("ports_act.txt", "Чл. 155. Таксата")],
+    ),
+    "sections without a document": (
+        "t.jsonl",
+        [{"question": "Term?", "answer": "3 years", "clause": "Section 1.02"}],
+        [(LEASED, "Section 1.02 Term")],
+    ),
+    "a column known by its cells": (
+        "t.jsonl",
+        [{"question": "Kaution?", "answer": "x", "fundstelle": "§ 2a BootMG"}],
+        [(LAWS, "§ 2a Kaution")],
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", PROVISIONS)
+def test_provisions_that_are_named_are_located_with_their_text(shape, documents, tmp_path, convert):
+    name, content, expected = PROVISIONS[shape]
+    bundle = convert("table", "--source", written(tmp_path / name, content), "--documents", documents, "--as", "is")
+    found = golds(bundle)
+    assert [(file, how) for file, how, _ in found] == [(file, "section") for file, _ in expected]
+    for (_, _, text), (_, begins) in zip(found, expected, strict=True):
+        assert text.startswith(begins)
+    assert all(line["labels"]["provision"] for line in lines_of(bundle))
+
+
+def test_what_is_absent_ambiguous_or_not_at_hand_is_said_row_by_row(documents, tmp_path, convert):
+    (documents / "second-lease.txt").write_text(LEASE.replace("1,200", "900"), encoding="utf-8")
+    rows = [
+        {"question": "a", "answer": "x", "citations": ["§ 77 BootMG"]},
+        {"question": "b", "answer": "x", "citations": ["§ 3 StGB"]},
+        {"question": "c", "answer": "x", "citations": ["Section 2.01"]},
+        {"question": "d", "answer": "x", "citations": ["§ 2a BootMG"]},
+    ]
+    bundle = convert("table", "--source", written(tmp_path / "t.jsonl", rows), "--documents", documents, "--as", "is")
+    noted = json.loads((bundle / INFO).read_text(encoding="utf-8"))["noted"]
+    assert noted["provision is not in the document"] == ["line 1: § 77 BootMG in bootmg.md"]
+    assert noted["provision of a law that is not at hand"] == ["line 2: § 3 StGB"]
+    (ambiguous,) = [names for remark, names in noted.items() if "ambiguous" in remark]
+    assert ambiguous == ["line 3: Section 2.01"]
+    assert [how for _, how, _ in golds(bundle)] == ["absent", "section"]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_pages_count_from_0_or_1_as_the_quotes_tell_and_choose_between_equal_places(
+    first, documents, tmp_path, convert
+):
+    twice = "Revenue was EUR 4.2 million in total."
+    rows = [
+        {
+            "question": "Orders?",
+            "answer": "x",
+            "evidence": [
+                {
+                    "evidence_text": "The order book grew by eleven per cent.",
+                    "doc_name": "OSTRANDER_2023_AR",
+                    "evidence_page_num": 1 + first,
+                }
+            ],
+        },
+        {
+            "question": "Revenue?",
+            "answer": "x",
+            "evidence": [{"evidence_text": twice, "doc_name": "OSTRANDER_2023_AR", "evidence_page_num": 2 + first}],
+        },
+        {
+            "question": "Thanks?",
+            "answer": "x",
+            "evidence": [
+                {
+                    "evidence_text": "The board thanks the crew.",
+                    "doc_name": "OSTRANDER_2023_AR",
+                    "evidence_page_num": 2 + first,
+                }
+            ],
+        },
+    ]
+    bundle = convert("table", "--source", written(tmp_path / "t.jsonl", rows), "--documents", documents, "--as", "is")
+    assert [(line["pages"], line["alternatives"]) for line in lines_of(bundle)] == [([2], []), ([3], []), ([3], [])]
+    (note,) = json.loads((bundle / INFO).read_text(encoding="utf-8"))["noted"]["pages that the source states"]
+    assert note.startswith(f"counted from {first}: ")
+
+
+def test_a_page_that_is_wrong_overrules_no_words(documents, tmp_path, convert):
+    rows = [
+        {
+            "question": "Orders?",
+            "answer": "x",
+            "quote": "The order book grew by eleven per cent.",
+            "page": page,
+            "file": "OSTRANDER_2023_AR.pdf",
+            "id": page,
+        }
+        for page in (2, 9)
+    ]
+    bundle = convert("table", "--source", written(tmp_path / "t.jsonl", rows), "--documents", documents, "--as", "is")
+    assert [line["pages"] for line in lines_of(bundle)] == [[2], [2]]
+    noted = json.loads((bundle / INFO).read_text(encoding="utf-8"))["noted"]
+    assert any("page 2, stated 9" in name for names in noted.values() for name in names)
+
+
+def test_a_contract_is_known_by_its_name_without_the_ending(documents, tmp_path, convert):
+    rows = [{"query": "Which lease?", "expected_contract_ids": ["harbour-lease"], "category": "rent"}]
+    bundle = convert(
+        "table", "--source", written(tmp_path / "t.json", {"queries": rows}), "--documents", documents, "--as", "is"
+    )
+    assert golds(bundle) == [(LEASED, "absent", "")]
+    assert lines_of(bundle)[0]["labels"]["answer_from"] == "provision or document"
+
+
+def test_an_answer_that_cites_files_names_its_documents(documents, tmp_path, convert):
+    rows = [{"question": ASK, "truth": "EUR 1,200 [harbour-lease.txt]; see [OSTRANDER_2023_AR.pdf#page=2]"}]
+    bundle = convert("table", "--source", written(tmp_path / "t.jsonl", rows), "--documents", documents, "--as", "is")
+    assert [(file, how) for file, how, _ in golds(bundle)] == [(LEASED, "absent"), (REPORT, "absent")]
+    assert lines_of(bundle)[1]["labels"]["stated_page"] == 2
+
+
+def test_promptfoo_s_assertions_are_what_the_answer_must_say_and_must_not(documents, tmp_path, convert):
+    text = """
+description: leases
+prompts: [p.txt]
+providers: [http]
+tests:
+  - vars: {question: How long is the notice?, document: harbour-lease.txt}
+    assert:
+      - {type: icontains, value: ninety days}
+      - {type: contains-any, value: [in writing, written]}
+      - {type: not-contains, value: thirty days}
+      - {type: latency, threshold: 900}
+  - vars: {question: Who wins the cup?, document: harbour-lease.txt}
+    assert: [{type: is-refusal}]
+"""
+    bundle = convert(
+        "table", "--source", written(tmp_path / "promptfooconfig.yaml", text), "--documents", documents, "--as", "is"
+    )
+    first, _ = lines_of(bundle)
+    assert json.loads(first["labels"]["must_contain"]) == ["ninety days", ["in writing", "written"]]
+    assert json.loads(first["labels"]["must_not_contain"]) == ["thirty days"]
+    rows = json.loads((bundle / TRAIN).read_text(encoding="utf-8"))
+    assert [row["is_impossible"] for row in rows] == [False, True]
+    noted = json.loads((bundle / INFO).read_text(encoding="utf-8"))["noted"]
+    assert noted["assertion that is not read"] == ["row 1: latency"]
+
+
+def test_lists_of_what_must_be_said_alone_are_a_sound_bundle_without_documents(tmp_path, convert, capsys):
+    rows = [
+        {"question": "Which notice?", "must_include": "ninety days; in writing"},
+        {"question": "b", "must_include": "x"},
+    ]
+    bundle = convert("table", "--source", written(tmp_path / "t.jsonl", rows))
+    assert golds(bundle) == [] and "passages are not" in capsys.readouterr().out
+    labels = [line["labels"] for line in lines_of(bundle)]
+    assert json.loads(labels[0]["must_contain"]) == ["ninety days", "in writing"]
+    assert labels[0]["answer_from"] == "must_contain"
+
+
+@pytest.mark.parametrize(
+    ("fields", "impossible"),
+    [
+        ({"must_refuse": True}, True),
+        ({"expected_block": "false"}, False),
+        ({"answerable": False}, True),
+        ({"should_answer": "yes"}, False),
+        ({"expected_verdict": "refuse"}, True),
+        ({"expected_verdict": "answer"}, False),
+    ],
+)
+def test_questions_that_must_be_refused_are_known_under_many_names(fields, impossible, documents, tmp_path):
+    rows = [{"question": "Who?", "answer": "x", "document": LEASED, **fields}]
+    options = options_of(table, "--jobs", 1, "--documents", documents)
+    (row,) = table.read(written(tmp_path / "t.jsonl", rows), options, Tally()).rows
+    assert row.is_impossible is impossible
+
+
+def test_a_verdict_that_is_no_refusal_stays_a_label(documents, tmp_path):
+    rows = [{"question": "Is it compliant?", "answer": "x", "document": LEASED, "expected_verdict": "non-compliant"}]
+    options = options_of(table, "--jobs", 1, "--documents", documents)
+    (row,) = table.read(written(tmp_path / "t.jsonl", rows), options, Tally()).rows
+    assert not row.is_impossible and row.labels["expected_verdict"] == "non-compliant"
+
+
+def test_the_letter_of_a_multiple_choice_is_the_words_of_its_option(documents, tmp_path):
+    rows = [
+        {
+            "input": [{"role": "user", "content": "Which rent?"}],
+            "choices": ["EUR 900", "EUR 1,200"],
+            "target": "B",
+            "id": "i1",
+            "metadata": {"document": LEASED},
+        }
+    ]
+    options = options_of(table, "--jobs", 1, "--documents", documents)
+    (row,) = table.read(written(tmp_path / "samples.jsonl", rows), options, Tally()).rows
+    assert (row.question, row.answer, row.labels["label"]) == ("Which rent?", "EUR 1,200", "EUR 1,200")
+    assert json.loads(str(row.labels["options"])) == ["EUR 900", "EUR 1,200"]
+
+
+def test_grades_are_kept_a_grade_of_0_is_no_gold_and_what_is_acceptable_is_an_alternative(documents, tmp_path, convert):
+    rows = [
+        {
+            "question": "Pflichten?",
+            "answer": "x",
+            "relevant_sections": [
+                {"law": "BootMG", "section": "§ 2", "relevance": 3},
+                {"law": "BootMG", "section": "§ 1", "relevance": 0},
+            ],
+            "acceptable_sections": ["§ 2a BootMG"],
+        }
+    ]
+    bundle = convert("table", "--source", written(tmp_path / "t.jsonl", rows), "--documents", documents, "--as", "is")
+    (line,) = lines_of(bundle)
+    assert line["labels"]["grade"] == 3 and line["labels"]["provision"] == "§ 2"
+    ((start, end),) = line["alternatives"][0]
+    text = (bundle / "corpus" / LAWS).read_text(encoding="utf-8")
+    assert "Kaution" in text[start - 10 : end + 10] and "Mängel" not in text[start:end]
+
+
+def test_beir_s_folder_becomes_documents_and_graded_gold(tmp_path, convert):
+    folder = tmp_path / "beir"
+    (folder / "qrels").mkdir(parents=True)
+    written(folder / "corpus.jsonl", [{"_id": "c1", "title": "Rent", "text": RENT}, {"_id": "c2", "text": "No pets."}])
+    written(folder / "queries.jsonl", [{"_id": "q1", "text": ASK}, {"_id": "q2", "text": "Pets?"}])
+    written(folder / "qrels" / "test.tsv", "query-id\tcorpus-id\tscore\nq1\tc1\t3\nq1\tc2\t0\nq2\tc9\t1\n")
+    bundle = convert("table", "--source", folder)
+    (line,) = lines_of(bundle)
+    assert (line["filename"], line["labels"]["grade"], line["labels"]["id"]) == ("c1.pdf", 3, "q1")
+    assert json.loads((bundle / INFO).read_text(encoding="utf-8"))["left_out"] == {
+        "query without a judged document that is at hand": ["q2"]
+    }
+
+
+def test_trec_s_judgments_name_files_of_a_folder(documents, tmp_path, convert):
+    folder = tmp_path / "trec"
+    folder.mkdir()
+    written(folder / "topics.tsv", f"101\t{ASK}\n")
+    written(folder / "qrels.txt", "101 0 harbour-lease 2\n101 0 bootmg 0\n")
+    bundle = convert("table", "--source", folder, "--documents", documents, "--as", "is")
+    (line,) = lines_of(bundle)
+    assert (line["filename"], line["labels"]["grade"]) == (LEASED, 2)
+
+
+def test_squad_s_form_is_known(tmp_path, convert):
+    qas = [{"id": "s1", "question": ASK, "answers": [{"text": "EUR 1,200", "answer_start": RENT.find("EUR")}]}]
+    content = {"version": "2.0", "data": [{"title": "Lease", "paragraphs": [{"context": RENT, "qas": qas}]}]}
+    bundle = convert("table", "--source", written(tmp_path / "squad.json", content))
+    assert [(file, text) for file, _, text in golds(bundle)] == [("Lease.pdf", "EUR 1,200")]
+
+
+def test_comments_between_the_lines_of_a_jsonl_file_are_counted(documents, tmp_path, convert):
+    line = json.dumps({"question": ASK, "answer": "x", "quote": RENT, "file": LEASED})
+    source = written(tmp_path / "t.jsonl", f"// rent\n{line}\n# the end\n")
+    bundle = convert("table", "--source", source, "--documents", documents, "--as", "is")
+    noted = json.loads((bundle / INFO).read_text(encoding="utf-8"))["noted"]
+    assert noted["line of a JSONL file that is a comment"] == ["t.jsonl: line 1", "t.jsonl: line 3"]
+
+
+# ---------------------------------------------------------------- what is not understood
+
+
+def test_objects_without_a_known_text_are_an_error_whose_flag_works(documents, tmp_path, convert):
+    rows = [{"question": ASK, "answer": "x", "evidence": [{"doc_name": "harbour-lease", "wording": RENT, "weight": 2}]}]
+    source = written(tmp_path / "t.jsonl", rows)
+    with pytest.raises(SourceError, match=r"its fields: wording, weight\); name it: --text evidence\.wording"):
+        table.read(source, options_of(table, "--jobs", 1, "--documents", documents), Tally())
+    bundle = convert("table", "--source", source, "--documents", documents, "--as", "is", "--text", "evidence.wording")
+    assert golds(bundle) == [(LEASED, "exact", RENT)]
+
+
+def test_a_table_that_is_not_understood_names_three_flags_and_they_work(documents, tmp_path, convert):
+    rows = [{"ask": ASK, "reply": "EUR 1,200", "wording": RENT, "where": LEASED, "n": 1}]
+    source = written(tmp_path / "t.jsonl", rows)
+    with pytest.raises(SourceError, match="which column is the question") as error:
+        table.read(source, options_of(table, "--jobs", 1), Tally())
+    assert str(error.value).count("--question") == 3 and "--question ask" in str(error.value)
+    flags = ["--question", "ask", "--answer", "reply", "--text", "wording", "--document", "where"]
+    bundle = convert("table", "--source", source, "--documents", documents, "--as", "is", *flags)
+    assert golds(bundle) == [(LEASED, "exact", RENT)]
