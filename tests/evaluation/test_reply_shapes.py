@@ -190,7 +190,7 @@ def test_what_openapi_says_of_the_request_is_used_where_the_reply_is_not_underst
 
     with serving(app) as url, pytest.raises(ToolkitError) as error:
         asked(url)
-    assert "--target-response-answer-jmespath 'wording'" in str(error.value) and "openapi" in str(error.value)
+    assert "--set target_response_answer_jmespath='wording'" in str(error.value) and "openapi" in str(error.value)
 
 
 def test_advice_never_proposes_the_question():

@@ -206,7 +206,7 @@ def test_advice_goes_to_the_fields_inside_a_passage_and_was_tried(dataset, tmp_p
         with pytest.raises(ToolkitError) as caught:
             probe(system, dataset)
         answer, passages = "data.say", "data.ev[].{text: snip, filename: doc_title}"
-        assert f"-answer-jmespath '{answer}'" in str(caught.value) and f"'{passages}'" in str(caught.value)
+        assert f"_answer_jmespath='{answer}'" in str(caught.value) and f"'{passages}'" in str(caught.value)
         target, notes = probe(system, dataset, response_answer_jmespath=answer, response_context_jmespath=passages)
         cases = list(ask(tmp_path / "run", dataset, target))
         assert notes == []
