@@ -161,6 +161,7 @@ def test_a_finished_run_is_taken_apart(command, tmp_path, capsys):
     heads = [line for line in lines if line[:4].isupper() and line[:1] != " "]
     assert [head.split(" (")[0] for head in heads] == [
         "WHAT WAS ASKED", "IN ALL", "BY SOURCE_TYPE", "BY CATEGORY", "WHAT BECAME OF THE QUESTIONS",
+        "WHERE THE GOLD IS LOST",
         "FLAGGED FOR REVIEW", "WEAKEST ANSWERS",
     ]  # fmt: skip
     assert "  Court Guide       2   33.3%" in lines and "procedure: 1, 3" in lines
