@@ -197,14 +197,15 @@ class RunFolder:
 
     def faults(self) -> Iterator[str]:
         """Yield everything in the folder that this version would not write, or that contradicts the rows."""
+        faults: list[str] = []
         for path in sorted([*self.folder.glob("*.json"), *self.folder.glob("*/*.json")]):
             if path.name in files.FILES:
                 try:
                     _read(path, files.FILES[path.name])
                 except BundleError as error:
-                    yield str(error)
+                    faults.append(str(error))
         rows = [LazyLines(path, _row_fault) for path in sorted(self.folder.glob(f"*/{files.RESULTS}"))]
-        faults = [fault for lines in rows for fault in lines if fault]
+        faults += [fault for lines in rows for fault in lines if fault]
         yield from faults
         if not faults and len(rows) == len(self.datasets):
             yield from self._disagreements()
