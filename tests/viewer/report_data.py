@@ -40,7 +40,7 @@ def make_results(folder: Path, bundles: dict[str, Path], *, limit: int = 40, tur
         cases = list(make_cases(bundle, limit=limit, turn=turn))
         values = measure([case for case, _ in cases])
         # whether the answer is right is told by the row itself, and not by what metrics there are
-        values["answer_contained"] = [
+        values["answer_right"] = [
             None if case.reply.error else float(verdict == "answered") for case, verdict in cases
         ]
         tables.append(table_of([case for case, _ in cases], values, name=name))
@@ -184,7 +184,7 @@ def make_reply(
         (Reply(cited, passages(documents, wrong, start), 4, seconds=seconds), "wrong document"),
         (Reply(cited, passages(documents, right, far), 4, seconds=seconds), "right document, wrong passage"),
         (
-            Reply("It is not clear [2].", passages(documents, right, start - 60), 4, seconds=seconds),
+            Reply("It will be agreed in good faith [2].", passages(documents, right, start - 60), 4, seconds=seconds),
             "retrieved but not used",
         ),
         (

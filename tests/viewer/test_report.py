@@ -79,7 +79,7 @@ def test_the_first_screen_says_what_was_tested_when_and_what_came_of_it(page, re
     lead = page.locator(".lead").first.inner_text()
     assert "The built-in pipeline, preset sac, was asked 32 questions of cuad and leases on " in lead and "UTC" in lead
     rows = [row for row in RunResults(results).rows if not row.reply.error and not row.is_impossible]
-    right = sum(row.scores["answer_contained"] == 1 for row in rows)
+    right = sum(row.scores["answer_right"] == 1 for row in rows)
     headline = page.locator(".headline").inner_text()
     assert headline.startswith(
         f"Answered rightly: {right} of {len(rows)} judged answers, {100 * right / len(rows):.1f}%"
