@@ -115,7 +115,17 @@ def environment(front: Front, tmp_path_factory: pytest.TempPathFactory, monkeypa
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sample, converted as its users do."""
     out = tmp_path_factory.mktemp("bundles") / "cuad"
-    command = [sys.executable, "-m", "converters.cuad", "--source", "samples/cuad", "--out", str(out), "--limit", "1"]
+    command = [
+        sys.executable,
+        "-m",
+        "converters.cuad",
+        "--source",
+        "samples/cuad",
+        "--out",
+        str(out),
+        "--max-documents",
+        "1",
+    ]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     return out
 

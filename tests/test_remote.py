@@ -276,7 +276,7 @@ def test_on_s3_bundle_and_metrics_are_the_same_with_workers(s3, tmp_path, monkey
 @pytest.mark.extra
 def test_on_s3_a_killed_run_leaves_no_bundle_and_the_next_one_goes_on(s3, tmp_path, local):
     out = s3 / "cuad"
-    flags = ["--source", "samples/cuad", "--limit", "3", "--engine", "serial"]
+    flags = ["--source", "samples/cuad", "--max-documents", "3", "--engine", "serial"]
     command = [sys.executable, "-m", "converters.cuad", *flags]
     process = subprocess.Popen([*command, "--out", str(out)], cwd=ROOT, env=dict(os.environ), start_new_session=True)
     deadline = time.monotonic() + 60

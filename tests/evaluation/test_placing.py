@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.documents import Documents
 from exhibit.evaluation.metrics import Options, measure
-from exhibit.evaluation.verdicts import examine, judge, notes_on
+from exhibit.evaluation.missing import notes_on
+from exhibit.evaluation.verdicts import examine, judge
 from exhibit.evidence import Document, Page, Span
 
 RENT = "The Tenant shall pay a yearly rent of £48,000 in twelve equal instalments on the first day of each month."

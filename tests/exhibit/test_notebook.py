@@ -135,7 +135,7 @@ def test_runs_draw_figures_with_intervals_and_are_compared(tmp_path, monkeypatch
     compared = exhibit.compare(before, after.folder)
     assert compared.overlap.asked == len(before.rows)
     assert "<th scope='row'>failed questions ↓</th><td>0</td><td>0</td>" in compared._repr_html_()
-    assert repr(compared).splitlines()[0].split() == ["before", "after", "change", "n"]
+    assert ["before", "after", "change", "n"] in [line.split() for line in repr(compared).splitlines()]
     assert set(compared.regressions) <= set(compared.differences)
     with pytest.raises(exhibit.ToolkitError, match="no such run"):
         exhibit.compare(tmp_path / "nowhere", after)
@@ -154,7 +154,7 @@ def test_a_run_on_two_datasets_has_a_column_for_all_and_says_what_failed(tmp_pat
     run = exhibit.evaluate(folders, target=answer, metrics="answer_length", run_name="two", **fixed)
     failed = [row for row in run.rows if row.reply.error]
     assert f"{len(failed)} of {len(run.rows)} questions failed. The first: " in repr(run) and failed
-    assert "out of order" in run._repr_html_() and "ALL" in repr(run).splitlines()[0]
+    assert "out of order" in run._repr_html_() and "ALL" in repr(run)
     assert set(run.summary.index) == {("answer_length", name) for name in ("alder", "birch", "ALL")}
     row = run.questions.loc[("alder", failed[0].id)]
     assert (

@@ -90,7 +90,7 @@ def test_a_patch_names_no_file_and_only_takes_away_or_corrects(samples, tmp_path
         "questions": [{"id": 10**9, "reason": "y"}],
         "corrections": [],
     }
-    flags = ("--source", samples / "maud", "--limit", "1", "--patch", tmp_path / "patch.json")
+    flags = ("--source", samples / "maud", "--max-documents", "1", "--patch", tmp_path / "patch.json")
     (tmp_path / "patch.json").write_text(json.dumps(patch), encoding="utf-8")
     convert("maud", *flags, expect=1)
     assert "must be a plain file name, not a path" in capsys.readouterr().err

@@ -150,7 +150,7 @@ def test_documents_are_judged_by_their_best_and_their_mean_passage():
         store=lambda layer: Store(),
         chunk_keys=lambda numbers: [10 * n + at for n in sorted(numbers) for at in (0, 1)],
     )
-    config = Config.preset("naive", documents=2, candidates=2, k=3, document_max=0.5, document_mean=0.5)
+    config = Config.preset("naive", document_limit=2, candidates=2, k=3, document_max=0.5, document_mean=0.5)
     keys, scores = np.array([0, 10, 11, 20, 21, 30, 31]), np.array([0.9, 0.8, 0.8, 0.8, 0.2, 0.7, 0.9])
     state = SearchState(question="q", vector=np.zeros(2), keys=keys, scores=scores, trace={})
     choose_documents(state, index, config)  # type: ignore[arg-type]

@@ -164,7 +164,7 @@ def test_equal_documents_are_taken_by_number_and_no_more_of_them_than_asked():
         store=lambda layer: Store(),
         chunk_keys=lambda numbers: [10 * n for n in numbers],
     )
-    config = Config.preset("naive", documents=2, candidates=4, k=2, document_max=0.25, document_mean=0.75)
+    config = Config.preset("naive", document_limit=2, candidates=4, k=2, document_max=0.25, document_mean=0.75)
     scores = np.array([0.61234567, 0.9, 0.7, 0.9, 0.7])
     state = SearchState("?", np.zeros(3), np.array([30, 20, 21, 10, 11]), scores, {})
     choose_documents(state, index, config)  # type: ignore[arg-type]

@@ -64,7 +64,7 @@ def test_it_is_the_default_and_finds_the_clause_of_the_agreement_that_is_named(m
 
 
 def test_passages_are_words_of_their_document_within_the_limit_and_never_twice(make, corpus):
-    [found] = make(limit=90).search([QUESTION.format(name="Birch")])
+    [found] = make(passage_size=90).search([QUESTION.format(name="Birch")])
     seen = set()
     for hit in found.ranked:
         text = (corpus / hit.chunk.document).read_text(encoding="utf-8")

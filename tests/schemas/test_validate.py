@@ -19,7 +19,10 @@ from exhibit.storage.validate import validate_at as validate
 def sound(tmp_path_factory, samples):
     out = tmp_path_factory.mktemp("validate") / "cuad"
     assert (
-        convert_main(["cuad", "--source", str(samples / "cuad"), "--out", str(out), "--jobs", "1", "--limit", "1"]) == 0
+        convert_main(
+            ["cuad", "--source", str(samples / "cuad"), "--out", str(out), "--jobs", "1", "--max-documents", "1"]
+        )
+        == 0
     )
     return out
 

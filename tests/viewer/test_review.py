@@ -40,7 +40,7 @@ from tests.viewer.report_data import make_results, write
 from tests.viewer.watching import CONTRASTS, served, watched
 
 HOSTILE = "<img src=x onerror='window.pwned=1'></script><script>window.pwned=2</script>\u2028"
-FEW = ["--limit", "2", "--jobs", "1"]
+FEW = ["--max-documents", "2", "--jobs", "1"]
 """Two contracts, which is all that forty questions need."""
 
 

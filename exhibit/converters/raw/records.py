@@ -287,7 +287,11 @@ def read_yaml(text: str, path: Path) -> Any:
     try:
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=_SafeLoader)):
             raise SourceError(f"{path}: YAML with aliases (*name), which may stand for a great deal; write them out")
-        return yaml.load(text, Loader=_DatelessLoader)
+        loader = _DatelessLoader(text)
+        try:
+            return loader.get_single_data()
+        finally:
+            loader.dispose()
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise SourceError(f"{path}: not YAML: {str(error).replace(chr(10), ' ')[:200]}") from error
 
