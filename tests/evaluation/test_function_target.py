@@ -99,7 +99,7 @@ def test_what_a_function_asks_for_it_is_given(dataset):
         (None, "gave no answer: null"),
         (7, "gave no answer: number"),
         ({"colour": "red"}, "gave no answer: {colour: text}"),
-        ({"answer": "", "passages": [], "output": {}}, "neither an answer nor passages"),
+        ({"answer": "", "passages": [], "output": {}}, "gave no answer"),
         ({"answer": "x", "passages": 7}, "passages are int, not a list"),
         (KeyError("answers"), "KeyError: 'answers'"),
     ],

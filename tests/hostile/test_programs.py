@@ -59,12 +59,12 @@ def stand_in(tmp_path, monkeypatch):
         ("exec cat /dev/zero >&2", Limits(memory=64 << 20), LimitError, "needs more than 64 MiB"),
         ("echo gone wrong >&2; exit 1", Limits(), ToolkitError, "Tesseract failed: gone wrong"),
         ("kill -SEGV $$", Limits(), ToolkitError, "Tesseract failed: .*SIGSEGV"),
-        ("printf 'no\\ttable\\n1\\t2\\n'", Limits(), DocumentError, "no table of words"),
+        ("printf 'no\\ttable\\n1\\t2\\n'", Limits(), DocumentError, "not a table of words"),
         (f"printf '{_HEAD}\\n5\\t1\\n'", Limits(), None, ""),
-        (_WORD.replace("LEFT", "x"), Limits(), DocumentError, "no table"),
+        (_WORD.replace("LEFT", "x"), Limits(), DocumentError, "not a table"),
         (_WORD.replace("LEFT", "nan"), Limits(), DocumentError, "nan pixels"),
         ("exit 0", Limits(), None, ""),
-        ("exec head -c 5000000 /dev/urandom", Limits(), DocumentError, "no table of words"),
+        ("exec head -c 5000000 /dev/urandom", Limits(), DocumentError, "not a table of words"),
     ],
 )  # fmt: skip
 def test_a_page_that_an_ocr_program_does_not_read_is_set_aside_by_name(stand_in, script, limits, error, why):
