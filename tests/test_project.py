@@ -211,6 +211,7 @@ def test_the_pipeline_is_known_to_the_evaluation_only_as_a_target():
     }
     # the command and the catalogue, because every setting of the pipeline can be set there
     known = {
+        "exhibit.evaluation.answering",
         "exhibit.evaluation.catalogue",
         "exhibit.evaluation.targets.builtin",
         "exhibit.evaluation.settings",

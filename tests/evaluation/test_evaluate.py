@@ -138,7 +138,7 @@ def test_one_object_a_question(run):
     assert [row["id"] for row in rows] == list(range(9))
     first = rows[0]
     assert list(first) == ["id", "question", "truth", "is_impossible", "filename", "labels", "gold", "reply", "scores",
-                           "verdict", "stage", "evidence", "notes"]  # fmt: skip
+                           "verdict", "stage", "evidence", "lost_at", "gold_stages", "answer_reason", "notes"]  # fmt: skip
     assert first["gold"][0]["how"] == "exact" and len(first["gold"][0]["places"][0][0]) == 2
     assert list(first["reply"]) == ["answer", "refused", "citations", "passages", "selected", "context", "seconds",
                                     "error",
@@ -468,7 +468,7 @@ def test_the_ready_configs_are_sound(name):
         ({"target_url": "http://x", "target_request": "{"}, "target_request: .*not JSON"),
         ({"target_url": "http://x", "target_request": "/no/such/file"}, "cannot be read"),
         ({"target_url": "http://x", "target_colour": "red"}, "target_colour: not for the target http; its settings"),
-        ({"target": "predictions:x.json", "target_url": "http://x"}, "--target-url: not for the target predictions"),
+        ({"target": "predictions:x.json", "target_url": "http://x"}, "target_url: not for the target predictions"),
         ({"max_failures": 2}, "max_failures"),
         ({"threshold": "high"}, "threshold"),
     ],
@@ -535,7 +535,7 @@ REFUSED = "Not found in provided documents."
             {
                 "passages": [Passage("due in thirty (30) days", "lease.pdf")],
                 "golds": [gold()],
-                "answer": "At once.",
+                "answer": "In 60 days.",
                 "truth": "30 days",
             },
         ),

@@ -409,7 +409,8 @@ def test_bundles_are_where_runs_had_them_or_where_they_are_given(tmp_path):
 
 def test_gold_that_is_not_located_is_listed_as_far_as_asked():
     def dataset(*hows: str | None) -> Any:
-        gold = [SimpleNamespace(text=None if how is None else "w" * (99 + at), how=how, filename="a.pdf", ambiguous=False)
+        told = {"filename": "a.pdf", "ambiguous": False}
+        gold = [SimpleNamespace(text=None if how is None else "w" * (99 + at), how=how, **told)
                 for at, how in enumerate(hows)]  # fmt: skip
         return SimpleNamespace(name="d", cases=[SimpleNamespace(id=5, gold=gold)])
 
