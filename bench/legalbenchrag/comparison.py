@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 from bench.legalbenchrag.names import DATASETS, LOWER, METRICS
@@ -10,7 +12,7 @@ from bench.legalbenchrag.papers import ALL, Method, best
 from bench.legalbenchrag.runs import Condition, Measured
 from exhibit.evaluation.metrics import KS
 from exhibit.evaluation.records import read_tables
-from exhibit.evaluation.statistics import Difference, compare
+from exhibit.evaluation.statistics import Difference, Table, compare
 
 ABOVE, NOT_ABOVE = "▲", "▽"
 
@@ -89,4 +91,9 @@ def falls(
         for run in runs:
             other = plain.get((condition._replace(wording="original"), run.label))
             if other is not None:
-                yield condition, run.label, compare(read_tables(other.folder), read_tables(run.folder))
+                yield condition, run.label, compare(_by_id(other.folder), _by_id(run.folder))
+
+
+def _by_id(folder: Path) -> list[Table]:
+    """Return a run's values without the digests of its questions: a question in other words keeps its id."""
+    return [replace(table, contents=()) for table in read_tables(folder)]

@@ -138,10 +138,11 @@ def test_one_object_a_question(run):
     assert [row["id"] for row in rows] == list(range(9))
     first = rows[0]
     assert list(first) == ["id", "question", "truth", "is_impossible", "filename", "labels", "gold", "reply", "scores",
-                           "verdict", "stage", "evidence", "lost_at", "gold_stages", "answer_reason", "notes"]  # fmt: skip
+                           "verdict", "stage", "evidence", "lost_at", "gold_stages", "answer_reason",
+                           "notes"]  # fmt: skip
     assert first["gold"][0]["how"] == "exact" and len(first["gold"][0]["places"][0][0]) == 2
-    assert list(first["reply"]) == ["answer", "refused", "citations", "passages", "selected", "context", "seconds",
-                                    "error",
+    assert list(first["reply"]) == ["answer", "refused", "citations", "passages", "selected", "context", "reranked",
+                                    "seconds", "error",
                                     "usage", "first_token", "confidence"]  # fmt: skip
     passages = first["reply"]["passages"]
     assert all("text" in passage for passage in passages[:10]) and not any("text" in p for p in passages[10:])
