@@ -107,7 +107,7 @@ class ServedFolders:
     def runs(self) -> list[RunLine]:
         """Return every run, the newest first."""
         lines = [self._run_line(folder) for folder in self._holding(_is_run)]
-        return sorted(lines, key=lambda line: line.started, reverse=True)
+        return sorted(lines, key=lambda line: (line.started, line.name), reverse=True)
 
     def _run_line(self, folder: Path) -> RunLine:
         """Return a run; its figures come when its rows were read, which goes on beside and takes a while."""
