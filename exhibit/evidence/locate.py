@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from exhibit.evidence.document import Document, Span
 from exhibit.evidence.fold import Fold, align, fold
-from exhibit.evidence.parser_markup import cells_of, leaves_out, letters_of
+from exhibit.evidence.parser_markup import cells_of, leaves_out, letters_of, without_markup
 from exhibit.evidence.pieces import nearest_places, occurrences, place_pieces, without_furniture
 from exhibit.schemas.layout import HOWS, How, quote_parts
 
@@ -272,15 +272,19 @@ def _through_markup(quote: str, document: Document, _: _Effort) -> list[Match]:
     if placement.letters < _MIN_LETTERS and not cells:
         return []
     if len(places) == 1:
-        return [_match(place, score) for place in placement.pieces[0].places]
+        return [_match(place, score, quote, document) for place in placement.pieces[0].places]
     spans = joined([Match(place, "parts") for place in places]).spans
     if not leaves_out(quote) and spans[-1].end - spans[0].start > _SPREAD * len(quote) + _APART:
         return []
-    return [_match(spans, score)]
+    return [_match(spans, score, quote, document)]
 
 
-def _match(spans: tuple[Span, ...], score: float) -> Match:
-    return Match(spans, "fuzzy" if score < 1.0 else "parts" if len(spans) > 1 else "folded", score)
+def _match(spans: tuple[Span, ...], score: float, quote: str, document: Document) -> Match:
+    """Return a match by its letters; it is "folded" only if the marks around the letters are the quote's as well."""
+    if score == 1.0 and len(spans) > 1:
+        return Match(spans, "parts", score)
+    same = score == 1.0 and fold(document.text[slice(*spans[0])], loose=True) == fold(without_markup(quote), loose=True)
+    return Match(spans, "folded" if same else "fuzzy", score)
 
 
 def _gaps(places: Sequence[tuple[Span, ...]]) -> Iterator[tuple[int, int]]:

@@ -51,6 +51,14 @@ def test_a_located_span_folds_to_the_folded_quote(text, data):
             assert found == fold(quote, loose=True)
 
 
+def test_a_quote_that_is_found_by_its_letters_alone_is_fuzzy():
+    text = "aaaaaaaaa\n“\u0301\u0316"
+    [match] = locate('aaaaaaaaa\n"\u0301', document(text))
+    assert (match.span, match.how) == ((0, 9), "fuzzy")
+    [match] = locate("**aaaa** aaaaa", document("aaaa aaaaa bb"))
+    assert (match.span, match.how) == ((0, 10), "folded")
+
+
 def test_exact_and_folded_places_are_alternatives_of_each_other():
     doc = document("The term is five years. Again: the\nterm is five  years. And the term is five years.")
     found = locate("the term is five years", doc)
