@@ -60,8 +60,8 @@ def build_graph(
         graph.head(both, "head", SCORES)
         if reads:
             graph.head(state, "spans", TOKENS)
-        tokens = {TOKENS: ("texts", "tokens", 3)} if reads else {}
-        return graph.model(inputs=("ids", "types"), outputs={SCORES: ("texts", 1), **tokens})
+        tokens = {TOKENS: ("texts", "tokens", len(weights["spans.weight"]))} if reads else {}
+        return graph.model(inputs=("ids", "types"), outputs={SCORES: ("texts", len(weights["head.weight"])), **tokens})
     graph.add("LpNormalization", mean, outputs=[VECTORS], axis=-1, p=2)
     return graph.model(inputs=("ids",), outputs={VECTORS: ("texts", WIDTH)})
 

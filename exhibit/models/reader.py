@@ -51,6 +51,7 @@ FEW = 3
 3 and all tell which documents for tuning do with AUROC 0.945 and 0.938 (CUAD), 0.940 and 0.933 (ContractNLI).
 """
 Also = Literal["short", "policy"]
+Numbers = npt.NDArray[np.floating]
 
 
 class Found(NamedTuple):
@@ -67,6 +68,10 @@ class Reading(NamedTuple):
     score: float
     """The log-odds that the passage answers, before calibration."""
     spans: tuple[Found, ...]
+    short: Found | None = None
+    """The words inside the spans that answer in short; None if there are no spans."""
+    yes: float = 0.0
+    """The log-odds that the answer to a yes-or-no question is yes."""
 
 
 class QuestionKind(NamedTuple):
@@ -191,17 +196,37 @@ class Reader(PairModel):
         scores, tokens = self._session.run(None, {"ids": pair.ids, "types": pair.types})
         places = pair.offsets
         read = tokens[0, -1 - len(places) : -1]
-        spans = tuple(
-            Found(places[first][0], places[last - 1][1], float(read[first:last, 0].mean()))
-            for first, last in decode(read, lean=LEAN)
-        )
-        return Reading(float(scores[0, 0]), spans)
+        ranges = decode(read[:, :3], lean=LEAN)
+        spans = tuple(_found(places, one, read[:, 0]) for one in ranges)
+        short = best_range(read[:, 3:], ranges)
+        value = _found(places, short, read[:, 3]) if short else None
+        return Reading(float(scores[0, 0]), spans, value, float(scores[0, 1]))
+
+
+def _found(places: Sequence[tuple[int, int]], tokens: tuple[int, int], inside: Numbers) -> Found:
+    first, last = tokens
+    return Found(places[first][0], places[last - 1][1], float(inside[first:last].mean()))
 
 
 # ---------------------------------------------------------------- tokens to answers
 
 
-Numbers = npt.NDArray[np.floating]
+def best_range(tokens: Numbers, within: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
+    """Return the half-open range of at least one token, inside one of the given ranges, that has the greatest sum.
+
+    A range is scored as in `decode`. None if no range is given.
+    """
+    best: tuple[float, tuple[int, int]] | None = None
+    for low, high in within:
+        begun, start = -np.inf, low
+        for at in range(low, high):
+            inside, begins, ends = tokens[at].tolist()
+            if begins >= begun:
+                begun, start = begins, at
+            begun += inside
+            if best is None or begun + ends > best[0]:
+                best = (begun + ends, (start, at + 1))
+    return best[1] if best else None
 
 
 def decode(tokens: Numbers, *, lean: float = 0.0) -> list[tuple[int, int]]:

@@ -8,8 +8,9 @@ from functools import cached_property, partial
 from exhibit.evidence import Span
 from exhibit.law.citations import claims_of, verify
 from exhibit.law.language import language_of
+from exhibit.law.question_types import asks_yes_or_no
 from exhibit.models.llms import LLM
-from exhibit.models.reader import EMBEDDER, Also, QuestionKind, Reader, Reading, shared_kinds, shared_reader
+from exhibit.models.reader import EMBEDDER, Also, Found, QuestionKind, Reader, Reading, shared_kinds, shared_reader
 from exhibit.rag.answerers.extractive import TITLE, ExtractiveAnswerer, quotable
 from exhibit.rag.config import Config
 from exhibit.rag.protocols import Answer, AnswerContext, Source
@@ -50,6 +51,12 @@ _PLAIN = 10
 """Words of a plain question: the questions on short documents that fitted the confidence have three to nine."""
 _WIDEST = 900
 """Characters of one window: with a question of usual length the model would truncate a longer one."""
+DECIDED = 0.5
+"""The log-odds from which a yes or a no is said."""
+_SHORT_SHARE = 0.8
+"""A short answer that is longer than this share of its quote says no more than the quote."""
+_HEADING = 60
+"""The longest heading that is shown beside a quote; a longer one is a sentence of the document."""
 _GAP = 4
 """Characters between two passages that were adjacent in the document: a space, a mark, the end of a line."""
 
@@ -86,6 +93,23 @@ class _Words:
     score: float
     parts: tuple[tuple[Source, Span], ...]
     text: str
+    short: str = ""
+    """The words of the span that answer in short; "" if they are nearly the whole span."""
+    yes: float = 0.0
+    """The log-odds of a yes."""
+
+    @property
+    def cited(self) -> str:
+        """The words in quotation marks, then their citations."""
+        return f'"{self.text}" ' + "".join(f"[{source.number}]" for source, _ in self.parts)
+
+    @property
+    def place(self) -> str:
+        """The section and the page of the words."""
+        source = self.parts[0][0]
+        section = source.section.rpartition(" > ")[2].strip()
+        page = "" if source.page is None else f"p. {source.page}"
+        return ", ".join(filter(None, (section if len(section) <= _HEADING else "", page)))
 
 
 class ReaderAnswerer:
@@ -120,9 +144,12 @@ class ReaderAnswerer:
             best = max(read, key=lambda one: one[1].score)[0]
             few = AnswerContext(context.text, best.sources, context.tokens)
             return replace(ExtractiveAnswerer(near=0.0).answer(question, few), confidence=sure)
-        text = " ".join(f"{words.text} {''.join(f'[{source.number}]' for source, _ in words.parts)}" for words in found)
-        verdict = verify(claims_of(text), context.sources, given=question)
-        return Answer(text, verdict.citations, verdict.unsupported, confidence=sure)
+        value = _short(question, found, several=several)
+        front = f"{value}: " if value else ""
+        verdict = verify(claims_of(front + " ".join(words.cited for words in found)), context.sources, given=question)
+        quotes = tuple(words.text for words in found)
+        text = front + " ".join(_with_place(words) for words in found)
+        return Answer(text, verdict.citations, verdict.unsupported, confidence=sure, short=value, quotes=quotes)
 
     def answer_all(self, asked: Sequence[tuple[str, AnswerContext]]) -> list[Answer]:
         """Return one answer per question, in order."""
@@ -180,6 +207,8 @@ def _choose(read: Sequence[tuple[_Window, Reading]], meant: str) -> list[_Words]
             reading.score - behind * rank - _elsewhere(window, meant),
             tuple(window.parts(span.start, span.end)),
             quotable(words),
+            _value(window.text, span, reading.short),
+            reading.yes,
         )
         for rank, (window, reading) in enumerate(read)
         for span in reading.spans
@@ -194,6 +223,31 @@ def _choose(read: Sequence[tuple[_Window, Reading]], meant: str) -> list[_Words]
     for one in near[:MOST]:
         distinct.setdefault(one.text.casefold(), one)
     return sorted(distinct.values(), key=lambda one: (one.parts[0][0].number, one.parts[0][1].start))
+
+
+def _value(text: str, span: Found, short: Found | None) -> str:
+    """Return the short answer inside a span; "" if it is in another span, or nearly the whole span."""
+    if short is None or not span.start <= short.start < short.end <= span.end:
+        return ""
+    if short.end - short.start > _SHORT_SHARE * (span.end - span.start):
+        return ""
+    return " ".join(text[short.start : short.end].split()).strip(" ,;:.")
+
+
+def _short(question: str, found: Sequence[_Words], *, several: bool) -> str:
+    """Return the short answer of the best words: Yes or No where that is asked and sure, else their value."""
+    best = max(found, key=lambda words: words.score)
+    if asks_yes_or_no(TITLE.sub("", question, count=1)):
+        return ("Yes" if best.yes > 0 else "No") if abs(best.yes) >= DECIDED else ""
+    if several:
+        return "; ".join(dict.fromkeys(words.short for words in found if words.short))
+    return best.short
+
+
+def _with_place(words: _Words) -> str:
+    """Return the quoted words with their section, page and citations."""
+    quote, _, citations = words.cited.rpartition(" ")
+    return f"{quote} ({words.place}) {citations}" if words.place else words.cited
 
 
 def _elsewhere(window: _Window, meant: str) -> float:
