@@ -134,7 +134,7 @@ class _Tables:
             if owner == document:
                 shared[at] += sum(max(0, min(end, span.end) - max(start, span.start)) for span in asked.gold)
         self.gold += [(row, *span) for span in asked.gold]
-        if asked.answer in _VERDICTS:
+        if asked.answer in _VERDICTS and not asked.kind.startswith("cuad/"):  # there all that answers is a yes
             self.says.append((row, _VERDICTS[asked.answer]))
         elif kind < 0:  # the answers of known kinds are clauses, not short answers
             self.short += [(row, *span) for span in find_short(asked.answer, asked.gold, text)]

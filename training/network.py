@@ -28,8 +28,8 @@ _STEP = 16
 """Tokens that a batch is filled up to a multiple of."""
 LABELS = 6
 """Numbers for each token of a window: inside, start and end of the quote, then of the short answer."""
-VERDICTS = 2
-"""Numbers for each window: whether it answers, and whether it says yes."""
+LEAST_INSIDE = 1e-3
+"""The least sum of shares by which a mean is divided: a window without a quote has next to none."""
 ASKED = 64
 """Tokens of a question beside a passage, at most."""
 
@@ -156,26 +156,35 @@ class Reader(nn.Module):
     def __init__(self, weights: Mapping[str, Array], *, rank: int, seed: int) -> None:
         super().__init__()
         self.encoder = Encoder(weights, rank=rank, seed=seed)
-        self.head = nn.Linear(2 * self.encoder.width, VERDICTS)
+        self.head = nn.Linear(2 * self.encoder.width, 1)
+        self.says = nn.Linear(2 * self.encoder.width, 1)
         self.spans = nn.Linear(self.encoder.width, LABELS)
         with torch.no_grad():
             maker = torch.Generator().manual_seed(seed + 2)
-            self.head.weight.copy_(torch.randn(self.head.weight.shape, generator=maker) * 0.02)
-            self.head.bias.zero_()
+            for layer in (self.head, self.says):
+                layer.weight.copy_(torch.randn(layer.weight.shape, generator=maker) * 0.02)
+                layer.bias.zero_()
             if "head.weight" in weights:  # the score begins as that of the reranker below
-                self.head.weight[:1] = torch.from_numpy(weights["head.weight"])
-                self.head.bias[:1] = torch.from_numpy(weights["head.bias"])
+                self.head.weight.copy_(torch.from_numpy(weights["head.weight"]))
+                self.head.bias.copy_(torch.from_numpy(weights["head.bias"]))
             self.spans.weight.copy_(torch.randn(self.spans.weight.shape, generator=maker) * 0.02)
             self.spans.bias.fill_(-2.0)  # few tokens are an answer's
 
     def forward(
         self, ids: Tensor, mask: Tensor, types: Tensor, merged: Mapping[str, Tensor] | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """Return score and verdict of each pair, and for each token inside, start, end of quote and short answer."""
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return scores, the odds of a yes, and for each token inside, start, end of quote and short answer.
+
+        Yes or no is read from the first token and from the quote: the mean of the tokens that are likely inside it.
+        """
         with half(ids.device):
             state = self.encoder(ids, mask, types, merged or self.encoder.merged()).float()
         both = torch.cat([state[:, 0], _mean(state, mask)], dim=-1)
-        return self.head(both), self.spans(state)
+        tokens = self.spans(state)
+        inside = torch.sigmoid(tokens[:, :, :1]) * types[:, :, None]
+        quoted = (inside * state).sum(1) / inside.sum(1).clamp(min=LEAST_INSIDE)
+        yes = self.says(torch.cat([state[:, 0], quoted], dim=-1))
+        return self.head(both)[:, 0], yes[:, 0], tokens
 
 
 class Texts:

@@ -45,8 +45,8 @@ Say = Callable[[str], None]
 class Recipe(reranker.Recipe):
     """How a reader is trained: as a reranker, and on tokens."""
 
-    rank: int = 44
-    epochs: int = 8
+    rank: int = 64
+    epochs: int = 10
     batch: int = 32
     impossible: float = 1.0
     headings: float = 0.0
@@ -60,7 +60,7 @@ class Recipe(reranker.Recipe):
     """What the tokens count beside the verdicts on windows and questions."""
     short: float = 1.0
     """What the tokens of short answers count beside those of quotes."""
-    says: float = 0.5
+    says: float = 1.5
     """What a verdict of yes or no counts beside the verdicts on windows."""
     hints: float = 0.7
     """How often a question is shown beside the words of the kind it is taken for."""
@@ -122,10 +122,10 @@ def _shown(
 
 def read_loss(reader: Reader, shown: Batch, batch: Sequence[Group], windows: Windows, recipe: Recipe) -> Tensor:
     """Return how wrong scores, verdicts and tokens are."""
-    scores, tokens = reader(shown.ids, shown.mask, shown.types)
-    order = scores_loss(scores[:, 0], [group.shares for group in batch], sure=recipe.sure, exists=recipe.exists)
+    scores, yes, tokens = reader(shown.ids, shown.mask, shown.types)
+    order = scores_loss(scores, [group.shares for group in batch], sure=recipe.sure, exists=recipe.exists)
     said = [windows.verdict(group.row, group.query) if share else OUTSIDE for group in batch for share in group.shares]
-    verdicts = says_loss(scores[:, 1], torch.tensor(said, device=scores.device))
+    verdicts = says_loss(yes, torch.tensor(said, device=scores.device))
     quotes = tokens_loss(tokens[..., :3], shown.labels[..., :3])
     short = tokens_loss(tokens[..., 3:], shown.labels[..., 3:])
     return order + recipe.says * verdicts + recipe.spans * (quotes + recipe.short * short)
@@ -180,7 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def arrays_of(reader: Reader) -> dict[str, Array]:
     """Return what was trained, by name."""
     arrays = lowrank(reader.encoder)
-    for name, layer in (("head", reader.head), ("spans", reader.spans)):
+    for name, layer in (("head", reader.head), ("says", reader.says), ("spans", reader.spans)):
         arrays[f"{name}.weight"] = layer.weight.detach().cpu().numpy()
         arrays[f"{name}.bias"] = layer.bias.detach().cpu().numpy()
     return arrays

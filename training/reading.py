@@ -90,15 +90,16 @@ def read(
         some = order[start : start + _ROOM]
         batch = windows.batch([(-1, *asked[at]) for at in some], device)
         with torch.no_grad():
-            scores, tokens = (part.float().cpu().numpy() for part in reader(batch.ids, batch.mask, batch.types, merged))
+            parts = reader(batch.ids, batch.mask, batch.types, merged)
+            scores, yes, tokens = (part.float().cpu().numpy() for part in parts)
         known = (batch.labels[:, :, 0] >= 0).cpu().numpy()
         for row, at in enumerate(some):
-            found[at] = _reading(scores[row], tokens[row][known[row]], asked[at][1], windows, lean)
+            found[at] = _reading((scores[row], yes[row]), tokens[row][known[row]], asked[at][1], windows, lean)
     yield from (found[at] for at in range(len(asked)))
 
 
 def _reading(
-    scores: npt.NDArray[np.float32],
+    scores: tuple[float, float],
     tokens: npt.NDArray[np.float32],
     window: Window,
     windows: Windows,
@@ -212,7 +213,7 @@ def loaded_reader(judged: Mapping[str, Array], low: Mapping[str, Array]) -> Read
     reader = Reader(judged, rank=rank, seed=0)
     load(reader.encoder, low)
     with torch.no_grad():
-        for name, layer in (("head", reader.head), ("spans", reader.spans)):
+        for name, layer in (("head", reader.head), ("says", reader.says), ("spans", reader.spans)):
             layer.weight.copy_(torch.from_numpy(low[f"{name}.weight"]))
             layer.bias.copy_(torch.from_numpy(low[f"{name}.bias"]))
     return reader

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exhibit.models.embedders.minilm import chosen_variant
+from exhibit.models.minilm_graph import SCORES, TOKENS, VERDICTS
 from exhibit.models.network import Network, merge, read_lowrank, read_record
 from exhibit.models.rerankers.legal import Pair, PairModel
 from exhibit.models.rerankers.legal import network as reranker
@@ -89,7 +90,7 @@ def network() -> Network:
 
     def merged() -> dict[str, npt.NDArray[np.float32]]:
         low = read_lowrank(WEIGHTS)
-        heads = {name: array for name, array in low.items() if name.startswith(("head.", "spans."))}
+        heads = {name: array for name, array in low.items() if name.startswith(("head.", "says.", "spans."))}
         return {**merge(reranker().weights(), low, strength=1.0), **heads}
 
     return Network(name, f"{name}-", merged)
@@ -193,14 +194,14 @@ class Reader(PairModel):
         return 1 / (1 + math.exp(-odds))
 
     def _read(self, pair: Pair) -> Reading:
-        scores, tokens = self._session.run(None, {"ids": pair.ids, "types": pair.types})
+        scores, verdicts, tokens = self._session.run([SCORES, VERDICTS, TOKENS], {"ids": pair.ids, "types": pair.types})
         places = pair.offsets
         read = tokens[0, -1 - len(places) : -1]
         ranges = decode(read[:, :3], lean=LEAN)
         spans = tuple(_found(places, one, read[:, 0]) for one in ranges)
         short = best_range(read[:, 3:], ranges)
         value = _found(places, short, read[:, 3]) if short else None
-        return Reading(float(scores[0, 0]), spans, value, float(scores[0, 1]))
+        return Reading(float(scores[0, 0]), spans, value, float(verdicts[0, 0]))
 
 
 def _found(places: Sequence[tuple[int, int]], tokens: tuple[int, int], inside: Numbers) -> Found:

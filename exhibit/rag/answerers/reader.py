@@ -7,8 +7,9 @@ from functools import cached_property, partial
 
 from exhibit.evidence import Span
 from exhibit.law.citations import claims_of, verify
-from exhibit.law.language import language_of
+from exhibit.law.language import content_words, language_of
 from exhibit.law.question_types import asks_yes_or_no
+from exhibit.law.sentences import sentences
 from exhibit.models.llms import LLM
 from exhibit.models.reader import EMBEDDER, Also, Found, QuestionKind, Reader, Reading, shared_kinds, shared_reader
 from exhibit.rag.answerers.extractive import TITLE, ExtractiveAnswerer, quotable
@@ -55,6 +56,8 @@ DECIDED = 0.5
 """The log-odds from which a yes or a no is said."""
 _SHORT_SHARE = 0.8
 """A short answer that is longer than this share of its quote says no more than the quote."""
+_WITH_LIST = 600
+"""The most characters of a quote that goes on with the list that it announces."""
 _HEADING = 60
 """The longest heading that is shown beside a quote; a longer one is a sentence of the document."""
 _GAP = 4
@@ -139,7 +142,7 @@ class ReaderAnswerer:
         read, sure = self._read((asks, kind.asks), windows, judge, meant)
         if sure < self._refuse_below:
             return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=sure)
-        found = _choose(read, meant)
+        found = _choose(read, meant, whole=kind.number < 0)
         if not found:  # an answer is likely, but no span of words is
             best = max(read, key=lambda one: one[1].score)[0]
             few = AnswerContext(context.text, best.sources, context.tokens)
@@ -199,20 +202,24 @@ def _follows(before: Sequence[Source], source: Source) -> bool:
     return near and span.end - first.start <= _WIDEST
 
 
-def _choose(read: Sequence[tuple[_Window, Reading]], meant: str) -> list[_Words]:
-    """Return the spans of the best window and of the windows nearly as good, in the order of the sources."""
+def _choose(read: Sequence[tuple[_Window, Reading]], meant: str, *, whole: bool) -> list[_Words]:
+    """Return the spans of the best window and of the windows nearly as good, in the order of the sources.
+
+    With `whole` each span is extended to its sentences: only benchmarks ask for less.
+    """
     behind = BEHIND if meant else 0.0
     found = [
         _Words(
             reading.score - behind * rank - _elsewhere(window, meant),
-            tuple(window.parts(span.start, span.end)),
-            quotable(words),
+            tuple(window.parts(*quote)),
+            quotable(window.text[slice(*quote)].strip()),
             _value(window.text, span, reading.short),
             reading.yes,
         )
         for rank, (window, reading) in enumerate(read)
         for span in reading.spans
-        if (words := window.text[span.start : span.end].strip())
+        if window.text[span.start : span.end].strip()
+        for quote in [extend(span, window.text) if whole else Span(span.start, span.end)]
     ]
     best = max((one.score for one in found), default=0.0)
     least = best - (NEXT_BEST if meant else _FURTHER)
@@ -223,6 +230,17 @@ def _choose(read: Sequence[tuple[_Window, Reading]], meant: str) -> list[_Words]
     for one in near[:MOST]:
         distinct.setdefault(one.text.casefold(), one)
     return sorted(distinct.values(), key=lambda one: (one.parts[0][0].number, one.parts[0][1].start))
+
+
+def extend(span: Found, text: str) -> Span:
+    """Return a span with the rest of its sentences; a sentence that announces a list is followed by the list."""
+    start, end, announced = span.start, span.end, False
+    for one in sentences(text):
+        touches = one.start < span.end and span.start < one.end
+        if touches or (announced and one.end - start <= _WITH_LIST):
+            start, end = min(start, one.start), max(end, one.end)
+            announced = announced or text[one.end - 1] == ":"
+    return Span(start, end)
 
 
 def _value(text: str, span: Found, short: Found | None) -> str:
@@ -239,9 +257,13 @@ def _short(question: str, found: Sequence[_Words], *, several: bool) -> str:
     best = max(found, key=lambda words: words.score)
     if asks_yes_or_no(TITLE.sub("", question, count=1)):
         return ("Yes" if best.yes > 0 else "No") if abs(best.yes) >= DECIDED else ""
-    if several:
-        return "; ".join(dict.fromkeys(words.short for words in found if words.short))
-    return best.short
+    told = [words.short for words in (found if several else [best]) if _is_new(words.short, question)]
+    return "; ".join(dict.fromkeys(told))
+
+
+def _is_new(short: str, question: str) -> bool:
+    """Return whether a short answer says more than the question does: a figure, or a word of its own."""
+    return any(map(str.isdigit, short)) or not frozenset(content_words(question)).issuperset(content_words(short))
 
 
 def _with_place(words: _Words) -> str:
