@@ -29,7 +29,7 @@ from exhibit.rag.splitters import rcts
 from exhibit.runtime.command import guarded
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import ToolkitError
-from exhibit.storage.place import whole
+from exhibit.storage.atomic import whole
 
 SIZES = range(500, 75, -25)
 """Characters of a chunk at most: from the usual ones down to the shortest that still say something."""

@@ -23,7 +23,7 @@ from mkdocs.structure.pages import Page
 from exhibit.commands import EXIT_CODES, VERBS, spellings
 from exhibit.evaluation.catalogue import catalogue
 from exhibit.evaluation.metrics import about, abouts_of, headline, metric_modules, parameters_of
-from exhibit.runtime.command import Manner, called
+from exhibit.runtime.command import Invocation, called
 from exhibit.schemas.generate import generate
 
 ROOT = Path(__file__).parent.parent
@@ -103,7 +103,7 @@ def help_of(name: str) -> str:
     verb, text = VERBS[name], io.StringIO()
     with (
         patch.dict(os.environ, COLUMNS="100"),
-        called(Manner(spellings())),
+        called(Invocation(spellings())),
         contextlib.redirect_stdout(text),
         contextlib.suppress(SystemExit),
     ):

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 import fsspec
 import pytest
 
-from exhibit.engine import dismiss
+from exhibit.engine import shutdown_idle
 from exhibit.storage.locations import Remote, StorageError, fetch, list_files
 from exhibit.storage.upload import send
 from exhibit.storage.validate import validate_at as validate
@@ -36,7 +36,7 @@ def use(address: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (told | {"EXHIBIT_CACHE": str(folder / "cache")}).items():
         monkeypatch.setenv(name, value)
     fsspec.get_filesystem_class("s3").clear_instance_cache()
-    dismiss()  # workers that rest have clients of the server before
+    shutdown_idle()  # workers that rest have clients of the server before
 
 
 @pytest.fixture(scope="module", params=[moto, rclone], ids=["moto", "rclone"])

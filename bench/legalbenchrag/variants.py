@@ -10,9 +10,9 @@ from pathlib import Path
 from exhibit.schemas.bundle import CARD, CORPUS, GOLD, INFO, TRAIN, Question, write_gold, write_info, write_train
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import BundleInfo, Context, Counts, FileEntry, Gold, Row
+from exhibit.storage.atomic import placed
 from exhibit.storage.bundle import BundleFolder, open_bundle, sha256_of
 from exhibit.storage.locations import fetched
-from exhibit.storage.place import placed
 
 
 def rewrite(

@@ -27,7 +27,7 @@ from exhibit.converters.steps.cli import add_own_flags, main
 from exhibit.converters.steps.patches import SHIPPED
 from exhibit.runtime.command import Parser, aligned, guarded, spelled
 from exhibit.schemas.errors import SourceError
-from exhibit.storage.place import write_whole
+from exhibit.storage.atomic import write_whole
 
 __all__ = ["INFO", "add_arguments", "read"]
 

@@ -20,9 +20,9 @@ from exhibit.converters.printing.press import check_printers
 from exhibit.converters.raw.documents import Shelf
 from exhibit.converters.raw.titles import join_names, unique_titles
 from exhibit.draft.asked import Asker, Thresholds
+from exhibit.draft.constructed import made_from
 from exhibit.draft.drafts import Draft, digest, worded
 from exhibit.draft.generated import Generator
-from exhibit.draft.made import made_from
 from exhibit.draft.playbook import Playbook, chosen_playbook, find_playbooks
 from exhibit.engine import limits_from, open_engine, track
 from exhibit.evidence.scan import ocr_from
@@ -33,9 +33,9 @@ from exhibit.rag.ingest import Preparation, Prepared
 from exhibit.rag.pipeline import Pipeline
 from exhibit.schemas.errors import SourceError, ToolkitError
 from exhibit.schemas.models import DraftInfo, Licence
+from exhibit.storage.atomic import write_whole
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.place import write_whole
 
 INFO = DatasetInfo(
     name="draft",

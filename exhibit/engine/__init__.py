@@ -15,7 +15,7 @@ from exhibit.engine.limits import (
 )
 from exhibit.engine.outcome import Engine, In, Out, Outcome, track
 from exhibit.engine.runners.local import OneWorker
-from exhibit.engine.worker import dismiss
+from exhibit.engine.worker import shutdown_idle
 from exhibit.runtime.command import positive
 from exhibit.runtime.plugins import load_plugin, plugin_names
 from exhibit.schemas.errors import ToolkitError
@@ -28,7 +28,6 @@ __all__ = [
     "add_engine_arguments",
     "add_limit_arguments",
     "check_engine",
-    "dismiss",
     "engine_names",
     "guarded",
     "limits_from",
@@ -36,6 +35,7 @@ __all__ = [
     "make_limits",
     "open_engine",
     "positive",
+    "shutdown_idle",
     "track",
 ]
 

@@ -43,10 +43,10 @@ from exhibit.schemas.bundle import CORPUS, INFO, TRAIN, load_json, read_info
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.run import CONFIG, FORMAT, INGESTION, PROVENANCE, REPORT, RESULTS, SUMMARY, Provenance
 from exhibit.schemas.run_folder import RunFolder
+from exhibit.storage.atomic import locked
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.locations import origin_of
-from exhibit.storage.place import locked
 from exhibit.storage.removal import refuse_links
 
 Warn = Callable[[str], None]

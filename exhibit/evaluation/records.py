@@ -23,7 +23,7 @@ from exhibit.law.refusals import is_refusal
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import QUESTION, RESULTS, Means, RunGold, RunPassage, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
-from exhibit.storage.place import whole, write_whole
+from exhibit.storage.atomic import whole, write_whole
 from exhibit.storage.programs import count_changes, is_git_repository, opened_repository
 
 PREDICTIONS = "predictions.json"

@@ -21,7 +21,7 @@ from exhibit.runtime.command import add_json, documented, guarded, print_note, p
 from exhibit.schemas.bundle import read_text
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import parse_json
-from exhibit.storage.place import write_whole
+from exhibit.storage.atomic import write_whole
 
 RULE = "=" * 26
 

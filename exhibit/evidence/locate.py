@@ -79,7 +79,7 @@ def locate(quote: str, document: Document, *, page: int | None = None) -> list[M
     return matches
 
 
-def worthy(matches: Sequence[Match]) -> list[Match]:
+def prefer_whole_words(matches: Sequence[Match]) -> list[Match]:
     """Return the matches to keep as gold: `MA` inside `MAY` only if no `MA` is a word of its own."""
     return [match for match in matches if match.whole] or list(matches)
 
@@ -187,7 +187,7 @@ def _from_pieces(pieces: Sequence[str], shortest: int, document: Document, effor
     for piece in pieces:
         if piece not in places:
             matches = find_as_it_stands(piece, document) or _alike(piece, document, effort)
-            places[piece] = sorted(worthy(matches), key=lambda match: match.span)
+            places[piece] = sorted(prefer_whole_words(matches), key=lambda match: match.span)
         if not places[piece]:
             return []
         choices.append(places[piece])

@@ -22,8 +22,8 @@ from exhibit.evidence.readers.html import html_text
 from exhibit.evidence.readers.pdf import boxes, page_boxes, render
 from exhibit.runtime.plugins import plugin_modules
 from exhibit.schemas.errors import DocumentError, ToolkitError
+from exhibit.storage.atomic import files_below, scratch_folder
 from exhibit.storage.locations import Location, Remote, fetched
-from exhibit.storage.place import files_below, scratch_folder
 
 _SNIFFED = 4096  # bytes: enough for the names of the first parts of a package
 _ENDING = re.compile(r"\.[a-z0-9]{1,5}")
@@ -213,7 +213,7 @@ class NamedFile(NamedTuple):
 def list_folder(folder: Path) -> list[NamedFile]:
     """Return the files of a folder at any depth, sorted, each mail followed by its attachments.
 
-    Links that lead out of the folder are not followed, and pipes not opened; `storage.place.left_out` names them.
+    Links that lead out of the folder are not followed, and pipes not opened; `storage.atomic.left_out` names them.
     """
     return list(with_attachments(NamedFile(path, path.relative_to(folder).as_posix()) for path in files_below(folder)))
 

@@ -28,8 +28,8 @@ from exhibit.evidence.read import ending_of, read_document
 from exhibit.evidence.readers.pdf import render, to_user_space
 from exhibit.runtime.plugins import load_plugin, plugin_names
 from exhibit.schemas.errors import DocumentError, ToolkitError
+from exhibit.storage.atomic import whole
 from exhibit.storage.locations import fetched
-from exhibit.storage.place import whole
 
 _DPI = 200  # dots per inch: small print is readable, and a page takes a second or two
 _LONGEST_SIDE = 4000

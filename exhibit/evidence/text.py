@@ -12,9 +12,9 @@ from exhibit.engine import add_limit_arguments, limits_from, limits_in_force
 from exhibit.evidence.read import read_within
 from exhibit.runtime.command import Parser, add_json, guarded, print_results, spelled
 from exhibit.schemas.layout import fit_name
+from exhibit.storage.atomic import FolderKind, placed
 from exhibit.storage.bundle import corpus_files, mirrored
 from exhibit.storage.locations import Location, parse_location
-from exhibit.storage.place import FolderKind, placed
 
 KIND = FolderKind("texts", lambda folder: all(path.is_file() and path.suffix == ".txt" for path in folder.iterdir()))
 

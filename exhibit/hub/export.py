@@ -16,8 +16,8 @@ from exhibit.runtime.command import add_json, documented, guarded, print_results
 from exhibit.runtime.plugins import load_plugin, plugin_names
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.storage.atomic import FolderKind, placed
 from exhibit.storage.bundle import open_bundle
-from exhibit.storage.place import FolderKind, placed
 
 RECORD = "export.json"
 """The parts that an export leaves out and why; and the mark by which --force recognises an export."""

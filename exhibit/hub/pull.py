@@ -28,8 +28,8 @@ from exhibit.schemas.bundle import CARD, CORPUS, INFO, read_info
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import BundleInfo
 from exhibit.schemas.validate import validate
+from exhibit.storage.atomic import check_free, placed
 from exhibit.storage.bundle import sha256_of
-from exhibit.storage.place import check_free, placed
 
 __all__ = ["SCHEME", "PulledBundle", "fetch", "is_repository", "main", "parse_address"]
 

@@ -23,7 +23,7 @@ from exhibit.runtime.secrets import remember_secret, scrubbed
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import ServiceError, ToolkitError
 from exhibit.schemas.parsing import read_beside
-from exhibit.storage.exchanges import seconds_asked
+from exhibit.storage.http_policy import seconds_asked
 
 Answer = TypeVar("Answer")
 Say = Callable[[str], None]

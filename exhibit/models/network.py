@@ -25,11 +25,11 @@ from tqdm import tqdm
 
 from exhibit.engine.processes import WorkerContext
 from exhibit.schemas.errors import ServiceError, SourceError
+from exhibit.storage.atomic import write_whole
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.exchanges import BodyError, HttpError, download_deadline
 from exhibit.storage.http import HttpClient
-from exhibit.storage.place import write_whole
+from exhibit.storage.http_policy import BodyError, HttpError, download_deadline
 
 VERSION = 4
 """The version of the vectors: graphs and vectors of another version are not used."""

@@ -16,9 +16,9 @@ from typing import Any
 from exhibit.engine import add_engine_arguments, check_engine, limits_from
 from exhibit.rag.config import ASKED, DEFAULT, Config, Ingest, add_setting_flags, given_settings, preset_names
 from exhibit.rag.ingest import Report
+from exhibit.rag.live_index import open_for_questions
 from exhibit.rag.pipeline import Answered, Pipeline
 from exhibit.rag.retrieval.stages import Retrieved
-from exhibit.rag.unfinished import open_for_questions
 from exhibit.runtime.command import Parser, add_json, guarded, print_note, print_results, spelled
 from exhibit.storage.locations import parse_location
 

@@ -37,7 +37,7 @@ from exhibit.rag.protocols import SECTION_BITS, Chunk, Keys, Layer, VectorStore,
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import BundleError
-from exhibit.storage.place import locked
+from exhibit.storage.atomic import locked
 
 __all__ = ["MANIFEST", "Entry", "Index", "open_index"]
 

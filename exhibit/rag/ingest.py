@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageSequence
 
-from exhibit.engine import Engine, dismiss, track
+from exhibit.engine import Engine, shutdown_idle, track
 from exhibit.evidence import Document, Span, read_document
 from exhibit.evidence.readers import picture
 from exhibit.evidence.scan import Ocr, choose_ocr, read_scan
@@ -30,15 +30,15 @@ from exhibit.rag.config import Config
 from exhibit.rag.database import Waiting
 from exhibit.rag.index import Entry, Index
 from exhibit.rag.lexicon import DocumentWords, read_words
+from exhibit.rag.live_index import Building
 from exhibit.rag.protocols import section_keys
 from exhibit.rag.summaries import Summariser
-from exhibit.rag.unfinished import Building
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, DocumentError, ServiceError, printable
+from exhibit.storage.atomic import write_whole
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.locations import Location, fetched
-from exhibit.storage.place import write_whole
 
 _BATCH = 512
 """Strings in one batch of embedding, across documents."""
@@ -216,7 +216,7 @@ def ingest(
         documents += 1
         pages += prepared.entry.pages or 0
     if len(vectors) >= _MANY:
-        dismiss()
+        shutdown_idle()
     vectors.make(Building(index) if askable and len(index) else None)
     return Report(documents, pages, len(index), time.monotonic() - started, tuple(set_aside), tuple(notes))
 

@@ -18,18 +18,18 @@ from exhibit.rag.config import DEFAULT, Config
 from exhibit.rag.database import RECORD, index_kind
 from exhibit.rag.index import Index, open_index
 from exhibit.rag.ingest import Report, ingest
+from exhibit.rag.live_index import open_for_questions
 from exhibit.rag.protocols import Answer, AnswerContext, QueryVector
 from exhibit.rag.questions import understand
 from exhibit.rag.retrieval.routed import retrieve
 from exhibit.rag.retrieval.stages import Parts, Retrieved, assemble
 from exhibit.rag.retrieval.statutes import with_version
 from exhibit.rag.summaries import open_summariser
-from exhibit.rag.unfinished import open_for_questions
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, ToolkitError, printable
+from exhibit.storage.atomic import left_out, placed
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.locations import Location, Remote, list_file, list_files
-from exhibit.storage.place import left_out, placed
 
 
 @dataclass(frozen=True)

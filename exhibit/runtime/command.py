@@ -31,7 +31,7 @@ FAILED, USAGE, STOPPED, CLOSED = 1, 2, 130, 141
 Arguments = ParamSpec("Arguments")
 
 
-class Manner(NamedTuple):
+class Invocation(NamedTuple):
     """How a command was called: the names of commands in its messages, and how much it prints on stderr."""
 
     names: Mapping[str, str] = MappingProxyType({})
@@ -40,23 +40,23 @@ class Manner(NamedTuple):
     verbose: bool = False
 
 
-_ALONE = Manner()
-_manner: ContextVar[Manner] = ContextVar("manner", default=_ALONE)
+_ALONE = Invocation()
+_invocation: ContextVar[Invocation] = ContextVar("invocation", default=_ALONE)
 
 
 @contextmanager
-def called(manner: Manner) -> Iterator[None]:
+def called(invocation: Invocation) -> Iterator[None]:
     """Set how the commands in the block were called."""
-    token = _manner.set(manner)
+    token = _invocation.set(invocation)
     try:
         yield
     finally:
-        _manner.reset(token)
+        _invocation.reset(token)
 
 
 def spelled(text: str) -> str:
     """Return a text, such as a command's help, with each command named as the user called it."""
-    names = _manner.get().names
+    names = _invocation.get().names
     for usual in sorted(names, key=len, reverse=True):  # the longest first: one may begin with another
         text = re.sub(re.escape(usual) + r"(?!\w|\.\w)", names[usual], text)  # not `exhibit inspect`
     return text
@@ -64,7 +64,7 @@ def spelled(text: str) -> str:
 
 def is_quiet() -> bool:
     """Return whether notes and progress are suppressed; errors never are."""
-    return _manner.get().quiet
+    return _invocation.get().quiet
 
 
 def guarded(stopped: str = "stopped") -> Callable[[Callable[Arguments, int]], Callable[Arguments, int]]:
@@ -343,7 +343,7 @@ def _bug() -> int:
 
 def print_error(error: ToolkitError) -> None:
     """Print an error as every command does, one line per problem; with --verbose, also its traceback."""
-    if _manner.get().verbose:
+    if _invocation.get().verbose:
         sys.stderr.write(without_controls(scrubbed("".join(traceback.format_exception(error)))))
     for line in without_controls(spelled(scrubbed(str(error)))).split("\n"):
         sys.stderr.write(f"error: {line}\n")

@@ -13,9 +13,9 @@ from exhibit.schemas.bundle import CORPUS, GOLD, INFO, ORIGIN, TRAIN, Question, 
 from exhibit.schemas.errors import BundleError, DocumentError
 from exhibit.schemas.models import BundleInfo, Gold
 from exhibit.schemas.validate import sha256_of as digest_of
+from exhibit.storage.atomic import files_below
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.locations import Location, Remote, fetch, fetched, origin_of
-from exhibit.storage.place import files_below
 from exhibit.storage.removal import remove_below
 
 

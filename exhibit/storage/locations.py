@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from exhibit.runtime.secrets import scrubbed
 from exhibit.schemas.errors import DocumentError, ServiceError, ToolkitError
 from exhibit.schemas.layout import ORIGIN
-from exhibit.storage.place import scratch_folder
+from exhibit.storage.atomic import scratch_folder
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 _PASSWORD = re.compile(r"(?<=://)[^/]*:[^/]*@")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.parsing import read_regular
-from exhibit.storage.place import scratch_folder
+from exhibit.storage.atomic import scratch_folder
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")  # SHA-1, SHA-256
 _LARGEST_FILE = 1 << 16  # bytes of a file that names a branch, a folder or a commit: each has one line

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 from exhibit.schemas.bundle import INFO, PARTIAL
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import FileEntry
+from exhibit.storage.atomic import check_free, locked, placed
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.locations import FileInfo, Location, Remote, StorageError, explained, list_file, list_files, opened
-from exhibit.storage.place import check_free, locked, placed
 from exhibit.storage.removal import remove_below
 
 _AT_ONCE = 8  # parallel uploads: more would only wait for the network

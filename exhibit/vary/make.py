@@ -14,8 +14,8 @@ from exhibit.engine import track
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import BundleInfo, Licence
+from exhibit.storage.atomic import scratch_folder
 from exhibit.storage.bundle import BundleFolder, open_bundle, sha256_of
-from exhibit.storage.place import scratch_folder
 from exhibit.storage.upload import check_out, opened_out
 from exhibit.vary.corpus import TextCorpus, TextDocument, TextPassage, TextRow, read_corpus
 from exhibit.vary.kinds import KindModule, VaryRequest, load_kind

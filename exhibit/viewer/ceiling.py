@@ -34,7 +34,7 @@ from exhibit.runtime.command import add_json, aligned, documented, guarded, posi
 from exhibit.runtime.plugins import plugin_names
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.parsing import parse_pair
-from exhibit.storage.place import write_whole
+from exhibit.storage.atomic import write_whole
 
 _PARSERS = ("pypdf", "pypdfium2")
 """Parsers that are compared where none is named: those that every installation has."""

@@ -21,8 +21,8 @@ from exhibit.schemas.run import REPORT, Estimate, Means
 from exhibit.viewer.drawing import Record
 from exhibit.viewer.listing import Matching, Outcomes
 from exhibit.viewer.page import OUTCOMES, reasons, render, say
+from exhibit.viewer.page_output import View
 from exhibit.viewer.plots import make_plots, shares
-from exhibit.viewer.view import View
 
 _LABELLED = ("Retrieval", "Answers")
 """Groups of metrics that a breakdown by label shows."""

@@ -35,16 +35,16 @@ from exhibit.runtime.command import guarded, parser_of, print_note, print_result
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import HOWS
 from exhibit.schemas.parsing import parse_pair, read_beside
-from exhibit.storage.place import whole
+from exhibit.storage.atomic import whole
 from exhibit.viewer.drawing import PAGES, Record
 from exhibit.viewer.listing import Matching
 from exhibit.viewer.page import CHANGES, brief, fields_of, labels_of, languages, render
+from exhibit.viewer.page_output import View, dataset_roots
 from exhibit.viewer.plots import shares
 from exhibit.viewer.report import MetricRow, cell, compared, when, write_report
 from exhibit.viewer.trend.index import GATE, index
 from exhibit.viewer.trend.index import NAME as INDEX
 from exhibit.viewer.trend.summary import parse_gate
-from exhibit.viewer.view import View, dataset_roots
 
 _SINGLE_PAGES = 300
 """Default limit of drawn pages for a single file: about as many as fit."""

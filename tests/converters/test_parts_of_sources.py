@@ -21,7 +21,7 @@ from exhibit.converters.civil_procedure.parsing import blocks_of
 from exhibit.converters.civil_procedure.sources import RulesFile, load
 from exhibit.converters.fetching.download import FetchError, PageReply, Policy, flaw_of, is_public
 from exhibit.converters.fetching.fetch import policy_from
-from exhibit.converters.printing.press import Press
+from exhibit.converters.printing.press import PdfPrinter
 from exhibit.converters.printing.text_pdf import pdf_of, printable
 from exhibit.converters.raw.documents import Shelf, Texts, files_of, is_url, shown
 from exhibit.converters.raw.laws import read_law
@@ -230,7 +230,7 @@ def test_a_document_without_a_file_is_written_and_its_text_kept(tmp_path):
     (tmp_path / "texts").mkdir()
     raws = [RawDocument("a.txt", "A", text="The rent\r\nis due."), RawDocument("b.html", "B", html="<p>Due.</p>")]
     quote = Quote("a.txt", "is due.")
-    with Press(Limits()) as press:
+    with PdfPrinter(Limits()) as press:
         made = list(tasks(raws, {"a.txt": [quote]}, tmp_path, press=press, texts=tmp_path / "texts"))
     assert (tmp_path / "a.txt").read_bytes() == b"The rent\r\nis due." and press.printers == set()
     assert (tmp_path / "b.html").read_text(encoding="utf-8") == "<p>Due.</p>"

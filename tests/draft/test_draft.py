@@ -13,8 +13,8 @@ import pytest
 from exhibit.draft import asked, folder
 from exhibit.draft.__main__ import main
 from exhibit.draft.asked import READ, Asker, Levels, Thresholds, completed
+from exhibit.draft.constructed import made_from
 from exhibit.draft.drafts import worded
-from exhibit.draft.made import made_from
 from exhibit.draft.playbook import Playbook
 from exhibit.evidence import Document, Span, read_document
 from exhibit.hub.publish import main as publish
@@ -22,7 +22,7 @@ from exhibit.law.profile import read_profile
 from exhibit.law.sentences import sentences
 from exhibit.law.structure import read_structure
 from exhibit.models.embedders.hashing import Hashing
-from exhibit.models.reader import Found, QuestionKind, Reading
+from exhibit.models.reader import AnswerSpan, QuestionKind, Reading
 from exhibit.rag.index import Entry
 from exhibit.rag.ingest import Prepared
 from exhibit.schemas.models import DraftInfo, wilson
@@ -60,7 +60,7 @@ class Scripted:
             spans = sentences(passage)
             shared = self.score(question, [passage[span.start : span.end] for span in spans])
             best = spans[shared.index(max(shared))]
-            readings.append(Reading(score, (Found(best.start, best.end, score),)))
+            readings.append(Reading(score, (AnswerSpan(best.start, best.end, score),)))
         return readings
 
     def confidence(self, scores, *, spot=None):
@@ -258,7 +258,7 @@ class Told:
         read = []
         for passage in passages:
             score = self.scores.get(len(self.read_texts), 2.0)
-            found = (Found(start, end or len(passage), 1.0 - at) for at, (start, end) in enumerate(self.spans))
+            found = (AnswerSpan(start, end or len(passage), 1.0 - at) for at, (start, end) in enumerate(self.spans))
             read.append(Reading(score, tuple(found)))
             self.read_texts.append(passage)
             self.hints.append(hint)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from exhibit.draft.asked import Asker, Levels, Thresholds, completed
+from exhibit.draft.constructed import made_from
 from exhibit.draft.drafts import Draft, digest, pick, worded
 from exhibit.draft.generated import TYPES, Generator
-from exhibit.draft.made import made_from
 from exhibit.draft.playbook import Playbook, chosen_playbook, read_playbook
 from exhibit.evidence import Document, Span, read_document
 from exhibit.law.profile import Profile, read_profile

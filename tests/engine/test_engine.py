@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from exhibit.engine import Limits, dismiss, engine_names, guarded, limits_in_force, open_engine, track
+from exhibit.engine import Limits, engine_names, guarded, limits_in_force, open_engine, shutdown_idle, track
 from exhibit.engine.limits import PACKED, PAGES, limits_now
 from exhibit.engine.outcome import AHEAD, TRIES
 from exhibit.schemas.errors import DocumentError, LimitError, ToolkitError
@@ -56,7 +56,7 @@ def run(name, function, items):
 def test_idle_workers_serve_the_next_map_until_they_are_dismissed():
     first, second = ({outcome.unwrap() for outcome in run("local", worker_of, [0])} for _ in range(2))
     assert first == second, "a worker that rests is used again"
-    dismiss()
+    shutdown_idle()
     for process in first:
         with pytest.raises(ProcessLookupError):
             os.kill(process, 0)

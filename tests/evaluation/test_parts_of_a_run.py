@@ -31,7 +31,7 @@ from exhibit.evaluation.targets import TargetOptions, ask_all, count_only, is_sy
 from exhibit.evidence import Span
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.run import RunPassage
-from exhibit.storage.exchanges import HttpError, UnreachableError
+from exhibit.storage.http_policy import HttpError, UnreachableError
 from tests.rag.bundles import row, rows_of, write_bundle
 
 

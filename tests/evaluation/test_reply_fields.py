@@ -27,7 +27,7 @@ from exhibit.evaluation.servers.shapes import (
     unwrap,
 )
 from exhibit.evidence import Span
-from exhibit.storage.exchanges import HttpError
+from exhibit.storage.http_policy import HttpError
 
 
 def names(name: str) -> str | None:

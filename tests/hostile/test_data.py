@@ -31,9 +31,9 @@ from exhibit.rag.__main__ import main as rag_main
 from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import SourceError, ToolkitError, disk_trouble
 from exhibit.schemas.parsing import parse_json
-from exhibit.storage import place
-from exhibit.storage.exchanges import Body, BodyError
-from exhibit.storage.place import LINK, files_below, left_out, locked, scratch_folder
+from exhibit.storage import atomic
+from exhibit.storage.atomic import LINK, files_below, left_out, locked, scratch_folder
+from exhibit.storage.http_policy import Body, BodyError
 from tests.rag.bundles import row, rows_of, write_bundle
 
 # ---------------------------------------------------------------- bodies
@@ -143,7 +143,7 @@ def test_a_full_disk_while_unpacking_is_one_error(tmp_path, monkeypatch):
 
 KILLED = """
 import os, signal
-from exhibit.storage.place import scratch_folder
+from exhibit.storage.atomic import scratch_folder
 with scratch_folder() as folder:
     (folder / "half").write_text("x")
     os.kill(os.getpid(), signal.SIGKILL)
@@ -162,9 +162,9 @@ def test_what_a_kill_left_among_temporary_files_is_removed_by_the_next_run(tmp_p
 
 def test_a_folder_for_a_while_is_held_before_another_process_can_see_it(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    locked, seen = place.locked, []
+    locked, seen = atomic.locked, []
     monkeypatch.setattr(
-        place, "locked", lambda folder, **told: (seen.append(folder.exists()), locked(folder, **told))[1]
+        atomic, "locked", lambda folder, **told: (seen.append(folder.exists()), locked(folder, **told))[1]
     )
     with scratch_folder() as folder:
         assert seen == [False] and folder.is_dir()

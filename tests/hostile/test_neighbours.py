@@ -20,7 +20,7 @@ from exhibit.evidence.read import list_folder
 from exhibit.rag.config import Config
 from exhibit.schemas.bundle import read_gold
 from exhibit.schemas.errors import LimitError, SourceError, ToolkitError
-from exhibit.storage.place import files_below, left_out
+from exhibit.storage.atomic import files_below, left_out
 from tests.hostile.work import take_all
 
 GOOD = json.dumps({"question": "When is the rent due?", "document": "a.txt"})

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from exhibit.engine import Limits, dismiss, guarded, open_engine
+from exhibit.engine import Limits, guarded, open_engine, shutdown_idle
 from exhibit.evidence import read_document
 from exhibit.evidence.ocr import tesseract
 from exhibit.evidence.scan import Ocr
@@ -42,7 +42,7 @@ def stand_in(tmp_path, monkeypatch):
         (folder / name).chmod(0o755)
         monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
 
-    dismiss()  # workers remember where a program was
+    shutdown_idle()  # workers remember where a program was
     tesseract._installed.cache_clear()
     tesseract.open.cache_clear()
     yield write

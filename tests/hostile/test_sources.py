@@ -27,7 +27,7 @@ from exhibit.evidence.read import list_folder, read_document
 from exhibit.rag.config import Config
 from exhibit.rag.pipeline import Pipeline, find_files
 from exhibit.schemas.errors import DocumentError, SourceError
-from exhibit.storage.place import LINK, NO_FILE, NOWHERE, left_out
+from exhibit.storage.atomic import LINK, NO_FILE, NOWHERE, left_out
 from tests.conversion import options_of
 from tests.evidence import files as kinds
 

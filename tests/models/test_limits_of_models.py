@@ -18,7 +18,7 @@ from exhibit.models.network import Feed, Tokens
 from exhibit.models.rerankers.legal import LegalReranker
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import ServiceError, ToolkitError
-from exhibit.storage.exchanges import HttpError
+from exhibit.storage.http_policy import HttpError
 
 
 def test_a_completion_that_says_nothing_took_nothing():

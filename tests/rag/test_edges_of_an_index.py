@@ -18,7 +18,7 @@ from exhibit.rag.index import Entry, Index, open_index
 from exhibit.rag.protocols import Answer, AnswerContext, QueryVector, section_key
 from exhibit.rag.stores.faiss import FaissStore
 from exhibit.schemas.errors import BundleError
-from exhibit.storage.place import locked
+from exhibit.storage.atomic import locked
 
 LEASE = "LEASE\n\nThis Lease is made between {name} Ltd and Dune plc.\n\n1. Rent\n\nThe rent of {name} is due.\n"
 

@@ -16,19 +16,18 @@ from exhibit.evidence import Document, read_document
 from exhibit.evidence.ocr import TextLine
 from exhibit.evidence.scan import Ocr
 from exhibit.models.embedders.hashing import Hashing
-from exhibit.rag import Config, Pipeline, ingest, inspect
+from exhibit.rag import Config, Pipeline, ingest, inspect, live_index
 from exhibit.rag import pipeline as pipelines
-from exhibit.rag import unfinished as unfinished_module
 from exhibit.rag.database import RECORD
 from exhibit.rag.index import Index, open_index
 from exhibit.rag.inspect import Inspector, category_of, labelled_categories
+from exhibit.rag.live_index import open_for_questions
 from exhibit.rag.milvus_address import Address, conditions
 from exhibit.rag.pipeline import find_files
 from exhibit.rag.summaries import open_summariser
-from exhibit.rag.unfinished import open_for_questions
 from exhibit.schemas.errors import BundleError, DocumentError, ServiceError
+from exhibit.storage.atomic import unfinished_folder
 from exhibit.storage.locations import Remote
-from exhibit.storage.place import unfinished_folder
 from exhibit.storage.removal import make_folder_beside
 from tests.evidence import files
 from tests.rag.bundles import document_of, write_bundle
@@ -81,7 +80,7 @@ def test_an_embedder_that_takes_many_at_once_is_given_as_many(tmp_path, monkeypa
 def test_idle_workers_are_let_go_where_much_is_to_be_embedded(tmp_path, monkeypatch, many, dismissed):
     told: list[int] = []
     monkeypatch.setattr(ingest, "_MANY", many)
-    monkeypatch.setattr(ingest, "dismiss", lambda: told.append(1))
+    monkeypatch.setattr(ingest, "shutdown_idle", lambda: told.append(1))
     made(tmp_path).index(written(tmp_path / "c", a="The rent is due.", b="The term is long."), tmp_path / "index")
     assert len(told) == dismissed
 
@@ -399,7 +398,7 @@ def test_an_index_that_became_whole_while_it_was_opened_is_opened(tmp_path, monk
         (folder / "manifest.json").write_text(manifest, encoding="utf-8")
         raise OSError("moved")
 
-    monkeypatch.setattr(unfinished_module, "parse_manifest", finish)
+    monkeypatch.setattr(live_index, "parse_manifest", finish)
     index = open_for_questions(folder, own={"k": 3})
     assert index.finished is None and index.missing == 0 and "a.txt" in index and index.config.k == 3
 

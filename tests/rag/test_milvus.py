@@ -27,7 +27,7 @@ from exhibit.rag.protocols import VectorStore
 from exhibit.rag.stores.faiss import open as open_faiss
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, ServiceError, ToolkitError
-from exhibit.storage.place import unfinished_folder
+from exhibit.storage.atomic import unfinished_folder
 from tests.rag.milvus_cases import BUILDER, CONTRACT, collections, corpus, opened, pipeline, run_until
 
 __all__ = ["corpus"]

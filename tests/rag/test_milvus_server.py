@@ -16,11 +16,11 @@ from bench.stores import mixture
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.index import open_index
+from exhibit.rag.live_index import open_for_questions
 from exhibit.rag.stores.faiss import open as open_faiss
-from exhibit.rag.unfinished import open_for_questions
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, ServiceError
-from exhibit.storage.place import unfinished_folder
+from exhibit.storage.atomic import unfinished_folder
 from tests.rag.milvus_cases import BUILDER, CONTRACT, ROOT, WRITER, collections, corpus, opened, pipeline, run_until
 from tests.rag.milvus_server import ROOT_TOKEN, MilvusProcess
 

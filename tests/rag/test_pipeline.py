@@ -20,7 +20,7 @@ from exhibit.rag import pipeline as module
 from exhibit.rag.index import open_index
 from exhibit.rag.pipeline import find_files
 from exhibit.schemas.errors import BundleError, ToolkitError
-from exhibit.storage.place import locked
+from exhibit.storage.atomic import locked
 from tests.evidence import files
 
 ROOT = Path(__file__).parents[2]
@@ -396,7 +396,7 @@ def test_importing_rag_is_light():
 
 def test_two_ingests_at_once_are_refused(make, corpus, tmp_path):
     from exhibit.rag.database import index_kind
-    from exhibit.storage.place import placed
+    from exhibit.storage.atomic import placed
 
     with (
         placed(tmp_path / "index", force=False, kind=index_kind("faiss")),

@@ -10,7 +10,7 @@ import os
 import pytest
 from pydantic import ValidationError
 
-from exhibit.runtime.command import Manner, called, guarded, is_quiet, print_error, print_note, spelled
+from exhibit.runtime.command import Invocation, called, guarded, is_quiet, print_error, print_note, spelled
 from exhibit.runtime.secrets import names_a_secret, remember_secret, scrubbed, scrubbed_logs
 from exhibit.schemas import generate
 from exhibit.schemas.bundle import Question, read_gold, read_info, read_questions, write_info
@@ -99,7 +99,7 @@ def test_an_id_twice_and_no_array(tmp_path):
 
 def test_commands_are_named_as_they_were_called_the_longest_name_first():
     names = {"python -m converters": "exhibit convert", "python -m converters.web": "exhibit convert web"}
-    with called(Manner(names)):
+    with called(Invocation(names)):
         assert spelled("python -m converters.web, python -m converters, python -m converters.mine") == (
             "exhibit convert web, exhibit convert, python -m converters.mine"
         )
@@ -107,12 +107,12 @@ def test_commands_are_named_as_they_were_called_the_longest_name_first():
 
 
 def test_quiet_leaves_out_notes_and_never_errors_and_verbose_says_where(capsys):
-    with called(Manner(quiet=True)):
+    with called(Invocation(quiet=True)):
         assert is_quiet()
         print_note("a note")
         print_error(ToolkitError("one"))
     assert capsys.readouterr().err == "error: one\n" and not is_quiet()
-    with called(Manner(verbose=True)):
+    with called(Invocation(verbose=True)):
         print_error(ToolkitError("one"))
     assert capsys.readouterr().err.startswith("exhibit.schemas.errors.ToolkitError: one\n")
 

@@ -21,10 +21,10 @@ from exhibit.viewer import drawing
 from exhibit.viewer.drawing import Sheets, Wanted, draw_sheets, placed
 from exhibit.viewer.listing import CASES, LINES, Catalogue, Facet, Matching, Outcomes, PieceWriter
 from exhibit.viewer.page import Cases, as_json, page, plain, say, translated, words
+from exhibit.viewer.page_output import dataset_roots
 from exhibit.viewer.results import gold_lines, main
 from exhibit.viewer.trend.changes import Fall, Regression, Series, find_regressions, make_series, watched_metrics
 from exhibit.viewer.trend.summary import changes_between, check_gates, explain, figures, parse_gate
-from exhibit.viewer.view import dataset_roots
 from tests.evidence import files
 from tests.rag.bundles import write_bundle
 from tests.viewer.report_data import piece

@@ -28,7 +28,7 @@ from exhibit.evidence import Document, read_document
 from exhibit.evidence.read import NamedFile, has_page, list_folder, with_attachments
 from exhibit.law.profile import tidy
 from exhibit.schemas.errors import DocumentError, LimitError, SourceError
-from exhibit.storage.place import left_out
+from exhibit.storage.atomic import left_out
 
 CPR, PD, GUIDE = "CPR", "PD", "Court Guide"
 """The source's own words for what a document is."""

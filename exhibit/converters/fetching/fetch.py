@@ -39,9 +39,9 @@ from exhibit.engine import guarded, track
 from exhibit.runtime.command import add_arguments
 from exhibit.schemas.errors import DocumentError, SourceError
 from exhibit.schemas.parsing import read_beside
+from exhibit.storage.atomic import scratch_folder, write_whole
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.place import scratch_folder, write_whole
 
 _LONGEST = 255
 """Bytes of a file name that every common file system can hold."""

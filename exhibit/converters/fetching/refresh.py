@@ -26,9 +26,9 @@ from exhibit.runtime.command import FAILED, documented, guarded
 from exhibit.schemas.bundle import INFO, read_info
 from exhibit.schemas.errors import BundleError, SourceError, ToolkitError
 from exhibit.schemas.models import Gold
+from exhibit.storage.atomic import scratch_folder, write_whole
 from exhibit.storage.bundle import BundleFolder, open_bundle
 from exhibit.storage.locations import Remote
-from exhibit.storage.place import scratch_folder, write_whole
 
 _MOST_WORDS = 3000
 """Words of a passage that are compared one by one; of a longer one all count as changed."""

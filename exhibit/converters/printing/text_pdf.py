@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exhibit.converters.benchmark import Block, Style
 from exhibit.schemas.errors import ServiceError
-from exhibit.storage.place import write_whole
+from exhibit.storage.atomic import write_whole
 
 if TYPE_CHECKING:
     from reportlab.pdfgen.canvas import Canvas

@@ -18,7 +18,7 @@ from exhibit.law.provision_places import ProvisionIndex
 from exhibit.law.provisions import NamedProvision
 from exhibit.schemas.errors import DocumentError, SourceError, printable
 from exhibit.schemas.layout import fit_name
-from exhibit.storage.place import left_out
+from exhibit.storage.atomic import left_out
 
 _URL = re.compile(r"https?://", re.IGNORECASE)
 NO_READER = "no reader for files of this kind"

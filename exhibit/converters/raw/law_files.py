@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.parsing import read_regular
-from exhibit.storage.place import files_below, left_out
+from exhibit.storage.atomic import files_below, left_out
 from exhibit.storage.programs import GitRepository, is_git_repository, opened_repository
 
 _DATED = re.compile(r"(\d{4}-\d{2}-\d{2})\.md")

@@ -20,7 +20,7 @@ from exhibit.converters.benchmark import (
     RawRow,
     Tally,
 )
-from exhibit.converters.printing.press import Press, printing
+from exhibit.converters.printing.press import PdfPrinter, printing
 from exhibit.converters.steps.materialise import NOWHERE, Done, QuotePlace, materialise, tasks
 from exhibit.converters.steps.pages import settle_pages
 from exhibit.engine import Engine, limits_from, open_engine, track
@@ -71,7 +71,7 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     engine = open_engine(options.engine, jobs=options.jobs, items=len(benchmark.documents), limits=limits)
     texts = folder / _TEXTS
     texts.mkdir()
-    with Press(limits) as press:
+    with PdfPrinter(limits) as press:
         done = _materialise_all(benchmark, out, engine, tally, press, ocr=ocr_from(options), texts=texts)
     rows = [row for row in benchmark.rows if _answerable_from(row, done, tally) and _sound(row, tally)]
     if benchmark.draft or benchmark.by_construction:
@@ -113,7 +113,7 @@ def finish(info: BundleInfo, out: Out) -> BundleInfo:
 
 
 def _materialise_all(
-    benchmark: Benchmark, out: Out, engine: Engine, tally: Tally, press: Press, *, ocr: Ocr | None, texts: Path
+    benchmark: Benchmark, out: Out, engine: Engine, tally: Tally, press: PdfPrinter, *, ocr: Ocr | None, texts: Path
 ) -> dict[str, Done]:
     corpus = out.folder / CORPUS
     quotes: dict[str, list[Quote]] = defaultdict(list)

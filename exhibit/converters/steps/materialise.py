@@ -9,11 +9,11 @@ from functools import cached_property
 from pathlib import Path
 
 from exhibit.converters.benchmark import Quote, RawDocument, source_text
-from exhibit.converters.printing.press import Press
+from exhibit.converters.printing.press import PdfPrinter
 from exhibit.evidence import Document, Match, Span, fold, locate, read_document
 from exhibit.evidence.fold import Fold
 from exhibit.evidence.hidden import find_hidden_spans
-from exhibit.evidence.locate import worthy
+from exhibit.evidence.locate import prefer_whole_words
 from exhibit.evidence.readers import picture
 from exhibit.evidence.scan import Ocr, Scanned, read_scan
 from exhibit.law.provision_places import ProvisionIndex
@@ -21,8 +21,8 @@ from exhibit.law.provisions import read_provisions
 from exhibit.schemas.bundle import CORPUS
 from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.models import DocumentEntry, How
+from exhibit.storage.atomic import write_whole
 from exhibit.storage.locations import Remote
-from exhibit.storage.place import write_whole
 from exhibit.storage.upload import Out, SentFile, send
 
 
@@ -93,7 +93,7 @@ def tasks(
     quotes: dict[str, list[Quote]],
     corpus: Path,
     *,
-    press: Press,
+    press: PdfPrinter,
     out: Out | None = None,
     ocr: Ocr | None = None,
     texts: Path | None = None,
@@ -255,7 +255,7 @@ class _Finder:
         if not quote.text:
             there = quote.page is not None and quote.page <= len(self.document.pages)
             return replace(NOWHERE, pages=[quote.page]) if there and quote.page else NOWHERE
-        matches = worthy(locate(quote.text, self.document, page=quote.page))
+        matches = prefer_whole_words(locate(quote.text, self.document, page=quote.page))
         matches = self._on_stated_page(matches, quote.page)
         if quote.spans and self.source:
             # of the same words in several places, the one that is as far into the text as the source says
@@ -294,7 +294,7 @@ def marked_place(quote: str, spans: Sequence[tuple[int, int]], document: Documen
 
 def place_of(matches: list[Match], document: Document) -> QuotePlace:
     """Return the best match as the place and the others as alternatives."""
-    kept = worthy(matches)
+    kept = prefer_whole_words(matches)
     if not kept:
         return NOWHERE
     best = kept[0]

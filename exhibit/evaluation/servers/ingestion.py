@@ -19,7 +19,7 @@ from exhibit.evaluation.servers.templates import fill, fill_path
 from exhibit.evaluation.target_protocol import TargetOptions, count_only
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import Ingestion
-from exhibit.storage.exchanges import Deadline, HttpError, Retries, UnreachableError
+from exhibit.storage.http_policy import Deadline, HttpError, Retries, UnreachableError
 from exhibit.storage.locations import fetched
 
 _UPLOAD = 600.0

@@ -14,7 +14,7 @@ from exhibit.evaluation.servers.shapes import Names, PassagesError, describe, fi
 from exhibit.evaluation.servers.templates import uses_history
 from exhibit.evaluation.target_protocol import TargetOptions
 from exhibit.schemas.errors import ToolkitError
-from exhibit.storage.exchanges import Deadline, HttpError, Retries, UnreachableError
+from exhibit.storage.http_policy import Deadline, HttpError, Retries, UnreachableError
 
 _ASKED = 5
 """Questions, spread over the set, that may fail before a server is given up: one may be filtered, five not."""

@@ -34,8 +34,8 @@ from exhibit.evaluation.target_protocol import NumberedReply, TargetOptions, cou
 from exhibit.runtime.secrets import HIDDEN, names_a_secret
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import Ingestion
-from exhibit.storage.exchanges import Deadline, HttpError, Secrets, UnreachableError, plain_address
 from exhibit.storage.http import HttpClient, Response
+from exhibit.storage.http_policy import Deadline, HttpError, Secrets, UnreachableError, plain_address
 
 _log = logging.getLogger(__name__)
 _NOT_THERE = (404, 405)  # HTTP: another version of the system has another path

@@ -20,9 +20,9 @@ from exhibit.rag.protocols import Hit, Source
 from exhibit.rag.retrieval.stages import Retrieved
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.storage.atomic import locked
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.locations import Location
-from exhibit.storage.place import locked
 
 _log = logging.getLogger(__name__)
 _AT_ONCE = 32

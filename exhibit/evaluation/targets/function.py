@@ -18,7 +18,7 @@ from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions, 
 from exhibit.evaluation.targets.predictions import read_row
 from exhibit.runtime.secrets import scrubbed
 from exhibit.schemas.errors import ToolkitError
-from exhibit.storage.exchanges import Deadline, HttpError
+from exhibit.storage.http_policy import Deadline, HttpError
 
 _DEEPEST = 6
 """Objects inside objects that are looked into: a passage's metadata is at the third."""

@@ -16,7 +16,7 @@ from exhibit.models.embedders import to_unit
 from exhibit.models.endpoint import Endpoint
 from exhibit.models.protocols import Role, Vectors
 from exhibit.schemas.errors import ServiceError, ToolkitError
-from exhibit.storage.exchanges import HttpError, Retries
+from exhibit.storage.http_policy import HttpError, Retries
 
 _DIMENSIONS = {"text-embedding-3-large": 3072, "text-embedding-3-small": 1536, "text-embedding-ada-002": 1536}
 """The dimensions of known models, which need no request."""

@@ -18,7 +18,7 @@ from exhibit.rag.index_kinds import RawVectors, rows_path
 from exhibit.rag.protocols import Keys
 from exhibit.rag.stores import check_rows, nothing, ranked
 from exhibit.schemas.errors import BundleError
-from exhibit.storage.place import whole
+from exhibit.storage.atomic import whole
 
 _FEW = 16384
 """Most keys for which a filtered search compares the rows directly; for more keys FAISS uses a selector."""

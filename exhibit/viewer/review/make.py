@@ -17,8 +17,8 @@ from exhibit.evidence.show import page_uri
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.schemas.review import REVIEW, gold_digest
 from exhibit.schemas.run import RunPassage, RunQuestion
+from exhibit.storage.atomic import write_whole
 from exhibit.storage.locations import keeping
-from exhibit.storage.place import write_whole
 from exhibit.viewer.drawing import WIDTH, PlacedSpans, Record, choose_pages, placed, windows
 from exhibit.viewer.page import as_json, cut, page, render
 from exhibit.viewer.review.drafts import DraftedBundle, Reviewed

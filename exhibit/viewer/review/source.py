@@ -23,7 +23,7 @@ from exhibit.schemas.run import Id, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.bundle import corpus_files, mirrored, sha256_of
 from exhibit.viewer.page import GOOD_MARK
-from exhibit.viewer.view import dataset_roots
+from exhibit.viewer.page_output import dataset_roots
 
 Key = tuple[str, Id]
 """A dataset and the id of a question in it."""

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import faults_in
 from exhibit.schemas.review import REVIEW, AddedQuestion, Review, ReviewedCase, Sample, read_review
-from exhibit.storage.place import locked, write_whole
+from exhibit.storage.atomic import locked, write_whole
 
 _LONGEST_NAME = 80  # characters of a reviewer's name
 _NOT_IN_A_NAME = re.compile(r"[^\w]+")

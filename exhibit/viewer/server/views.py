@@ -20,8 +20,8 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.layout import TRAIN
 from exhibit.schemas.review import AddedQuestion, Review, read_review
 from exhibit.schemas.run import REPORT, SUMMARY
+from exhibit.storage.atomic import write_whole
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.place import write_whole
 from exhibit.viewer.report import write_report
 from exhibit.viewer.results import write_comparison
 from exhibit.viewer.review.drafts import DraftedBundle, Reviewed

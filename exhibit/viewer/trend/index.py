@@ -15,7 +15,7 @@ from exhibit.evaluation.settings import parse_settings
 from exhibit.runtime.command import print_note, print_results
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import REPORT, Estimate
-from exhibit.storage.place import write_whole
+from exhibit.storage.atomic import write_whole
 from exhibit.viewer.page import page, render
 from exhibit.viewer.plots import BOTTOM, LEFT, TOP, Plot, PlotLine, Point, Zone, across, outline, up
 from exhibit.viewer.trend import changes, summary

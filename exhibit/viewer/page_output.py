@@ -11,8 +11,8 @@ from exhibit.evaluation.runs import RunResults
 from exhibit.schemas.bundle import CORPUS, TRAIN
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run_folder import RunFolder
+from exhibit.storage.atomic import FolderKind, placed, scratch_folder, write_whole
 from exhibit.storage.locations import is_url, keeping
-from exhibit.storage.place import FolderKind, placed, scratch_folder, write_whole
 from exhibit.storage.removal import identity_of, remove_folder
 from exhibit.viewer.drawing import PAGES, Drawings, Record, Wanted, draw
 from exhibit.viewer.listing import IMAGES, Catalogue, Inlined, Matching, PieceWriter, write_piece

@@ -17,8 +17,8 @@ import pytest
 from exhibit.converters.steps import build
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.validate import validate
-from exhibit.storage import place
-from exhibit.storage.place import (
+from exhibit.storage import atomic
+from exhibit.storage.atomic import (
     LINK,
     NO_FILE,
     NOWHERE,
@@ -61,7 +61,7 @@ def test_nothing_is_overwritten_without_force(tmp_path):
 @pytest.mark.parametrize("exchange", [True, False])
 def test_force_replaces_a_bundle_in_one_step(tmp_path, monkeypatch, exchange):
     if not exchange:  # a file system that cannot swap two folders
-        monkeypatch.setattr(place, "_exchange", lambda *_: False)
+        monkeypatch.setattr(atomic, "_exchange", lambda *_: False)
     elif sys.platform == "linux":  # which never leaves the place empty, as a rename away and another to it would
         monkeypatch.setattr(Path, "replace", lambda *paths: pytest.fail(f"two steps: {paths}"))
     old = bundle(tmp_path / "out", "old")
@@ -77,9 +77,9 @@ def test_force_replaces_a_bundle_in_one_step(tmp_path, monkeypatch, exchange):
 def test_every_file_is_on_the_disk_before_the_folder_has_its_name(tmp_path, monkeypatch, there):
     """As a power cut would find them: what was flushed, and when the folder was renamed."""
     steps: list[str] = []
-    swap, rename = place._exchange, Path.replace
+    swap, rename = atomic._exchange, Path.replace
     monkeypatch.setattr(os, "fsync", lambda number: steps.append(str(Path(f"/proc/self/fd/{number}").readlink())))
-    monkeypatch.setattr(place, "_exchange", lambda *paths: bool(steps.append("named")) or swap(*paths))
+    monkeypatch.setattr(atomic, "_exchange", lambda *paths: bool(steps.append("named")) or swap(*paths))
     monkeypatch.setattr(Path, "replace", lambda self, to: steps.append("named") or rename(self, to))
     out = bundle(tmp_path / "out", "old") if there else tmp_path / "out"
     with placed(out, force=True) as folder:
@@ -93,7 +93,7 @@ def test_every_file_is_on_the_disk_before_the_folder_has_its_name(tmp_path, monk
 
 
 def test_the_old_bundle_is_back_where_the_new_one_cannot_take_its_place(tmp_path, monkeypatch):
-    monkeypatch.setattr(place, "_exchange", lambda *_: False)
+    monkeypatch.setattr(atomic, "_exchange", lambda *_: False)
     old, replace = bundle(tmp_path / "out", "old"), Path.replace
 
     def failing(self, target):
@@ -143,7 +143,7 @@ def killed_while_writing(out: Path, *names: str) -> Path | None:
     code = f"""
 import os, signal
 from pathlib import Path
-from exhibit.storage.place import placed
+from exhibit.storage.atomic import placed
 with placed(Path({str(out)!r}), force=False) as folder:
     for name in {names or ("junk",)!r}:
         (folder / name).write_text("half")
@@ -176,7 +176,7 @@ def test_a_folder_that_somebody_prepared_under_any_of_our_names_is_left_as_it_is
 @pytest.mark.parametrize("exchange", [True, False])
 def test_nothing_is_removed_where_the_folder_was_replaced_by_a_link_meanwhile(tmp_path, monkeypatch, exchange):
     if not exchange:
-        monkeypatch.setattr(place, "_exchange", lambda *_: False)
+        monkeypatch.setattr(atomic, "_exchange", lambda *_: False)
     home = tmp_path / "home"
     bundle(home, "mine")
     old = bundle(tmp_path / "out", "old")
@@ -302,7 +302,7 @@ def test_a_stopped_run_leaves_the_old_bundle_or_the_new(tmp_path, samples, conve
 
 def test_what_belongs_to_a_folder_goes_with_it_and_a_killed_run_leaves_what_its_kind_keeps(tmp_path):
     let_go = []
-    kind = place.FolderKind(
+    kind = atomic.FolderKind(
         "a shelf",
         lambda folder: (folder / "word").is_file(),
         let_go=lambda folder: let_go.extend(path.read_text() for path in folder.glob("word")),

@@ -17,11 +17,11 @@ from exhibit.rag.config import Weights
 from exhibit.rag.database import RECORD, Waiting
 from exhibit.rag.index import open_index
 from exhibit.rag.lexicon.bm25 import Words
+from exhibit.rag.live_index import open_for_questions
 from exhibit.rag.retrieval.passages import Library, score_rows, standard
 from exhibit.rag.stores.faiss import FaissStore
-from exhibit.rag.unfinished import open_for_questions
 from exhibit.schemas.errors import BundleError
-from exhibit.storage.place import unfinished_folder
+from exhibit.storage.atomic import unfinished_folder
 
 ROOT = Path(__file__).parents[2]
 QUESTION = "Which law governs the agreement of Birch?"
