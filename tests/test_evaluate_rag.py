@@ -43,11 +43,11 @@ def test_it_prints_one_table_and_where_the_report_is(command, tmp_path, capsys):
 
 def test_flags_overrule_the_file(command, tmp_path, capsys):
     folder = write_bundle(tmp_path / "leases")
-    told = {"dataset_paths": [str(folder)], "limit": 5, "preset": "naive", "size": 200, "metrics": ["drm@1"]}
+    told = {"dataset_paths": [str(folder)], "limit": 5, "preset": "naive", "chunk_size": 200, "metrics": ["drm@1"]}
     (tmp_path / "c.json").write_text(json.dumps(told))
-    assert command("--config", tmp_path / "c.json", "--limit", "2", "--size", "150", "--where", "clause=law") == 0
+    assert command("--config", tmp_path / "c.json", "--limit", "2", "--chunk-size", "150", "--where", "clause=law") == 0
     config = json.loads((tmp_path / "results" / "r" / "config.json").read_text())
-    assert (config["limit"], config["preset"], config["config"]["size"]) == (2, "naive", 150)
+    assert (config["limit"], config["preset"], config["config"]["chunk_size"]) == (2, "naive", 150)
     assert config["datasets"]["leases"]["questions"] == 2 and config["where"] == {"clause": ["law"]}
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:2]] == ["drm@1"]
 
@@ -61,11 +61,11 @@ def test_every_setting_of_the_pipeline_has_a_flag(capsys):
 
 
 def test_settings_are_set_one_by_one_and_wrong_ones_are_named(command, capsys):
-    assert command("x", "--set", "siez=300") == 1
-    assert "no setting 'siez'; did you mean size?" in capsys.readouterr().err
-    assert command("x", "--set", "size=0") == 1
-    assert "size: Input should be greater than or equal to 1" in capsys.readouterr().err
-    assert command("x", "--set", "size") == 1
+    assert command("x", "--set", "chunk_siez=300") == 1
+    assert "no setting 'chunk_siez'; did you mean chunk_size?" in capsys.readouterr().err
+    assert command("x", "--set", "chunk_size=0") == 1
+    assert "chunk_size: Input should be greater than or equal to 1" in capsys.readouterr().err
+    assert command("x", "--set", "chunk_size") == 1
     assert "write NAME=VALUE" in capsys.readouterr().err
 
 

@@ -84,10 +84,16 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="playbooks to ask from, by name or file, with commas (default: all that suit; see exhibit playbook)",
     )
     parser.add_argument(
-        "--sure", type=float, metavar="P", help="an answer is sure from here on (default: as the playbook says)"
+        "--answer-threshold",
+        type=float,
+        metavar="P",
+        help="the least probability of an answer that is kept without review (default: the playbook decides)",
     )
     parser.add_argument(
-        "--absent", type=float, metavar="P", help="an absence is sure up to here (default: as the playbook says)"
+        "--absence-threshold",
+        type=float,
+        metavar="P",
+        help="the greatest probability of an answer at which a clause counts as absent (default: the playbook decides)",
     )
     parser.add_argument(
         "--impossible",
@@ -192,7 +198,7 @@ class Drafter:
 
     @cached_property
     def _asker(self) -> Asker:
-        return open_asker(Thresholds(self._options.sure, self._options.absent), self._pipeline)
+        return open_asker(Thresholds(self._options.answer_threshold, self._options.absence_threshold), self._pipeline)
 
     @cached_property
     def _generator(self) -> Generator | None:
@@ -242,7 +248,7 @@ class Drafter:
         books = json.dumps([playbook.model_dump() for playbook in self._playbooks], sort_keys=True)
         options = self._options
         named = options.embedder, options.reranker, options.llm, options.topic
-        chosen = " ".join(map(str, (VERSION, options.sure, options.absent, options.ocr, *named)))
+        chosen = " ".join(map(str, (VERSION, options.answer_threshold, options.absence_threshold, options.ocr, *named)))
         return digest(sha256_of(path), path.name, books, chosen)
 
     def _remembered(self, key: str) -> Drafted | None:

@@ -104,7 +104,7 @@ def parse_set(pairs: Sequence[str]) -> dict[str, Any]:
         name, sign, value = pair.partition("=")
         name = name.strip().replace("-", "_")
         if not sign:
-            raise ToolkitError(f"--set {pair}: write NAME=VALUE, such as --set size=300")
+            raise ToolkitError(f"--set {pair}: write NAME=VALUE, such as --set chunk_size=300")
         known = catalogue().get(name)
         if known is None and not name.startswith(TARGET):  # a user's own target file has settings of its own
             near = difflib.get_close_matches(name, catalogue(), n=1)

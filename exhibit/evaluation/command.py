@@ -2,7 +2,7 @@
 
 examples:
     python evaluate_rag.py datasets_out/cuad
-    python evaluate_rag.py datasets_out/* --file-type pdf --set size=300 --set splitter=sections
+    python evaluate_rag.py datasets_out/* --file-type pdf --set chunk_size=300 --set splitter=sections
     python evaluate_rag.py datasets_out/cuad --target-url http://localhost:50505/ask --limit 50
     exhibit results diff results/before results/after
 

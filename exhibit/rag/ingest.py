@@ -119,7 +119,7 @@ class Preparation:
         leaves = _leaves(root)
         module, argument = load_plugin("exhibit.rag.splitters", config.splitter)
         spans: list[Span] = module.open(argument)(
-            document.text, size=config.size, overlap=config.overlap, sections=[leaf.span for leaf in leaves]
+            document.text, size=config.chunk_size, overlap=config.overlap, sections=[leaf.span for leaf in leaves]
         )
         chunks = _table(document, spans, leaves)
         sections = tuple((section_path(root, leaf.span), *leaf.span) for leaf in leaves)

@@ -178,9 +178,9 @@ class Pipeline:
         return retrieve(questions, parts)
 
     def _parts(self, config: Config) -> Parts:
-        llm = self.llm if config.imagine else None
-        if config.imagine and llm is None:
-            raise ToolkitError("--imagine needs a language model: give --llm openai:MODEL as well")
+        llm = self.llm if config.hyde_weight else None
+        if config.hyde_weight and llm is None:
+            raise ToolkitError("--hyde-weight needs a language model: give --llm openai:MODEL as well")
         return Parts(self._opened, self.embedder, config, self._tokens, self.reranker, llm)
 
     def answer(self, questions: Sequence[str]) -> list[Answered]:

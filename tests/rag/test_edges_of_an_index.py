@@ -30,7 +30,7 @@ def folder(tmp_path) -> Path:
     corpus.mkdir()
     for name in ("alder", "birch"):
         (corpus / f"{name}.txt").write_text(LEASE.format(name=name.title()), encoding="utf-8")
-    config = Config.preset("routed", embedder="hashing", layers="all", size=80)
+    config = Config.preset("routed", embedder="hashing", layers="all", chunk_size=80)
     Pipeline(config, cache=tmp_path / "cache", engine="serial", embedder=Hashing(16)).index(corpus, tmp_path / "index")
     return tmp_path / "index"
 

@@ -141,7 +141,7 @@ def test_a_chunk_has_the_section_and_page_that_its_first_word_stands_in(tmp_path
     text = (
         "1. Rent\n\nThe rent is due.\n\n2. Term\n\nThe term is five years.\n\n" + " " * 300 + "\n\n3. End\n\nIt ends."
     )
-    made(tmp_path, splitter="sections", size=60).index(written(tmp_path / "c", a=text), tmp_path / "index")
+    made(tmp_path, splitter="sections", chunk_size=60).index(written(tmp_path / "c", a=text), tmp_path / "index")
     index = open_index(tmp_path / "index")
     told = [(index.text(chunk).split()[0], chunk.section) for chunk in map(index.chunk, range(len(index)))]
     assert told == [("1.", "1. Rent"), ("2.", "2. Term"), ("3.", "3. End")], "white space alone is no chunk"
@@ -151,7 +151,7 @@ def test_a_chunk_has_the_section_and_page_that_its_first_word_stands_in(tmp_path
 def test_a_prepared_document_has_its_chunks_with_pages_and_sections_and_its_words(tmp_path, size):
     text = "Before.\n\n1. Rent\n\nThe rent is due.\n\n2. Term\n\nThe term is five years."
     path = written(tmp_path / "c", a=text) / "a.txt"
-    settings = {"splitter": "sections", "size": size}
+    settings = {"splitter": "sections", "chunk_size": size}
     prepared = ingest.Preparation(Config(**settings))(path)
     places = [(start, end) for _, start, end in prepared.entry.sections]
     for (start, end, page, section), words in zip(prepared.chunks.tolist(), prepared.texts, strict=True):
@@ -174,7 +174,7 @@ def test_a_page_of_a_prepared_document_is_the_one_its_first_word_is_on(tmp_path,
     told = document_of(pages, "a.txt")
     monkeypatch.setattr(ingest, "read_document", lambda path: told)
     path = written(tmp_path / "c", a="x") / "a.txt"
-    prepared = ingest.Preparation(Config(size=14))(path)
+    prepared = ingest.Preparation(Config(chunk_size=14))(path)
     assert prepared.chunks[:, 2].tolist() == [1, 2, 3] and prepared.entry.pages == 3
     empty = Document("a.txt", "", told.pages)
     for document, ocr, words in [

@@ -155,7 +155,7 @@ def test_an_index_is_asked_while_its_vectors_go_to_the_server(tmp_path, corpus, 
                 index.close()
             return super().embed(texts, role=role)
 
-    config = Config.preset("routed", store=f"milvus:{server}", size=120, embedder="hashing:64")
+    config = Config.preset("routed", store=f"milvus:{server}", chunk_size=120, embedder="hashing:64")
     made = Pipeline(config, cache=tmp_path / "cache", jobs=1, embedder=Asking(64))
     made.index(corpus, tmp_path / "index")
     assert [have for have, _, _ in seen] == list(range(0, len(open_index(tmp_path / "index")), 8)) and len(seen) > 2

@@ -302,7 +302,7 @@ def test_a_damaged_file_is_told(store, tmp_path, large, monkeypatch):
 def test_an_index_of_another_type_retrieves_the_same(tmp_path, samples):
     found = {}
     for kind in ("faiss", "faiss:hnsw"):
-        config = Config.preset("sac", store=kind, size=80)
+        config = Config.preset("sac", store=kind, chunk_size=80)
         pipeline = Pipeline(config, cache=tmp_path / "cache", jobs=1, embedder=Hashing(128))
         report = pipeline.index(samples / "cuad" / "CUAD_v1" / "full_contract_txt", tmp_path / kind.replace(":", "-"))
         assert report.chunks > 1000, "fewer stay flat"

@@ -89,7 +89,7 @@ def wasted(tmp_path, monkeypatch):
 
 def test_one_more_file_is_in_table_report_and_diff(wasted, tmp_path, capsys):
     bundle = write_bundle(tmp_path / "leases")
-    told = {"dataset_paths": [str(bundle)], "output_dir": tmp_path / "results", "size": 120, "report_cases": 0}
+    told = {"dataset_paths": [str(bundle)], "output_dir": tmp_path / "results", "chunk_size": 120, "report_cases": 0}
     parts = {"cache": tmp_path / "cache", "embedder": Hashing(256)}
     before = evaluate(parse_settings({**told, "run_name": "before"}), parts=parts, draw=write_report)
     after = shutil.copytree(before.folder, tmp_path / "results" / "after")  # a second run would give the same
