@@ -9,7 +9,7 @@ import pytest
 
 import evaluate_rag
 from exhibit.evaluation import command as command_module
-from exhibit.evaluation.catalogue import catalogue, modern
+from exhibit.evaluation.catalogue import catalogue, translate_flags
 from exhibit.rag.config import setting_help
 from tests.rag.bundles import write_bundle
 
@@ -73,10 +73,10 @@ def test_single_settings_and_flags_of_other_tools_say_how_they_are_written_here(
     notes: list[str] = []
     old = "cuad --splitter naive --check-references --retries=2 --skip-ingestion --source-type PD".split()
     new = ["cuad", "--set", "splitter=naive", "--set", "check_references=true", "--set", "retries=2"]
-    assert modern(old, ["--limit"], notes.append) == [*new, "--ingest", "never", "--where", "source_type=PD"]
+    assert translate_flags(old, ["--limit"], notes.append) == [*new, "--ingest", "never", "--where", "source_type=PD"]
     assert notes[0] == "--splitter is now --set splitter=naive" and len(notes) == 5
     same = ["--limit", "3", "--", "--splitter"]
-    assert modern(same, ["--limit"], notes.append) == same
+    assert translate_flags(same, ["--limit"], notes.append) == same
 
 
 def test_problems_are_lines_on_stderr(command, tmp_path, capsys):

@@ -20,8 +20,8 @@ from exhibit.converters.printing.press import check_printers
 from exhibit.converters.raw.documents import Shelf
 from exhibit.converters.raw.titles import join_names, unique_titles
 from exhibit.draft.asked import Asker, Thresholds
-from exhibit.draft.constructed import made_from
-from exhibit.draft.drafts import Draft, digest, worded
+from exhibit.draft.constructed import construct_questions
+from exhibit.draft.drafts import Draft, digest, word_question
 from exhibit.draft.generated import Generator
 from exhibit.draft.playbook import Playbook, chosen_playbook, find_playbooks
 from exhibit.engine import limits_from, open_engine, track
@@ -173,7 +173,9 @@ class PreparationWork:
         if prepared.whole is None:
             raise ToolkitError(f"{path}: prepared without its structure")
         document, root = prepared.whole
-        return Worked(replace(prepared, whole=None, words=None), made_from(document, root, prepared.entry.profile))
+        return Worked(
+            replace(prepared, whole=None, words=None), construct_questions(document, root, prepared.entry.profile)
+        )
 
 
 def open_asker(thresholds: Thresholds, pipeline: Pipeline | None = None) -> Asker:
@@ -309,7 +311,7 @@ def _rows(one: Drafted, title: str) -> Iterator[RawRow]:
         }
         yield RawRow(
             id=int(draft.key[:12], 16),
-            question=worded(draft, title),
+            question=word_question(draft, title),
             answer=" ".join(" ".join(one.words[draft.key]).split()),
             quotes=_quotes(one, draft),
             filename=one.filename,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from exhibit.evaluation.cases import Case
-from exhibit.evaluation.metrics import about
+from exhibit.evaluation.metrics import describe_metric
 from exhibit.schemas.run import Confidence
 
 _BINS = 10  # of the calibration curve, as usual
@@ -53,7 +53,9 @@ def in_words(name: str, sure: Confidence) -> str:
     """Return what the confidence of a dataset's replies is worth, in a line."""
     worth = "every question has an answer, or none has" if sure.auroc is None else f"AUROC {sure.auroc:.2f}"
     shown = [
-        f"{metric} {about(metric).figure(sure.weighted[metric])}" for metric in _WEIGHTED if metric in sure.weighted
+        f"{metric} {describe_metric(metric).figure(sure.weighted[metric])}"
+        for metric in _WEIGHTED
+        if metric in sure.weighted
     ]
     means = f"; means weighted by it: {', '.join(shown)}" if shown else ""
     return f"{name}: confidence beside {sure.questions} answers, {sure.answerable} of them answerable: {worth}{means}"

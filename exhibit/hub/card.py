@@ -21,7 +21,7 @@ from exhibit.hub.tables import PARQUET, HubConfig, head, size_category, write_ta
 from exhibit.schemas.bundle import CARD, CORPUS
 from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.models import HOWS, BundleInfo, Gold, Row
-from exhibit.storage.locations import Location, fetched
+from exhibit.storage.locations import Location, fetch_file
 from exhibit.storage.upload import Out
 
 __all__ = ["CardText", "holds_documents", "render_card", "size_category", "write_card"]
@@ -248,7 +248,7 @@ def write_example(
         if line is None or len(line.pages) != 1:
             continue
         file = (out or Out(folder)).file(f"{CORPUS}/{line.filename}")
-        with fetched(file):  # once, for all steps of drawing
+        with fetch_file(file):  # once, for all steps of drawing
             content = None  # if a page cannot be drawn, the next row is tried
             try:
                 content = draw_example(file, line)

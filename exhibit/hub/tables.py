@@ -22,7 +22,7 @@ from exhibit.engine import Engine, track
 from exhibit.evidence import read_document
 from exhibit.schemas.bundle import CORPUS
 from exhibit.schemas.models import BundleInfo, DocumentEntry, Gold, Licence, Row
-from exhibit.storage.locations import Location, Remote, fetched, read_start
+from exhibit.storage.locations import Location, Remote, fetch_file, read_start
 from exhibit.storage.upload import Out
 
 PARQUET = "parquet"
@@ -177,7 +177,7 @@ def _contents(files: Sequence[Location], engine: Engine, texts: Path | None) -> 
 
 def _content_of(file: Location) -> _Content:
     """Return the text that gold offsets refer to; a lone surrogate, which no file can hold, becomes a question mark."""
-    with fetched(file) as path:
+    with fetch_file(file) as path:
         text = read_document(file).text.encode("utf-8", "replace").decode("utf-8")
         return _Content(text, path.read_bytes() if isinstance(file, Remote) and _is_pdf(path) else None)
 

@@ -38,7 +38,7 @@ from exhibit.schemas.errors import BundleError, DocumentError, ServiceError, pri
 from exhibit.storage.atomic import write_whole
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.locations import Location, fetched
+from exhibit.storage.locations import Location, fetch_file
 
 _BATCH = 512
 """Strings in one batch of embedding, across documents."""
@@ -99,7 +99,7 @@ class Preparation:
 
     def __call__(self, path: Location) -> Prepared:
         """Read, structure, split and describe a document; the local copy of a remote one is deleted afterwards."""
-        with fetched(path):
+        with fetch_file(path):
             return self._prepare(path)
 
     def _prepare(self, path: Location) -> Prepared:
@@ -321,7 +321,7 @@ def read_with_ocr(path: Location | str, how: Ocr) -> Document:
         kept = replace(read_document(place), filename=document.filename)
         return replace(kept, notes=tuple(json.loads(notes.read_text(encoding="utf-8"))))
     place.parent.mkdir(parents=True, exist_ok=True)
-    with fetched(document.path) as here:
+    with fetch_file(document.path) as here:
         source = _as_pdf(here, place) if here.suffix.lower() in picture.SUFFIXES else here
         scanned = read_scan(replace(read_document(source), filename=document.filename), place, how)
     if scanned is None:

@@ -27,7 +27,7 @@ from exhibit.rag.retrieval.statutes import with_version
 from exhibit.rag.summaries import open_summariser
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, ToolkitError, printable
-from exhibit.storage.atomic import left_out, placed
+from exhibit.storage.atomic import list_left_out, replace_folder
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.locations import Location, Remote, list_file, list_files
 
@@ -103,12 +103,12 @@ class Pipeline:
         self._index = self._built = None
         name, dimensions = self.embedder.name, self.embedder.dimensions
         with (
-            placed(folder, force=force, kind=index_kind(self.config.store)) as partial,
+            replace_folder(folder, force=force, kind=index_kind(self.config.store)) as partial,
             closing(Index(partial, self.config, embedder=name, dimensions=dimensions)) as index,
         ):
             report = self._ingest(paths, index, askable=True, sha256=sha256)
             if isinstance(source, Path) and source.is_dir():
-                left = tuple(f"{path}: a {why}" for path, why in left_out(source))
+                left = tuple(f"{path}: a {why}" for path, why in list_left_out(source))
                 report = replace(report, set_aside=(*report.set_aside, *map(printable, left)))
             if not len(index):
                 raise BundleError(f"{source}: nothing to index: {'; '.join(report.set_aside[:3]) or 'no text'}")

@@ -61,7 +61,7 @@ def is_git_repository(folder: Path) -> bool:
 
 
 @contextmanager
-def opened_repository(folder: Path, *, confined: bool = True) -> Iterator[GitRepository]:
+def open_repository(folder: Path, *, confined: bool = True) -> Iterator[GitRepository]:
     """Yield a repository to read; with `confined`, refuse one whose files are links or are outside its folder."""
     place, common = _folders(folder)
     if confined:

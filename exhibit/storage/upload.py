@@ -16,10 +16,19 @@ from typing import Any, NamedTuple
 from exhibit.schemas.bundle import INFO, PARTIAL
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import FileEntry
-from exhibit.storage.atomic import check_free, locked, placed
+from exhibit.storage.atomic import check_free, lock_folder, replace_folder
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.locations import FileInfo, Location, Remote, StorageError, explained, list_file, list_files, opened
+from exhibit.storage.locations import (
+    FileInfo,
+    Location,
+    Remote,
+    StorageError,
+    explain_store_errors,
+    list_file,
+    list_files,
+    open_store,
+)
 from exhibit.storage.removal import remove_below
 
 _AT_ONCE = 8  # parallel uploads: more would only wait for the network
@@ -42,8 +51,8 @@ def send(path: Path, to: Remote, known: SentFile | None = None) -> SentFile:
     digest, size = sha256_of(path), path.stat().st_size
     if known is not None and (known.sha256, known.bytes) == (digest, size):
         return known
-    with explained(str(to)):
-        opened(to).put_file(str(path), to.key)
+    with explain_store_errors(str(to)):
+        open_store(to).put_file(str(path), to.key)
     listed = list_file(to)
     if listed is None or listed.bytes != size:
         raise StorageError(f"{to}: the upload is incomplete; run the same command again")
@@ -123,16 +132,16 @@ def _check_there(out: Remote, there: dict[str, FileInfo], *, force: bool) -> Non
 
 
 @contextmanager
-def opened_out(out: Location, *, force: bool, progress: Progress = lambda items, **_: items) -> Iterator[Out]:
+def open_output(out: Location, *, force: bool, progress: Progress = lambda items, **_: items) -> Iterator[Out]:
     """Yield the place to write a bundle; when the block ends without error, the bundle is complete at `out`."""
     if isinstance(out, Path):
-        with placed(out, force=force) as folder:
+        with replace_folder(out, force=force) as folder:
             yield Out(folder)
         return
     digest = hashlib.sha256(out.url.rstrip("/").encode("utf-8", "surrogatepass")).hexdigest()[:16]
     work = cache_folder() / "outgoing" / digest
     work.mkdir(parents=True, exist_ok=True)
-    with locked(work, busy=f"{out}: another run is writing it now; wait for it to end"):
+    with lock_folder(work, busy=f"{out}: another run is writing it now; wait for it to end"):
         folder = work / "bundle"
         remove_below(work, folder.name)  # from a run that was killed
         folder.mkdir()
@@ -152,8 +161,8 @@ def _begin(out: Out, remote: Remote, *, force: bool) -> bytes:
     _check_there(remote, there, force=force)
     out.recall(there)
     token = secrets.token_hex(16).encode()
-    client = opened(remote)
-    with explained(str(remote)):
+    client = open_store(remote)
+    with explain_store_errors(str(remote)):
         client.pipe_file((remote / PARTIAL).key, token)
         if INFO in there:
             client.rm_file((remote / INFO).key)
@@ -173,22 +182,22 @@ def _finish(out: Out, remote: Remote, token: bytes, progress: Progress) -> None:
         work = pool.map(sent_now, left)
         for name, sent in progress(work, total=len(left), label="upload", unit="file"):
             out.record(name, sent)
-    client = opened(remote)
+    client = open_store(remote)
     stale = [name for name in list_files(remote) if name not in out.sent and name != PARTIAL]
-    with explained(str(remote)):
+    with explain_store_errors(str(remote)):
         for name in progress(stale, total=len(stale), label="remove", unit="file"):
             client.rm_file((remote / name).key)
     _check_arrived(out, remote, token)
     send(out.folder / INFO, remote / INFO)
-    with explained(str(remote)):
+    with explain_store_errors(str(remote)):
         client.rm_file((remote / PARTIAL).key)
 
 
 def _check_arrived(out: Out, remote: Remote, token: bytes) -> None:
     """Raise if another run wrote to the same place meanwhile."""
     there = list_files(remote)
-    with explained(str(remote)):
-        alone = PARTIAL in there and opened(remote).cat_file((remote / PARTIAL).key) == token
+    with explain_store_errors(str(remote)):
+        alone = PARTIAL in there and open_store(remote).cat_file((remote / PARTIAL).key) == token
     changed = [name for name, sent in out.sent.items() if there.get(name) != (sent.bytes, sent.mark)]
     if changed or not alone:
         what = f": {changed[0]} is not what was sent" if changed else ""

@@ -23,7 +23,7 @@ from exhibit.converters.fetching.download import FetchError, PageReply, Policy, 
 from exhibit.converters.fetching.fetch import policy_from
 from exhibit.converters.printing.press import PdfPrinter
 from exhibit.converters.printing.text_pdf import pdf_of, printable
-from exhibit.converters.raw.documents import Shelf, Texts, files_of, is_url, shown
+from exhibit.converters.raw.documents import Shelf, Texts, files_of, is_url, shorten_name
 from exhibit.converters.raw.laws import read_law
 from exhibit.converters.raw.maud_release import find_excerpts, read_cell, titles_of
 from exhibit.converters.raw.titles import pair_files
@@ -399,7 +399,7 @@ def test_a_folder_must_hold_something_to_read(tmp_path):
     with pytest.raises(SourceError, match="no documents in it that can be read; 1 other files"):
         files_of(tmp_path)
     long = "n" * 500
-    assert shown("short") == "short" and shown(long).endswith("…") and len(shown(long)) < 500
+    assert shorten_name("short") == "short" and shorten_name(long).endswith("…") and len(shorten_name(long)) < 500
 
 
 def test_passages_are_looked_for_in_all_documents(folder, tmp_path):

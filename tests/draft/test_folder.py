@@ -39,7 +39,7 @@ class Written:
 
     def __init__(self, monkeypatch, *drafts: tuple[Draft, ...]) -> None:
         self.left = list(drafts)
-        monkeypatch.setattr(folder, "made_from", lambda document, root, profile: [])
+        monkeypatch.setattr(folder, "construct_questions", lambda document, root, profile: [])
         monkeypatch.setattr(folder, "open_asker", lambda thresholds, pipeline=None: self)
         self.embedder = self.reranker = self.reader = Namespace(name="written")
 
@@ -101,7 +101,7 @@ def test_documents_of_no_playbook_are_compared_with_nothing_and_noted(contracts,
     for name in ("a", "b"):
         (source / f"{name}.txt").write_text("Boil the leeks. Add salt. Serve hot.", encoding="utf-8")
     written = Written(monkeypatch)
-    monkeypatch.setattr(folder, "made_from", lambda document, root, profile: [a_draft(spans=(Span(0, 4),))])
+    monkeypatch.setattr(folder, "construct_questions", lambda document, root, profile: [a_draft(spans=(Span(0, 4),))])
     benchmark, tally = read(source)
     assert [row.labels["drafted"] for row in benchmark.rows] == ["playbook"] * 2 and not written.left
     assert tally.noted["no playbook suits the document"] == [

@@ -12,7 +12,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply, Turn
-from exhibit.evaluation.catalogue import catalogue, modern, parse_set
+from exhibit.evaluation.catalogue import catalogue, parse_set, translate_flags
 from exhibit.evaluation.catalogue import main as settings_command
 from exhibit.evaluation.datasets import Selection, find_datasets, load_datasets, read_history
 from exhibit.evaluation.evaluate import evaluate
@@ -426,7 +426,9 @@ def test_settings_by_name_and_flags_of_earlier_versions():
     assert parse_set(["target_colour=red"]) == {"target_colour": "red"}
     with pytest.raises(ToolkitError, match="write NAME=VALUE"):
         parse_set(["chunk_size"])
-    with pytest.raises(ToolkitError, match="no setting 'chunk_sise'; did you mean chunk_size\\? exhibit settings lists them"):
+    with pytest.raises(
+        ToolkitError, match="no setting 'chunk_sise'; did you mean chunk_size\\? exhibit settings lists them"
+    ):
         parse_set(["chunk_sise=3"])
     with pytest.raises(ToolkitError, match="no setting 'qqqqqq'; exhibit settings lists them"):
         parse_set(["qqqqqq=3"])
@@ -443,19 +445,19 @@ def test_settings_by_name_and_flags_of_earlier_versions():
         "--known",
         "x",
     ]
-    assert modern([*words, "--", "--all"], ["--known"], said.append) == [
+    assert translate_flags([*words, "--", "--all"], ["--known"], said.append) == [
         "b", "--by", "source_type", "--where", "source_type=PD", "--where", "source_type=CPR", "--set",
         "chunk_size=300", "--set", "chunk_size=200", "--known", "x", "--", "--all",
     ]  # fmt: skip
     assert said[0] == "--all is now --by source_type" and len(said) == 5
-    assert modern(["--source-type"], [], said.append) == ["--where", "source_type="]
-    assert modern(["--chunk-size"], [], said.append) == ["--set", "chunk_size="] and modern(
+    assert translate_flags(["--source-type"], [], said.append) == ["--where", "source_type="]
+    assert translate_flags(["--chunk-size"], [], said.append) == ["--set", "chunk_size="] and translate_flags(
         ["--odd"], [], said.append
     ) == ["--odd"]
     switch = next(one.name for one in catalogue().values() if one.switch).replace("_", "-")
     own = switch.replace("-", "_")
     for given, made in (([], "true"), (["x"], "true"), (["No"], "No"), (["--odd"], "true")):
-        done = modern([f"--{switch}", *given], [], said.append)
+        done = translate_flags([f"--{switch}", *given], [], said.append)
         assert done == ["--set", f"{own}={made}", *(given if made == "true" else [])]
 
 

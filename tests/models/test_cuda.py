@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from exhibit.models.embedders import legal, minilm
-from exhibit.models.network import legal as network
+from exhibit.models.network import open_legal_network as network
 from exhibit.rag import Config, Pipeline
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import ToolkitError

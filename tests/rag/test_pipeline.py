@@ -20,7 +20,7 @@ from exhibit.rag import pipeline as module
 from exhibit.rag.index import open_index
 from exhibit.rag.pipeline import find_files
 from exhibit.schemas.errors import BundleError, ToolkitError
-from exhibit.storage.atomic import locked
+from exhibit.storage.atomic import lock_folder
 from tests.evidence import files
 
 ROOT = Path(__file__).parents[2]
@@ -222,7 +222,10 @@ def test_of_two_that_change_one_index_the_second_is_refused(tmp_path, corpus, ma
     for change in (lambda: second.remove("birch.txt"), lambda: second.add(corpus / "alder.txt")):
         with pytest.raises(BundleError, match="changed by another process since it was opened; open it again"):
             change()
-    with locked(tmp_path / "index", busy="busy"), pytest.raises(BundleError, match="another process is changing it"):
+    with (
+        lock_folder(tmp_path / "index", busy="busy"),
+        pytest.raises(BundleError, match="another process is changing it"),
+    ):
         first.remove("birch.txt")
     first.remove("birch.txt")
     assert [entry.filename for entry in open_index(tmp_path / "index").documents] == ["cedar.txt"]
@@ -396,10 +399,10 @@ def test_importing_rag_is_light():
 
 def test_two_ingests_at_once_are_refused(make, corpus, tmp_path):
     from exhibit.rag.database import index_kind
-    from exhibit.storage.atomic import placed
+    from exhibit.storage.atomic import replace_folder
 
     with (
-        placed(tmp_path / "index", force=False, kind=index_kind("faiss")),
+        replace_folder(tmp_path / "index", force=False, kind=index_kind("faiss")),
         pytest.raises(BundleError, match="another run"),
     ):
         make().index(corpus, tmp_path / "index")

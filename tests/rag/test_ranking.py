@@ -31,7 +31,7 @@ from exhibit.rag.retrieval.routed import (
     why_chosen,
 )
 from exhibit.rag.retrieval.stages import Parts, SearchState, choose_documents, finish, order_by, rerank
-from exhibit.rag.stores import check_rows, nothing, ranked
+from exhibit.rag.stores import check_rows, make_empty_hits, rank_keys
 
 PLAIN = Weights(lexical=0.0, heading=0.0, neighbours=0.0, section=0.0)
 """Similarity alone."""
@@ -49,11 +49,11 @@ def keyed(*numbers: int) -> np.ndarray:
 
 
 def test_the_best_come_first_and_equals_by_their_keys():
-    scores, keys = ranked(row(1, 3, 3, 2), keyed(4, 9, 2, 1), 3)
+    scores, keys = rank_keys(row(1, 3, 3, 2), keyed(4, 9, 2, 1), 3)
     assert scores.tolist() == [[3, 3, 2]] and keys.tolist() == [[2, 9, 1]]
-    scores, keys = ranked(row(1, 5), keyed(4, -1), 3)
+    scores, keys = rank_keys(row(1, 5), keyed(4, -1), 3)
     assert scores.tolist() == [[1, -np.inf, -np.inf]] and keys.tolist()[0][0] == 4
-    scores, keys = ranked(row(1, 2), keyed(7, 0), 3)
+    scores, keys = rank_keys(row(1, 2), keyed(7, 0), 3)
     assert scores.tolist() == [[2, 1, -np.inf]] and keys.tolist() == [[0, 7, -1]]
 
 
@@ -61,13 +61,13 @@ def test_the_best_come_first_and_equals_by_their_keys():
 def test_of_very_many_the_same_are_best(width):
     scores, keys = np.ones((2, width), np.float32), np.tile(np.arange(width)[::-1], (2, 1))
     scores[0, 3], scores[1, :5] = 2.0, 0.5
-    best, best_keys = ranked(scores, keys, 2)
+    best, best_keys = rank_keys(scores, keys, 2)
     assert best.tolist() == [[2.0, 1.0], [1.0, 1.0]]
     assert best_keys.tolist() == [[width - 4, 0], [0, 1]]
 
 
 def test_nothing_and_rows_that_do_not_fit():
-    scores, keys = nothing(2, 3)
+    scores, keys = make_empty_hits(2, 3)
     assert scores.tolist() == [[-np.inf] * 3] * 2 and keys.tolist() == [[-1] * 3] * 2
     vectors = np.ones((2, 3), np.float32)
     assert check_rows("here", np.array([1, 2]), vectors, 3) == ""

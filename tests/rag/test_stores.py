@@ -16,7 +16,7 @@ from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.index_kinds import IndexType, add, empty, keys_of, name_of
 from exhibit.rag.stores import faiss as module
-from exhibit.rag.stores import ranked
+from exhibit.rag.stores import rank_keys
 from exhibit.rag.stores.faiss import FaissStore, open
 from exhibit.schemas.errors import BundleError, ToolkitError
 
@@ -96,7 +96,7 @@ def test_ranking_is_a_sort_by_score_then_key(values, k):
     scores = np.array([values], dtype=np.float32)
     keys = np.random.default_rng(k).permutation(len(values))[None].astype(np.int64)
     expected = sorted(zip(scores[0].tolist(), keys[0].tolist(), strict=True), key=lambda pair: (-pair[0], pair[1]))[:k]
-    best, best_keys = ranked(scores, keys, k)
+    best, best_keys = rank_keys(scores, keys, k)
     assert list(zip(best[0].tolist(), best_keys[0].tolist(), strict=True))[: len(expected)] == expected
     assert (best_keys[0][len(expected) :] == -1).all()
 

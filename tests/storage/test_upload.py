@@ -9,9 +9,9 @@ import pytest
 
 from exhibit.schemas.bundle import PARTIAL
 from exhibit.schemas.errors import BundleError
-from exhibit.storage.bundle import mirrored
+from exhibit.storage.bundle import mirror_bundle
 from exhibit.storage.locations import FileInfo, StorageError, list_files, parse_location
-from exhibit.storage.upload import SentFile, check_out, opened_out, send
+from exhibit.storage.upload import SentFile, check_out, open_output, send
 from exhibit.storage.validate import validate_at as validate
 from tests.hub.bundles import files_of, write
 from tests.storage.memory import get, memory, put, upload
@@ -52,7 +52,7 @@ def there(remote):
 
 def test_a_bundle_arrives_byte_for_byte_and_bundle_json_is_last(memory, tmp_path, log):
     expected = files_of(write(tmp_path / "local", names=("aurora.txt", "borealis.txt")))
-    with opened_out(memory, force=False) as out:
+    with open_output(memory, force=False) as out:
         fill(out.folder, "aurora.txt", "borealis.txt")
         out.send(out.folder / "corpus" / "aurora.txt")
         assert not (out.folder / "corpus" / "aurora.txt").exists(), "it has left this machine"
@@ -66,7 +66,7 @@ def test_a_bundle_arrives_byte_for_byte_and_bundle_json_is_last(memory, tmp_path
 def test_a_path_and_a_file_url_are_placed_as_ever(tmp_path):
     for out in (tmp_path / "plain", parse_location(f"file://{tmp_path}/url")):
         check_out(out, force=False)
-        with opened_out(out, force=False) as target:
+        with open_output(out, force=False) as target:
             fill(target.folder, "aurora.txt")
             target.send(target.folder / "corpus" / "aurora.txt")
         assert validate(out) == []
@@ -77,7 +77,7 @@ def test_a_path_and_a_file_url_are_placed_as_ever(tmp_path):
 def test_nothing_is_replaced_without_force_and_nothing_else_with_it(memory, tmp_path):
     upload(write(tmp_path / "local"), memory)
     before = there(memory)
-    for attempt in (lambda: check_out(memory, force=False), lambda: opened_out(memory, force=False).__enter__()):
+    for attempt in (lambda: check_out(memory, force=False), lambda: open_output(memory, force=False).__enter__()):
         with pytest.raises(BundleError, match="exists already; add --force"):
             attempt()
     put(parse_location("memory://bucket/other/thesis.txt"))
@@ -90,48 +90,48 @@ def test_nothing_is_replaced_without_force_and_nothing_else_with_it(memory, tmp_
 
 def test_replacing_leaves_nothing_of_the_old_bundle(memory, tmp_path, log):
     upload(write(tmp_path / "old", names=("old.txt", "aurora.txt")), memory)
-    with opened_out(memory, force=True) as out:
+    with open_output(memory, force=True) as out:
         with pytest.raises(BundleError, match="not finished"):
-            mirrored(memory)  # from the first change on, there is no bundle
+            mirror_bundle(memory)  # from the first change on, there is no bundle
         fill(out.folder, "aurora.txt")
     assert log[0] == "rm bundle.json" and "rm old.txt" in log and log.index("rm old.txt") < log.index("put bundle.json")
     assert there(memory) == files_of(write(tmp_path / "new", names=("aurora.txt",)))
 
 
 def test_a_run_that_fails_leaves_no_bundle_and_the_next_one_goes_on(memory, tmp_path, log):
-    with pytest.raises(KeyboardInterrupt), opened_out(memory, force=False) as out:
+    with pytest.raises(KeyboardInterrupt), open_output(memory, force=False) as out:
         fill(out.folder, "aurora.txt", "stray.txt")
         out.send(out.folder / "corpus" / "aurora.txt")
         out.send(out.folder / "corpus" / "stray.txt")
         raise KeyboardInterrupt
     assert sorted(list_files(memory)) == [PARTIAL, "corpus/aurora.txt", "corpus/stray.txt"]
     log.clear()
-    with opened_out(memory, force=False) as out:  # no --force: what is there is known for ours
+    with open_output(memory, force=False) as out:  # no --force: what is there is known for ours
         fill(out.folder, "aurora.txt", "borealis.txt")
     assert "put aurora.txt" not in log and "put borealis.txt" in log and "rm stray.txt" in log
     assert there(memory) == files_of(write(tmp_path / "local", names=("aurora.txt", "borealis.txt")))
 
 
 def test_what_was_changed_in_the_store_meanwhile_is_sent_again(memory, log):
-    with pytest.raises(KeyboardInterrupt), opened_out(memory, force=False) as out:
+    with pytest.raises(KeyboardInterrupt), open_output(memory, force=False) as out:
         fill(out.folder, "aurora.txt")
         out.send(out.folder / "corpus" / "aurora.txt")
         raise KeyboardInterrupt
     put(memory / "corpus/aurora.txt", b"x" * len(get(memory / "corpus/aurora.txt")))
-    with opened_out(memory, force=False) as out:
+    with open_output(memory, force=False) as out:
         fill(out.folder, "aurora.txt")
     assert log.count("put aurora.txt") == 2 and validate(memory) == []
 
 
 def test_a_journal_that_a_kill_cut_off_is_read_as_far_as_it_goes(memory, tmp_path, log):
-    with pytest.raises(KeyboardInterrupt), opened_out(memory, force=False) as out:
+    with pytest.raises(KeyboardInterrupt), open_output(memory, force=False) as out:
         fill(out.folder, "aurora.txt")
         out.send(out.folder / "corpus" / "aurora.txt")
         raise KeyboardInterrupt
     [journal] = (tmp_path / "cache" / "outgoing").rglob("sent.jsonl")
     cut = json.dumps(["corpus/b.txt", "ab"])[:-4]
     journal.write_text(f"{cut}\n{journal.read_text()}{cut}")  # and by an earlier one
-    with opened_out(memory, force=False) as out:
+    with open_output(memory, force=False) as out:
         fill(out.folder, "aurora.txt")
     assert log.count("put aurora.txt") == 1 and validate(memory) == []
 
@@ -139,19 +139,19 @@ def test_a_journal_that_a_kill_cut_off_is_read_as_far_as_it_goes(memory, tmp_pat
 def test_two_runs_at_once_never_mix(memory):
     with (
         pytest.raises(BundleError, match="another run is writing it now"),
-        opened_out(memory, force=False),
-        opened_out(memory, force=False),
+        open_output(memory, force=False),
+        open_output(memory, force=False),
     ):
         pass
     # from another machine no lock is seen
     with (
         pytest.raises(StorageError, match="another run writes to the same place"),
-        opened_out(memory, force=False) as o,
+        open_output(memory, force=False) as o,
     ):
         fill(o.folder, "aurora.txt")
         put(memory / PARTIAL, b"somebody else's")
     assert "bundle.json" not in list_files(memory)
-    with pytest.raises(StorageError, match="aurora.txt is not what was sent"), opened_out(memory, force=False) as o:
+    with pytest.raises(StorageError, match="aurora.txt is not what was sent"), open_output(memory, force=False) as o:
         fill(o.folder, "aurora.txt")
         o.send(o.folder / "corpus" / "aurora.txt")
         put(memory / "corpus/aurora.txt", b"somebody else's")
@@ -160,7 +160,7 @@ def test_two_runs_at_once_never_mix(memory):
 
 def test_a_store_that_gives_no_mark_is_sent_everything_again(memory, tmp_path):
     """Without a mark nobody can tell whether a file of the same size is still the one that was sent."""
-    with opened_out(memory, force=False) as out:
+    with open_output(memory, force=False) as out:
         out.record("corpus/aurora.txt", SentFile("0" * 64, 5, ""))
         out.record("corpus/borealis.txt", SentFile("1" * 64, 5, "mark"))
         out.recall({"corpus/aurora.txt": FileInfo(5, ""), "corpus/borealis.txt": FileInfo(5, "mark")})

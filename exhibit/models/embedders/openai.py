@@ -33,11 +33,11 @@ def open(argument: str | None) -> "OpenAIEmbedder":
     """Return the model of that name."""
     if not argument:
         raise ToolkitError("openai: which model? For instance openai:text-embedding-3-large")
-    model, dimensions = named(argument)
+    model, dimensions = parse_model_name(argument)
     return OpenAIEmbedder(model, dimensions=dimensions)
 
 
-def named(argument: str) -> tuple[str, int | None]:
+def parse_model_name(argument: str) -> tuple[str, int | None]:
     """Return the model's name and the vector length that `MODEL@256` requests."""
     match = re.fullmatch(r"(.+)@(\d+)", argument)
     return (match[1], int(match[2])) if match else (argument, None)

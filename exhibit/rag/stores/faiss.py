@@ -16,9 +16,9 @@ from exhibit.models.protocols import Vectors
 from exhibit.rag import index_kinds as kinds
 from exhibit.rag.index_kinds import RawVectors, rows_path
 from exhibit.rag.protocols import Keys
-from exhibit.rag.stores import check_rows, nothing, ranked
+from exhibit.rag.stores import check_rows, make_empty_hits, rank_keys
 from exhibit.schemas.errors import BundleError
-from exhibit.storage.atomic import whole
+from exhibit.storage.atomic import replace_file
 
 _FEW = 16384
 """Most keys for which a filtered search compares the rows directly; for more keys FAISS uses a selector."""
@@ -139,7 +139,7 @@ class FaissStore:
         queries = np.ascontiguousarray(queries, dtype=np.float32)
         kind = kinds.name_of(self._index)
         if within is None and kind in ("flat", "fp16") and len(queries) == 1 and len(self):
-            return ranked(*kinds.search_parts(self._index, queries, min(k, len(self))), k)
+            return rank_keys(*kinds.search_parts(self._index, queries, min(k, len(self))), k)
         if within is None and kind == "pq" and self._gone:
             within = kinds.keys_of(self._index)
         if within is None:
@@ -154,7 +154,7 @@ class FaissStore:
             return self._among(queries, k, wanted)
         if kind == "pq":
             rows = self._rows_of(wanted)[1]
-            return ranked(*kinds.search_rows(self._index, queries, min(k, len(self)), rows), k)
+            return rank_keys(*kinds.search_rows(self._index, queries, min(k, len(self)), rows), k)
         return self._through(queries, k, faiss.IDSelectorBatch(wanted), share=min(1.0, len(wanted) / len(self)))
 
     def vectors(self, keys: Sequence[int] | Keys) -> Vectors:
@@ -164,7 +164,7 @@ class FaissStore:
 
     def save(self) -> None:
         """Convert the index to the type for its number of rows, and write it atomically."""
-        with whole(self.path) as partial:
+        with replace_file(self.path) as partial:
             self._write(partial)
 
     def _write(self, partial: Path) -> None:
@@ -204,10 +204,10 @@ class FaissStore:
         """Search with FAISS; the reference to the selector lives until the search ends."""
         depth = min(k, len(self))
         if not depth or not len(queries):
-            return nothing(len(queries), k)
+            return make_empty_hits(len(queries), k)
         parameters = kinds.parameters(self._index, self._kind, depth, selector, share=share)
         scores, keys = self._index.search(queries, depth, params=parameters)
-        return ranked(scores, keys, k)
+        return rank_keys(scores, keys, k)
 
     def _rows_of(self, wanted: Keys) -> tuple[Keys, Keys]:
         """Return the keys that this store has, in order, and their rows."""
@@ -228,9 +228,9 @@ class FaissStore:
         """Compare a few rows directly: this is exact, and faster than a selector, which visits all rows."""
         present, rows = self._rows_of(wanted)
         if not len(present):
-            return nothing(len(queries), k)
+            return make_empty_hits(len(queries), k)
         cosines = _products(queries, kinds.vectors_of(self._index, rows))
-        return ranked(cosines, np.broadcast_to(present, cosines.shape), k)
+        return rank_keys(cosines, np.broadcast_to(present, cosines.shape), k)
 
 
 def _products(queries: Vectors, vectors: Vectors) -> Vectors:
