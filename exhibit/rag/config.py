@@ -84,7 +84,7 @@ class Ingest(FlagModel):
     embedder: str = "legal"
     """texts to vectors, as NAME or NAME:MODEL"""
     store: str = "faiss"
-    """the vector store: NAME, or NAME:KIND as in faiss:ivf, faiss:hnsw, milvus:URI"""
+    """the vector store: NAME, or NAME:KIND as in faiss:pq, faiss:fp16, milvus:URI"""
 
 
 class Weights(FlagModel):

@@ -129,19 +129,13 @@ def test_keys_are_asked_for_in_ranges_and_singly():
     assert len(asked(list(range(0, 2 * 4096, 2)))) == 1
 
 
-@pytest.mark.parametrize(("rows", "lists"), [(10, 1), (78, 2), (1000, 25), (100_000, 1024), (1_000_000, 2048)])
-def test_an_index_has_as_many_lists_as_its_rows_train(rows, lists):
-    assert IndexType.parse("ivf").lists(rows) == lists
-    assert IndexType.parse("ivf,nlist=4").lists(rows) == min(4, lists)
-
-
 def test_a_kind_of_index_is_flat_while_rows_are_few():
-    kind = IndexType.parse("hnsw,M=8")
-    assert (kind.name, kind.options) == ("hnsw", {"M": 8}) and IndexType.parse(None) == IndexType() == IndexType(
+    kind = IndexType.parse("pq,refine=8")
+    assert (kind.name, kind.options) == ("pq", {"refine": 8}) and IndexType.parse(None) == IndexType() == IndexType(
         "flat", {}
     )
     assert kind.suiting(999) == IndexType() and kind.suiting(1000) is kind
-    for wrong in ("tree", "flat,M=3", "hnsw,M", "hnsw,M=x", "hnsw,M=0"):
+    for wrong in ("tree", "hnsw", "ivf", "flat,M=3", "pq,refine", "pq,refine=x", "pq,refine=0"):
         with pytest.raises(ToolkitError, match="faiss:"):
             IndexType.parse(wrong)
 
