@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from exhibit.runtime.secrets import scrub
 from exhibit.schemas.errors import DocumentError, ServiceError, ToolkitError
 from exhibit.schemas.layout import ORIGIN
-from exhibit.storage.atomic import scratch_folder
+from exhibit.storage.atomic import check_free, scratch_folder
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 _PASSWORD = re.compile(r"(?<=://)[^/]*:[^/]*@")
@@ -204,6 +204,16 @@ def read_start(file: Location, size: int) -> bytes:
     with explain_store_errors(str(file)):
         start: bytes = client.cat_file(file.key, start=0, end=size) if file.bytes != 0 else b""
     return start
+
+
+def check_out(out: Location, *, force: bool) -> Path:
+    """Return the folder that a bundle is written to; refuse a URL, and a folder that must not be replaced."""
+    if isinstance(out, Remote):
+        if out.scheme == "hf":
+            raise StorageError(f"{out}: a bundle goes to the Hub with exhibit publish")
+        raise StorageError(f"{out}: a bundle is written to a folder of this machine; give a path, then copy the folder")
+    check_free(out, force=force)
+    return out
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from exhibit.runtime.command import Parser, add_json, guarded, print_error, print_note, print_results, rename_commands
-from exhibit.schemas.bundle import GOLD, INFO, PARTIAL, TRAIN
+from exhibit.schemas.bundle import GOLD, INFO, TRAIN
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import FileEntry
 from exhibit.schemas.run import CONFIG
@@ -28,7 +28,7 @@ def _elsewhere(root: Remote) -> dict[str, FileEntry]:
     return {
         name: FileEntry(sha256=sha256_of(root / name), bytes=listed.bytes)
         for name, listed in files.items()
-        if name not in {TRAIN, GOLD, INFO, PARTIAL}  # which the local mirror has
+        if name not in {TRAIN, GOLD, INFO}  # which the local mirror has
     }
 
 

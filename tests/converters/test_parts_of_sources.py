@@ -239,7 +239,7 @@ def test_a_document_without_a_file_is_written_and_its_text_kept(tmp_path):
         ((), tmp_path / "b.html", tmp_path / "texts" / "b.html"),
     ]  # fmt: skip
     done = materialise(made[0])
-    assert done.entry.pages is None and done.places[quote].spans and done.sent is None
+    assert done.entry.pages is None and done.places[quote].spans
     assert (tmp_path / "texts" / "a.txt").read_text(encoding="utf-8").startswith("The rent")
     fault = DocumentError("torn")
     with pytest.raises(DocumentError, match="torn"):

@@ -206,7 +206,7 @@ def test_a_scheme_that_cannot_be_used_says_so(scheme):
 def test_a_missing_package_names_its_extra_and_local_runs_need_none():
     code = (
         "import sys; sys.modules['s3fs'] = sys.modules['gcsfs'] = None\n"
-        "import exhibit.schemas.validate, exhibit.storage.upload, exhibit.evidence.check\n"
+        "import exhibit.schemas.validate, exhibit.storage.locations, exhibit.evidence.check\n"
         "assert 'fsspec' not in sys.modules\n"
         "from exhibit.storage.locations import Remote, list_files\n"
         "for url in ('s3://b/x', 'gs://b/x'):\n"

@@ -18,12 +18,9 @@ from exhibit.evidence.readers import picture
 from exhibit.evidence.scan import Ocr, Scanned, read_scan
 from exhibit.law.provision_places import ProvisionIndex
 from exhibit.law.provisions import read_provisions
-from exhibit.schemas.bundle import CORPUS
 from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.models import DocumentEntry, How
 from exhibit.storage.atomic import write_whole
-from exhibit.storage.locations import Remote
-from exhibit.storage.upload import Out, SentFile, send
 
 
 @dataclass(frozen=True)
@@ -37,9 +34,6 @@ class Task:
     target: Path
     fault: DocumentError | None = None
     """Why it could not be printed."""
-    remote: Remote | None = None
-    """Where the document goes when the corpus is not on this machine."""
-    known: SentFile | None = None
     notes: tuple[str, ...] = ()
     """The printer's remarks."""
     ocr: Ocr | None = None
@@ -76,8 +70,6 @@ class Done:
     entry: DocumentEntry
     places: dict[Quote, QuotePlace]
     notes: tuple[str, ...]
-    sent: SentFile | None = None
-    """What a store has of it, where the corpus is not on this machine."""
     page_starts: tuple[int, ...] = ()
     """Where its pages begin, for a source that states pages."""
 
@@ -94,7 +86,6 @@ def tasks(
     corpus: Path,
     *,
     press: PdfPrinter,
-    out: Out | None = None,
     ocr: Ocr | None = None,
     texts: Path | None = None,
 ) -> Iterator[Task]:
@@ -110,15 +101,12 @@ def tasks(
                 fault = error
         elif raw.path is None:
             target.write_text(source_text(raw) or raw.html or "", encoding="utf-8", newline="")
-        name = f"{CORPUS}/{raw.filename}"
-        remote = out.remote / name if out and out.remote else None
-        known = out.known.get(name) if out else None
         wanted = tuple(quotes.get(raw.filename, ()))
         path = raw.path or target
-        # by another ending it would be read in another way; and from a store its bytes must come again in any case
-        text = texts / raw.filename if texts and remote is None and path.suffix == target.suffix else None
+        # a file with another ending would be read in another way
+        text = texts / raw.filename if texts and path.suffix == target.suffix else None
         printed = replace(raw, html=None, blocks=())  # its page is not needed any more
-        yield Task(printed, wanted, path, target, fault, remote, known, notes, ocr, text)
+        yield Task(printed, wanted, path, target, fault, notes, ocr, text)
 
 
 def materialise(task: Task) -> Done:
@@ -134,7 +122,7 @@ def materialise(task: Task) -> Done:
     if not document.has_text:
         raise DocumentError(_wordless(task))
     path = task.target if scanned else task.path
-    if path != task.target and task.remote is None:
+    if path != task.target:
         shutil.copyfile(path, task.target)
     finder = _Finder(document.text if raw.text_path == task.path else source_text(raw), document)
     places = {quote: finder.place(quote) for quote in dict.fromkeys(task.quotes)}
@@ -156,10 +144,8 @@ def materialise(task: Task) -> Done:
     if task.text is not None:
         with suppress(OSError):  # then it is read again
             write_whole(task.text, document.text)
-    # last, so that nothing is sent of a document that cannot be used
-    sent = send(path, task.remote, task.known) if task.remote else None
     starts = tuple(one.span.start for one in document.pages) if any(q.stated is not None for q in task.quotes) else ()
-    return Done(entry, places, (*task.notes, *document.notes, *contradicted), sent, starts)
+    return Done(entry, places, (*task.notes, *document.notes, *contradicted), starts)
 
 
 _LETTERS = 3

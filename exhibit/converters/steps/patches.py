@@ -18,9 +18,9 @@ from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, Question, write_go
 from exhibit.schemas.errors import BundleError, SourceError
 from exhibit.schemas.models import BundleInfo, Context, Gold, PatchEntry, Row
 from exhibit.schemas.review import Correction, MarkedPassage, Patch, gold_digest, read_patch
+from exhibit.storage.atomic import replace_folder
 from exhibit.storage.bundle import BundleFolder, open_bundle, sha256_of
-from exhibit.storage.locations import fetch_file
-from exhibit.storage.upload import check_out, open_output
+from exhibit.storage.locations import check_out, fetch_file
 
 SHIPPED = "shipped"
 """The word for the patch, or the list of addresses, that comes with a converter."""
@@ -227,8 +227,7 @@ def write_changed(
     update = {"counts": counts, "left_out": left_out, "noted": {**info.noted, **changed.noted}}
     info = info.model_copy(update=update)
     names = [document.filename for document in info.documents]
-    with open_output(out, force=force) as place:
-        folder = place.folder
+    with replace_folder(out, force=force) as folder:
         (folder / CORPUS).mkdir()
         for name in track(names, total=len(names), label="documents"):
             with fetch_file(bundle.files[name]) as here:
@@ -240,8 +239,8 @@ def write_changed(
         for name, text in extra.items():
             (folder / name).write_text(text, encoding="utf-8")
         engine = open_engine("local", jobs=1, items=len(names))
-        write_card(info, folder, rows=changed.rows, gold=changed.gold, engine=engine, text=_card_text(info), out=place)
-        finish(info, place)
+        write_card(info, folder, rows=changed.rows, gold=changed.gold, engine=engine, text=_card_text(info))
+        finish(info, folder)
 
 
 def _card_text(info: BundleInfo) -> CardText:
