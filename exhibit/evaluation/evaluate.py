@@ -39,7 +39,7 @@ from exhibit.law.references import Reference, ReferenceCorpus
 from exhibit.models.llms import LLM
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas import __version__
-from exhibit.schemas.bundle import CORPUS, INFO, TRAIN, load_json, read_info
+from exhibit.schemas.bundle import INFO, TRAIN, load_json, read_info
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.run import CONFIG, FORMAT, INGESTION, PROVENANCE, REPORT, RESULTS, SUMMARY, Provenance
 from exhibit.schemas.run_folder import RunFolder
@@ -374,8 +374,5 @@ def changed_data(before: Provenance, datasets: Iterable[Dataset], inputs: Mappin
         f"{name}/{file}" if name != _INPUTS else file
         for name, files in then.items()
         for file in dict.fromkeys([*files, *now.get(name, {})])
-        # runs of earlier versions did not keep the checksums of documents
-        if files
-        and files.get(file) != now.get(name, {}).get(file)
-        and (file in files or f"{CORPUS}/" in "".join(files))
+        if files and files.get(file) != now.get(name, {}).get(file)
     ]

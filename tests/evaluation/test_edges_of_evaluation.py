@@ -323,7 +323,7 @@ def test_a_resumed_run_names_the_files_that_are_others_now():
     assert changed({"train.json": "1"}, {"train.json": "2"}) == ["d/train.json"]
     whole = {"train.json": "1", "corpus/a.pdf": "1"}
     assert changed(whole, whole) == [] and changed({}, whole) == []
-    assert changed({"train.json": "1"}, whole) == [], "earlier versions kept no checksums of documents"
+    assert changed({"train.json": "1"}, whole) == ["d/corpus/a.pdf"], "a document that was added"
     assert changed(whole, {**whole, "corpus/b.pdf": "1"}) == ["d/corpus/b.pdf"]
 
 
