@@ -6,7 +6,7 @@ from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.judgement import answer_judgement
 from exhibit.evaluation.ranking import golds_of
 from exhibit.evaluation.stages import GOLD_STAGES, GoldStages, StageName, SystemLists, follow_gold
-from exhibit.evaluation.verdicts import cited
+from exhibit.evaluation.verdicts import find_cited
 
 
 def stages_of(case: Case) -> list[GoldStages]:
@@ -27,7 +27,7 @@ def stages_of(case: Case) -> list[GoldStages]:
         passages or None,
         numbered(reply.reranked) if reply.reranked is not None else None,
         reply.read(len(passages)) if passages and told else None,
-        numbered(cited(case)) or None,
+        numbered(find_cited(case)) or None,
     )
     answered = answer_judgement(case)
     golds = [gold for gold in case.gold if gold.absent] + [gold for gold in golds_of(case) if not gold.absent]

@@ -25,10 +25,10 @@ from exhibit.evaluation.confidence import confidence_of, describe, weighted_mean
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.flips import Flips
 from exhibit.evaluation.judgement import ANSWERED_RIGHTLY, answered_rightly
-from exhibit.evaluation.metrics import Options, measure, needing
+from exhibit.evaluation.metrics import Options, find_needing, measure
 from exhibit.evaluation.missing import Evidence
 from exhibit.evaluation.provisions import ProvisionPlacer
-from exhibit.evaluation.ranking import Mismatch, pooled, totals
+from exhibit.evaluation.ranking import Mismatch, pool_mismatches, totals
 from exhibit.evaluation.statistics import Column, Table, Values, summarise
 from exhibit.evaluation.targets import Target
 from exhibit.evaluation.verdicts import examine
@@ -157,7 +157,7 @@ TextOf = Callable[[str], str | None]
 """The text of a document by the name of its file, None where there is none."""
 
 
-class Kept(NamedTuple):
+class JournalEntry(NamedTuple):
     """A reply in the journal: whose, where its line begins, and whether it is an error."""
 
     id: Id
@@ -172,7 +172,7 @@ class Journal:
         """Open a journal; without `texts` passages are kept by their place, and their words read from the documents."""
         self._path, self._text_of, self._texts = path, text_of, texts
 
-    def scan(self, questions: Mapping[Id, str]) -> Iterator[Kept]:
+    def scan(self, questions: Mapping[Id, str]) -> Iterator[JournalEntry]:
         """Yield the replies there are in order, the later of two counts; refuse those to other questions than these."""
         if not self._path.is_file():
             return
@@ -188,7 +188,7 @@ class Journal:
                         f"{self._path}: has a reply to {row['id']!r}, which this dataset does not ask so; "
                         "it changed since: start a new run"
                     )
-                yield Kept(row["id"], at, bool(row["reply"]["error"]))
+                yield JournalEntry(row["id"], at, bool(row["reply"]["error"]))
                 at += len(line)
 
     def _row(self, line: bytes) -> dict[str, Any]:
@@ -315,7 +315,7 @@ class Scored:
         failures = self.failures
         if failures.failed < failures.asked and not self.evidence.passages:
             names = self._values[0]
-            blind = {*needing(names, "passages"), *needing(names, "passage files")}
+            blind = {*find_needing(names, "passages"), *find_needing(names, "passage files")}
             if blind:
                 say(f"{self._dataset.name}: no reply has passages, so retrieval is not measured")
         nothing = Column([None] * len(self._dataset.cases)) if blind else Column()
@@ -338,7 +338,7 @@ class Scored:
             records.write_rows(self._place, file, table, failed=failed)
         records.write_json(self._place / BREAKDOWN, records.breakdown_json(table))
         counts = {name: Mismatch(self._wrong[name], total) for name, total in self._counted.items()}
-        means = records.with_drm_means(summarise(table), pooled(counts), table)
+        means = records.with_drm_means(summarise(table), pool_mismatches(counts), table)
         records.write_json(self._place / EVIDENCE, self.evidence.as_json(self._dataset.name))
         if self._flips.asked:
             records.write_json(self._place / FLIPS, self._flips.counts.model_dump())

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from exhibit.evaluation.cases import GoldPassage, Passage
 from exhibit.evaluation.judgement import Judgement
-from exhibit.evaluation.ranking import rank_found, without
+from exhibit.evaluation.ranking import rank_found, subtract_span
 from exhibit.evidence import Document, Span
 from exhibit.evidence.parser_markup import letters_of
 from exhibit.evidence.pieces import TELLING, Place, Placement
@@ -305,7 +305,7 @@ def _hold(place: Place, chunks: Sequence[Place], text: str) -> InChunks | None:
 def _left(place: Sequence[Span], spans: Sequence[Span]) -> list[Span]:
     gaps = list(place)
     for span in spans:
-        gaps = [piece for gap in gaps for piece in without(gap, span)]
+        gaps = [piece for gap in gaps for piece in subtract_span(gap, span)]
     return gaps
 
 

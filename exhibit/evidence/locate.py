@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from exhibit.evidence.document import Document, Span
 from exhibit.evidence.fold import Fold, align, fold
-from exhibit.evidence.parser_markup import cells_of, leaves_out, letters_of, without_markup
+from exhibit.evidence.parser_markup import cells_of, leaves_out, letters_of
 from exhibit.evidence.pieces import nearest_places, occurrences, place_pieces, without_furniture
 from exhibit.schemas.layout import HOWS, How, quote_parts
 
@@ -26,7 +26,6 @@ _MIN_PART = 2
 
 _MIN_PARAGRAPH = 20
 """Paragraphs must be longer: they are only tried when the whole quote is not found in one piece."""
-
 
 MOST_PLACES = 5000
 """Most locations of one quote. A party's name occurs 1,029 times in one contract of CUAD."""
@@ -79,7 +78,7 @@ def locate(quote: str, document: Document, *, page: int | None = None) -> list[M
     return matches
 
 
-def worthy(matches: Sequence[Match]) -> list[Match]:
+def prefer_whole_words(matches: Sequence[Match]) -> list[Match]:
     """Return the matches to keep as gold: `MA` inside `MAY` only if no `MA` is a word of its own."""
     return [match for match in matches if match.whole] or list(matches)
 
@@ -187,11 +186,11 @@ def _from_pieces(pieces: Sequence[str], shortest: int, document: Document, effor
     for piece in pieces:
         if piece not in places:
             matches = find_as_it_stands(piece, document) or _alike(piece, document, effort)
-            places[piece] = sorted(worthy(matches), key=lambda match: match.span)
+            places[piece] = sorted(prefer_whole_words(matches), key=lambda match: match.span)
         if not places[piece]:
             return []
         choices.append(places[piece])
-    whole = [joined(chain) for chain in tightest(choices)] if choices else []
+    whole = [join_matches(chain) for chain in tightest(choices)] if choices else []
     # pieces too short to search, or all found in one place, may be most of the quote: then it is not here
     return [match for match in whole if _folded_length(match, document) >= least]
 
@@ -210,8 +209,8 @@ def tightest(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
         tuple(match.span for match in chain[1:]) or (chain[0].span,): chain for chain in in_order([firsts, *places[1:]])
     }
     if chains:
-        shortest = min(map(stretch, chains.values()))
-        return [chain for chain in chains.values() if stretch(chain) <= 2 * shortest]
+        shortest = min(map(measure_stretch, chains.values()))
+        return [chain for chain in chains.values() if measure_stretch(chain) <= 2 * shortest]
     # the annotator joined pieces out of order: take the first occurrence of each
     return [sorted((choices[0] for choices in places), key=lambda match: match.span)]
 
@@ -232,12 +231,12 @@ def in_order(places: Sequence[Sequence[Match]]) -> Iterator[list[Match]]:
             yield chain
 
 
-def stretch(chain: Sequence[Match]) -> int:
+def measure_stretch(chain: Sequence[Match]) -> int:
     """Return the number of characters from the first match's start to the last one's end."""
     return chain[-1].span.end - chain[0].span.start
 
 
-def joined(chain: Sequence[Match]) -> Match:
+def join_matches(chain: Sequence[Match]) -> Match:
     """Return the matches of a quote's parts as one; overlapping spans are merged."""
     spans: list[Span] = []
     for span in sorted({span for match in chain for span in match.spans}):
@@ -267,13 +266,12 @@ def _through_markup(quote: str, document: Document, _: _Effort) -> list[Match]:
     score = round(placement.share - skipped / max(placement.letters, 1), 4)
     if score < (MIN_SIMILARITY if placement.letters >= MIN_FUZZY else 1.0):
         return []
-    if any(len(letters_of(quote[slice(*span)]).text) >= _MIN_PARAGRAPH for span in placement.added):
-        return []
-    if placement.letters < _MIN_LETTERS and not cells:
+    added = any(len(letters_of(quote[slice(*span)]).text) >= _MIN_PARAGRAPH for span in placement.added)
+    if added or (placement.letters < _MIN_LETTERS and not cells):
         return []
     if len(places) == 1:
         return [_match(place, score, quote, document) for place in placement.pieces[0].places]
-    spans = joined([Match(place, "parts") for place in places]).spans
+    spans = join_matches([Match(place, "parts") for place in places]).spans
     if not leaves_out(quote) and spans[-1].end - spans[0].start > _SPREAD * len(quote) + _APART:
         return []
     return [_match(spans, score, quote, document)]
@@ -281,10 +279,9 @@ def _through_markup(quote: str, document: Document, _: _Effort) -> list[Match]:
 
 def _match(spans: tuple[Span, ...], score: float, quote: str, document: Document) -> Match:
     """Return a match by its letters; it is "folded" only if the marks around the letters are the quote's as well."""
-    if score == 1.0 and len(spans) > 1:
-        return Match(spans, "parts", score)
-    same = score == 1.0 and fold(document.text[slice(*spans[0])], loose=True) == fold(without_markup(quote), loose=True)
-    return Match(spans, "folded" if same else "fuzzy", score)
+    same = fold(document.text[slice(*spans[0])], loose=True) == fold(quote, loose=True)
+    how: How = "parts" if len(spans) > 1 else "folded" if same else "fuzzy"
+    return Match(spans, how if score == 1.0 else "fuzzy", score)
 
 
 def _gaps(places: Sequence[tuple[Span, ...]]) -> Iterator[tuple[int, int]]:

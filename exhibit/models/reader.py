@@ -55,7 +55,7 @@ Also = Literal["short", "policy"]
 Numbers = npt.NDArray[np.floating]
 
 
-class Found(NamedTuple):
+class AnswerSpan(NamedTuple):
     """Characters of a passage that answer, half-open, and the confidence of their tokens, in log-odds."""
 
     start: int
@@ -68,8 +68,8 @@ class Reading(NamedTuple):
 
     score: float
     """The log-odds that the passage answers, before calibration."""
-    spans: tuple[Found, ...]
-    short: Found | None = None
+    spans: tuple[AnswerSpan, ...]
+    short: AnswerSpan | None = None
     """The words inside the spans that answer in short; None if there are no spans."""
     yes: float = 0.0
     """The log-odds that the answer to a yes-or-no question is yes."""
@@ -198,15 +198,15 @@ class Reader(PairModel):
         places = pair.offsets
         read = tokens[0, -1 - len(places) : -1]
         ranges = decode(read[:, :3], lean=LEAN)
-        spans = tuple(_found(places, one, read[:, 0]) for one in ranges)
+        spans = tuple(_answer_span(places, one, read[:, 0]) for one in ranges)
         short = best_range(read[:, 3:], ranges)
-        value = _found(places, short, read[:, 3]) if short else None
+        value = _answer_span(places, short, read[:, 3]) if short else None
         return Reading(float(scores[0, 0]), spans, value, float(verdicts[0, 0]))
 
 
-def _found(places: Sequence[tuple[int, int]], tokens: tuple[int, int], inside: Numbers) -> Found:
+def _answer_span(places: Sequence[tuple[int, int]], tokens: tuple[int, int], inside: Numbers) -> AnswerSpan:
     first, last = tokens
-    return Found(places[first][0], places[last - 1][1], float(inside[first:last].mean()))
+    return AnswerSpan(places[first][0], places[last - 1][1], float(inside[first:last].mean()))
 
 
 # ---------------------------------------------------------------- tokens to answers

@@ -14,7 +14,7 @@ from typing import Any
 
 from exhibit.evaluation.answer_words import same_words
 from exhibit.evaluation.judgement import ANSWERED_RIGHTLY
-from exhibit.evaluation.metrics import K, about
+from exhibit.evaluation.metrics import K, describe_metric
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.statistics import Table, summarise
 from exhibit.schemas.run import RunQuestion
@@ -136,7 +136,7 @@ class PieceWriter:
 
 def _described(metric: str) -> list[str]:
     """Return the words for a metric: name, title, unit, meaning, and which way is better."""
-    described = about(metric)
+    described = describe_metric(metric)
     return [metric, described.title, described.unit_behind.strip(), described.meaning, described.better]
 
 

@@ -11,7 +11,7 @@ from exhibit.law.language import content_words, language_of
 from exhibit.law.question_types import asks_yes_or_no
 from exhibit.law.sentences import sentences
 from exhibit.models.llms import LLM
-from exhibit.models.reader import EMBEDDER, Also, Found, QuestionKind, Reader, Reading, shared_kinds, shared_reader
+from exhibit.models.reader import EMBEDDER, Also, AnswerSpan, QuestionKind, Reader, Reading, shared_kinds, shared_reader
 from exhibit.rag.answerers.extractive import TITLE, ExtractiveAnswerer, quotable
 from exhibit.rag.config import Config
 from exhibit.rag.protocols import Answer, AnswerContext, Source
@@ -66,7 +66,7 @@ _GAP = 4
 
 def open(config: Config, *, llm: LLM | None) -> "ReaderAnswerer":  # noqa: ARG001
     """Return the answerer, which uses no language model."""
-    return ReaderAnswerer(refuse_below=config.refuse_below, most=config.read)
+    return ReaderAnswerer(refuse_below=config.refuse_below, most=config.reader_passages)
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ def _choose(read: Sequence[tuple[_Window, Reading]], meant: str, *, whole: bool)
     return sorted(distinct.values(), key=lambda one: (one.parts[0][0].number, one.parts[0][1].start))
 
 
-def extend(span: Found, text: str) -> Span:
+def extend(span: AnswerSpan, text: str) -> Span:
     """Return a span with the rest of its sentences; a sentence that announces a list is followed by the list."""
     start, end, announced = span.start, span.end, False
     for one in sentences(text):
@@ -243,7 +243,7 @@ def extend(span: Found, text: str) -> Span:
     return Span(start, end)
 
 
-def _value(text: str, span: Found, short: Found | None) -> str:
+def _value(text: str, span: AnswerSpan, short: AnswerSpan | None) -> str:
     """Return the short answer inside a span; "" if it is in another span, or nearly the whole span."""
     if short is None or not span.start <= short.start < short.end <= span.end:
         return ""
