@@ -168,9 +168,8 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
         )
     )
     prepared: dict[str, PreparedDocuments] = {}
-    given = settings.parsed, settings.chunks
-    for dataset in loaded[0] if loaded and any(given) else ():
-        files = attempt(partial(FileDocuments.read, dataset, *given, say))
+    for dataset in loaded[0] if loaded and (settings.parsed or settings.chunks) else ():
+        files = attempt(partial(FileDocuments.read, dataset, settings.parsed, settings.chunks, say))
         prepared |= {dataset.name: files} if files is not None else {}
     if problems or target is None:
         raise ToolkitError("\n".join(dict.fromkeys(problems)))

@@ -53,9 +53,9 @@ class FileDocuments:
         texts = parsed.texts if parsed else {}
         found: dict[GoldPassage, InText | None] = dict.fromkeys(golds)
         for gold in track(list(golds), total=len(golds), label="gold in the text", unit="gold") if texts else ():
-            document, text = dataset.documents.get(gold.filename), texts.get(gold.filename or "")
-            if document is not None and text is not None:
-                found[gold] = find_in_text(gold, document, text)
+            document, own = dataset.documents.get(gold.filename), texts.get(gold.filename or "")
+            if document is not None and own is not None:
+                found[gold] = find_in_text(gold, document, own)
         self._found: dict[GoldPassage, Found] = {gold: (text, None) for gold, text in found.items()}
         self.unplaced = 0
         """Chunks that have no place in the documents."""
@@ -66,9 +66,9 @@ class FileDocuments:
             for gold, text in found.items():
                 filename = gold.filename or ""
                 own = documents.get(filename)
-                if own is not None and filename in placed.by_file:
+                if own is not None:
                     places = gold.places if filename not in texts else text.places if text else ()
-                    self._found[gold] = text, find_in_chunks(places, placed.by_file[filename], own.text)
+                    self._found[gold] = text, find_in_chunks(places, placed.by_file.get(filename, []), own.text)
 
     def find(self, gold: GoldPassage) -> Found:
         """Return what the texts and the chunks hold of a gold passage."""
