@@ -49,14 +49,18 @@ def stages_of(case: Case, prepared: PreparedDocuments | None = None) -> list[Gol
         numbered(cited(case)) or None,
     )
     answered = answer_judgement(case)
-    golds = [gold for gold in case.gold if gold.absent] + [gold for gold in golds_of(case) if not gold.absent]
     followed = []
-    for gold in golds:
+    for gold in golds_followed(case):
         text, chunks = prepared.find(gold) if prepared is not None else (None, None)
         followed.append(
             follow_gold(gold, lists, text=text, chunks=chunks, answered=answered, cut_by=reply.cut_by),
         )
     return followed
+
+
+def golds_followed(case: Case) -> list[GoldPassage]:
+    """Return the gold passages whose stages are told, in their order: those that are not located come first."""
+    return [gold for gold in case.gold if gold.absent] + [gold for gold in golds_of(case) if not gold.absent]
 
 
 def first_loss(stages: Iterable[GoldStages]) -> StageName | None:

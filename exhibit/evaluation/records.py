@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from exhibit.evaluation.answer_words import cited_files
-from exhibit.evaluation.case_stages import first_loss, stages_of
+from exhibit.evaluation.case_stages import first_loss, golds_followed, stages_of
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.correctness import decide_case
 from exhibit.evaluation.judgement import EXPECTED, expected_kind
@@ -67,7 +67,10 @@ def row_text(times: Sequence[Case], *, tag: str, stages: Sequence[Sequence[GoldS
         "stage": judgment.stage,
         "evidence": judgment.evidence,
         "lost_at": first_loss(followed),
-        "gold_stages": [one.as_row() for one in followed],
+        "gold_stages": [
+            {"gold": case.gold.index(gold), **one.as_row()}
+            for gold, one in zip(golds_followed(case) if followed else (), followed, strict=True)
+        ],
         "answer_reason": decide_case(case).reason,
         "notes": notes_on(case),
     }

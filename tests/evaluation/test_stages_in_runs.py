@@ -108,17 +108,21 @@ def parsed(tmp_path: Path) -> Callable[[str], Path]:
 
 def test_a_parsed_folder_without_its_table_says_which_gold_is_gone(run: Run, parsed: Callable[[str], Path]) -> None:
     # the passages are unknown: else a list that has the table proves that the parser did not lose it
-    done = run(
-        function=lambda question: {"answer": honest(question)["answer"]}, parsed=parsed(TEXT.replace(FARES, ""))
-    )
+    done = run(function=lambda question: {"answer": honest(question)["answer"]}, parsed=parsed(TEXT.replace(FARES, "")))
     assert losses(done) == [None, "text", None, None]
-    assert rows(done)[1]["gold_stages"][0]["text"] == {"how": "absent", "share": 0.0, "missing": [" ".join(FARES.split())]}
+    assert rows(done)[1]["gold_stages"][0]["text"] == {
+        "how": "absent",
+        "share": 0.0,
+        "missing": [" ".join(FARES.split())],
+    }
     assert reasons(done)[1] == "absent from the text"
     assert done.summary["ceiling_text"].mean == 0.75
 
 
 def test_a_parsed_folder_with_the_table_in_markup_loses_nothing(run: Run, parsed: Callable[[str], Path]) -> None:
-    table = "| Fares in shillings | |\n|---|---|\n| Foot passenger | 2 |\n| Horse and rider | 9 |\n| Cart of peat | 14 |"
+    table = (
+        "| Fares in shillings | |\n|---|---|\n| Foot passenger | 2 |\n| Horse and rider | 9 |\n| Cart of peat | 14 |"
+    )
     done = run(parsed=parsed(TEXT.replace(FARES, table)))
     assert losses(done) == [None] * 4
     assert done.summary["ceiling_text"].mean == 1.0
@@ -244,8 +248,8 @@ def test_the_built_in_pipeline_tells_every_stage_itself(run: Run) -> None:
     done = run(function=None, preset="routed", reranker="words")
     known = {stage for row in rows(done) for gold in row["gold_stages"] for stage in gold}
     assert {"page", "text", "chunks", "retrieved", "reranked", "context", "cited", "answered"} <= known
-    for row in rows(done):
-        (gold,) = row["gold_stages"]
+    for one in rows(done):
+        (gold,) = one["gold_stages"]
         assert gold["text"]["how"] == "whole"
         assert "before" in gold["reranked"]
     assert {"ceiling_text", "ceiling_chunks", "ceiling_retrieved", "ceiling_reranked", "ceiling_context"} <= set(
