@@ -14,8 +14,8 @@ from exhibit.evaluation.stages import (
     InText,
     StageName,
     SystemLists,
-    ceiling_after,
     follow_gold,
+    gold_left,
 )
 from exhibit.evaluation.verdicts import cited
 
@@ -71,4 +71,4 @@ def first_loss(stages: Iterable[GoldStages]) -> StageName | None:
 
 def ceilings_of(stages: Sequence[GoldStages]) -> dict[str, float | None]:
     """Return, under a metric's name for each stage before the answer, the share of a question's gold that is left."""
-    return {f"{CEILING}{stage}": ceiling_after(stages, stage) for stage in GOLD_STAGES if stage != "answered"}
+    return {f"{CEILING}{stage}": gold_left(stages, stage) for stage in GOLD_STAGES if stage != "answered"}

@@ -24,11 +24,11 @@ from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.flips import Flips
 from exhibit.evaluation.journal import JOURNAL, Id, Journal, TextOf
 from exhibit.evaluation.judgement import ANSWERED_RIGHTLY, answered_rightly
-from exhibit.evaluation.metrics import Options, measure, needing
+from exhibit.evaluation.metrics import CEILING, Options, measure, needing
 from exhibit.evaluation.missing import Evidence
 from exhibit.evaluation.provisions import ProvisionPlacer
 from exhibit.evaluation.ranking import Mismatch, pooled, totals
-from exhibit.evaluation.stages import GoldStages
+from exhibit.evaluation.stages import GoldStages, StageName
 from exhibit.evaluation.statistics import Column, Table, Values, summarise
 from exhibit.evaluation.targets import Target
 from exhibit.evaluation.verdicts import examine
@@ -190,6 +190,8 @@ class Scored:
         self._failed = tuple(array("b") for _ in range(times))
         self._first_errors = [""] * times
         self._choices: list[Chosen] = []
+        self._told: set[StageName] = set()
+        """The stages of gold of which anything is known."""
         self.evidence = Evidence()
         """What is missing to judge the replies by."""
         self._flips = Flips()
@@ -203,13 +205,16 @@ class Scored:
     def add(self, times: Times, scoring: Scoring) -> None:
         """Measure the next few cases."""
         first = times[0]
-        stages = [[stages_of(case, scoring.prepared) for case in cases] for cases in times]
+        stages: list[list[list[GoldStages]]] = [
+            [stages_of(case, scoring.prepared) for case in cases] for cases in times
+        ]
         for number, cases in enumerate(times):
             for name, column in _scores_of(cases, stages[number], scoring).items():
                 self._values[number].setdefault(name, Column()).extend(column)
             errors = [case.reply.error for case in cases]
             self._failed[number].extend(map(bool, errors))
             self._first_errors[number] = self._first_errors[number] or next(filter(None, errors), "")
+            self._told |= {stage for own in stages[number] for gold in own for stage in gold.known}
         self.evidence.add(first)
         self._choices += choices_made(first)
         self._sure.extend(map(confidence_of, first))
@@ -249,6 +254,8 @@ class Scored:
             blind = {*needing(names, "passages"), *needing(names, "passage files")}
             if blind:
                 say(f"{self._dataset.name}: no reply has passages, so retrieval is not measured")
+        # where no reply tells of a stage, gold that was lost before is no share of it
+        blind |= {name for name in self._values[0] if name.startswith(CEILING)} - {f"{CEILING}{s}" for s in self._told}
         nothing = Column([None] * len(self._dataset.cases)) if blind else Column()
         tables = [
             table_of(

@@ -77,6 +77,11 @@ class GoldStages:
         return result.rank is not None if isinstance(result, RankedStage) else result == "right"
 
     @property
+    def known(self) -> list[StageName]:
+        """The stages of which anything is known."""
+        return [stage for stage in GOLD_STAGES if getattr(self, stage) is not None]
+
+    @property
     def lost_at(self) -> StageName | None:
         """The first stage that loses the passage; None where no stage that is known does.
 
@@ -204,13 +209,23 @@ def follow_gold(
     return GoldStages(is_on_page(gold), text, chunks, answered=answered, **ranks)
 
 
-def ceiling_after(stages: Iterable[GoldStages], stage: StageName) -> float | None:
-    """Return the share of gold that is still there after a stage; None where no gold is known at it.
+def ceiling_after(stages: Sequence[GoldStages], stage: StageName) -> float | None:
+    """Return the share of gold that is still there after a stage; None where no gold is known at it."""
+    return gold_left(stages, stage) if any(one.kept(stage) is not None for one in stages) else None
 
-    Gold of which a stage up to this one is known and that none of them loses is there.
+
+def gold_left(stages: Iterable[GoldStages], stage: StageName) -> float | None:
+    """Return the share of gold that no stage up to one loses; None where nothing tells.
+
+    Gold that an earlier stage lost is not there, whether or not this one tells of it. Gold that is not located is in
+    the share of the page alone, as it is in no figure of retrieval.
     """
     upto = GOLD_STAGES[: GOLD_STAGES.index(stage) + 1]
-    known = [one for one in stages if one.kept(stage) is not None]
-    if not known:
-        return None
-    return sum(one.lost_at is None or one.lost_at not in upto for one in known) / len(known)
+    lost = [one.lost_at in upto for one in stages if _is_counted(one, stage, upto)]
+    return 1 - sum(lost) / len(lost) if lost else None
+
+
+def _is_counted(one: GoldStages, stage: StageName, upto: Sequence[StageName]) -> bool:
+    if stage != "page" and one.lost_at == "page":
+        return False
+    return one.kept(stage) is not None or one.lost_at in upto

@@ -80,7 +80,8 @@ def _told(stage: str, gold: Mapping[str, Any]) -> str:
     if stage == "page":
         return "" if value else "not located"
     if stage in ("text", "chunks"):
-        return value["how"] if value["how"] in ("whole", "absent", "none") else f"{value['how']}, {value['share']:.0%}"
+        share = min(99, int(100 * value["share"]))  # a part is never shown as all of it
+        return value["how"] if value["how"] in ("whole", "absent", "none") else f"{value['how']}, {share}%"
     if stage == "answered":
         return str(value)
     rank, before = value.get("rank"), value.get("before")

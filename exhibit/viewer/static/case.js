@@ -213,7 +213,7 @@ function goldStages(one, several) {
   return [
     several ? make("p", { class: "source" }, `Gold ${one.gold + 1}`) : null,
     make("ol", { class: "steps-of-gold" }, steps),
-    one.lost ? make("p", { class: "source" }, make("em", { class: "failed" }, capital(say(one.reason)))) : null,
+    one.lost ? make("p", { class: "source worse" }, capital(say(one.reason))) : null,
     one.missing.length ? make("p", { class: "source" }, "Words that the parser dropped:", " ", make("mark", { class: "dropped" }, one.missing.join(" … "))) : null,
     one.cut ? make("div", { class: "chunks" }, chunkBlock("One chunk ends:", one.cut.lead, one.cut.before, ""),
       chunkBlock("The next chunk begins:", "", one.cut.after, one.cut.rest)) : null,
