@@ -55,15 +55,22 @@ class StageCounts:
 
 
 def loss_tables(run: RunResults) -> list[Table]:
-    """Return tables whose values are, under each stage's name, the share of a question's gold that is lost there."""
+    """Return tables whose values are, under each stage's name, the share of a question's gold that is lost there.
+
+    None at a stage of which the dataset's replies tell nothing, and for a question without gold.
+    """
     columns: dict[str, dict[str, list[float | None]]] = {
         name: {stage: [] for stage in GOLD_STAGES} for name in run.tables
     }
+    told: set[tuple[str, str]] = set()
     for row in run.rows:
+        golds = row.gold_stages
+        told.update((row.dataset, stage) for gold in golds for stage in gold)
         for stage, column in columns[row.dataset].items():
-            known = any(stage in gold for gold in row.gold_stages)
-            lost = sum(gold.get("lost_at") == stage for gold in row.gold_stages)
-            column.append(lost / len(row.gold_stages) if known else None)
+            lost = sum(gold.get("lost_at") == stage for gold in golds)
+            column.append(lost / len(golds) if golds else None)
+    for name, values in columns.items():
+        values |= {stage: [None] * len(column) for stage, column in values.items() if (name, stage) not in told}
     return [replace(table, values=columns[name], repeats=()) for name, table in run.tables.items()]
 
 

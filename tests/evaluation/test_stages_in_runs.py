@@ -4,80 +4,37 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from exhibit.evaluation.evaluate import EvaluatedRun, evaluate
-from exhibit.evaluation.settings import parse_settings
-from exhibit.models.embedders.hashing import Hashing
+from exhibit.evaluation.evaluate import EvaluatedRun
 from exhibit.schemas.errors import ToolkitError
 from exhibit.viewer.results import main as results
-from tests.rag.bundles import row, rows_of
-
-FARES = "Fares in shillings\nFoot passenger 2\nHorse and rider 9\nCart of peat 14"
-CLAUSES = (
-    "The Ferryman crosses the Sound of Uist at every slack tide between sunrise and the lighting of the lamps, "
-    "provided that no crossing is owed in fog.",
+from tests.evaluation.ferry import (
+    ANSWERS,
+    CLAUSES,
     FARES,
-    "The Tacksman keeps two boats of not less than twenty feet in repair and shows them to the Factor each Lammas.",
-    "A passenger who brings a beast aboard without a halter pays half a shilling to the poor box of the parish.",
+    QUESTIONS,
+    TEXT,
+    Reply,
+    halves,
+    honest,
+    nothing_told,
+    passage,
+    run_ferry,
+    write_chunks,
 )
-TEXT = "\n\n".join(("FERRY TACK OF THE SOUND", *CLAUSES, "Set down at Lochmaddy.")) + "\n"
-QUESTIONS = (
-    "When does the Ferryman cross?", "What are the fares?", "What does the Tacksman keep?", "What of a beast aboard?",
-)  # fmt: skip
-ANSWERS = ("At every slack tide.", "Two to fourteen shillings.", "Two boats.", "Half a shilling.")
+from tests.rag.bundles import rows_of
 
-
-def span_of(words: str) -> list[int]:
-    return [TEXT.index(words), TEXT.index(words) + len(words)]
-
-
-@pytest.fixture
-def bundle(tmp_path: Path) -> Path:
-    folder = tmp_path / "ferry"
-    (folder / "corpus").mkdir(parents=True)
-    (folder / "corpus" / "tack.txt").write_text(TEXT, encoding="utf-8")
-    asked = zip(QUESTIONS, ANSWERS, CLAUSES, strict=True)
-    rows = [
-        row(id, question, answer, {"filename": "tack.txt", "text": clause}, is_impossible=False)
-        for id, (question, answer, clause) in enumerate(asked)
-    ]
-    common = {"context": 0, "filename": "tack.txt", "pages": [], "alternatives": [], "how": "exact", "score": 1.0}
-    gold = [{"id": id, "spans": [span_of(clause)], "labels": {}, **common} for id, clause in enumerate(CLAUSES)]
-    (folder / "train.json").write_text(json.dumps(rows), encoding="utf-8")
-    (folder / "gold.jsonl").write_text("".join(json.dumps(line) + "\n" for line in gold), encoding="utf-8")
-    return folder
-
-
-Reply = dict[str, Any]
 Run = Callable[..., EvaluatedRun]
 
 
-def honest(question: str) -> Reply:
-    """A system that retrieves all clauses and answers rightly from the one that is asked for."""
-    number = QUESTIONS.index(question)
-    return {"answer": f"{ANSWERS[number]} [{number + 1}]", "passages": [passage(clause) for clause in CLAUSES]}
-
-
-def passage(clause: str) -> Reply:
-    return {"filename": "tack.txt", "text": clause}
-
-
 @pytest.fixture
-def run(tmp_path: Path, bundle: Path) -> Run:
-    def start(
-        name: str = "run", function: Callable[[str], Reply] | None = honest, *, notes: Any = None, **told: Any
-    ) -> EvaluatedRun:
-        target = {"target": "function"} if function else {"llm": "extractive", "size": 90}
-        places = {"dataset_paths": [str(bundle)], "output_dir": tmp_path / "results", "run_name": name}
-        settings = parse_settings({**places, "report_cases": 0, "threads": 1, **target, **told})
-        parts = {"cache": tmp_path / "cache", "embedder": Hashing(256)} | ({"function": function} if function else {})
-        return evaluate(settings, parts=parts, warn=(notes if notes is not None else []).append)
-
-    return start
+def run(tmp_path: Path) -> Run:
+    return partial(run_ferry, tmp_path)
 
 
 def rows(done: EvaluatedRun) -> list[dict[str, Any]]:
@@ -138,20 +95,6 @@ def test_a_folder_of_another_bundle_stops_the_run_before_it_begins(run: Run, tmp
 
 
 # ---------------------------------------------------------------- the chunker
-
-
-def write_chunks(path: Path, *texts: str) -> Path:
-    path.write_text("".join(json.dumps(passage(text)) + "\n" for text in texts), encoding="utf-8")
-    return path
-
-
-def halves(text: str) -> tuple[str, str]:
-    middle = text.index(" ", len(text) // 2)
-    return text[:middle], text[middle:]
-
-
-def nothing_told(question: str) -> Reply:
-    return {"answer": honest(question)["answer"]}
 
 
 def test_chunks_that_cut_every_gold_lose_all_of_it(run: Run, tmp_path: Path) -> None:
