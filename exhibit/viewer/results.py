@@ -217,7 +217,7 @@ def records(runs: Sequence[RunResults]) -> Iterator[Record]:
     matching = Matching(runs)
     for _ in matching.scan():
         pass  # the order is known when all are seen
-    facets = [{"error": "kind_of_error"}.get(facet.name, facet.name) for facet in matching.facets()]
+    facets = [{"error": "kind_of_error", "lost": "lost_at"}.get(one.name, one.name) for one in matching.facets()]
     for number, run in enumerate(runs, 1):
         facets = [f"verdict: {run.name}" if name == f"verdict-{number}" else name for name in facets]
     names = [*facets, *fields_of([run.name for run in runs])]
