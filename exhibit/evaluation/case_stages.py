@@ -17,7 +17,7 @@ from exhibit.evaluation.stages import (
     follow_gold,
     gold_left,
 )
-from exhibit.evaluation.verdicts import cited
+from exhibit.evaluation.verdicts import find_cited
 
 
 class PreparedDocuments(Protocol):
@@ -46,7 +46,7 @@ def stages_of(case: Case, prepared: PreparedDocuments | None = None) -> list[Gol
         passages or None if reply.retrieved is None else reply.retrieved,
         numbered(reply.reranked) if reply.reranked is not None else reranked,
         reply.read(len(passages)) if passages and told else None,
-        numbered(cited(case)) or None,
+        numbered(find_cited(case)) or None,
     )
     answered = answer_judgement(case)
     followed = []

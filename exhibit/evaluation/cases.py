@@ -289,7 +289,7 @@ def without_choices(case: Case) -> str:
     return case.question.partition(_MARK)[0] if case.choices else case.question
 
 
-def chosen(answer: str, choices: Sequence[str]) -> str | None:
+def find_chosen_label(answer: str, choices: Sequence[str]) -> str | None:
     """Return the label that a reply makes: the first that it names; a refusal is the one that says "not mentioned"."""
     text = _plain(answer)
     places = {choice: f" {text} ".find(f" {_plain(choice)} ") for choice in choices}
@@ -347,7 +347,7 @@ def choices_made(cases: Iterable[Case]) -> list[Chosen]:
         (
             str(next((case.labels[name] for name in _ABOUT if case.labels.get(name)), "")),
             str(case.label),
-            chosen(case.reply.answer or "", case.choices) or "",
+            find_chosen_label(case.reply.answer or "", case.choices) or "",
         )
         for case in asked
     ]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exhibit.engine import guarded, track
+from exhibit.engine import run_in_worker, track
 from exhibit.evaluation.cases import GoldPassage, Passage
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.documents import Documents
@@ -31,7 +31,7 @@ from exhibit.evidence import Document, Span
 from exhibit.law.structure import read_structure
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import DocumentError, ToolkitError
-from exhibit.storage.locations import fetched
+from exhibit.storage.locations import fetch_file
 
 SIZE = 500
 """Characters of a chunk unless the splitter names a size, as in the recipes of `exhibit index`."""
@@ -153,9 +153,9 @@ def read_with_parser(name: str, dataset: Dataset, filenames: Iterable[str]) -> P
         if not filename.lower().endswith(".pdf"):
             faults[filename] = "not a PDF"
             continue
-        with fetched(dataset.files[filename]) as path:
+        with fetch_file(dataset.files[filename]) as path:
             try:
-                pages, seconds = guarded(TimedReader(module.read), path)
+                pages, seconds = run_in_worker(TimedReader(module.read), path)
             except DocumentError as error:
                 faults[filename] = str(error)
                 continue

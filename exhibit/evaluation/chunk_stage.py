@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from exhibit.evaluation.ranking import without
+from exhibit.evaluation.ranking import subtract_span
 from exhibit.evaluation.text_stage import ALTERNATIVES, plain_words
 from exhibit.evidence import Span
 from exhibit.evidence.pieces import Place
@@ -81,7 +81,7 @@ def _hold(place: Place, chunks: Sequence[Place], text: str) -> InChunks | None:
 def _left(place: Sequence[Span], spans: Sequence[Span]) -> list[Span]:
     gaps = list(place)
     for span in spans:
-        gaps = [piece for gap in gaps for piece in without(gap, span)]
+        gaps = [piece for gap in gaps for piece in subtract_span(gap, span)]
     return gaps
 
 

@@ -9,7 +9,7 @@ from exhibit.engine import Limits
 from exhibit.evaluation.cases import GoldPassage, Passage
 from exhibit.evidence import Document, Match, Span, fold, locate
 from exhibit.evidence.fold import with_latin_letters
-from exhibit.evidence.locate import worthy
+from exhibit.evidence.locate import prefer_whole_words
 from exhibit.evidence.parser_markup import letters_of
 from exhibit.evidence.pieces import PlacedPiece, Placement
 from exhibit.evidence.place import place_text, spans_of
@@ -222,7 +222,9 @@ def _on_page(piece: PlacedPiece, page: int, document: Document) -> PlacedPiece:
 
 def _best(words: str, documents: Sequence[Document]) -> list[tuple[str, Match]]:
     """Return the places of words in the documents that have the best one."""
-    places = [(document.filename, match) for document in documents for match in worthy(locate(words, document))]
+    places = [
+        (document.filename, match) for document in documents for match in prefer_whole_words(locate(words, document))
+    ]
     best = max((match.score for _, match in places), default=0.0)
     files = {name for name, match in places if match.score == best}
     return [(name, match) for name, match in places if name in files]

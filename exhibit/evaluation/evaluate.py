@@ -18,7 +18,7 @@ from exhibit.engine import check_engine, limits_in_force, track
 from exhibit.evaluation.answering import AnsweringTarget, with_answers, write_direct_results
 from exhibit.evaluation.case_stages import PreparedDocuments
 from exhibit.evaluation.datasets import Dataset, load_datasets
-from exhibit.evaluation.metrics import KS, Options, measure, metric_modules, named, needing
+from exhibit.evaluation.metrics import KS, Options, find_needing, measure, metric_modules, name_request
 from exhibit.evaluation.records import commit_of, machine, summary_json, write_evaltools, write_json
 from exhibit.evaluation.registers import Register, write_account
 from exhibit.evaluation.registers.client import Client
@@ -41,14 +41,14 @@ from exhibit.law.references import Reference, ReferenceCorpus
 from exhibit.models.llms import LLM
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas import __version__
-from exhibit.schemas.bundle import CORPUS, INFO, TRAIN, load_json, read_info
+from exhibit.schemas.bundle import INFO, TRAIN, load_json, read_info
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.run import CONFIG, FORMAT, INGESTION, PROVENANCE, REPORT, RESULTS, SUMMARY, Provenance
 from exhibit.schemas.run_folder import RunFolder
+from exhibit.storage.atomic import lock_folder
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.locations import origin_of
-from exhibit.storage.place import locked
 from exhibit.storage.removal import refuse_links
 
 Warn = Callable[[str], None]
@@ -97,7 +97,7 @@ def _evaluate(
     folder = run_folder(settings, plan)
     folder.mkdir(parents=True, exist_ok=True)
     refuse_links(folder)
-    with locked(folder, busy=f"{folder}: another run is writing it now; wait for it, or give --run-name"):
+    with lock_folder(folder, busy=f"{folder}: another run is writing it now; wait for it, or give --run-name"):
         config = _open_run(folder, settings, plan)
         _probe(folder, settings, plan, say)
         (folder / SUMMARY).unlink(missing_ok=True)  # a run with a summary is a run that ended
@@ -210,9 +210,9 @@ def _names(settings: Settings, options: Options | None, say: Warn) -> tuple[str,
     """Return the metrics asked for, without those that need a judge where there is none."""
     if options is None or options.judge is not None:
         return settings.metrics
-    files = {file for file, module in metric_modules().items() if needing(module.NAMES, "judge")}
+    files = {file for file, module in metric_modules().items() if find_needing(module.NAMES, "judge")}
     judged = files | {name for file in files for name in metric_modules()[file].NAMES}
-    left_out = [name for name in settings.metrics if named(name) in judged]
+    left_out = [name for name in settings.metrics if name_request(name) in judged]
     if left_out:
         say(f"{', '.join(left_out)}: left out, as nobody gives marks; name a model with --judge")
     return tuple(name for name in settings.metrics if name not in left_out)
@@ -390,8 +390,5 @@ def changed_data(before: Provenance, datasets: Iterable[Dataset], inputs: Mappin
         f"{name}/{file}" if name != _INPUTS else file
         for name, files in then.items()
         for file in dict.fromkeys([*files, *now.get(name, {})])
-        # runs of earlier versions did not keep the checksums of documents
-        if files
-        and files.get(file) != now.get(name, {}).get(file)
-        and (file in files or f"{CORPUS}/" in "".join(files))
+        if files and files.get(file) != now.get(name, {}).get(file)
     ]

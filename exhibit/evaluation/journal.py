@@ -21,7 +21,7 @@ TextOf = Callable[[str], str | None]
 """The text of a document by the name of its file, None where there is none."""
 
 
-class Kept(NamedTuple):
+class JournalEntry(NamedTuple):
     """A reply in the journal: whose, where its line begins, and whether it is an error."""
 
     id: Id
@@ -36,7 +36,7 @@ class Journal:
         """Open a journal; without `texts` passages are kept by their place, and their words read from the documents."""
         self._path, self._text_of, self._texts = path, text_of, texts
 
-    def scan(self, questions: Mapping[Id, str]) -> Iterator[Kept]:
+    def scan(self, questions: Mapping[Id, str]) -> Iterator[JournalEntry]:
         """Yield the replies there are in order, the later of two counts; refuse those to other questions than these."""
         if not self._path.is_file():
             return
@@ -52,7 +52,7 @@ class Journal:
                         f"{self._path}: has a reply to {row['id']!r}, which this dataset does not ask so; "
                         "it changed since: start a new run"
                     )
-                yield Kept(row["id"], at, bool(row["reply"]["error"]))
+                yield JournalEntry(row["id"], at, bool(row["reply"]["error"]))
                 at += len(line)
 
     def _row(self, line: bytes) -> dict[str, Any]:

@@ -19,13 +19,13 @@ from exhibit.evaluation.missing import notes_on
 from exhibit.evaluation.ranking import QRELS, RUN, trec_lines
 from exhibit.evaluation.stages import GoldStages
 from exhibit.evaluation.statistics import Column, Table, macro, summarise_by
-from exhibit.evaluation.verdicts import cited, examine
+from exhibit.evaluation.verdicts import examine, find_cited
 from exhibit.law.refusals import is_refusal
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import QUESTION, RESULTS, Means, RunGold, RunPassage, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
-from exhibit.storage.place import whole, write_whole
-from exhibit.storage.programs import count_changes, is_git_repository, opened_repository
+from exhibit.storage.atomic import replace_file, write_whole
+from exhibit.storage.programs import count_changes, is_git_repository, open_repository
 
 PREDICTIONS = "predictions.json"
 """The first ten passages of each question, as score.py reads them."""
@@ -123,14 +123,14 @@ def write_rows(folder: Path, rows: Iterable[bytes], table: Table, *, failed: flo
 @contextmanager
 def _whole(path: Path) -> Iterator[IO[bytes]]:
     """Yield a file that appears whole when the block ends."""
-    with whole(path) as partial, partial.open("wb") as file:
+    with replace_file(path) as partial, partial.open("wb") as file:
         yield file
 
 
 def _reply(case: Case) -> dict[str, Any]:
     refused = case.reply.answer is not None and is_refusal(case.reply.answer)
     passages = [_passage(passage, rank) for rank, passage in enumerate(case.reply.passages)]
-    fields = {"answer": case.reply.answer, "refused": refused, "citations": cited(case), "passages": passages}
+    fields = {"answer": case.reply.answer, "refused": refused, "citations": find_cited(case), "passages": passages}
     # the ranks before the reranker stand with the stages: the list itself would double the row
     left_out = {"retrieved", "cut_by"}
     return fields | {name: value for name, value in vars(case.reply).items() if name not in {*fields, *left_out}}
@@ -155,7 +155,7 @@ def write_evaltools(folder: Path) -> None:
     run, count = RunFolder(folder), 0
     # a row at a time: the words of all passages need not fit into memory
     with (
-        whole(folder / RESULTS) as partial,
+        replace_file(folder / RESULTS) as partial,
         partial.open("w", encoding="utf-8", errors="replace", newline="\n") as out,
     ):
         for count, row in enumerate(run.rows, 1):  # noqa: B007  (the last number is the number of rows)
@@ -306,7 +306,7 @@ def commit_of(folder: Path, environment: Mapping[str, str]) -> dict[str, Any]:
         return {"commit": None, "changed_files": None}
     try:
         # a second working tree keeps its commits outside its folder: no more of them is shown than a number
-        with opened_repository(clone, confined=False) as repository:
+        with open_repository(clone, confined=False) as repository:
             try:
                 changed = count_changes(repository, clone, seconds=_PATIENCE)
             except ToolkitError:

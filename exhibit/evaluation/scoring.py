@@ -24,10 +24,10 @@ from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.flips import Flips
 from exhibit.evaluation.journal import JOURNAL, Id, Journal, TextOf
 from exhibit.evaluation.judgement import ANSWERED_RIGHTLY, answered_rightly
-from exhibit.evaluation.metrics import CEILING, Options, measure, needing
+from exhibit.evaluation.metrics import CEILING, Options, find_needing, measure
 from exhibit.evaluation.missing import Evidence
 from exhibit.evaluation.provisions import ProvisionPlacer
-from exhibit.evaluation.ranking import Mismatch, pooled, totals
+from exhibit.evaluation.ranking import Mismatch, pool_mismatches, totals
 from exhibit.evaluation.stages import GoldStages, StageName
 from exhibit.evaluation.statistics import Column, Table, Values, summarise
 from exhibit.evaluation.targets import Target
@@ -251,7 +251,7 @@ class Scored:
         failures = self.failures
         if failures.failed < failures.asked and not self.evidence.passages:
             names = self._values[0]
-            blind = {*needing(names, "passages"), *needing(names, "passage files")}
+            blind = {*find_needing(names, "passages"), *find_needing(names, "passage files")}
             if blind:
                 say(f"{self._dataset.name}: no reply has passages, so retrieval is not measured")
         # where no reply tells of a stage, gold that was lost before is no share of it
@@ -276,7 +276,7 @@ class Scored:
             records.write_rows(self._place, file, table, failed=failed)
         records.write_json(self._place / BREAKDOWN, records.breakdown_json(table))
         counts = {name: Mismatch(self._wrong[name], total) for name, total in self._counted.items()}
-        means = records.with_drm_means(summarise(table), pooled(counts), table)
+        means = records.with_drm_means(summarise(table), pool_mismatches(counts), table)
         records.write_json(self._place / EVIDENCE, self.evidence.as_json(self._dataset.name))
         if self._flips.asked:
             records.write_json(self._place / FLIPS, self._flips.counts.model_dump())

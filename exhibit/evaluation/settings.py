@@ -19,9 +19,9 @@ from exhibit.rag.config import DEFAULT, Config, given_settings, setting_help
 from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN, read_text
 from exhibit.schemas.errors import SourceError, ToolkitError
 from exhibit.schemas.parsing import LazyLines, faults_in, parse_json, parse_pair, parse_toml
+from exhibit.storage.atomic import write_whole
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.place import write_whole
 
 Positive = Annotated[int, Field(ge=1)]
 

@@ -12,7 +12,7 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
 from exhibit.evidence.document import Document, Span
-from exhibit.evidence.readers.pdf import counted_text, opened_pdf
+from exhibit.evidence.readers.pdf import counted_text, open_pdf
 
 INVISIBLE = "drawn invisibly"
 TRANSPARENT = "drawn transparently"
@@ -49,7 +49,7 @@ def find_hidden_spans(document: Document, spans: Sequence[Span] | None = None) -
         return []
     within = [Span(0, len(document.text))] if spans is None else spans
     found: list[HiddenSpan] = []
-    with opened_pdf(document.path) as pdf:
+    with open_pdf(document.path) as pdf:
         for page in document.pages:
             parts = [_clipped(span, page.span) for span in within]
             wanted = [part for part in parts if part is not None]

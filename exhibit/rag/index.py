@@ -37,7 +37,7 @@ from exhibit.rag.protocols import SECTION_BITS, Chunk, Keys, Layer, VectorStore,
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import BundleError
-from exhibit.storage.place import locked
+from exhibit.storage.atomic import lock_folder
 
 __all__ = ["MANIFEST", "Entry", "Index", "open_index"]
 
@@ -258,7 +258,7 @@ class Index:
         if self._is_held:
             yield
             return
-        with locked(self.folder, busy=f"{self.folder}: another process is changing it now; wait for it to end"):
+        with lock_folder(self.folder, busy=f"{self.folder}: another process is changing it now; wait for it to end"):
             self._is_held = True
             try:
                 yield

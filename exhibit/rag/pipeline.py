@@ -19,18 +19,18 @@ from exhibit.rag.config import DEFAULT, Config
 from exhibit.rag.database import RECORD, index_kind
 from exhibit.rag.index import Index, open_index
 from exhibit.rag.ingest import Report, ingest
+from exhibit.rag.live_index import open_for_questions
 from exhibit.rag.protocols import Answer, AnswerContext, QueryVector
 from exhibit.rag.questions import understand
 from exhibit.rag.retrieval.routed import retrieve
 from exhibit.rag.retrieval.stages import Parts, Retrieved, assemble
 from exhibit.rag.retrieval.statutes import with_version
 from exhibit.rag.summaries import open_summariser
-from exhibit.rag.unfinished import open_for_questions
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, ToolkitError, printable
+from exhibit.storage.atomic import list_left_out, replace_folder
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.locations import Location, Remote, list_file, list_files
-from exhibit.storage.place import left_out, placed
 
 
 @dataclass(frozen=True)
@@ -104,12 +104,12 @@ class Pipeline:
         self._index = self._built = None
         name, dimensions = self.embedder.name, self.embedder.dimensions
         with (
-            placed(folder, force=force, kind=index_kind(self.config.store)) as partial,
+            replace_folder(folder, force=force, kind=index_kind(self.config.store)) as partial,
             closing(Index(partial, self.config, embedder=name, dimensions=dimensions)) as index,
         ):
             report = self._ingest(paths, index, askable=True, sha256=sha256)
             if isinstance(source, Path) and source.is_dir():
-                left = tuple(f"{path}: a {why}" for path, why in left_out(source))
+                left = tuple(f"{path}: a {why}" for path, why in list_left_out(source))
                 report = replace(report, set_aside=(*report.set_aside, *map(printable, left)))
             if not len(index):
                 raise BundleError(f"{source}: nothing to index: {'; '.join(report.set_aside[:3]) or 'no text'}")
@@ -179,9 +179,9 @@ class Pipeline:
         return retrieve(questions, parts)
 
     def _parts(self, config: Config) -> Parts:
-        llm = self.llm if config.imagine else None
-        if config.imagine and llm is None:
-            raise ToolkitError("--imagine needs a language model: give --llm openai:MODEL as well")
+        llm = self.llm if config.hyde_weight else None
+        if config.hyde_weight and llm is None:
+            raise ToolkitError("--hyde-weight needs a language model: give --llm openai:MODEL as well")
         return Parts(self._opened, self.embedder, config, self._tokens, self.reranker, llm)
 
     def answer(self, questions: Sequence[str]) -> list[Answered]:

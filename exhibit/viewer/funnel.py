@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from exhibit.evaluation.metrics import CEILING, about
+from exhibit.evaluation.metrics import CEILING, describe_metric
 from exhibit.evaluation.stage_losses import STAGE_TITLES, StageCounts
 from exhibit.schemas.run import Estimate
 
@@ -57,7 +57,7 @@ def _left(stage: str, means: Mapping[str, Estimate]) -> str:
     one = means.get(name := f"{CEILING}{stage}")
     if one is None or one.mean is None:
         return ""
-    described = about(name)
+    described = describe_metric(name)
     ends = f" ({described.in_words(one.ci95[0])}–{described.in_words(one.ci95[1])})" if one.ci95 else ""
     return f"{described.in_words(one.mean)}%{ends}"
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from exhibit.evaluation.answer_words import same_words
 from exhibit.evaluation.judgement import ANSWERED_RIGHTLY
-from exhibit.evaluation.metrics import K, about
+from exhibit.evaluation.metrics import K, describe_metric
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.stage_losses import KEPT, StageCounts, lost_at
 from exhibit.evaluation.stages import GOLD_STAGES
@@ -138,7 +138,7 @@ class PieceWriter:
 
 def _described(metric: str) -> list[str]:
     """Return the words for a metric: name, title, unit, meaning, and which way is better."""
-    described = about(metric)
+    described = describe_metric(metric)
     return [metric, described.title, described.unit_behind.strip(), described.meaning, described.better]
 
 

@@ -21,12 +21,12 @@ from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
-from exhibit.engine import positive
+from exhibit.engine import parse_positive
 from exhibit.engine.limits import add_limit_arguments, limits_from
 from exhibit.evaluation import regression
 from exhibit.evaluation.bands import read_scale
 from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
-from exhibit.evaluation.metrics import about, shortened, split_requests
+from exhibit.evaluation.metrics import describe_metric, shorten_metrics, split_requests
 from exhibit.evaluation.records import summary_json
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.stage_losses import compare_stages, loss_tables, moves_in_words
@@ -36,17 +36,17 @@ from exhibit.runtime.command import guarded, parser_of, print_note, print_result
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import HOWS
 from exhibit.schemas.parsing import parse_pair, read_beside
-from exhibit.storage.place import whole
+from exhibit.storage.atomic import replace_file
 from exhibit.viewer.drawing import PAGES, Record
 from exhibit.viewer.funnel import funnel_rows
 from exhibit.viewer.listing import Matching
 from exhibit.viewer.page import CHANGES, brief, fields_of, labels_of, languages, render
+from exhibit.viewer.page_output import View, dataset_roots
 from exhibit.viewer.plots import shares
-from exhibit.viewer.report import MetricRow, cell, compared, when, with_ceiling, write_report
+from exhibit.viewer.report import MetricRow, cell, compare_cell, format_start, with_ceiling, write_report
 from exhibit.viewer.trend.index import GATE, index
 from exhibit.viewer.trend.index import NAME as INDEX
 from exhibit.viewer.trend.summary import parse_gate
-from exhibit.viewer.view import View, dataset_roots
 
 _SINGLE_PAGES = 300
 """Default limit of drawn pages for a single file: about as many as fit."""
@@ -129,7 +129,7 @@ def _export(options: Any) -> int:
     except ValueError as error:
         raise ToolkitError(f"--only: {error}") from error
     rows = records([RunResults(run) for run in options.runs])
-    count = write_table(only(rows, wanted), options.export)
+    count = write_table(filter_records(rows, wanted), options.export)
     if options.json:
         print_results({"file": options.export, "questions": count}, "", as_json=True)
     print_note(f"{options.export}: {count:,} questions")
@@ -152,7 +152,7 @@ def _card(options: Any) -> int:
                 dataset_type=(run.config.datasets[table.name].origin or table.name).removeprefix("hf://"),
                 dataset_name=table.name,
                 metric_type=metric,
-                metric_name=about(metric).title,
+                metric_name=describe_metric(metric).title,
                 metric_value=round(one.mean or 0.0, 4),
                 metric_args=given,
             )
@@ -195,7 +195,12 @@ def gold_lines(dataset: Dataset, *, listed: int) -> list[str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    kinds: dict[str, Any] = {"metrics": split_requests, "positive": positive, "pages": _page_limit, "gate": parse_gate}
+    kinds: dict[str, Any] = {
+        "metrics": split_requests,
+        "positive": parse_positive,
+        "pages": _page_limit,
+        "gate": parse_gate,
+    }
     kinds |= {"languages": languages()}
     words = {"pages": PAGES, "compare": NAME, "index": INDEX, "gate": GATE, "max_fall": regression.MAX_FALL}
     parser, commands = parser_of("exhibit results", __doc__, read_beside(__file__), kinds, **words)
@@ -205,7 +210,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _page_limit(text: str) -> int | str:
-    return text if text in ("all", "none") else positive(text)
+    return text if text in ("all", "none") else parse_positive(text)
 
 
 _BATCH = 2000  # rows written at a time: a matter of memory
@@ -226,7 +231,7 @@ def records(runs: Sequence[RunResults]) -> Iterator[Record]:
         yield {**fields, "labels": labels_of(next(filter(None, sides)))}
 
 
-def only(rows: Iterable[Record], wanted: Mapping[str, str]) -> Iterator[Record]:
+def filter_records(rows: Iterable[Record], wanted: Mapping[str, str]) -> Iterator[Record]:
     """Yield the records whose fields, or labels, have the values asked for."""
     for row in rows:
         if all(str(row.get(name, row["labels"].get(name))) == value for name, value in wanted.items()):
@@ -241,7 +246,7 @@ def write_table(rows: Iterable[Record], path: Path) -> int:
     if writer is None:
         raise ToolkitError(f"{path}: no such format; end its name in {', '.join(writers)}")
     number = count()
-    with whole(path) as partial:
+    with replace_file(path) as partial:
         writer((row for row, _ in zip(rows, number, strict=False)), partial)
     return next(number)
 
@@ -333,10 +338,10 @@ def _grid(tables: Sequence[Sequence[Table]]) -> list[MetricRow]:
     differences = [{}, *(compare(tables[0], other) for other in tables[1:])]
     names = dict.fromkeys(name for means in columns for name, one in means.items() if one.mean is not None)
     rows = []
-    for metric in shortened(names, all_families=True):
+    for metric in shorten_metrics(names, all_families=True):
         own = [with_ceiling(metric, cell(metric, means.get(metric), scale), means) for means in columns]
-        cells = [compared(metric, one, paired.get(metric)) for one, paired in zip(own, differences, strict=True)]
-        rows.append(MetricRow(metric, about(metric), cells))
+        cells = [compare_cell(metric, one, paired.get(metric)) for one, paired in zip(own, differences, strict=True)]
+        rows.append(MetricRow(metric, describe_metric(metric), cells))
     return rows
 
 
@@ -357,7 +362,7 @@ def _body(
         "compare.html.j2",
         language=meta["language"],
         runs=[
-            (run.name, when(run, meta["language"]), tally)
+            (run.name, format_start(run, meta["language"]), tally)
             for run, tally in zip(matching.runs, matching.tallies, strict=True)
         ],
         meta=meta,

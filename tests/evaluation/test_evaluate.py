@@ -52,7 +52,7 @@ def run(tmp_path, bundle):
                 "dataset_paths": [str(bundle)],
                 "output_dir": tmp_path / "results",
                 "run_name": name,
-                "size": 120,
+                "chunk_size": 120,
                 "report_cases": 0,
                 "threads": 1,
                 **({} if answers else {"llm": "none"}),

@@ -10,8 +10,8 @@ from typing import Any
 
 from exhibit.evaluation.servers import shapes
 from exhibit.evaluation.servers.system import ReplyPart, System
-from exhibit.storage.exchanges import STREAMED, Event, HttpError, Secrets, read_events, read_texts
 from exhibit.storage.http import Response
+from exhibit.storage.http_policy import STREAMED, Event, HttpError, Secrets, read_events, read_texts
 
 _CONTEXTS = sorted(
     {path for shape in shapes.SHAPES for path in shape.passages}, key=lambda path: (-path.count("."), path)

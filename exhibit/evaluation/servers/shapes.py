@@ -17,7 +17,7 @@ from exhibit.evidence import Span
 from exhibit.evidence.fields import REPLY
 from exhibit.law.names import split_page
 from exhibit.schemas.parsing import read_beside
-from exhibit.storage.exchanges import HttpError
+from exhibit.storage.http_policy import HttpError
 
 
 @dataclass(frozen=True)

@@ -272,7 +272,7 @@ def _validated(content: Mapping[str, Any], where: object) -> System:
         raise ToolkitError(f"{where}: {faults_in(error, most=5)}") from error
 
 
-def fitted(wanted: str, values: Mapping[str, Any]) -> System:
+def apply_settings(wanted: str, values: Mapping[str, Any]) -> System:
     """Return a system as the settings of a run make it; raise where they contradict each other."""
     content = read_system(wanted)
     for condition, message in content.get("refuse", {}).items():

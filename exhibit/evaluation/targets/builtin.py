@@ -12,7 +12,7 @@ from exhibit.evaluation.cases import Case, Passage, Reply, choose, without_choic
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions
 from exhibit.evidence import Span
-from exhibit.law.citations import rewritten
+from exhibit.law.citations import rewrite_citations
 from exhibit.rag.config import PLUGINS, Config
 from exhibit.rag.database import FORMAT, MANIFEST
 from exhibit.rag.index import open_index
@@ -21,9 +21,9 @@ from exhibit.rag.protocols import Hit, Source
 from exhibit.rag.retrieval.stages import Retrieved
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.storage.atomic import lock_folder
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.locations import Location
-from exhibit.storage.place import locked
 
 _log = logging.getLogger(__name__)
 _AT_ONCE = 32
@@ -91,7 +91,7 @@ class Builtin:
         # beside the folder, which is replaced as a whole: of two runs that need one index, the second finds it made
         folder.parent.mkdir(parents=True, exist_ok=True)
         waiting = f"{folder}: another run is making it; waiting for it to end"
-        with locked(folder.with_name(f"{folder.name}.turn"), busy=waiting, say=_log.warning):
+        with lock_folder(folder.with_name(f"{folder.name}.turn"), busy=waiting, say=_log.warning):
             return self._ingest(dataset, folder)
 
     def _ingest(self, dataset: Dataset, folder: Path) -> Ingestion:
@@ -235,7 +235,7 @@ def renumber(text: str, ranks: dict[int, int]) -> str:
     def rank(match: re.Match[str]) -> str:
         return str(ranks.get(int(match[0]), match[0]))
 
-    return rewritten(text, lambda written, _: re.sub(r"\d+", rank, written))
+    return rewrite_citations(text, lambda written, _: re.sub(r"\d+", rank, written))
 
 
 def _built_before(folder: Path, dataset: Dataset, config: Config) -> Ingestion:

@@ -105,14 +105,14 @@ def rank_passages(
     documents: Mapping[int, float] | None = None,
     depth: int = 64,
     limit: int = 500,
-    pool: int = 256,
-    tight: bool = True,
+    candidate_chunks: int = 256,
+    trim_first: bool = True,
     weights: Weights = DEFAULTS,
     second: SecondLook | None = None,
 ) -> RankedPassages:
     """Return the best passages; `documents` has the log-weight of each likely document, None = any document."""
     words = asked_terms(asked)
-    rows = library.rows(list(documents)) if documents else _pool(words, vector, library, pool)
+    rows = library.rows(list(documents)) if documents else _pool(words, vector, library, candidate_chunks)
     if not len(rows):
         return RankedPassages((), {"passages": "no chunk to compare"})
     owners = library.table[rows, DOCUMENT]
@@ -134,7 +134,7 @@ def rank_passages(
     order = _follow_first(rows, order, own, library, weights)
     rare = evidence["rarity"][np.searchsorted(groups, order[0], side="right") - 1]
     beside = dict(zip(rows.tolist(), own.tolist(), strict=True))
-    extents = Extents(library.table, library.text, beside, limit=limit, tight=tight, tiles=library.tiles)
+    extents = Extents(library.table, library.text, beside, limit=limit, trim_first=trim_first, tiles=library.tiles)
     # a chunk gets the score of its rank, so that scores fall from first to last
     ranked = list(zip(rows[order].tolist(), scores.tolist(), strict=True))
     formed = extents.form(ranked, depth=depth, weigh=_weigher(words, rare))

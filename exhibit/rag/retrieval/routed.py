@@ -80,8 +80,8 @@ def retrieve_routed(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
     asks = [query.asks for query in queries]
     vectors = parts.embedder.embed(asks, role="query")
     imagined = [""] * len(queries)
-    if parts.config.imagine and parts.llm is not None:
-        vectors, imagined = embed_imagined(asks, vectors, parts.llm, parts.embedder, share=parts.config.imagine)
+    if parts.config.hyde_weight and parts.llm is not None:
+        vectors, imagined = embed_imagined(asks, vectors, parts.llm, parts.embedder, share=parts.config.hyde_weight)
     results = []
     library = library_of(parts.index, parts.config.passage_size)
     for query, vector, passage in zip(queries, vectors, imagined, strict=True):
@@ -119,8 +119,8 @@ def _rank(
         documents=documents,
         depth=max(config.depth, config.candidates * config.k),
         limit=config.passage_size,
-        pool=config.pool,
-        tight=config.tight and not foreign,
+        candidate_chunks=config.candidate_chunks,
+        trim_first=config.trim_first and not foreign,
         weights=config.weights.model_copy(update=_WORDS_ALONE) if foreign else config.weights,
         second=second_look(parts),
     )
