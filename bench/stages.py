@@ -25,7 +25,7 @@ from exhibit.evaluation.statistics import Table, mean
 from exhibit.runtime.command import guarded, print_note
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import SUMMARY
-from exhibit.storage.place import write_whole
+from exhibit.storage.atomic import write_whole
 from exhibit.viewer.ceiling import measure_dataset
 
 PRESETS = ("naive", "sac", "routed", "careful")

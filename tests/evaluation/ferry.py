@@ -65,7 +65,7 @@ def run_ferry(
 ) -> EvaluatedRun:
     """Ask a function, or the built-in pipeline, the questions of the bundle in `place`, which is written first."""
     bundle = place / "ferry" if (place / "ferry").is_dir() else write_ferry(place / "ferry")
-    target = {"target": "function"} if function else {"llm": "extractive", "size": 90}
+    target = {"target": "function"} if function else {"llm": "extractive", "chunk_size": 90}
     places = {"dataset_paths": [str(bundle)], "output_dir": place / "results", "run_name": name}
     settings = parse_settings({**places, "report_cases": 0, "threads": 1, **target, **told})
     parts = {"cache": place / "cache", "embedder": Hashing(256)} | ({"function": function} if function else {})

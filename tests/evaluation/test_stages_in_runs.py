@@ -201,17 +201,17 @@ def test_the_built_in_pipeline_tells_every_stage_itself(run: Run) -> None:
 
 
 def test_small_chunks_of_the_pipeline_cut_what_large_ones_hold(run: Run) -> None:
-    small = rows(run("small", function=None, preset="naive", size=60, embedder="hashing:256"))
-    large = rows(run("large", function=None, preset="naive", size=2000, embedder="hashing:256"))
+    small = rows(run("small", function=None, preset="naive", chunk_size=60, embedder="hashing:256"))
+    large = rows(run("large", function=None, preset="naive", chunk_size=2000, embedder="hashing:256"))
     assert [one["gold_stages"][0]["chunks"]["how"] for one in small] == ["cut"] * 4
     assert [one["gold_stages"][0]["chunks"]["how"] for one in large] == ["whole"] * 4
 
 
 def test_a_budget_that_ends_the_context_is_named(run: Run) -> None:
-    done = run(function=None, preset="naive", size=160, budget=40, embedder="hashing:256")
+    done = run(function=None, preset="naive", chunk_size=160, budget=40, embedder="hashing:256")
     cut = [gold["reason"] for row in rows(done) for gold in row["gold_stages"] if gold["lost_at"] == "context"]
     assert cut and set(cut) == {"cut by the budget"}
-    wide = run("wide", function=None, preset="naive", size=160, budget=4000, embedder="hashing:256")
+    wide = run("wide", function=None, preset="naive", chunk_size=160, budget=4000, embedder="hashing:256")
     assert not any(gold["lost_at"] == "context" for row in rows(wide) for gold in row["gold_stages"])
 
 
