@@ -120,6 +120,11 @@ class Reply:
     """Which of the passages, counted from 1, where that is known; without it they are the first `selected`."""
     reranked: tuple[int, ...] | None = None
     """The passages, counted from 1, that the reranker kept, in its order; None where the system does not tell."""
+    retrieved: tuple[Passage, ...] | None = None
+    """What was retrieved before the reranker, where `passages` are what it made of them; None where they are the same.
+    """
+    cut_by: str = ""
+    """What limits the context, where the system tells: `budget`, `number`, `threshold` or `confidence`."""
     seconds: float | None = None
     error: str = ""
     usage: dict[str, float] = field(default_factory=dict)

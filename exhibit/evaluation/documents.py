@@ -55,6 +55,12 @@ class Documents:
                 self.faults[filename] = str(error)
         return self._read[filename]
 
+    def with_texts(self, texts: Mapping[str, Document]) -> "Documents":
+        """Return the same documents, with other texts for some of them."""
+        other = Documents(self.files, limits=self._limits)
+        other._read = {**self._read, **texts}
+        return other
+
     def all(self) -> Iterator[Document]:
         """Yield every document that can be read, in the order of the names."""
         for name in sorted(self.files):
@@ -109,6 +115,11 @@ class Documents:
             return self._placed(passage, file, spans)
         others = sorted({*files} - {file})
         return replace(passage, filename=None, span=spans[0], more=spans[1:], also_in=(file, *others))
+
+    def all_spans(self, words: str, filename: str) -> tuple[Span, ...]:
+        """Return the spans of all places on which a file has the pieces of some words."""
+        pieces = self._placement(words, filename).pieces
+        return tuple(dict.fromkeys(span for piece in pieces for place in piece.places for span in place))
 
     def _likeliest(
         self, passage: Passage, files: Sequence[str], golds: Sequence[GoldPassage]

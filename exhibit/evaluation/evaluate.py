@@ -9,13 +9,14 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from operator import add
 from pathlib import Path
 from typing import Any
 
 from exhibit.engine import check_engine, limits_in_force, track
 from exhibit.evaluation.answering import AnsweringTarget, with_answers, write_direct_results
+from exhibit.evaluation.case_stages import PreparedDocuments
 from exhibit.evaluation.datasets import Dataset, load_datasets
 from exhibit.evaluation.metrics import KS, Options, find_needing, measure, metric_modules, name_request
 from exhibit.evaluation.records import commit_of, machine, summary_json, write_evaltools, write_json
@@ -34,6 +35,7 @@ from exhibit.evaluation.scoring import (
 )
 from exhibit.evaluation.settings import Settings, same_replies
 from exhibit.evaluation.statistics import Estimate, Table, Values, summarise, summarise_run
+from exhibit.evaluation.system_documents import FileDocuments, TargetDocuments
 from exhibit.evaluation.targets import Target, TargetOptions, open_target
 from exhibit.law.references import Reference, ReferenceCorpus
 from exhibit.models.llms import LLM
@@ -133,6 +135,8 @@ class _Plan:
     target: Target
     options: Options
     names: tuple[str, ...]
+    prepared: Mapping[str, PreparedDocuments]
+    """By dataset: what files tell of the system's texts and chunks."""
 
 
 def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: Warn) -> _Plan:
@@ -163,6 +167,10 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
             settings.dataset_paths, settings.selection, origins=settings.origins, limits=settings.limits
         )
     )
+    prepared: dict[str, PreparedDocuments] = {}
+    for dataset in loaded[0] if loaded and (settings.parsed or settings.chunks) else ():
+        files = attempt(partial(FileDocuments.read, dataset, settings.parsed, settings.chunks, say))
+        prepared |= {dataset.name: files} if files is not None else {}
     if problems or target is None:
         raise ToolkitError("\n".join(dict.fromkeys(problems)))
     datasets, warnings = loaded
@@ -171,7 +179,7 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
     if settings.target_settings and settings.target_name == "builtin":
         given = ", ".join(f"target_{name}" for name in settings.target_settings)
         say(f"{given}: for a server (--target-url); the built-in pipeline has its own settings")
-    return _Plan(datasets, target, options, names)
+    return _Plan(datasets, target, options, names, prepared)
 
 
 def _options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any]) -> Options:
@@ -287,6 +295,7 @@ def _config(settings: Settings, plan: _Plan) -> dict[str, Any]:
     measured = {"metrics": list(plan.names), "ks": list(plan.options.ks), "k": plan.options.k} | judge
     measured |= {"parity": settings.parity, "prompts": prompts}
     measured |= {"count_added": True} if settings.count_added else {}
+    measured |= {name: path.name for name in ("parsed", "chunks") if (path := getattr(settings, name))}
     return {"format": FORMAT, "version": __version__, **settings.asked(), "datasets": datasets, "measured": measured}
 
 
@@ -317,7 +326,14 @@ def _dataset(folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, sa
     if settings.delete_collection:
         plan.target.forget(dataset)  # type: ignore[attr-defined]  # _prepare has seen that it can
     options = replace(plan.options, corpus=CitedLaw(dataset, plan.target))
-    return measure_rounds(place, dataset, rounds, Scoring(options, plan.names, folder.name))
+    prepared = plan.prepared.get(dataset.name) or _prepared_by(plan.target)
+    return measure_rounds(place, dataset, rounds, Scoring(options, plan.names, folder.name, prepared))
+
+
+def _prepared_by(target: Target) -> PreparedDocuments | None:
+    """Return the texts and chunks of a target that has them at hand, as the built-in pipeline has."""
+    text, chunks = getattr(target, "text", None), getattr(target, "chunks", None)
+    return TargetDocuments(text, chunks) if target.exact and text and chunks else None
 
 
 class CitedLaw:

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from exhibit.evaluation.answer_words import cited_files
-from exhibit.evaluation.case_stages import first_loss, stages_of
+from exhibit.evaluation.case_stages import first_loss, golds_followed, stages_of
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.correctness import decide_case
 from exhibit.evaluation.judgement import EXPECTED, expected_kind
 from exhibit.evaluation.missing import notes_on
 from exhibit.evaluation.ranking import QRELS, RUN, trec_lines
+from exhibit.evaluation.stages import GoldStages
 from exhibit.evaluation.statistics import Column, Table, macro, summarise_by
 from exhibit.evaluation.verdicts import examine, find_cited
 from exhibit.law.refusals import is_refusal
@@ -42,13 +43,15 @@ def write_json(path: Path, content: Any) -> None:
     write_whole(path, json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
-def row_text(times: Sequence[Case], *, tag: str) -> bytes:
+def row_text(times: Sequence[Case], *, tag: str, stages: Sequence[Sequence[GoldStages]] = ()) -> bytes:
     """Return the row of a question that was asked once or several times: the reply is the first that is no error.
 
-    It has no scores yet: which metrics apply is known when the whole run is measured.
+    It has no scores yet: which metrics apply is known when the whole run is measured. `stages` are those of its gold,
+    for each time that it was asked.
     """
-    case = next((one for one in times if not one.reply.error), times[0])
-    judgment, stages = examine(case), stages_of(case)
+    at = next((at for at, one in enumerate(times) if not one.reply.error), 0)
+    case, judgment = times[at], examine(times[at])
+    followed = stages[at] if stages else stages_of(case)
     row: dict[str, Any] = {
         "trec": trec_lines(times[0], tag=tag),
         "id": case.id,
@@ -63,8 +66,11 @@ def row_text(times: Sequence[Case], *, tag: str) -> bytes:
         "verdict": judgment.verdict,
         "stage": judgment.stage,
         "evidence": judgment.evidence,
-        "lost_at": first_loss(stages),
-        "gold_stages": [one.as_row() for one in stages],
+        "lost_at": first_loss(followed),
+        "gold_stages": [
+            {"gold": case.gold.index(gold), **one.as_row()}
+            for gold, one in zip(golds_followed(case) if followed else (), followed, strict=True)
+        ],
         "answer_reason": decide_case(case).reason,
         "notes": notes_on(case),
     }
@@ -125,7 +131,9 @@ def _reply(case: Case) -> dict[str, Any]:
     refused = case.reply.answer is not None and is_refusal(case.reply.answer)
     passages = [_passage(passage, rank) for rank, passage in enumerate(case.reply.passages)]
     fields = {"answer": case.reply.answer, "refused": refused, "citations": find_cited(case), "passages": passages}
-    return fields | {name: value for name, value in vars(case.reply).items() if name not in fields}
+    # the ranks before the reranker stand with the stages: the list itself would double the row
+    left_out = {"retrieved", "cut_by"}
+    return fields | {name: value for name, value in vars(case.reply).items() if name not in {*fields, *left_out}}
 
 
 def _passage(passage: Passage, rank: int) -> dict[str, Any]:

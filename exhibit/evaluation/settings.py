@@ -94,6 +94,10 @@ class Settings(BaseModel):
     """the model that marks groundedness, relevance and correctness, as NAME:MODEL"""
     judge_votes: Positive = 1
     """votes on the correctness of an answer"""
+    parsed: Path | None = None
+    """a folder with the system's text of each document: shows the gold that its parser lost"""
+    chunks: Path | None = None
+    """a file with the system's chunks, one a row: shows the gold that its chunker cut"""
     repeat: Positive = 1
     """how often every question is asked, to see the spread of a system that samples"""
     legacy_minus_one: bool = False

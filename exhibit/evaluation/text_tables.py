@@ -1,10 +1,10 @@
 """Means and differences as text: every mean with its interval, its n and what failed, within a given width."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from exhibit.evaluation import statistics
 from exhibit.evaluation.bands import Bands, read_scale
-from exhibit.evaluation.metrics import describe_metric, name_request, shorten_metrics
+from exhibit.evaluation.metrics import CEILING, K, describe_metric, name_request, shorten_metrics
 from exhibit.runtime.command import align_rows
 
 ALL = "ALL"
@@ -18,7 +18,18 @@ def shown_metrics(
     if asked:
         wanted = set(map(name_request, asked))
         return [name for name in summary if {name, name.partition("@")[0]} & wanted] or list(summary)
-    return shorten_metrics(summary) or list(summary)
+    names, found = shorten_metrics(summary) or list(summary), f"recall@{K}"
+    ceiling = ceiling_of(found, summary)
+    if ceiling and found in names:
+        names.insert(names.index(found) + 1, ceiling)
+    return names
+
+
+def ceiling_of(metric: str, known: Container[str]) -> str | None:
+    """Return the metric that is the most another one can reach: of gold found, the gold that the chunks leave."""
+    if metric != f"recall@{K}":
+        return None
+    return next((name for stage in ("chunks", "text") if (name := f"{CEILING}{stage}") in known), None)
 
 
 def table_of(

@@ -164,6 +164,11 @@ class Index:
         keys: Keys = self.table[wanted, 0]
         return keys
 
+    def chunk_spans(self, filename: str) -> list[Span]:
+        """Return the spans of a document's chunks, in order."""
+        rows = self.table[self.table[:, 1] == self.entry(filename).number]
+        return [Span(start, end) for start, end in rows[:, 2:4].tolist()]
+
     def document_numbers(self, keys: Sequence[int] | Keys) -> Keys:
         """Return the document number of each chunk key."""
         numbers: Keys = self.table[np.searchsorted(self.table[:, 0], np.asarray(keys, dtype=np.int64)), 1]

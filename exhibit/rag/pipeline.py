@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from exhibit.engine import Limits, open_engine
+from exhibit.evidence import Span
 from exhibit.evidence.read import NamedFile, list_folder, with_attachments
 from exhibit.models.embedders import CachedEmbedder, VectorCache
 from exhibit.models.llms import LLM, counter_for
@@ -222,6 +223,10 @@ class Pipeline:
     def text(self, filename: str) -> str | None:
         """Return a document's text as it was indexed, None where the open index has no such document."""
         return self._opened.document_text(filename) if filename in self._opened else None
+
+    def chunk_spans(self, filename: str) -> list[Span]:
+        """Return the spans of a document's chunks in that text, in order; none where the index has no such document."""
+        return self._opened.chunk_spans(filename) if filename in self._opened else []
 
     # ---------------------------------------------------------------- parts, opened when first needed
 

@@ -18,6 +18,7 @@ from exhibit.evidence import Span
 from exhibit.schemas.parsing import read_beside
 from exhibit.schemas.run import RunGold, RunPassage, RunQuestion
 from exhibit.viewer.drawing import PASSAGES, PlacedSpans, Record, Wanted, best_place, gold_ranges, mark_spans, meets
+from exhibit.viewer.funnel import case_stages
 
 _STATIC = Path(__file__).parent / "static"
 _LANGUAGES = _STATIC.with_name("languages")
@@ -275,6 +276,7 @@ class Cases:
             "scores": [] if reply.error else self._scores(row.scores),
             "passages": [self._passage(row.dataset, one, at) for one in reply.passages[:PASSAGES]],
             "pages": self._wanted.ask(row, at, rank=rank),
+            "stages": case_stages(row.gold_stages),
         }
 
     def _scores(self, scores: Mapping[str, float | None]) -> list[Any]:

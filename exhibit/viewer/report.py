@@ -16,9 +16,11 @@ from exhibit.evaluation.judgement import ANSWERED_RIGHTLY, EXPECTED
 from exhibit.evaluation.metrics import GROUPS, About, describe_metric, shorten_metrics
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.statistics import Difference
+from exhibit.evaluation.text_tables import ceiling_of
 from exhibit.runtime.command import guarded
 from exhibit.schemas.run import REPORT, Estimate, Means
 from exhibit.viewer.drawing import Record
+from exhibit.viewer.funnel import funnel_rows
 from exhibit.viewer.listing import Matching, Outcomes
 from exhibit.viewer.page import OUTCOMES, reasons, render, say
 from exhibit.viewer.page_output import View
@@ -89,7 +91,10 @@ def metric_rows(columns: Mapping[str, Means], metrics: Iterable[str] | None, sca
     rows = []
     for metric in chosen:
         if any(means.get(metric) and means[metric].mean is not None for means in columns.values()):
-            cells = [cell(metric, means.get(metric), scale, name) for name, means in columns.items()]
+            cells = [
+                with_ceiling(metric, cell(metric, means.get(metric), scale, name), means)
+                for name, means in columns.items()
+            ]
             rows.append(MetricRow(metric, describe_metric(metric), cells))
     return rows
 
@@ -142,6 +147,14 @@ def cell(metric: str, one: Estimate | None, scale: Scale, dataset: str = "") -> 
     return Cell(described.in_words(one.mean), " · ".join(details), one.errors, share, band)
 
 
+def with_ceiling(metric: str, own: Cell, means: Means) -> Cell:
+    """Return a cell with the most that its metric can reach, where that is known."""
+    ceiling = means.get(ceiling_of(metric, means) or "")
+    if ceiling is None or ceiling.mean is None or not own.details:
+        return own
+    return own._replace(details=f"{own.details} · at most {describe_metric(metric).in_words(ceiling.mean)}")
+
+
 def compare_cell(metric: str, own: Cell, difference: Difference | None) -> Cell:
     """Return a cell with its change from the first run, and whether that is more than chance."""
     if difference is None or difference.mean is None:
@@ -189,6 +202,7 @@ def _body(matching: Matching, meta: Record, notes: list[str]) -> str:
         tiles=tiles(tally),
         looks=worth_looking_at(tally, language),
         shares=shares(several | tally.outcomes),
+        funnel_rows=funnel_rows(tally.stages, run.means),
         kinds=[(name, OUTCOMES[name].meaning, total[name]) for name in reversed(OUTCOMES) if total[name]],
         groups=by_group(metric_rows(columns, None, scale)),
         every=metric_rows(columns, {name: None for means in columns.values() for name in means}, scale),

@@ -29,6 +29,7 @@ from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
 from exhibit.evaluation.metrics import describe_metric, shorten_metrics, split_requests
 from exhibit.evaluation.records import summary_json
 from exhibit.evaluation.runs import RunResults
+from exhibit.evaluation.stage_losses import compare_stages, loss_tables, moves_in_words
 from exhibit.evaluation.statistics import Overlap, Table, compare, overlap, summarise, summarise_run
 from exhibit.evaluation.text_tables import ALL, diff_lines, not_compared, shown_metrics, table_of
 from exhibit.runtime.command import guarded, parser_of, print_note, print_results, text_width
@@ -37,11 +38,12 @@ from exhibit.schemas.models import HOWS
 from exhibit.schemas.parsing import parse_pair, read_beside
 from exhibit.storage.atomic import replace_file
 from exhibit.viewer.drawing import PAGES, Record
+from exhibit.viewer.funnel import funnel_rows
 from exhibit.viewer.listing import Matching
 from exhibit.viewer.page import CHANGES, brief, fields_of, labels_of, languages, render
 from exhibit.viewer.page_output import View, dataset_roots
 from exhibit.viewer.plots import shares
-from exhibit.viewer.report import MetricRow, cell, compare_cell, format_start, write_report
+from exhibit.viewer.report import MetricRow, cell, compare_cell, format_start, with_ceiling, write_report
 from exhibit.viewer.trend.index import GATE, index
 from exhibit.viewer.trend.index import NAME as INDEX
 from exhibit.viewer.trend.summary import parse_gate
@@ -75,12 +77,15 @@ def _summary(options: Any) -> int:
 
 
 def _diff(options: Any) -> int:
-    before, after = (list(RunResults(run).tables.values()) for run in options.runs)
+    runs = [RunResults(run) for run in options.runs]
+    before, after = (list(run.tables.values()) for run in runs)
     differences, shared = compare(before, after), overlap(before, after)
     regression.check_comparable(options.runs, differences, shared)
     names = list(differences) if options.all else shown_metrics(differences, options.metrics)
     better = regression.better_in_words([run.name for run in options.runs], differences)
     lines = [better, "", *diff_lines(differences, names, shared)]
+    stages = compare_stages(*map(loss_tables, runs))
+    lines += ["", "which stage moved", *(f"  {line}" for line in moves_in_words(stages))] if stages else []
     worse = regression.regressions(differences, options.metrics, max_fall=options.max_fall)
     worse = [name for name in worse if not options.metrics or name in names]
     if worse:
@@ -89,7 +94,8 @@ def _diff(options: Any) -> int:
     if more > 0:
         lines += ["", f"worse: {shared.failed_after} of {shared.asked} questions failed, {more} more than before"]
     metrics = {name: {**asdict(one), "change": one.mean} for name, one in differences.items()}
-    record = {"metrics": metrics, "questions": asdict(shared), "worse": worse, "better": better}
+    moved = {stage: {**asdict(one), "change": one.mean} for stage, one in stages.items()}
+    record = {"metrics": metrics, "questions": asdict(shared), "worse": worse, "better": better, "lost_at": moved}
     print_results(record, "\n".join(lines), as_json=options.json)
     return 1 if (worse or more > 0) and options.fail_on_regression else 0
 
@@ -216,7 +222,7 @@ def records(runs: Sequence[RunResults]) -> Iterator[Record]:
     matching = Matching(runs)
     for _ in matching.scan():
         pass  # the order is known when all are seen
-    facets = [{"error": "kind_of_error"}.get(facet.name, facet.name) for facet in matching.facets()]
+    facets = [{"error": "kind_of_error", "lost": "lost_at"}.get(one.name, one.name) for one in matching.facets()]
     for number, run in enumerate(runs, 1):
         facets = [f"verdict: {run.name}" if name == f"verdict-{number}" else name for name in facets]
     names = [*facets, *fields_of([run.name for run in runs])]
@@ -306,7 +312,13 @@ def write_comparison(folders: Sequence[Path], *, out: Path | None = None, **how:
         regression.better_in_words([names[0], name], compare(tables[0], other))
         for name, other in zip(names[1:], tables[1:], strict=True)
     ]
-    body = partial(_body, grids=grids, overlaps=overlaps, better=better)
+    losses = [loss_tables(run) for run in runs]
+    moved = [
+        f"{name}: {line}"
+        for name, other in zip(names[1:], losses[1:], strict=True)
+        for line in moves_in_words(compare_stages(losses[0], other))
+    ]
+    body = partial(_body, grids=grids, overlaps=overlaps, better=better, moved=moved)
     return View(**how).write(runs, out or Path(folders[-1]) / NAME, title, body)
 
 
@@ -327,7 +339,7 @@ def _grid(tables: Sequence[Sequence[Table]]) -> list[MetricRow]:
     names = dict.fromkeys(name for means in columns for name, one in means.items() if one.mean is not None)
     rows = []
     for metric in shorten_metrics(names, all_families=True):
-        own = [cell(metric, means.get(metric), scale) for means in columns]
+        own = [with_ceiling(metric, cell(metric, means.get(metric), scale), means) for means in columns]
         cells = [compare_cell(metric, one, paired.get(metric)) for one, paired in zip(own, differences, strict=True)]
         rows.append(MetricRow(metric, describe_metric(metric), cells))
     return rows
@@ -341,6 +353,7 @@ def _body(
     grids: list[tuple[str, list[MetricRow]]],
     overlaps: Sequence[Overlap],
     better: Sequence[str],
+    moved: Sequence[str],
 ) -> str:
     counts = dict(zip(meta["facets"][0]["values"], meta["facets"][0]["counts"], strict=True))
     names = [run.name for run in matching.runs]
@@ -359,6 +372,11 @@ def _body(
         answered=min(one.answered for one in overlaps),
         left_out=left_out,
         better=better,
+        moved=moved,
+        funnels=[
+            (run.name, tally.stages, funnel_rows(tally.stages, run.means))
+            for run, tally in zip(matching.runs, matching.tallies, strict=True)
+        ],
         changes=[(name, change.meaning, counts[name]) for name, change in CHANGES.items() if counts.get(name)],
         shares=shares({name: tally.total() for name, tally in zip(names, matching.tallies, strict=True)}),
         differing=_differing(matching.runs),

@@ -20,8 +20,8 @@ import pytest
 import evaluate_rag
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.evaluate import evaluate
+from exhibit.evaluation.journal import Journal
 from exhibit.evaluation.records import read_tables
-from exhibit.evaluation.scoring import Journal
 from exhibit.evaluation.settings import parse_settings, read_config_file
 from exhibit.evaluation.statistics import summarise_run
 from exhibit.evaluation.text_tables import cell

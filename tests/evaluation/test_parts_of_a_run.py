@@ -17,12 +17,13 @@ from exhibit.evaluation.catalogue import main as settings_command
 from exhibit.evaluation.datasets import Selection, find_datasets, load_datasets, read_history
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.interop import ragas_dataset
+from exhibit.evaluation.journal import Journal
 from exhibit.evaluation.metrics import Options
 from exhibit.evaluation.ranking import gold_ranks
 from exhibit.evaluation.records import passages_read, read_tables, with_drm_means
 from exhibit.evaluation.registers import page_elements, write_account
 from exhibit.evaluation.registers.client import RegisterPage
-from exhibit.evaluation.scoring import Failures, Journal, batches_of, left_to_ask, measure_rounds, text_of, to_probe
+from exhibit.evaluation.scoring import Failures, Scoring, batches_of, left_to_ask, measure_rounds, text_of, to_probe
 from exhibit.evaluation.servers.probing import Probe
 from exhibit.evaluation.servers.reading import NoAnswerError, Read
 from exhibit.evaluation.settings import Settings, parse_settings, read_config_file, same_replies
@@ -117,7 +118,7 @@ def test_a_dataset_whose_replies_have_no_passages_is_not_measured_for_retrieval(
         few = replace(dataset, cases=dataset.cases[: len(replies)])
         told = [replace(one, reply=reply) for one, reply in zip(few.cases, replies, strict=True)]
         notes = []
-        done = measure_rounds(tmp_path / "x", few, [told], SimpleNamespace(options=Options(), names=(), tag="t"))
+        done = measure_rounds(tmp_path / "x", few, [told], Scoring(Options(), (), "t"))
         return done, done.table(notes.append), notes
 
     done, table, notes = scored(Reply("Norway."), Reply(error="down"))

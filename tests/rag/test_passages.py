@@ -103,6 +103,8 @@ def test_a_second_look_reads_whole_chunks_and_the_first_passage_is_cut_from_its_
     assert "show the policy" in first and "roof" not in first  # the sentence, not the chunk
     assert read(shelf, plain)[0] != first
     assert found.trace["reranked"] == {"by": "likes", "chunks": len(chunks), "best": 1.0}
+    # the chunks as they were before it, which is the order in which they are given to it
+    assert [LEASE[slice(*chunk.span)] for chunk in found.before] == chunks and plain.before is None
     scores = [passage.score for passage in found.passages]
     assert scores == sorted(scores, reverse=True)
 

@@ -287,8 +287,8 @@ def test_faults_come_first_and_the_first_of_each_kind_is_drawn_before_the_second
     ranks = dict(zip(order, matching.ranks, strict=True))
     assert [ranks[id] for id in (1, 2, 4, 3)] == [0, 1, 0, 0]
     assert [ranks[id] for id in (0, 5)] == [1_000_000_000, 1_000_000_001]
-    assert [facet.name for facet in matching.facets()] == ["verdict", "dataset", "error"]
-    assert matching.values([rows[3]]) == ["failed", "d", "x …"] and "won" not in matching.tones
+    assert [facet.name for facet in matching.facets()] == ["verdict", "dataset", "error", "lost"]
+    assert matching.values([rows[3]]) == ["failed", "d", "x …", ""] and "won" not in matching.tones
 
 
 def test_questions_of_two_runs_are_put_side_by_side():

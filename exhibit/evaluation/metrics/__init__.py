@@ -42,7 +42,7 @@ K = 10
 Unit = Literal["share", "count", "seconds", "tokens", "characters", "currency", "mark", "number"]
 """`share`: from 0 to 1, shown in per cent by the report; `mark`: from 1 to 5; `number`: of no unit."""
 Better = Literal["more", "less", "neither"]
-Group = Literal["Retrieval", "Answers", "Citations", "Cost", "Other"]
+Group = Literal["Retrieval", "Stages", "Answers", "Citations", "Cost", "Other"]
 GROUPS: tuple[Group, ...] = get_args(Group)
 Need = Literal[
     "gold spans", "gold text", "gold files", "grades", "truth", "expected", "label", "answer", "impossible",
@@ -287,13 +287,9 @@ def describe_metric(name: str) -> About:
     return _described().get(family) or About(family.replace("_", " "), name, unit="number", better="neither")
 
 
-_DERIVED = {
-    "answered_rightly": About(
-        "Answered rightly",
-        "answerable questions whose answer is right, of those that can be judged; a refusal is wrong",
-        group="Answers",
-    )
-}
+CEILING = "ceiling_"
+"""What the names of the figures begin with that say how much gold is left after a stage."""
+_DERIVED = _ABOUTS.validate_python(read_beside(__file__, "_derived.toml"))
 """Figures that the evaluation takes from other metrics and the verdict."""
 
 

@@ -26,6 +26,7 @@ from exhibit.evaluation.servers.shapes import (
     named_sources,
     read_confidence,
     read_passages,
+    read_stages,
     search,
 )
 from exhibit.evaluation.servers.system import PollRequest, ServerSettings, apply_settings, headers_of
@@ -253,6 +254,7 @@ class Server:
             read = self.exchange(case, deadline, collection)
             passages = read_passages(read.passages, names=names, pages_from=read.pages_from)
             passages = passages or named_sources(read.answer or "", names)
+            stages = read_stages(read.stages, passages, names=names, pages_from=read.pages_from)
         except (ToolkitError, PassagesError):
             raise
         except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
@@ -267,6 +269,7 @@ class Server:
             usage=read.usage,
             first_token=read.first_token,
             confidence=read_confidence(read.raw),
+            **stages,
         )
 
     # ---------------------------------------------------------------- requests

@@ -93,6 +93,8 @@ class RankedPassages:
     trace: dict[str, Any] = field(default_factory=dict)
     confidence: float | None = None
     """The probability that a passage answers; None if no model computes it."""
+    before: tuple[RankedPassage, ...] | None = None
+    """The chunks in their order before the reranker; None if there is no reranker."""
 
 
 def rank_passages(
@@ -123,8 +125,9 @@ def rank_passages(
     order = np.argsort(-total, kind="stable")[: 4 * depth]
     scores = total[order]
     trace = _trace(words, rows, order, evidence, total)
-    sure = None
+    sure, before = None, None
     if second is not None:
+        before = _as_chunks(rows[order[:depth]], scores, library)
         order, judged = _look_again(asked, rows, order, scores, library, second)
         sure = confidence(second.reranker, judged)
         trace["reranked"] = {"by": second.reranker.name, "chunks": len(judged), "best": round(max(judged), 3)}
@@ -139,7 +142,13 @@ def rank_passages(
     passages = tuple(
         RankedPassage(document, span, score, row) for document, (row, span, score) in zip(holders, formed, strict=True)
     )
-    return RankedPassages(passages, trace, sure)
+    return RankedPassages(passages, trace, sure, before)
+
+
+def _as_chunks(rows: Keys, scores: Scores, library: Library) -> tuple[RankedPassage, ...]:
+    """Return whole chunks in an order, each as a passage."""
+    places = zip(rows.tolist(), library.table[rows].tolist(), scores.tolist(), strict=False)
+    return tuple(RankedPassage(row[DOCUMENT], Span(row[START], row[END]), score, at) for at, row, score in places)
 
 
 def _look_again(

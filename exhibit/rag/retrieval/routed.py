@@ -89,10 +89,10 @@ def retrieve_routed(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
         if passage:
             trace["imagined"] = passage
         law = route(query.question, parts.index)
-        hits, confidence = _rank(query, vector, library, parts, trace, law)
+        hits, confidence, before = _rank(query, vector, library, parts, trace, law)
         # paragraphs that the question names by number come first, and are not reranked
         reranked = second_look(parts) is not None or law is not None
-        result = finish(query.question, hits, parts, trace, reranked=reranked, confidence=confidence)
+        result = finish(query.question, hits, parts, trace, reranked=reranked, confidence=confidence, before=before)
         if law is not None:
             selected = () if law.nothing else result.selected
             result = replace(result, selected=selected, note=law.note, named=len(law.passages))
@@ -102,7 +102,8 @@ def retrieve_routed(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
 
 def _rank(
     query: Query, vector: Vectors, library: Library, parts: Parts, trace: dict[str, Any], law: Route | None
-) -> tuple[list[Hit], float | None]:
+) -> tuple[list[Hit], float | None, list[Hit] | None]:
+    """Return the passages, the confidence in them, and the order before the reranker, if there is one."""
     index, config = parts.index, parts.config
     choice = index.lexicon.documents.score(query, filenames=config.filenames)
     foreign = language_of(query.question) != "en"
@@ -128,7 +129,9 @@ def _rank(
     named = law.passages if law else ()
     if law is not None:
         trace["law"] = {"versions": len(law.documents), "version": law.note, "nothing": law.nothing}
-    return to_hits(index, _first(named, ranking.passages), library.text), ranking.confidence
+    hits = to_hits(index, _first(named, ranking.passages), library.text)
+    before = None if ranking.before is None else to_hits(index, _first(named, ranking.before), library.text)
+    return hits, ranking.confidence, before
 
 
 def _first(named: Sequence[RankedPassage], others: Sequence[RankedPassage]) -> list[RankedPassage]:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from exhibit.evaluation.cases import Case, GoldPassage, Reply, Values
+from exhibit.evaluation.journal import REPLY
 from exhibit.evaluation.metrics import Options, Parity, find_needing, measure
 from exhibit.evaluation.records import read_tables
-from exhibit.evaluation.scoring import REPLY
 from exhibit.evaluation.statistics import Table
 from exhibit.evidence import Document, Span, fold
 from exhibit.schemas import IMPOSSIBLE_ANSWER, review
