@@ -82,6 +82,8 @@ class QuestionKind(NamedTuple):
     usual: float = 0.0
     number: int = -1
     """Its number among the known kinds; -1: no known kind."""
+    clause: bool = False
+    """Whether it asks for a kind of clause, so that a document with such a clause answers yes."""
 
 
 def network() -> Network:
@@ -115,7 +117,9 @@ class Kinds:
         self._weight, self._bias = arrays["weight"], arrays["bias"]
         self._spots = [arrays[f"spots.{name}"] for name in ("weight", "bias", "slope", "offset")]
         each = enumerate(record["kinds"].items())
-        self._kinds = [QuestionKind(asks, record["usual"][name], number) for number, (name, asks) in each]
+        self._kinds = [
+            QuestionKind(asks, record["usual"][name], number, name.startswith("cuad/")) for number, (name, asks) in each
+        ]
         self._least: float = record["least"]
 
     def of(self, vector: npt.NDArray[np.float32]) -> QuestionKind:

@@ -97,10 +97,27 @@ def test_a_value_comes_before_the_sentence_that_states_it() -> None:
     assert short_answer("What is the fee?", "5,000", words=paid) == "5,000"
 
 
-@pytest.mark.parametrize(("yes", "said"), [(2.0, "Yes"), (-2.0, "No"), (0.1, ""), (-0.1, "")])
+@pytest.mark.parametrize(("yes", "said"), [(2.0, "Yes"), (-9.0, "No"), (-4.0, ""), (-3.0, "")])
 def test_a_question_for_a_yes_or_a_no_gets_one_where_the_reader_is_sure(yes: float, said: str) -> None:
     assert short_answer("Is the law that of Delaware?", "the State of Delaware", yes) == said
     assert short_answer("Which law governs?", "the State of Delaware", yes) == "the State of Delaware"
+
+
+def test_words_that_deny_make_a_no_likelier() -> None:
+    forbids = "The Tenant shall not sublet the flat, nor any part of it, at any time."
+    allows = "The Tenant may sublet the flat, and any part of it, at any time."
+    said = [short_answer("May the tenant sublet?", "the flat", -2.0, words=words) for words in (forbids, allows)]
+    assert said == ["No", "Yes"]
+
+
+def test_a_clause_that_is_there_is_the_yes_to_the_question_whether_it_is() -> None:
+    own, other = "may a party audit the other's books, records or premises?", "Is an audit of the books forbidden?"
+    [vector] = legal.open("int8").embed([own], role="query")
+    for question, said in ((own, "Yes"), (other, "No")):
+        reader = Short(LAW, "Delaware", -9.0)
+        model = ReaderAnswerer(refuse_below=0.25, most=4, reader=reader)  # type: ignore[arg-type]
+        context = replace(context_of(LAW), asked=QueryVector("legal-1", vector))
+        assert model.answer(question, context).short == said
 
 
 def test_a_quote_is_the_whole_sentence_and_the_list_that_it_announces() -> None:

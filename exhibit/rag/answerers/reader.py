@@ -8,8 +8,8 @@ from functools import cached_property, partial
 from exhibit.evidence import Span
 from exhibit.law.citations import claims_of, verify
 from exhibit.law.language import content_words, language_of
-from exhibit.law.question_types import asks_yes_or_no
 from exhibit.law.sentences import sentences
+from exhibit.law.yes_or_no import asks_yes_or_no, denies
 from exhibit.models.llms import LLM
 from exhibit.models.reader import EMBEDDER, Also, AnswerSpan, QuestionKind, Reader, Reading, shared_kinds, shared_reader
 from exhibit.rag.answerers.extractive import TITLE, ExtractiveAnswerer, quotable
@@ -53,8 +53,11 @@ _PLAIN = 10
 """Words of a plain question: the questions on short documents that fitted the confidence have three to nine."""
 _WIDEST = 900
 """Characters of one window: with a question of usual length the model would truncate a longer one."""
+YES_SLOPE, YES_OFFSET, YES_DENIED = 0.2753, 1.1425, -1.3898
+"""The log-odds of a yes: those of the reader, and less where its quote denies or restricts something. Fitted to 247
+questions of people on the documents for tuning, by weights that had not seen them."""
 DECIDED = 0.5
-"""The log-odds from which a yes or a no is said."""
+"""The log-odds from which a yes or a no is said: 0.80 of these questions are decided, 0.79 of them rightly."""
 _SHORT_SHARE = 0.8
 """A short answer that is longer than this share of its quote says no more than the quote."""
 _WITH_LIST = 600
@@ -100,7 +103,7 @@ class _Words:
     short: str = ""
     """The words of the span that answer in short; "" if they are nearly the whole span."""
     yes: float = 0.0
-    """The log-odds of a yes."""
+    """The reader's log-odds of a yes."""
 
     @property
     def cited(self) -> str:
@@ -150,7 +153,7 @@ class ReaderAnswerer:
             best = max(read, key=lambda one: one[1].score)[0]
             few = AnswerContext(context.text, best.sources, context.tokens)
             return replace(ExtractiveAnswerer(near=0.0).answer(question, few), confidence=sure)
-        value = _short(question, found, several=several)
+        value = _short(question, asks, kind, found, several=several)
         front = f"{value}: " if value else ""
         verdict = verify(claims_of(front + " ".join(words.cited for words in found)), context.sources, given=question)
         quotes = tuple(words.text for words in found)
@@ -255,11 +258,14 @@ def _value(text: str, span: AnswerSpan, short: AnswerSpan | None) -> str:
     return " ".join(text[short.start : short.end].split()).strip(" ,;:.")
 
 
-def _short(question: str, found: Sequence[_Words], *, several: bool) -> str:
+def _short(question: str, asks: str, kind: QuestionKind, found: Sequence[_Words], *, several: bool) -> str:
     """Return the short answer of the best words: Yes or No where that is asked and sure, else their value."""
     best = max(found, key=lambda words: words.score)
     if asks_yes_or_no(TITLE.sub("", question, count=1)):
-        return ("Yes" if best.yes > 0 else "No") if abs(best.yes) >= DECIDED else ""
+        if kind.clause and asks == kind.asks:  # it asks whether there is such a clause, and here it is
+            return "Yes"
+        odds = YES_SLOPE * best.yes + YES_OFFSET + YES_DENIED * denies(best.text)
+        return ("Yes" if odds > 0 else "No") if abs(odds) >= DECIDED else ""
     told = [words.short for words in (found if several else [best]) if _is_new(words.short, question)]
     return "; ".join(dict.fromkeys(told))
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from exhibit.law.question_types import asks_yes_or_no
+from exhibit.law.yes_or_no import asks_yes_or_no
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Tells whether a question asks for a yes or a no."""
+"""Tells whether a question asks for a yes or a no, and whether a clause denies or restricts something."""
 
 import re
 
@@ -11,6 +11,11 @@ _ASKS = re.compile(
     r"|(?P<other>(?:what|which|who|whom|whose|when|where|why|how|to\s+what|by\s+(?:what|when|which)|in\s+(?:what|which)|"
     r"under\s+(?:what|which)|for\s+(?:what|how|which)|on\s+(?:what|which)|at\s+(?:what|which)|list|name|state|"
     r"give|describe|explain|find|quote|identify)\b))",
+    re.IGNORECASE,
+)
+_DENIES = re.compile(
+    r"\b(?:not|no|never|neither|nor|without|prohibit\w*|forbid\w*|cannot|none|nothing|exclud\w*|waive\w*|refus\w*|"
+    r"restrict\w*|solely|only|unless|except)\b|\bnon-",
     re.IGNORECASE,
 )
 _LONGEST = 2_000
@@ -27,3 +32,8 @@ def asks_yes_or_no(question: str) -> bool:
         if found:
             return found["verdict"] is not None
     return False
+
+
+def denies(text: str) -> bool:
+    """Return whether a text has a word that denies or restricts: not, without, only, unless."""
+    return _DENIES.search(text) is not None
