@@ -475,9 +475,7 @@ def test_a_document_in_a_language_that_the_embedder_does_not_know_is_found_by_it
     embedder = Batches()
     if languages:
         embedder.languages = languages
-    german = (
-        "Der Mieter zahlt die Miete monatlich im Voraus und darf die Wohnung nicht ohne Erlaubnis untervermieten. " * 9
-    )
+    german = "Der Mieter zahlt die Miete im Voraus und darf die Wohnung nicht ohne Erlaubnis untervermieten. " * 9
     english = "The Tenant pays the rent each month in advance and shall not sublet the flat without permission. " * 9
     folder = written(tmp_path / "corpus", vertrag=german, lease=english)
     pipeline = made(tmp_path, embedder, preset="routed")
