@@ -24,7 +24,7 @@ from exhibit.runtime.plugins import load_plugin
 from exhibit.storage.cache import cache_folder
 
 FOLDER = ROOT / "tests" / "evaluation"
-LEAST = {"answer_right": 1.0, "answer_contained": 1.0, "answer_f1": 0.5, "answer_correctness": 4.0}
+LEAST = {"answered_rightly": 1.0, "answer_contained": 1.0, "answer_f1": 0.5, "answer_correctness": 4.0}
 """From which value on a metric calls a reply right."""
 
 

@@ -11,7 +11,7 @@ from exhibit.evaluation.metrics import describe_metric
 from exhibit.schemas.run import Confidence
 
 _BINS = 10  # of the calibration curve, as usual
-_WEIGHTED = ("answer_right", "answer_gold_f1", "recall@10")
+_WEIGHTED = ("answered_rightly", "answer_gold_f1", "recall@10")
 """Means that a line has as weighted by confidence; confidence.json has all."""
 _COVERAGES = tuple(share / 10 for share in range(1, 11))
 

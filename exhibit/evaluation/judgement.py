@@ -3,24 +3,18 @@
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from exhibit.evaluation.cases import Case
+from exhibit.evaluation.cases import Case, Values
 from exhibit.evaluation.correctness import decide_case
-from exhibit.evaluation.metrics import Options, limit_gold
 from exhibit.law.language import word_runs
-from exhibit.law.refusals import is_refusal
 
 Judgement = Literal["right", "wrong"]
 """What is known of an answer; None where it cannot be told: it is not judged."""
 
-ANSWERED_RIGHTLY = "answered_rightly"
-_MARKS = {"answer_correctness": 4.0, "label_accuracy": 1.0}
-"""Metrics that decide before the words do, and from which value on an answer is right.
-
-A judge's mark of 4 is "it says what matters"; 3 lacks something of substance.
-"""
-_INVENTED = "figures that no passage has"
-
-
+ANSWERED_RIGHTLY, JUDGED = "answered_rightly", "answer_judged"
+MARK = "answer_correctness"
+"""The metric by which a judge marks answers."""
+GOOD_MARK = 4.0  # "it says what matters"; 3 lacks something of substance
+"""From here on a judge's mark calls an answer right."""
 EXPECTED = "expected_answer"
 """The label under which tables have the kind of a question's expected answer."""
 _SHORT = 12  # words: a name, an amount, a date or a period is shorter, a sentence is not
@@ -39,27 +33,20 @@ def expected_kind(truth: str, golds: Iterable[str], *, impossible: bool) -> str:
 
 
 def answer_judgement(case: Case) -> Judgement | None:
-    """Return whether the reply gives the expected answer; a refusal of what the documents answer is wrong.
-
-    None for a question without an answer in the documents, and where nothing tells.
-    """
-    if limit_gold(case, ("answer", "truth"), Options()) is None:
-        return None
-    if is_refusal(case.reply.answer or ""):
-        return "wrong"
+    """Return whether the reply gives the expected answer, by rules; None where they cannot tell."""
     right = decide_case(case).right
     return None if right is None else "right" if right else "wrong"
 
 
-def answered_rightly(case: Case, verdict: str, scores: Mapping[str, float | None]) -> float | None:
-    """Return 1 for a right answer, 0 for a wrong one, None for one that is not judged or not to be given.
-
-    A judge's mark and a label decide where there are any; an answer with an invented figure is wrong.
-    """
-    if case.reply.error or case.is_impossible or case.reply.answer is None:
-        return None
-    for name, least in _MARKS.items():
-        if (value := scores.get(name)) is not None:
-            return float(value >= least)
-    judgement = answer_judgement(case)
-    return None if judgement is None else float(judgement == "right" and verdict != _INVENTED)
+def prefer_judge(values: Mapping[str, Values]) -> dict[str, Values]:
+    """Return the columns of some cases, `answered_rightly` first; where a judge gave a mark, it decides."""
+    if ANSWERED_RIGHTLY not in values:
+        return dict(values)
+    decided = {ANSWERED_RIGHTLY: list(values[ANSWERED_RIGHTLY])}
+    if JUDGED in values:
+        decided[JUDGED] = list(values[JUDGED])
+    for at, mark in enumerate(values.get(MARK, ())):
+        if mark is not None:
+            for name, column in decided.items():
+                column[at] = float(name == JUDGED or mark >= GOOD_MARK)
+    return {**decided, **values, **decided}  # the first gives the order, the last the values

@@ -23,7 +23,7 @@ from exhibit.evaluation.confidence import confidence_of, describe, weighted_mean
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.flips import Flips
 from exhibit.evaluation.journal import JOURNAL, Id, Journal, TextOf
-from exhibit.evaluation.judgement import ANSWERED_RIGHTLY, answered_rightly
+from exhibit.evaluation.judgement import prefer_judge
 from exhibit.evaluation.metrics import CEILING, Options, find_needing, measure
 from exhibit.evaluation.missing import Evidence
 from exhibit.evaluation.provisions import ProvisionPlacer
@@ -31,7 +31,6 @@ from exhibit.evaluation.ranking import Mismatch, pool_mismatches, totals
 from exhibit.evaluation.stages import GoldStages, StageName
 from exhibit.evaluation.statistics import Column, Table, Values, summarise
 from exhibit.evaluation.targets import Target
-from exhibit.evaluation.verdicts import examine
 from exhibit.schemas.run import BREAKDOWN, CONFIDENCE, EVIDENCE, FLIPS, SUMMARY
 
 _NOWHERE = -1
@@ -293,15 +292,13 @@ class Scored:
 def _scores_of(
     cases: Sequence[Case], stages: Sequence[Sequence[GoldStages]], scoring: Scoring
 ) -> dict[str, list[float | None]]:
-    """Return the values of the metrics asked for; where all are measured, also right answers and gold left by stage."""
-    values = measure(cases, scoring.options, names=scoring.names)
+    """Return the values of the metrics asked for; where all are measured, also the gold left by stage."""
+    values = prefer_judge(measure(cases, scoring.options, names=scoring.names))
     if scoring.names:
         return values
-    rows = [{name: column[at] for name, column in values.items()} for at in range(len(cases))]
-    right = [answered_rightly(case, examine(case).verdict, row) for case, row in zip(cases, rows, strict=True)]
     left = [ceilings_of(own) for own in stages]
     ceilings = {name: [one[name] for one in left] for name in ceilings_of(())}
-    return {ANSWERED_RIGHTLY: right, **values, **ceilings}
+    return {**values, **ceilings}
 
 
 def table_of(

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from exhibit.evaluation.judgement import ANSWERED_RIGHTLY
+from exhibit.evaluation.judgement import ANSWERED_RIGHTLY, GOOD_MARK, MARK
 from exhibit.evidence import Span
 from exhibit.schemas.parsing import read_beside
 from exhibit.schemas.run import RunGold, RunPassage, RunQuestion
@@ -170,8 +170,6 @@ class OutcomeLook(NamedTuple):
 _WORDS = read_beside(__file__, "static/outcomes.toml")
 OUTCOMES: dict[str, OutcomeLook] = {name: OutcomeLook(**fields) for name, fields in _WORDS["outcomes"].items()}
 """The outcomes of a question, the most serious first."""
-GOOD_MARK: float = _WORDS["right"]["answer_correctness"]
-"""From here on a judge's mark calls an answer right."""
 CHANGES: dict[str, OutcomeLook] = {name: OutcomeLook(**fields) for name, fields in _WORDS["changes"].items()}
 """How a question changed from the first run to the others, the worst first."""
 
@@ -180,13 +178,15 @@ def is_right(row: RunQuestion) -> bool | None:
     """Return whether the answer is right; None where it is not judged, or the documents have no answer."""
     if row.is_impossible or row.reply.error:
         return None
-    if ANSWERED_RIGHTLY in row.scores:
+    if ANSWERED_RIGHTLY in row.scores:  # else the run measured some metrics only
         value = row.scores[ANSWERED_RIGHTLY]
-        return None if value is None else bool(value)
+        return None if value is None else value == 1
     if row.reply.refused or row.verdict == "expected answer given":
         return not row.reply.refused
-    known = ((row.scores.get(name), least) for name, least in _WORDS["right"].items())
-    return next((value >= least for value, least in known if value is not None), None)
+    mark, label = row.scores.get(MARK), row.scores.get("label_accuracy")
+    if mark is not None:
+        return mark >= GOOD_MARK
+    return None if label is None else bool(label)
 
 
 def outcome(row: RunQuestion) -> str:

@@ -48,9 +48,9 @@ def test_only_replies_with_a_confidence_count():
 
 
 def test_means_are_weighted_by_confidence():
-    values = {"answer_right": [1.0, 0.0, None, 1.0], "map": [None, None, 0.5, 0.5]}
+    values = {"answered_rightly": [1.0, 0.0, None, 1.0], "map": [None, None, 0.5, 0.5]}
     means = weighted_means(values, [0.9, 0.3, 0.5, None])
-    assert means == {"answer_right": pytest.approx(0.75), "map": 0.5}
+    assert means == {"answered_rightly": pytest.approx(0.75), "map": 0.5}
     assert weighted_means(values, [None] * 4) == {}
     told = Confidence.model_validate(describe(TOLD, means))
-    assert told.weighted == means and "weighted by it: answer_right 0.750" in in_words("x", told)
+    assert told.weighted == means and "weighted by it: answered_rightly 0.750" in in_words("x", told)

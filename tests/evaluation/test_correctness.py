@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 
 import pytest
 
 from bench.answer_pairs import LEAST, accuracies, main, read_pairs, recognised
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.correctness import decide, decide_case
+from exhibit.evaluation.judgement import prefer_judge
 from exhibit.evaluation.metrics import Options, measure
 from exhibit.evaluation.verdicts import examine
 from exhibit.models.llms import Completion
@@ -22,7 +24,7 @@ def test_the_decision_on_six_hundred_pairs_keeps_its_floors(part):
     pairs = read_pairs(held_out=PARTS[part])
     assert len(pairs.cases) == (200 if PARTS[part] else 400) and pairs.right.count(True) == len(pairs.right) / 2
     by_name = {one.metric: one for one in accuracies(part, pairs, Options())}
-    decision = by_name["answer_right"]
+    decision = by_name["answered_rightly"]
     assert decision.judged >= 0.7 and decision.accuracy >= 0.95 and decision.near_misses_called_right <= 0.02
     assert by_name["answer_contained"].near_misses_called_right > 0.1, "containing the words is not being right"
     assert by_name["answer_f1"].near_misses_called_right > 0.9
@@ -47,7 +49,7 @@ def test_a_judge_is_held_against_the_same_pairs():
 def test_the_bench_prints_both_tables(capsys):
     assert main(["--json"]) == 0
     record = json.loads(capsys.readouterr().out)
-    assert [row["metric"] for row in record["pairs"]] == ["answer_right", "answer_contained", "answer_f1"] * 2
+    assert [row["metric"] for row in record["pairs"]] == ["answered_rightly", "answer_contained", "answer_f1"] * 2
     assert [row["replies"] for row in record["refusals"]] == [200, 100]
     assert main([]) == 0 and "near misses called right" in capsys.readouterr().out
 
@@ -136,10 +138,22 @@ def test_the_metric_is_none_where_nothing_is_judged():
         _case(None),
         _case("x", impossible=True),
     ]
-    values = measure(cases, names=["answer_right", "answer_contained"])
-    assert values["answer_right"] == [1.0, 0.0, None, None, None]
+    values = measure(cases, names=["answered_rightly", "answer_contained"])
+    assert values["answered_rightly"] == [1.0, 0.0, None, None, None]
     assert values["answer_judged"] == [1.0, 1.0, 0.0, None, None]
     assert decide_case(cases[3]).right is None and decide_case(cases[3]).reason
+
+
+def test_a_judge_decides_before_a_label_and_a_label_before_rules():
+    chosen = replace(_case("Entailment"), choices=("Entailment", "Contradiction"), label="Contradiction")
+    cases = [_case("Sixty days."), _case("As agreed between them."), chosen, _case("x", impossible=True)]
+    values = measure(cases, Options(judge=_Lenient()), names=["answer_correctness", "answered_rightly"])
+    assert values["answered_rightly"] == [0.0, None, 0.0, None], "the label of the third is the other one"
+    values["answer_correctness"][2] = None
+    decided = prefer_judge(values)
+    assert decided["answered_rightly"] == [1.0, 1.0, 0.0, None] and next(iter(decided)) == "answered_rightly"
+    assert decided["answer_judged"] == [1.0, 1.0, 1.0, None]
+    assert prefer_judge({"recall@10": [1.0]}) == {"recall@10": [1.0]}
 
 
 def test_a_right_answer_with_a_section_or_in_another_unit_has_no_invented_figures():
@@ -172,7 +186,7 @@ def test_a_reply_of_many_dates_is_scored_in_linear_time():
         answer = "".join(f"{1 + day % 28} March {1000 + day % 9000}, " for day in range(count))
         case, began = _case(answer), time.process_time()
         examine(case)
-        measure([case], names=["answer_right", "answer_contained", "answer_f1"])
+        measure([case], names=["answered_rightly", "answer_contained", "answer_f1"])
         return time.process_time() - began
 
     seconds(100)  # what is compiled once

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
-from exhibit.evaluation.judgement import answered_rightly
 from exhibit.evaluation.metrics import measure
 from exhibit.evaluation.scoring import ask
 from exhibit.evaluation.targets import TargetOptions, open_target
@@ -164,7 +163,7 @@ def reply_honestly(asked: Asked) -> Reply:
 
 RETRIEVAL = ("recall@10", "char_recall@8", "char_precision@8", "document_hit@1", "drm@8")
 REFUSAL = ("abstention_accuracy", "false_refusal_rate")
-MEASURED = ("answer_right", *RETRIEVAL, *REFUSAL)
+MEASURED = ("answered_rightly", *RETRIEVAL, *REFUSAL)
 
 
 class Evaluation:
@@ -194,7 +193,5 @@ class Evaluation:
         figures: dict[str, Figures] = {}
         for at, (key, case) in enumerate(zip(keys, cases, strict=True)):
             scores = {name: columns[name][at] for name in MEASURED}
-            verdict = judge(case)
-            rightly = answered_rightly(case, verdict, scores)
-            figures[key] = {**scores, "answered_rightly": rightly, "verdict": verdict}
+            figures[key] = {**scores, "verdict": judge(case)}
         return figures

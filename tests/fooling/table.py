@@ -88,8 +88,8 @@ def proviso(asked: Asked) -> int:
 
 
 RIGHT: dict[str, Expected] = {}
-WRONG: dict[str, Expected] = {"answer_right": 0.0, "answered_rightly": 0.0}
-NOT_JUDGED: dict[str, Expected] = {"answer_right": None, "answered_rightly": None}
+WRONG: dict[str, Expected] = {"answered_rightly": 0.0}
+NOT_JUDGED: dict[str, Expected] = {"answered_rightly": None}
 REFUSED: dict[str, Expected] = {**WRONG, "false_refusal_rate": 1.0, "verdict": "refused though answerable"}
 INVENTED: dict[str, Expected] = {**WRONG, "verdict": "figures that no passage has"}
 MISSED: dict[str, Expected] = {"recall@10": 0.0, "char_recall@8": 0.0, "char_precision@8": 0.0}

@@ -10,7 +10,7 @@ from tests.fooling.table import KNOWN_FAULTS, ROWS, WRONG_ANSWERS
 
 
 def test_an_honest_system_gets_the_best_figures(honest):
-    best = dict.fromkeys(RETRIEVAL, 1.0) | {"drm@8": 0.0, "answer_right": 1.0, "answered_rightly": 1.0}
+    best = dict.fromkeys(RETRIEVAL, 1.0) | {"drm@8": 0.0, "answered_rightly": 1.0}
     for asked in ANSWERABLE:
         assert honest[asked.key] == best | {
             "abstention_accuracy": None, "false_refusal_rate": 0.0, "verdict": "answered",
@@ -32,7 +32,7 @@ def test_a_system_gets_the_figures_of_its_row(evaluation, honest, row):
 
 @pytest.mark.parametrize("row", WRONG_ANSWERS, ids=lambda row: row.name)
 def test_a_wrong_answer_is_never_called_right(row):
-    assert row.gets["answered_rightly"] in (0.0, None) and row.gets["answer_right"] in (0.0, None)
+    assert row.gets["answered_rightly"] in (0.0, None)
 
 
 @pytest.mark.parametrize(("row", "wanted"), KNOWN_FAULTS, ids=lambda one: getattr(one, "name", ""))
@@ -56,6 +56,6 @@ def test_exhibit_evaluate_gives_the_same_figures(evaluation, tmp_path, name):
     run = exhibit.evaluate(evaluation.dataset.root, target=answer, output_dir=tmp_path)
     figures = evaluation.figures(row.reply)
     for key, scored in zip(QUESTIONS, run.rows, strict=True):
-        names = [metric for metric in (*MEASURED, "answered_rightly") if metric in scored.scores]
+        names = [metric for metric in MEASURED if metric in scored.scores]
         assert {metric: scored.scores[metric] for metric in names} == {m: figures[key][m] for m in names} and names
         assert scored.verdict == figures[key]["verdict"]

@@ -40,7 +40,9 @@ def make_results(folder: Path, bundles: dict[str, Path], *, limit: int = 40, tur
         cases = list(make_cases(bundle, limit=limit, turn=turn))
         values = measure([case for case, _ in cases])
         # whether the answer is right is told by the row itself, and not by what metrics there are
-        values["answer_right"] = [None if case.reply.error else float(verdict == "answered") for case, verdict in cases]
+        values["answered_rightly"] = [
+            None if case.reply.error else float(verdict == "answered") for case, verdict in cases
+        ]
         tables.append(table_of([case for case, _ in cases], values, name=name))
         write_dataset(folder / name, cases, values, tables[-1], bundle)
     write(folder / "summary.json", {name: e.as_json() for name, e in summarise_run(tables).items()})

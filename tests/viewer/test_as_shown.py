@@ -43,7 +43,7 @@ def a_row(dataset: str, id: int, turn: int) -> dict[str, Any]:
     impossible = VERDICTS[id % len(VERDICTS)] == "answered though impossible" or id == 8
     if impossible != (verdict == "answered though impossible") and verdict != "failed":
         verdict = ("answered" if id == 8 else "answered though impossible") if impossible else "wrong document"
-    failed = verdict == "failed"
+    failed, refused = verdict == "failed", "refused" in verdict or id == 8
     level = round(0.3 + 0.07 * (id % 7) - 0.05 * turn * (1 + id % 3), 4)
     scores: dict[str, float | None] = {
         **{f"char_recall@{k}": level + 0.05 * at for at, k in enumerate(DEPTHS)},
@@ -51,7 +51,7 @@ def a_row(dataset: str, id: int, turn: int) -> dict[str, Any]:
         **{f"document_hit@{k}": float(id % 4 > 0) for k in DEPTHS},
         **{f"drm@{k}": float(id % 4 == 0) for k in DEPTHS},
         "answer_f1": level + 0.1,
-        "answer_right": float(id % 5 < 3),
+        "answered_rightly": float(id % 5 < 3 and not refused),
         "latency": 0.2 * (id + 1),
     }
     start = TEXT.index("The rent", 100 * (id % 5))
@@ -64,7 +64,6 @@ def a_row(dataset: str, id: int, turn: int) -> dict[str, Any]:
         }
         for at in (start - 20, start + 30, 0)
     ]
-    refused = "refused" in verdict or id == 8
     reply = {
         "error": f"HTTP 50{id % 3}: away at 10:0{id}" if failed else "",
         "answer": None if failed else "not found in the documents" if refused else "In advance [1].",

@@ -99,9 +99,9 @@ def test_a_text_is_shown_around_its_marks_with_no_word_cut():
     [
         ("answered", {"is_impossible": True}, "rightly refused"),
         ("answered", {}, "right passage used"),
-        ("answered", {"scores": {"answer_right": 1.0}}, "answered rightly"),
-        ("answered", {"scores": {"answer_right": 0.0}}, "right passage, another answer"),
-        ("expected answer given", {"scores": {"answer_right": 0.0}}, "answered rightly"),
+        ("answered", {"scores": {"answered_rightly": 1.0}}, "answered rightly"),
+        ("answered", {"scores": {"answered_rightly": 0.0}}, "right passage, another answer"),
+        ("expected answer given", {}, "answered rightly"),
         ("wrong document", {}, "wrong document"),
         ("failed", {}, "failed"),
         ("what nobody knows", {}, "cannot be judged"),
@@ -112,7 +112,7 @@ def test_what_became_of_a_question(verdict, told, name):
 
 
 def test_a_reply_is_right_by_the_first_metric_that_tells():
-    assert is_right(row()) is None and is_right(row(scores={"answer_right": None})) is None
+    assert is_right(row()) is None and is_right(row(scores={"answered_rightly": None})) is None
     failed = row("failed", reply={"error": "HTTP 500"})
     assert reasons(failed)[1:] == ["The error:", "HTTP 500"] and reasons(row("failed"))[2] == "unknown"
     told = reasons(row("wrong document", stage="retrieval", evidence="a.pdf"))
@@ -380,8 +380,8 @@ def test_questions_are_counted_and_the_surest_mistake_is_kept():
     for one in (
         row("wrong document", id=1, dataset="d", reply={"confidence": 0.5}), sure,
         row("wrong document", id=3, dataset="d", reply={"confidence": 0.9}, scores={"recall@10": 0.0}),
-        row(dataset="d", scores={"recall@10": 1.0, "answer_right": 1.0}),
-        row(dataset="e", is_impossible=True, scores={"answer_right": 1.0}),
+        row(dataset="d", scores={"recall@10": 1.0, "answered_rightly": 1.0}),
+        row(dataset="e", is_impossible=True, scores={"answered_rightly": 1.0}),
         row("failed", dataset="e", reply={"error": "x"}),
     ):  # fmt: skip
         tally.add(one)
@@ -457,7 +457,7 @@ def test_a_change_is_better_worse_or_within_chance(difference, words, kind):
 def test_a_count_is_told_in_per_cent_and_what_cannot_be_told_is_left_out():
     assert Tile("x", 1, 3).share == "33%" and Tile("x", 0, 0).share == "–"
     tally = Outcomes()
-    tally.add(row(dataset="d", scores={"recall@10": 1.0, "answer_right": 1.0, "false_refusal_rate": 0.0}))
+    tally.add(row(dataset="d", scores={"recall@10": 1.0, "answered_rightly": 1.0, "false_refusal_rate": 0.0}))
     tally.add(row(dataset="d", scores={"recall@10": 0.0}))
     assert [(tile.words, tile.number, tile.of) for tile in tiles(tally)] == [
         ("answered rightly", 1, 1), ("gold passage found", 1, 2), ("wrongly refused", 0, 1),

@@ -79,7 +79,7 @@ def test_the_first_screen_says_what_was_tested_when_and_what_came_of_it(page, re
     lead = page.locator(".lead").first.inner_text()
     assert "The built-in pipeline, preset sac, was asked 32 questions of cuad and leases on " in lead and "UTC" in lead
     rows = [row for row in RunResults(results).rows if not row.reply.error and not row.is_impossible]
-    right = sum(row.scores["answer_right"] == 1 for row in rows)
+    right = sum(row.scores["answered_rightly"] == 1 for row in rows)
     headline = page.locator(".headline").inner_text()
     assert headline.startswith(
         f"Answered rightly: {right} of {len(rows)} judged answers, {100 * right / len(rows):.1f}%"
@@ -568,13 +568,13 @@ def test_half_a_character_does_not_stop_the_report():
 @pytest.mark.parametrize(
     ("verdict", "impossible", "scores", "name"),
     [
-        ("answered", False, {"answer_correctness": 4.0, "answer_right": 0.0}, "answered rightly"),
-        ("answered", False, {"answer_correctness": None, "answer_right": 1.0}, "answered rightly"),
-        ("answered", False, {"answer_right": 0.5}, "right passage, another answer"),
+        ("answered", False, {"answer_correctness": 4.0}, "answered rightly"),
+        ("answered", False, {"answer_correctness": 3.0, "answered_rightly": 1.0}, "answered rightly"),
+        ("answered", False, {"answered_rightly": 0.5}, "right passage, another answer"),
         ("answered", False, {"answer_f1": 0.9}, "right passage used"),
         ("answered", True, {}, "rightly refused"),
         ("refused though answerable", False, {}, "wrongly refused"),
-        ("figures that no passage has", False, {"answer_right": 1.0}, "invented figures"),
+        ("figures that no passage has", False, {"answered_rightly": 1.0}, "invented figures"),
         ("a verdict of another version", False, {}, "cannot be judged"),
     ],
 )

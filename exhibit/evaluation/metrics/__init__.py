@@ -290,7 +290,7 @@ def describe_metric(name: str) -> About:
 CEILING = "ceiling_"
 """What the names of the figures begin with that say how much gold is left after a stage."""
 _DERIVED = _ABOUTS.validate_python(read_beside(__file__, "_derived.toml"))
-"""Figures that the evaluation takes from other metrics and the verdict."""
+"""Figures that the evaluation takes from the stages of the gold."""
 
 
 @cache

@@ -7,6 +7,7 @@ from typing import cast
 
 from exhibit.evaluation.cases import Case, GoldPassage, Reply, Values
 from exhibit.evaluation.journal import REPLY
+from exhibit.evaluation.judgement import prefer_judge
 from exhibit.evaluation.metrics import Options, Parity, find_needing, measure
 from exhibit.evaluation.records import read_tables
 from exhibit.evaluation.statistics import Table
@@ -168,7 +169,7 @@ def _with(
             None if judged and id in stale else scores[id][name] if name in scores.get(id, {}) else value
             for id, value in zip(table.ids, column, strict=True)
         ]
-    return replace(table, values=columns, repeats=())
+    return replace(table, values=prefer_judge(columns), repeats=())
 
 
 def _case(run: ReviewedRun, key: Key, fix: review.Correction) -> Case:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from exhibit.evaluation.documents import Documents
+from exhibit.evaluation.judgement import GOOD_MARK, MARK
 from exhibit.evaluation.statistics import RESAMPLES, SEED, Interval
 from exhibit.evaluation.verdicts import STAGES
 from exhibit.evidence import Document, fold, locate
@@ -22,7 +23,6 @@ from exhibit.schemas.review import MarkedPassage, Review, ReviewedCase
 from exhibit.schemas.run import Id, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.bundle import corpus_files, mirror_bundle, sha256_of
-from exhibit.viewer.page import GOOD_MARK
 from exhibit.viewer.page_output import dataset_roots
 
 Key = tuple[str, Id]
@@ -183,7 +183,6 @@ def _kind(name: str, row: RunQuestion) -> str:
 
 
 ASPECTS = ("gold", "answer")
-_MARK = "answer_correctness"
 
 
 @dataclass(frozen=True)
@@ -253,7 +252,7 @@ def verdicts(rows: Questions) -> Judgments:
 
 def marks(rows: Questions) -> Judgments:
     """Return what the judge's marks of correctness say, where there was a judge."""
-    marked = {key: row.scores.get(_MARK) for key, row in rows.items()}
+    marked = {key: row.scores.get(MARK) for key, row in rows.items()}
     return {key: "right" if mark >= GOOD_MARK else "wrong" for key, mark in marked.items() if mark is not None}
 
 
