@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from exhibit.evidence.document import Box, Page
 from exhibit.evidence.readers.pdf import page_boxes, render
 from exhibit.evidence.show import in_few_bytes
 from exhibit.schemas.errors import DocumentError, ToolkitError
-from exhibit.schemas.run import RunQuestion
+from exhibit.schemas.run import RunPassage, RunQuestion
 from exhibit.storage.bundle import corpus_files
 from exhibit.storage.locations import Location, Remote, fetch_file
 
@@ -58,7 +58,8 @@ class Wanted:
                 spans = self._spans[self.number(row.dataset, filename)]
                 spans.update(document.gold)
                 cited = row.reply.citations
-                spans.update(span for n, span in document.passages.items() if n <= PASSAGES or n in cited)
+                shown_passages = [own for n, own in document.passages.items() if n <= PASSAGES or n in cited]
+                spans.update(*shown_passages)
         return shown
 
     @property
@@ -98,11 +99,11 @@ def _gold_pages(row: RunQuestion, at: Mapping[str, PlacedSpans]) -> Iterator[tup
         if not gold.filename or not gold.places:
             continue
         retrieved = at[gold.filename].passages
-        best = best_place(gold.places, retrieved.values())
+        best = best_place(gold.places, chain(*retrieved.values()))
         pages = gold.pages or [0]
         if best != [Span(*span) for span in gold.places[0]]:
             # the rows have the pages of the first place alone; the best one is where a passage met it
-            met = [number for number, span in retrieved.items() if meets(span, best)]
+            met = [number for number, spans in retrieved.items() if any(meets(span, best) for span in spans)]
             pages = [row.reply.passages[number - 1].page or 0 for number in met] or pages
         yield from ((gold.filename, page) for page in pages)
 
@@ -249,10 +250,15 @@ def _size(box: Box) -> list[float]:
 
 
 class PlacedSpans(NamedTuple):
-    """The gold spans and the retrieved ones, by their number, of one document."""
+    """The gold spans of one document, and the pieces of each retrieved passage by its number."""
 
     gold: list[Span]
-    passages: dict[int, Span]
+    passages: dict[int, list[Span]]
+
+
+def piece_spans(passage: RunPassage) -> list[Span]:
+    """Return where the pieces of a passage are in its document, the longest first; none where that is not known."""
+    return [Span(*span) for span in (passage.span, *passage.more)] if passage.span else []
 
 
 def mark_spans(row: RunQuestion) -> dict[str, PlacedSpans]:
@@ -260,11 +266,11 @@ def mark_spans(row: RunQuestion) -> dict[str, PlacedSpans]:
     by_file: dict[str, PlacedSpans] = {}
     for number, passage in enumerate(row.reply.passages, 1):
         if passage.span and passage.filename:
-            by_file.setdefault(passage.filename, PlacedSpans([], {})).passages[number] = Span(*passage.span)
+            by_file.setdefault(passage.filename, PlacedSpans([], {})).passages[number] = piece_spans(passage)
     for gold in row.gold:
         if gold.places and gold.filename:
             document = by_file.setdefault(gold.filename, PlacedSpans([], {}))
-            document.gold.extend(best_place(gold.places, document.passages.values()))
+            document.gold.extend(best_place(gold.places, chain(*document.passages.values())))
     return by_file
 
 
@@ -290,6 +296,12 @@ def gold_ranges(span: Span, gold: Iterable[Span]) -> list[tuple[int, int]]:
             first = ranges.pop()[0] if ranges and ranges[-1][1] == start - span.start else start - span.start
             ranges.append((first, end - span.start))
     return ranges
+
+
+def kept_ranges(added: Iterable[tuple[int, int]], length: int) -> list[tuple[int, int]]:
+    """Return the ranges of a passage's text that are left where the ranges that a system added are taken out."""
+    edges = [0, *chain(*sorted(added)), length]
+    return [(start, end) for start, end in zip(edges[::2], edges[1::2], strict=True) if start < end]
 
 
 def windows(text: str, wanted: Iterable[Span], *, around: int = 280) -> list[list[Any]]:

@@ -14,10 +14,20 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from exhibit.evaluation.judgement import ANSWERED_RIGHTLY, GOOD_MARK, MARK
-from exhibit.evidence import Span
 from exhibit.schemas.parsing import read_beside
 from exhibit.schemas.run import RunGold, RunPassage, RunQuestion
-from exhibit.viewer.drawing import PASSAGES, PlacedSpans, Record, Wanted, best_place, gold_ranges, mark_spans, meets
+from exhibit.viewer.drawing import (
+    PASSAGES,
+    PlacedSpans,
+    Record,
+    Wanted,
+    best_place,
+    gold_ranges,
+    kept_ranges,
+    mark_spans,
+    meets,
+    piece_spans,
+)
 from exhibit.viewer.funnel import case_stages
 
 _STATIC = Path(__file__).parent / "static"
@@ -286,7 +296,7 @@ class Cases:
 
     def _gold(self, dataset: str, gold: RunGold, rows: Sequence[RunQuestion | None]) -> Record:
         passages = (passage for row in rows if row is not None for passage in row.reply.passages)
-        retrieved = [Span(*one.span) for one in passages if one.span and one.filename == gold.filename]
+        retrieved = [span for one in passages if one.filename == gold.filename for span in piece_spans(one)]
         return {
             "file": self._file(dataset, gold.filename or ""),
             "pages": gold.pages,
@@ -297,18 +307,20 @@ class Cases:
 
     def _passage(self, dataset: str, passage: RunPassage, at: Mapping[str, PlacedSpans]) -> Record:
         filename, text = passage.filename or "", passage.text or ""
-        span = Span(*passage.span) if passage.span else None
+        spans = piece_spans(passage)
         gold = at[filename].gold if filename in at else []
-        # the words are those of the span, unless a system gave others
-        exact = span is not None and span.end - span.start == len(text)
+        # the words of the longest piece are those of its span, unless a system gave others
+        kept = kept_ranges(passage.added, len(text))
+        own = next((start for start, end in kept if spans and end - start == spans[0].end - spans[0].start), None)
         return {
             "file": self._file(dataset, filename),
             "page": passage.page,
             "score": None if passage.score is None else round(passage.score, 4),
             "text": number_value(self._texts, cut(text, _LONGEST_PASSAGE)),
-            "gold": span is not None and meets(span, gold),
-            "ranges": gold_ranges(span, gold) if span is not None and exact else [],
-            "span": span,
+            "gold": any(meets(span, gold) for span in spans),
+            "ranges": [] if own is None else [(own + a, own + b) for a, b in gold_ranges(spans[0], gold)],
+            "spans": spans,
+            "added": passage.added,
         }
 
     def _file(self, dataset: str, filename: str) -> int:

@@ -256,9 +256,9 @@ def test_a_case_has_all_that_is_shown_of_it():
     first, long, bare, *_ = side["passages"]
     assert (first["score"], first["gold"], first["ranges"], first["page"]) == (0.1235, True, [(5, 8)], 2)
     assert (long["gold"], long["ranges"], long["score"]) == (False, [], None)
-    assert told["texts"][long["text"]] == "v" * 4000 + " …" and (bare["file"], bare["span"], bare["gold"]) == (
+    assert told["texts"][long["text"]] == "v" * 4000 + " …" and (bare["file"], bare["spans"], bare["gold"]) == (
         -1,
-        None,
+        [],
         False,
     )
     assert case["gold"][0]["spans"] == [Span(15, 18)] and case["gold"][1] == {
@@ -270,6 +270,27 @@ def test_a_case_has_all_that_is_shown_of_it():
     [case] = failed.as_json()["cases"]
     assert case["question"] == "q" * 20000 + " …" and case["truth"] == "t" * 20000
     assert case["sides"][0]["error"] == "e" * 20000 + " …" and case["sides"][0]["scores"] == []
+
+
+def test_a_passage_in_pieces_shows_each_piece_and_its_added_words():
+    summary = "Summary: an ice contract. "
+    text = f"{summary}The seller delivers ice. […] Payment is due."
+    passage = {"filename": "a.txt", "span": (100, 124), "more": ((300, 315),), "text": text}
+    passage |= {"added": ((0, len(summary)), (len(summary) + 24, len(summary) + 29))}
+    gold = {"filename": "a.txt", "text": "delivers ice", "places": [[(111, 123)], [(0, 2)]], "pages": [2]}
+    wanted = Wanted()
+    cases = Cases({}, wanted)
+    cases.add([row(gold=[gold], reply={"answer": "x", "passages": [passage]})], rank=0)
+    [case] = cases.as_json()["cases"]
+    [shown] = case["sides"][0]["passages"]
+    assert shown["spans"] == [Span(100, 124), Span(300, 315)] and shown["added"] == ((0, 26), (50, 55))
+    [(start, end)] = shown["ranges"]
+    assert text[start:end] == "delivers ice", "the gold is marked behind the added words"
+    assert wanted.spans(0) == (Span(100, 124), Span(111, 123), Span(300, 315)), "all pieces are drawn"
+    other = {**passage, "span": (0, 2), "more": ((111, 120),), "added": (), "text": "of ice"}
+    cases.add([row(gold=[gold], reply={"answer": "x", "passages": [other]})], rank=0)
+    [piece] = cases.as_json()["cases"][1]["sides"][0]["passages"]
+    assert piece["gold"] and piece["ranges"] == [], "gold in a shorter piece counts; which words it is cannot be told"
 
 
 def folder_of(*rows: RunQuestion) -> Any:

@@ -70,7 +70,9 @@ def test_of_several_places_the_one_best_retrieved_is_shown():
     passages = [{"text": "x", "filename": "a", "span": (25, 45)}, {"text": "y", "filename": None, "span": None}]
     one = row(reply={"passages": passages}, gold=[{"filename": "a", "text": "g", "places": places}])
     at = mark_spans(one)
-    assert at["a"].passages == {1: Span(25, 45)} and at["a"].gold == [Span(20, 30), Span(40, 50)] and list(at) == ["a"]
+    assert (
+        at["a"].passages == {1: [Span(25, 45)]} and at["a"].gold == [Span(20, 30), Span(40, 50)] and list(at) == ["a"]
+    )
 
 
 def test_characters_of_a_passage_that_are_gold_are_counted_from_its_beginning():

@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ from exhibit.schemas.review import REVIEW, gold_digest
 from exhibit.schemas.run import RunPassage, RunQuestion
 from exhibit.storage.atomic import write_whole
 from exhibit.storage.locations import keep_recent_files
-from exhibit.viewer.drawing import WIDTH, PlacedSpans, Record, choose_pages, mark_spans, windows
+from exhibit.viewer.drawing import WIDTH, PlacedSpans, Record, choose_pages, mark_spans, piece_spans, windows
 from exhibit.viewer.page import as_json, cut, page, render
 from exhibit.viewer.review.drafts import DraftedBundle, Reviewed
 from exhibit.viewer.review.source import Key, draw_sample
@@ -87,7 +87,7 @@ def _cases(keys: Sequence[Key], run: Reviewed) -> "tuple[list[Record], Album]":
     steps = [(at, sheet) for turn in turns for at, sheet in turn if sheet is not None]
     for at, (filename, number) in track(steps, total=len(steps), label="pages", unit="page"):
         spots = marked[at].get(filename)
-        spans = [*spots.gold, *spots.passages.values()][:PAGES] if spots and not number else ()
+        spans = [*spots.gold, *chain(*spots.passages.values())][:PAGES] if spots and not number else ()
         made = album.add(keys[at][0], filename, number, *spans)
         if made is not None:
             chosen[at].append(made)
@@ -126,7 +126,7 @@ def _passage(passage: RunPassage, cited: bool) -> Record:
     return {
         "filename": passage.filename or "",
         "page": passage.page,
-        "span": passage.span,
+        "spans": piece_spans(passage),
         "text": cut(passage.text or "", _LONGEST),
         "cited": cited,
     }

@@ -96,9 +96,9 @@ function shared([ax, ay, aw, ah], [bx, by, bw, bh]) {
 }
 
 function marksOn(spans, found, side, document) {
-  const lines = (span) => (span ? spans[`${span[0]}-${span[1]}`] ?? [] : []);
+  const lines = ([start, end]) => spans[`${start}-${end}`] ?? [];
   const gold = found.gold.filter((one) => one.file === document).flatMap((one) => one.spans.flatMap(lines));
-  const hits = side.passages.flatMap((one, index) => (one.file === document ? lines(one.span).map((box) => ({ box, n: index + 1 })) : []));
+  const hits = side.passages.flatMap((one, index) => (one.file === document ? one.spans.flatMap(lines).map((box) => ({ box, n: index + 1 })) : []));
   const both = gold.flatMap((box) => hits.map(({ box: other, n }) => ({ box: shared(box, other), n })).filter((one) => one.box));
   return [
     ...hits.map(({ box, n }) => ({ box, n, kind: "hit" })),
@@ -146,8 +146,9 @@ function pageFigure(sheet, page, filename, found, side, document) {
 // documents without pages: the words around gold and the first passages, marked
 function excerptFigure(segments, filename, found, side, document) {
   const gold = found.gold.filter((one) => one.file === document).flatMap((one) => one.spans);
-  const hits = side.passages.map((one, index) => [one.span, index + 1, one.file]).filter(([span, , file]) => span && file === document);
-  const wanted = [...gold, ...hits.slice(0, 3).map(([span]) => span)];
+  const hits = side.passages.flatMap((one, index) => (one.file === document ? one.spans.map((span) => [span, index + 1]) : []));
+  const leading = [...new Set(hits.map(([, n]) => n))].slice(0, 3);
+  const wanted = [...gold, ...hits.filter(([, n]) => leading.includes(n)).map(([span]) => span)];
   const blocks = [];
   for (const [start, text] of segments) {
     const letters = /[\ud800-\udfff]/.test(text) ? [...text] : text;
@@ -239,15 +240,18 @@ function passageItem(one, number, read) {
   const unread = read !== null && number > read;
   const parts = [];
   let at = 0;
-  for (const [start, end] of one.ranges) {
-    parts.push(cutOut(one.text, at, start), make("mark", { class: "both" }, cutOut(one.text, start, end)));
+  const marked = [...one.ranges.map((range) => [...range, "both"]), ...one.added.map((range) => [...range, "added"])].sort((a, b) => a[0] - b[0]);
+  for (const [start, end, kind] of marked) {
+    parts.push(cutOut(one.text, at, start), make("mark", { class: kind }, cutOut(one.text, start, end)));
     at = end;
   }
   parts.push(cutOut(one.text, at));
   return make("li", { "data-n": number },
     make("p", { class: "source" }, make("b", {}, placeWords(one)),
       one.score === null ? "" : ` · score ${one.score.toFixed(3)}`,
-      one.gold ? make("em", { class: "both" }, "holds gold") : null, unread ? make("em", {}, "not read for the answer") : null),
+      one.gold ? make("em", { class: "both" }, "holds gold") : null, unread ? make("em", {}, "not read for the answer") : null,
+      one.spans.length > 1 ? make("em", {}, `in ${one.spans.length} pieces`) : null,
+      one.added.length ? make("em", { class: "added" }, "has added words, which no document has") : null),
     one.text ? make("blockquote", {}, parts) : null);
 }
 

@@ -106,7 +106,7 @@ function spansOf(told, state) {
   const named = (filename, spans) => spans.map(([start, end]) => [start, end, filename]);
   return {
     gold: told.gold.flatMap((gold) => named(gold.filename, gold.spans)),
-    hits: told.passages.filter((passage) => passage.span).slice(0, 3).flatMap((passage) => named(passage.filename, [passage.span])),
+    hits: told.passages.filter((passage) => passage.spans.length).slice(0, 3).flatMap((passage) => named(passage.filename, passage.spans)),
     better: state.better.contexts.flatMap((context) => named(context.filename, context.spans)),
   };
 }
