@@ -320,6 +320,31 @@ def test_next_and_previous_stay_within_what_is_shown(page):
     assert "Answered rightly" in page.locator(".case-head .chip").inner_text()
 
 
+def test_all_pieces_of_a_passage_are_on_the_page_and_its_added_words_are_named(results, browser, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(results, run, ignore=shutil.ignore_patterns("report*"))
+    path = run / "cuad" / "eval_results.jsonl"
+    lines = rows_of(path)
+    # gold of which the ends are far apart
+    row = next(row for row in lines if row["gold"] and row["gold"][0]["places"] and len(row["gold"][0]["text"]) > 200)
+    gold = row["gold"][0]
+    start, end = gold["places"][0][0]
+    # the system returns the two ends of the gold below a summary of its own
+    words, summary = [gold["text"][:20], gold["text"][-20:]], "A summary that it wrote. "
+    passage = {"filename": gold["filename"], "span": [start, start + 20], "more": [[end - 20, end]], "score": 0.5}
+    passage |= {"page": gold["pages"][0], "text": summary + " ".join(words), "added": [[0, len(summary)]]}
+    row["reply"] |= {"passages": [passage], "error": "", "answer": row["truth"], "citations": []}
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    write_report(run)
+    page = Tab(browser).open((run / "report.html").as_uri(), [])
+    page.evaluate("key => { location.hash = key }", f"cuad/{row['id']}")
+    item = page.locator("article.case .passages li[data-n='1']")
+    item.wait_for()
+    assert item.locator("mark.added").inner_text() == summary and "in 2 pieces" in item.inner_text()
+    assert "has added words, which no document has" in item.inner_text()
+    assert page.locator("figure.page rect.hit").count() >= 2, "both ends are marked, and nothing between them"
+
+
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
 def test_what_is_shown_is_exported(page, rows, kind):
     narrow(page, dataset="leases", verdict="wrong document")
