@@ -72,6 +72,12 @@ def test_the_command_lines_of_pages_have_flags_that_exist():
     assert not [(place, flag) for place, text in lines for flag in FLAG.findall(text) if flag not in known]
 
 
+def test_a_page_gives_parity_as_a_flag_to_score_alone():
+    """`--parity` is a flag of score.py; of an evaluation it is a setting."""
+    texts = [(place, text) for place, text in words_of(*PAGES) if "--parity" in text]
+    assert [place for place, text in texts if "score.py" not in text] == []
+
+
 def test_no_command_is_called_by_its_old_module():
     texts = words_of(*PAGES, *SYSTEMS, *SOURCES)
     assert [(place, match[0]) for place, text in texts for match in OLD.finditer(text)] == []

@@ -3,7 +3,7 @@
     from exhibit.evaluation.interop import ragas_dataset, deepeval_dataset, squad_inputs
     ragas.evaluate(ragas_dataset("results/demo"), metrics=[…])
     deepeval.evaluate(deepeval_dataset("results/demo").test_cases, metrics=[…])
-    squad_v2.compute(**squad_inputs("results/demo"))     # equals a run's figures under --parity squad
+    squad_v2.compute(**squad_inputs("results/demo"))     # equals a run's figures under --set parity=squad
 
 Questions that failed are in none of them.
 """
