@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
+from inspect import signature
 from pathlib import Path
 
 from exhibit.engine import Limits, open_engine
@@ -67,7 +68,8 @@ class Pipeline:
 
         `limits` bounds the time and memory for one document: two minutes and 2 GiB by default. `heard` receives the
         words of the language model as they arrive. `timeout` is the seconds that a language model has for one prompt,
-        with retries; without it, each reply has a minute, or the seconds in OPENAI_TIMEOUT.
+        and a server of embeddings or a reranker for one request, with retries; without it, each reply has a minute, or
+        the seconds in OPENAI_TIMEOUT.
         """
         self.config = config or Config.preset(DEFAULT)
         self._cache = cache or cache_folder()
@@ -236,7 +238,7 @@ class Pipeline:
         inner = self._given_embedder
         if inner is None:
             module, argument = load_plugin("exhibit.models.embedders", self.config.embedder)
-            inner = module.open(argument)
+            inner = module.open(argument, **self._patience(module.open))
         return CachedEmbedder(inner, VectorCache(self._cache / "vectors", inner))
 
     @cached_property
@@ -273,8 +275,12 @@ class Pipeline:
         if self.config.reranker == "none":
             return None
         module, argument = load_plugin("exhibit.models.rerankers", self.config.reranker)
-        reranker: Reranker = module.open(argument)
+        reranker: Reranker = module.open(argument, **self._patience(module.open))
         return reranker
+
+    def _patience(self, opening: Callable[..., object]) -> dict[str, float]:
+        """Return the seconds for a request as an argument of a part that asks a server; others take none."""
+        return {"timeout": self._timeout} if self._timeout and "timeout" in signature(opening).parameters else {}
 
     @cached_property
     def _tokens(self) -> Callable[[str], int]:

@@ -13,6 +13,8 @@ import pytest
 from exhibit.models.embedders import azure
 from exhibit.models.embedders import openai as openai_plugin
 from exhibit.models.embedders.openai import OpenAIEmbedder
+from exhibit.rag.config import Config
+from exhibit.rag.pipeline import Pipeline
 from exhibit.schemas.errors import ServiceError, ToolkitError
 
 KEY = "sk-planted-93c1d05e77aa42f1"
@@ -90,6 +92,16 @@ def test_a_server_is_asked_in_batches_and_the_order_is_kept(server):
     assert sum(map(len, batches)) == 500 and max(map(len, batches)) <= 96
     assert {call["path"] for call in server.asked} == {"/v1/embeddings"}
     assert {call["key"] for call in server.asked} == {f"Bearer {KEY}"} and "dimensions" not in server.asked[0]
+
+
+def test_a_pipelines_embedder_has_the_seconds_that_the_user_gives(server, tmp_path):
+    over = threading.Event()
+    server.faults.extend([lambda reply: over.wait(60) and reply] * 9)
+    pipeline = Pipeline(Config(embedder="openai:local-model"), cache=tmp_path, timeout=0.3)
+    with pytest.raises(ServiceError, match=r"openai:local-model: .*no reply within 0\.3 s"):
+        pipeline.embedder.embed(["law"], role="query")
+    over.set()
+    assert len(server.asked) == 1, "all tries together have the seconds"
 
 
 def test_azure_is_asked_by_deployment(server, monkeypatch):

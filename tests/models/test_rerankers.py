@@ -19,6 +19,8 @@ from exhibit.evidence import Span
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.llms import openai
 from exhibit.models.rerankers import http, words
+from exhibit.rag.config import Config
+from exhibit.rag.pipeline import Pipeline
 from exhibit.rag.protocols import Chunk, Hit
 from exhibit.rag.retrieval.routed import embed_imagined
 from exhibit.rag.retrieval.stages import rerank
@@ -95,6 +97,7 @@ class Server:
         self.keys: list[str | None] = []
         self.reply: bytes | None = None
         self.status = 200
+        self.away, self.closing = threading.Event(), threading.Event()
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -103,6 +106,9 @@ class Server:
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 outer.asked.append(body)
+                if outer.away.is_set():
+                    outer.closing.wait(60)
+                    return
                 outer.keys.append(self.headers.get("Authorization"))
                 results = [{"index": i, "relevance_score": len(d)} for i, d in enumerate(body["documents"])]
                 reply = outer.reply or json.dumps({"results": results[::-1]}).encode()
@@ -121,9 +127,17 @@ def server() -> Iterator[Server]:
     thread = threading.Thread(target=made.server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield made
+    made.closing.set()
     made.server.shutdown()
     made.server.server_close()
     thread.join()
+
+
+def test_a_pipelines_reranker_has_the_seconds_that_the_user_gives(server, tmp_path):
+    server.away.set()
+    reranker = Pipeline(Config(reranker=f"http:{server.url}"), cache=tmp_path, timeout=0.3).reranker
+    with pytest.raises(ServiceError, match=r"no reply \(no whole reply within 0\.3 s"):
+        reranker.score("Which law?", ["law"])
 
 
 def test_a_server_scores_and_gets_its_key(server, monkeypatch):

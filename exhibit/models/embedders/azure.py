@@ -7,9 +7,9 @@ from exhibit.models.embedders.openai import OpenAIEmbedder, parse_model_name
 from exhibit.schemas.errors import ToolkitError
 
 
-def open(argument: str | None) -> OpenAIEmbedder:
-    """Return the deployment of that name."""
+def open(argument: str | None, *, timeout: float | None = None) -> OpenAIEmbedder:
+    """Return the deployment of that name; `timeout` is the seconds for one request, with its retries."""
     if not argument:
         raise ToolkitError("azure: which deployment? Give azure:DEPLOYMENT")
     deployment, dimensions = parse_model_name(argument)
-    return OpenAIEmbedder(deployment, dimensions=dimensions, azure=True)
+    return OpenAIEmbedder(deployment, dimensions=dimensions, total=timeout, azure=True)

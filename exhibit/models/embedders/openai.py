@@ -16,7 +16,7 @@ from exhibit.models.embedders import to_unit
 from exhibit.models.endpoint import Endpoint
 from exhibit.models.protocols import Role, Vectors
 from exhibit.schemas.errors import ServiceError, ToolkitError
-from exhibit.storage.http_policy import HttpError, Retries
+from exhibit.storage.http_policy import Deadline, HttpError, Retries
 
 _DIMENSIONS = {"text-embedding-3-large": 3072, "text-embedding-3-small": 1536, "text-embedding-ada-002": 1536}
 """The dimensions of known models, which need no request."""
@@ -29,12 +29,12 @@ _TOO_MUCH = frozenset({400, 413, 422})
 """Statuses that may concern one text, or the number of texts: half of the batch may succeed."""
 
 
-def open(argument: str | None) -> "OpenAIEmbedder":
-    """Return the model of that name."""
+def open(argument: str | None, *, timeout: float | None = None) -> "OpenAIEmbedder":
+    """Return the model of that name; `timeout` is the seconds for one request, with its retries."""
     if not argument:
         raise ToolkitError("openai: which model? For instance openai:text-embedding-3-large")
     model, dimensions = parse_model_name(argument)
-    return OpenAIEmbedder(model, dimensions=dimensions)
+    return OpenAIEmbedder(model, dimensions=dimensions, total=timeout)
 
 
 def parse_model_name(argument: str) -> tuple[str, int | None]:
@@ -52,6 +52,7 @@ class OpenAIEmbedder:
         *,
         dimensions: int | None = None,
         timeout: float = 60.0,
+        total: float | None = None,
         retries: int = 5,
         backoff: float = 1.0,
         concurrency: int = 8,
@@ -59,9 +60,9 @@ class OpenAIEmbedder:
         wait: Callable[[float], object] = time.sleep,
     ) -> None:
         self._model, self._asked = model, dimensions
-        self._concurrency = concurrency
+        self._concurrency, self._total = concurrency, total
         self._retries = Retries(retries, backoff, sleep=wait)
-        self._endpoint = Endpoint(timeout=timeout, connections=concurrency, azure=azure)
+        self._endpoint = Endpoint(timeout=total or timeout, connections=concurrency, azure=azure)
         self.name = f"{'azure' if azure else 'openai'}:{model}" + (f"@{dimensions}" if dimensions else "")
         self.dimensions = dimensions or _DIMENSIONS.get(model) or len(self._ask(["dimensions"])[0])
 
@@ -89,7 +90,8 @@ class OpenAIEmbedder:
         if self._asked:
             body["dimensions"] = self._asked
         try:
-            reply = self._retries(lambda: self._endpoint.post("embeddings", body))
+            deadline = Deadline(self._total) if self._total else None
+            reply = self._retries(lambda: self._endpoint.post("embeddings", body), deadline=deadline)
         except HttpError as fault:
             if fault.status in _TOO_MUCH and len(texts) > 1:
                 half = len(texts) // 2

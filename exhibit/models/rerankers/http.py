@@ -22,8 +22,8 @@ _LARGEST = 64 << 20
 _KEY = "RERANK_API_KEY"
 
 
-def open(argument: str | None) -> "HttpReranker":
-    """Return the server at that address."""
+def open(argument: str | None, *, timeout: float | None = None) -> "HttpReranker":
+    """Return the server at that address; `timeout` is the seconds for one question's passages."""
     model, at, address = (argument or "").rpartition("@http")
     address = f"http{address}" if at else address
     try:
@@ -34,14 +34,14 @@ def open(argument: str | None) -> "HttpReranker":
         raise ToolkitError(
             "http: which server? It looks like http:MODEL@https://host/v1/rerank (no password in it; RERANK_API_KEY)"
         )
-    return HttpReranker(url, model)
+    return HttpReranker(url, model, timeout=timeout or _TIMEOUT)
 
 
 class HttpReranker:
     """A server that scores passages; a failure or a missing score is an error."""
 
-    def __init__(self, url: httpx.URL, model: str) -> None:
-        self._url = url
+    def __init__(self, url: httpx.URL, model: str, *, timeout: float) -> None:
+        self._url, self._timeout = url, timeout
         self._model = model
         key = os.environ.get(_KEY, "").strip()
         self._client = HttpClient({"Authorization": f"Bearer {key}"} if key else {}, secrets=Secrets([key]))
@@ -57,7 +57,7 @@ class HttpReranker:
             body["model"] = self._model
         try:
             with self._client.send(
-                "POST", str(self._url), body, deadline=Deadline(_TIMEOUT), most=_LARGEST
+                "POST", str(self._url), body, deadline=Deadline(self._timeout), most=_LARGEST
             ) as response:
                 response.check()
                 data = response.read()
