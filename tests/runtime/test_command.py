@@ -124,3 +124,30 @@ def test_a_reader_that_goes_away_ends_a_command_without_a_word():
         ["bash", "-c", command], cwd=ROOT, env={**os.environ, "CODE": code}, capture_output=True, text=True, check=False
     )
     assert (done.stdout, done.stderr) == ("words\n", "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no ulimit, and its names are Unicode")
+@pytest.mark.parametrize(
+    ("shell", "line"),
+    [
+        (
+            'ulimit -v 300000; "$PYTHON" -m exhibit validate nowhere',
+            "error: this shell allows 292 MiB of memory (ulimit -v); at least 680 MiB are needed: ulimit -v unlimited",
+        ),
+        (
+            'LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 "$PYTHON" -c "$PROGRAM"',
+            "error: P\\xe4: a name that ascii, this system's encoding of names, lacks; set PYTHONUTF8=1",
+        ),
+    ],
+    ids=["little memory", "a file system in ASCII"],
+)
+def test_a_narrow_system_gets_one_line_and_no_traceback(tmp_path, shell, line):
+    program = (
+        "from pathlib import Path\n"
+        "from exhibit.runtime.command import guarded\n"
+        "main = guarded()(lambda: int(Path('P\\xe4chter.txt').stat().st_size))\n"
+        "raise SystemExit(main())"
+    )
+    told = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHON": sys.executable, "PROGRAM": program}
+    done = subprocess.run(["bash", "-c", shell], cwd=tmp_path, env=told, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr.strip()) == (1, "", line)
