@@ -1,4 +1,4 @@
-"""Every call that removes, replaces or starts something is on the list of docs/security.md, with its reason."""
+"""Every call that removes, replaces or starts something is on the list of docs/calls.md, with its reason."""
 
 from __future__ import annotations
 
@@ -39,9 +39,8 @@ def calls_in(source: str) -> Counter[str]:
 
 
 def listed() -> dict[str, Counter[str]]:
-    page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
-    section = page.partition("## What removes, replaces or starts")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| `([\w./]+\.py)` \| ([^|]+) \| ([^|]+) \|$", section, re.MULTILINE)
+    page = (ROOT / "docs" / "calls.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([\w./]+\.py)` \| ([^|]+) \| ([^|]+) \|$", page, re.MULTILINE)
     assert all(len(reason.split()) >= 4 for _, _, reason in rows), "every one has a reason"
     return {name: Counter({kind: int(n) for kind, n in re.findall(r"(\w+) (\d+)", calls)}) for name, calls, _ in rows}
 
@@ -52,7 +51,7 @@ def test_every_call_that_removes_replaces_or_starts_is_listed_with_its_reason():
         for path in PRODUCT
         if (calls := calls_in(path.read_text(encoding="utf-8")))
     }
-    assert listed() == found, "docs/security.md lists them: what is new needs a reason there"
+    assert listed() == found, "docs/calls.md lists them: what is new needs a reason there"
 
 
 @pytest.mark.parametrize(
