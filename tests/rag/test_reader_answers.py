@@ -93,6 +93,12 @@ def test_a_value_comes_before_the_sentence_that_states_it() -> None:
     assert short_answer("Which law governs?", "the State of Delaware") == "the State of Delaware"
     assert short_answer("Which law governs?", LAW[:-4]) == "", "nearly the whole sentence is no short answer"
     assert short_answer("What is said of the Agreement?", "This Agreement") == "", "the question has these words"
+    rate = "Overdue amounts bear interest of 1% per month (12% per annum, simple) until they are paid in full."
+    assert (
+        short_answer("What is the rate?", "1% per month (12% per annum", words=rate)
+        == "1% per month (12% per annum, simple)"
+    )
+    assert short_answer("What is due?", "verdue amount", words=rate) == "Overdue amounts", "no parts of words"
     paid = "The fee of 5,000 is due by the 3rd day."
     assert short_answer("What is the fee?", "5,000", words=paid) == "5,000"
 

@@ -60,6 +60,8 @@ DECIDED = 0.5
 """The log-odds from which a yes or a no is said: 0.80 of these questions are decided, 0.79 of them rightly."""
 _SHORT_SHARE = 0.8
 """A short answer that is longer than this share of its quote says no more than the quote."""
+_BRACKET = 40
+"""The most characters up to the end of a bracket that a short answer begins; else it ends before the bracket."""
 _WITH_LIST = 600
 """The most characters of a quote that goes on with the list that it announces."""
 _GAP = 4
@@ -243,7 +245,20 @@ def _value(text: str, span: AnswerSpan, short: AnswerSpan | None) -> str:
         return ""
     if short.end - short.start > _SHORT_SHARE * (span.end - span.start):
         return ""
-    return " ".join(text[short.start : short.end].split()).strip(" ,;:.")
+    return " ".join(text[slice(*_whole_words(short, text))].split()).strip(" ,;:.")
+
+
+def _whole_words(span: AnswerSpan, text: str) -> Span:
+    """Return a span without parts of words, and with the end of a bracket that begins in it if that is near."""
+    start, end = span.start, span.end
+    while start and text[start - 1].isalnum() and text[start].isalnum():
+        start -= 1
+    while end < len(text) and text[end - 1].isalnum() and text[end].isalnum():
+        end += 1
+    if text.count("(", start, end) > text.count(")", start, end):
+        closed = text.find(")", end, end + _BRACKET)
+        end = closed + 1 if closed >= 0 else text.rfind("(", start, end)
+    return Span(start, end)
 
 
 def _short(question: str, asks: str, kind: QuestionKind, found: Sequence[_Words], *, several: bool) -> str:
