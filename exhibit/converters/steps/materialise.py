@@ -12,7 +12,7 @@ from exhibit.converters.benchmark import Quote, RawDocument, source_text
 from exhibit.converters.printing.press import Press
 from exhibit.evidence import Document, Match, Span, fold, locate, read_document
 from exhibit.evidence.fold import Fold
-from exhibit.evidence.hidden import find_hidden_spans
+from exhibit.evidence.hidden import HiddenSpan, describe_hidden, find_hidden_spans
 from exhibit.evidence.locate import worthy
 from exhibit.evidence.readers import picture
 from exhibit.evidence.scan import Ocr, Scanned, read_scan
@@ -138,7 +138,8 @@ def materialise(task: Task) -> Done:
         shutil.copyfile(path, task.target)
     finder = _Finder(document.text if raw.text_path == task.path else source_text(raw), document)
     places = {quote: finder.place(quote) for quote in dict.fromkeys(task.quotes)}
-    places = _with_hidden(places, document)
+    hidden = find_hidden_spans(document)
+    places = _with_hidden(places, document, hidden)
     contradicted = [
         f"page {quote.page} is stated for words that stand on page {place.pages[0]}: {(quote.text or '')[:60]!r}"
         for quote, place in places.items()
@@ -159,17 +160,18 @@ def materialise(task: Task) -> Done:
     # last, so that nothing is sent of a document that cannot be used
     sent = send(path, task.remote, task.known) if task.remote else None
     starts = tuple(one.span.start for one in document.pages) if any(q.stated is not None for q in task.quotes) else ()
-    return Done(entry, places, (*task.notes, *document.notes, *contradicted), sent, starts)
+    notes = (*task.notes, *document.notes, *contradicted, *describe_hidden(hidden, document))
+    return Done(entry, places, notes, sent, starts)
 
 
 _LETTERS = 3
 """Hidden letters that a place must have to be told of: a comma in white does not matter."""
 
 
-def _with_hidden(places: dict[Quote, QuotePlace], document: Document) -> dict[Quote, QuotePlace]:
+def _with_hidden(
+    places: dict[Quote, QuotePlace], document: Document, hidden: Sequence[HiddenSpan]
+) -> dict[Quote, QuotePlace]:
     """Return the places, each with the reasons why words of it are not seen on the page."""
-    spans = [Span(*span) for place in places.values() for span in place.spans]
-    hidden = find_hidden_spans(document, spans) if spans else []
 
     def reasons(place: QuotePlace) -> str:
         letters: Counter[str] = Counter()
