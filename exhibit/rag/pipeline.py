@@ -20,6 +20,7 @@ from exhibit.rag.index import Index, open_index
 from exhibit.rag.ingest import Report, ingest
 from exhibit.rag.protocols import Answer, AnswerContext, QueryVector
 from exhibit.rag.questions import understand
+from exhibit.rag.retrieval.amendments import in_force, with_changes
 from exhibit.rag.retrieval.routed import retrieve
 from exhibit.rag.retrieval.stages import Parts, Retrieved, assemble
 from exhibit.rag.retrieval.statutes import with_version
@@ -175,7 +176,7 @@ class Pipeline:
         parts = self._parts(self.config if depth is None else self.config.model_copy(update={"depth": depth}))
         if documents is not None:
             parts = replace(parts, only=tuple(self._opened.entry(name).number for name in documents))
-        return retrieve(questions, parts)
+        return [in_force(one, self._opened) for one in retrieve(questions, parts)]
 
     def _parts(self, config: Config) -> Parts:
         llm = self.llm if config.imagine else None
@@ -193,7 +194,10 @@ class Pipeline:
         answers = open_answerer(self.config, llm=self.llm).answer_all(
             [(retrieved.question, context) for retrieved, context in zip(searched, contexts, strict=True)]
         )
-        return [Answered(r, c, with_version(a, r, c)) for r, c, a in zip(searched, contexts, answers, strict=True)]
+        return [
+            Answered(retrieved, context, with_changes(with_version(answer, retrieved, context), retrieved, context))
+            for retrieved, context, answer in zip(searched, contexts, answers, strict=True)
+        ]
 
     def context(self, retrieved: Retrieved) -> AnswerContext:
         """Return the numbered sources that an answer to a question is made from."""

@@ -74,6 +74,8 @@ class Retrieved:
     """The version of the law that the passages are from, in the law's own words; an answer repeats it."""
     named: int = 0
     """The number of first passages that the question names by paragraph number: these are the answer."""
+    changes: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    """A sentence on the amendment that changed a passage, by the passage's document and first character."""
 
 
 def rerank(question: str, hits: Sequence[Hit], reranker: Reranker, *, first: int = 32) -> list[Hit]:
