@@ -21,6 +21,7 @@ from exhibit.rag.ingest import Report, ingest
 from exhibit.rag.protocols import Answer, AnswerContext, QueryVector
 from exhibit.rag.questions import understand
 from exhibit.rag.retrieval.amendments import in_force, with_changes
+from exhibit.rag.retrieval.disagreement import with_disagreement
 from exhibit.rag.retrieval.routed import retrieve
 from exhibit.rag.retrieval.stages import Parts, Retrieved, assemble
 from exhibit.rag.retrieval.statutes import with_version
@@ -195,9 +196,14 @@ class Pipeline:
             [(retrieved.question, context) for retrieved, context in zip(searched, contexts, strict=True)]
         )
         return [
-            Answered(retrieved, context, with_changes(with_version(answer, retrieved, context), retrieved, context))
+            Answered(retrieved, context, self._annotated(answer, retrieved, context))
             for retrieved, context, answer in zip(searched, contexts, answers, strict=True)
         ]
+
+    def _annotated(self, answer: Answer, retrieved: Retrieved, context: AnswerContext) -> Answer:
+        """Return an answer with the version of a law, other values of other documents, and amendments."""
+        answer = with_disagreement(with_version(answer, retrieved, context), context, self._opened)
+        return with_changes(answer, retrieved, context)
 
     def context(self, retrieved: Retrieved) -> AnswerContext:
         """Return the numbered sources that an answer to a question is made from."""

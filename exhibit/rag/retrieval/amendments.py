@@ -148,7 +148,7 @@ def _family(index: Index, entry: Entry) -> Family[int] | None:
     amendments = _amendments(index)
     known = _FAMILIES[index][2]
     if entry.number not in known:
-        near = _namesakes(index, entry)
+        near = namesakes(index, entry)
         members = _read_amendments(index, near, amendments)
         contracts = [
             ContractName(number, one.filename, one.profile.title, one.profile.parties, one.profile.date)
@@ -160,7 +160,7 @@ def _family(index: Index, entry: Entry) -> Family[int] | None:
     return known[entry.number]
 
 
-def _namesakes(index: Index, entry: Entry) -> dict[int, Entry]:
+def namesakes(index: Index, entry: Entry) -> dict[int, Entry]:
     """Return the documents whose names are most like a document's title and parties, and the document itself."""
     names = " ".join([entry.profile.title, *entry.profile.parties])
     choice = index.lexicon.documents.score(Query("", names=names, apart=True))

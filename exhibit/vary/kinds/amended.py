@@ -34,6 +34,7 @@ SAME_AGAIN = "its later value would be one that it had before"
 _MOST = 3  # amendments to one contract
 _GAP = (7, 16)  # months between amendments
 _START = date(2012, 1, 1)  # the day from which amendments count where a contract bears no date
+_QUOTE = '"'
 _TODAY = 9  # the last figure of the id of a question that names no day
 _OPENING = 3_000  # characters in which a contract says its date
 _FORMS = (
@@ -205,7 +206,7 @@ class _Family:
             gold, head = self._instruction(change)
             at = sum(len(part) + 2 for part in parts) + len(lead) + len(head)
             places[change.clause.number] = Span(at, at + len(gold))
-            parts.append(f"{lead}{head}{gold}")
+            parts.append(f"{lead}{head}{gold}{_QUOTE if head else ''}")
         parts += [
             f"{len(clauses) + 1}. No Other Changes. Except as expressly amended by this Amendment, the Agreement "
             "remains unchanged and in full force and effect in accordance with its terms.",
