@@ -42,7 +42,7 @@ _NUMBER = r"\d{1,3}(?:\.\d{1,3}){0,4}(?:\s?\([A-Za-z0-9]{1,5}\)){0,4}"
 _UNIT = rf"\b(?:sub-?)?(?:section|clause|article|paragraph)s?\s+(?P<number>{_NUMBER}|[IVXLC]{{1,6}}(?!\w))"
 _VERB = r"(?:amended|deleted|replaced|restated|removed|modified|changed|stricken|superseded)"
 _PASSIVE = re.compile(
-    rf"(?i){_UNIT}(?P<between>[^.;:]{{0,120}}?)\b(?:is|are|shall\s+be|will\s+be)\s+(?:(?:hereby|further|also)\s+){{0,2}}"
+    rf"(?i){_UNIT}(?P<between>(?:[^.;:]|\.(?=\d)){{0,120}}?)\b(?:is|are|shall\s+be|will\s+be)\s+(?:(?:hereby|further|also)\s+){{0,2}}"
     rf"{_VERB}\b"
 )
 _ACTIVE = re.compile(rf"(?i)\bagrees?\s+to\s+(?:remove|delete|replace|amend|restate|modify)\s+{_UNIT}")
@@ -50,10 +50,11 @@ _TITLED = re.compile(rf"(?i)\bamendment\s+(?:to|of)\s+{_UNIT}")
 _ALSO = re.compile(rf"(?:,|\band\b|&)\s+(?:sections?\s+)?({_NUMBER})", re.IGNORECASE)
 _QUOTED = r"[\"“]([^\"“”]{1,300})[\"”]"
 _WORDS = re.compile(
-    rf"{_QUOTED}[^\"“”]{{0,120}}?\b(?:replac|substitut|insert|chang|read)[^\"“”:]{{0,40}}{_QUOTED}", re.IGNORECASE
+    rf"{_QUOTED}[^\"“”]{{0,120}}?\b(?:replac|substitut|insert|chang|read|with|by|to)[^\"“”:]{{0,40}}{_QUOTED}",
+    re.IGNORECASE,
 )
 _PARTLY = re.compile(r"(?i)\b(?:sentence|paragraph|definition|reference|term|words?|phrase|portion|table|row|date)\b")
-_WHOLLY = re.compile(r"(?i)\b(?:entirety|restated|replaced?|to\s+read|amended\s+to\s+be)\b")
+_WHOLLY = re.compile(r"(?i)\b(?:restated|replaced?|to\s+read|amended\s+to\s+be)\b")
 _GONE = re.compile(r"(?i)\b(?:deleted|removed|stricken)\b")
 _END = re.compile(
     r"\n\s{0,8}(?:\d{1,2}|[A-Z])\.\s+(?=[A-Z\"“])|\n\s{0,8}(?:IN WITNESS|Except as|No Other|All other|AGREED)\b"

@@ -12,7 +12,7 @@ from exhibit.law.names import plain
 from exhibit.law.provision_places import ProvisionIndex
 from exhibit.law.provisions import read_provisions
 
-_HALF = 0.5  # share of a passage that must stand in a section for the passage to be from it
+_SHARED = 40  # characters that a passage and a section have in common; fewer are a heading, or a word at the edge
 _ISSUER = 12  # characters that the names of two files of one issuer have in common: `GluMobileInc`
 
 
@@ -80,15 +80,17 @@ class Family(Generic[Key]):
                 places[section] = max(spans, key=lambda span: span.end - span.start)
         return places
 
-    def section_at(self, key: Key, span: Span) -> str | None:
-        """Return the changed section that a passage of the contract, or a change in an amendment, is about."""
+    def changed_places(self, key: Key, span: Span) -> list[tuple[str, Span]]:
+        """Return the changed sections that a passage touches, each with its place in the document, largest first.
+
+        In an amendment, the place of a section is that of its change.
+        """
         member = self.members[key]
-        if member.amendment is None:
-            places = list(self._places.items())
-        else:
+        places = list(self._places.items())
+        if member.amendment is not None:
             places = [(change.section, change.span) for change in member.amendment.changes]
-        held = [(place.end - place.start, section) for section, place in places if _is_inside(span, place)]
-        return min(held)[1] if held else None
+        touched = [(section, place) for section, place in places if _touches(span, place)]
+        return sorted(touched, key=lambda one: one[1].start - one[1].end)
 
     def is_superseded(self, key: Key, day: date) -> bool:
         """Return whether the whole contract is restated by a later document that is in force on a day."""
@@ -131,9 +133,9 @@ def _age(member: FamilyMember[Key]) -> tuple[int, date]:
     return (amendment.number if amendment else 0), (amendment.day if amendment else None) or date.max
 
 
-def _is_inside(span: Span, place: Span) -> bool:
+def _touches(span: Span, place: Span) -> bool:
     shared = min(span.end, place.end) - max(span.start, place.start)
-    return shared >= _HALF * (span.end - span.start) or (shared > 0 and shared == place.end - place.start)
+    return shared >= min(_SHARED, place.end - place.start, (span.end - span.start) / 2) > 0
 
 
 def link_families(amendments: Sequence[FamilyMember[Key]], contracts: Sequence[ContractName[Key]]) -> dict[Key, Key]:

@@ -31,6 +31,7 @@ _NEAR = 24
 """Documents with the likeliest names among which the family of a document is looked for."""
 _PIECE = 700
 """Characters of a section that become a passage: the reader model reads 900 with the question."""
+_LEAST = 60  # characters of a passage that stays when a section in it gives way: fewer are a heading
 _ASKED = re.compile(r"(?i)\b(?:as\s+of|as\s+at|on|at|before|after|until|by)\W+(?:the\s+)?$")
 _OTHERWISE = re.compile(r"(?i)\b(?:dated|entered\s+into|made|executed|signed|effective)\W+(?:as\s+of|on)?\W*$")
 
@@ -83,28 +84,46 @@ def _update(
 
 
 def _replacements(index: Index, family: Family[int], number: int, hit: Hit, day: date) -> Iterator[tuple[Hit, str]]:
-    """Yield the passages in force for one passage of a family, with the sentence on its change."""
-    member = family.members[number]
+    """Yield the passages in force for one passage of a family, each with the sentence on its change."""
+    member, note = family.members[number], ""
     if family.is_superseded(number, day):
         return
-    section = family.section_at(number, hit.chunk.span)
-    version = family.version(section, day) if section else None
-    if version is None:
-        if section:
-            parts = [part for part in family.parts_changed(section, day) if part.source is not member]
-            yield from ((_as_hit(index, part, hit), part.note) for part in parts)
-        if member.holds(day):
-            yield hit, ""
+    rest = [hit.chunk.span]
+    for section, place in family.changed_places(number, hit.chunk.span):
+        if not any(_shared(place, span) for span in rest):
+            continue  # a part of a section that has given way
+        parts = (part for part in family.parts_changed(section, day) if part.source is not member)
+        yield from ((_as_hit(index, part, hit), part.note) for part in parts)
+        version = family.version(section, day)
+        if version is None:
+            continue
+        if version.source is member and version.text == member.text[slice(*version.span)]:
+            note = note or version.note
+            continue
+        yield _as_hit(index, version, hit), version.note
+        rest = [piece for span in rest for piece in _without(span, place)]
+    if not member.holds(day):
         return
-    if version.source is member and _overlap(version.span, hit.chunk.span) and hit.text in member.text:
-        own = version.text == member.text[slice(*version.span)]
-        yield (hit if own else _as_hit(index, version, hit)), version.note
+    if rest == [hit.chunk.span]:
+        yield hit, note
         return
-    yield _as_hit(index, version, hit), version.note
+    for span in rest:
+        if span.end - span.start >= _LEAST:
+            start = hit.chunk.span.start
+            section_path, page = hit.chunk.place(span.start)
+            inner = tuple(one for one in hit.chunk.inner if span.start < one[0] < span.end)
+            chunk = replace(hit.chunk, span=span, section=section_path, page=page, inner=inner)
+            yield replace(hit, chunk=chunk, text=hit.text[span.start - start : span.end - start]), note
 
 
-def _overlap(one: Span, other: Span) -> bool:
+def _shared(one: Span, other: Span) -> bool:
     return one.start < other.end and other.start < one.end
+
+
+def _without(span: Span, place: Span) -> list[Span]:
+    """Return the pieces of a span outside a place."""
+    pieces = Span(span.start, min(span.end, place.start)), Span(max(span.start, place.end), span.end)
+    return [piece for piece in pieces if piece.start < piece.end]
 
 
 def _as_hit(index: Index, version: SectionVersion[int], like: Hit) -> Hit:
