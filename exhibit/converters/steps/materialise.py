@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from exhibit.converters.benchmark import Quote, RawDocument, source_text
 from exhibit.converters.printing.press import Press
@@ -16,6 +17,9 @@ from exhibit.evidence.hidden import HiddenSpan, describe_hidden, find_hidden_spa
 from exhibit.evidence.locate import worthy
 from exhibit.evidence.readers import picture
 from exhibit.evidence.scan import Ocr, Scanned, read_scan
+from exhibit.law.amendments import ContractName, is_amendment, read_amendment
+from exhibit.law.families import FamilyMember
+from exhibit.law.profile import AGREED, read_profile
 from exhibit.law.provision_places import ProvisionIndex
 from exhibit.law.provisions import read_provisions
 from exhibit.schemas.bundle import CORPUS
@@ -80,6 +84,15 @@ class Done:
     """What a store has of it, where the corpus is not on this machine."""
     page_starts: tuple[int, ...] = ()
     """Where its pages begin, for a source that states pages."""
+    contract: "ContractFacts | None" = None
+    """The names of a contract, or what an amendment says of itself; None for other documents."""
+
+
+class ContractFacts(NamedTuple):
+    """The facts by which contracts and their amendments are linked; the text is not among them."""
+
+    name: ContractName[str]
+    member: FamilyMember[str]
 
 
 Spans = Sequence[tuple[int, int]]
@@ -161,7 +174,16 @@ def materialise(task: Task) -> Done:
     sent = send(path, task.remote, task.known) if task.remote else None
     starts = tuple(one.span.start for one in document.pages) if any(q.stated is not None for q in task.quotes) else ()
     notes = (*task.notes, *document.notes, *contradicted, *describe_hidden(hidden, document))
-    return Done(entry, places, notes, sent, starts)
+    return Done(entry, places, notes, sent, starts, _contract_facts(raw.filename, document))
+
+
+def _contract_facts(name: str, document: Document) -> ContractFacts | None:
+    profile = read_profile(document)
+    if profile.kind not in AGREED:
+        return None
+    amendment = read_amendment(document.text, profile.title) if is_amendment(document.text, profile.title) else None
+    named = ContractName(name, name, profile.title, profile.parties, profile.date)
+    return ContractFacts(named, FamilyMember(name, name, "", amendment))
 
 
 _LETTERS = 3
