@@ -11,6 +11,8 @@ from datetime import date
 
 from exhibit.converters.benchmark import Tally
 from exhibit.evidence import Span
+from exhibit.law.amendments import read_amendment
+from exhibit.law.families import Family, FamilyMember
 from exhibit.law.figures import MONTHS
 from exhibit.law.values import find_values, keys_of
 from exhibit.schemas.errors import ToolkitError
@@ -240,7 +242,7 @@ def in_words(day: date) -> str:
 
 
 def _real_family(name: str, corpus: TextCorpus, tally: Tally) -> list[TextRow]:
-    """Return the questions on a real contract and its amendments: those that both answer, with different values.
+    """Return the questions on a real contract whose section an amendment changes, and which both answer differently.
 
     The gold is the benchmark's own: of the contract for a day before the amendment, of the amendment for one after it.
     """
@@ -249,11 +251,19 @@ def _real_family(name: str, corpus: TextCorpus, tally: Tally) -> list[TextRow]:
         for filename, document in corpus.documents.items()
         if (labels := dict(document.labels)).get("amends") == name and "effective_from" in labels
     }
+    texts = {filename: corpus.documents[filename].text for filename in (name, *days)}
+    amendments = {filename: read_amendment(texts[filename]) for filename in days}
+    family = Family(
+        FamilyMember(name, name, texts[name]),
+        [FamilyMember(filename, filename, texts[filename], amendments[filename]) for filename in days],
+    )
     questions: list[TextRow] = []
     for row in corpus.rows_of(name):
+        sections = {section for section, _ in family.changed_places(name, row.passages[0].spans[0])}
         later = [
             (days[filename], other)
-            for filename in days
+            for filename, amendment in amendments.items()
+            if sections & {change.section for change in amendment.changes}
             for other in corpus.rows_of(filename)
             if other.labels.get("clause") == row.labels.get("clause") is not None
         ]
