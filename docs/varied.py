@@ -64,8 +64,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         raise ToolkitError(f"{PAGE}: no lines {BEGIN.strip()} and {END}, between which the figures go")
     with tempfile.TemporaryDirectory() as folder:
         work = options.work or Path(folder)
-        sizes = {False: options.documents, True: options.scanned}
-        for few, count in {**sizes, None: 2 * options.documents}.items():
+        sizes: dict[bool | None, int] = {False: options.documents, True: options.scanned, None: 2 * options.documents}
+        for few, count in sizes.items():
             _run(convert, "cuad", "--source", options.source, "--out", work / _parent(few), "--max-documents", count)
         wanted = [one for one in KINDS if not options.kind or one.kind in options.kind]
         lines = [_measure(one, work, options.limit) for one in wanted]
