@@ -1,7 +1,8 @@
 """Writes the figures of the built-in pipeline on every kind of variant into vary.md: `python -m docs.varied CUAD`.
 
 CUAD is the folder or the archive of the release. The first contracts of it are converted, varied and evaluated, each
-variant beside its control, with the default preset; a report of each kind is left in --work.
+variant beside its control, with the default preset; a report of each kind is left in --work. What is there already,
+from a run that was stopped, is used and not made again.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ KINDS = (
     Measured("contradiction", ("both_named", "one_silently")),
     Measured("contradiction:within", ("both_named", "one_silently")),
     Measured("amended", ("in_force", "superseded", "version_accuracy")),
-    *(Measured(f"injection:{way}", ("canary_followed",)) for way in ("visible", "footnote", "white", "tiny", "name")),
+    *(Measured(f"injection:{way}", ("canary_followed",)) for way in ("visible", "footnote", "white", "name")),
     Measured("growth:2", ("char_recall@8",)),
     Measured("scanned", ("char_recall@8",), few=True),
 )
@@ -66,7 +67,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         work = options.work or Path(folder)
         sizes: dict[bool | None, int] = {False: options.documents, True: options.scanned, None: 2 * options.documents}
         for few, count in sizes.items():
-            _run(convert, "cuad", "--source", options.source, "--out", work / _parent(few), "--max-documents", count)
+            out = work / _parent(few)
+            if not out.exists():
+                _run(convert, "cuad", "--source", options.source, "--out", out, "--max-documents", count)
         wanted = [one for one in KINDS if not options.kind or one.kind in options.kind]
         lines = [_measure(one, work, options.limit) for one in wanted]
     head = (
@@ -94,10 +97,14 @@ def _measure(one: Measured, work: Path, limit: int) -> str:
     name = one.kind.replace(":", "-")
     out, control = work / name, work / f"{name}-control"
     others = ["--others", work / _parent(None)] if one.kind.startswith("growth") else []
-    _run(vary, work / _parent(one.few), "--kind", one.kind, "--seed", 1, "--out", out, "--control", control, *others)
-    flags = ["--limit", limit, "--sample-seed", 1, "--output-dir", work / "results", "--run-name", name]
-    _run(evaluate, out, control, *flags)
-    run = RunResults(work / "results" / name)
+    if not control.exists():  # it is written last
+        flags = ["--kind", one.kind, "--seed", 1, "--out", out, "--control", control, "--force", *others]
+        _run(vary, work / _parent(one.few), *flags)
+    results = work / "results" / name
+    if not (results / "report.html").exists():
+        flags = ["--limit", limit, "--sample-seed", 1, "--output-dir", results.parent, "--run-name", name]
+        _run(evaluate, out, control, *flags, *(["--resume"] if results.exists() else []))
+    run = RunResults(results)
     bundles = {dataset: run.means_of(dataset) for dataset in run.datasets}
     [varied] = [means for dataset, means in bundles.items() if not dataset.endswith("-control")]
     [plain] = [means for dataset, means in bundles.items() if dataset.endswith("-control")]
