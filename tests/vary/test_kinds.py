@@ -278,6 +278,7 @@ def test_a_real_family_is_asked_with_the_gold_of_its_own_documents():
     fees = {"hosting.pdf": "$4,000", "first.pdf": "$5,500", "second.pdf": "$7,250"}
     rows = [row(at, name, texts[name], f"fee of {fee}", fee) for at, (name, fee) in enumerate(fees.items(), 1)]
     rows.append(row(4, "hosting.pdf", CONTRACT, "State of Ohio", "Ohio"))
+    rows.append(row(5, "first.pdf", FIRST, "as of June 1, 2019", "June 1, 2019"))
     tally = Tally()
     module, argument = load_kind("amended")
     after = module.vary(TextCorpus(documents, tuple(rows)), VaryRequest(1, argument), tally)

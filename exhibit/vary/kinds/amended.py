@@ -269,7 +269,7 @@ def _real_family(name: str, corpus: TextCorpus, tally: Tally) -> list[TextRow]:
         ]
         versions = [_version(row, None)]
         for day, other in sorted(later, key=lambda one: (one[0], one[1].id)):
-            stated = keys_of(other.answer)
+            stated = keys_of(other.answer) - {("date", day.isoformat())}  # its own day is no change of the contract
             if (
                 stated
                 and not any(stated & keys_of(version.answer) for version in versions)
