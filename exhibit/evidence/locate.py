@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from exhibit.evidence.document import Document, Span
 from exhibit.evidence.fold import Fold, align, fold
-from exhibit.evidence.parser_markup import cells_of, leaves_out, letters_of, without_markup
+from exhibit.evidence.parser_markup import cells_of, leaves_out, letters_of
 from exhibit.evidence.pieces import nearest_places, occurrences, place_pieces, without_furniture
 from exhibit.schemas.layout import HOWS, How, quote_parts
 
@@ -26,7 +26,6 @@ _MIN_PART = 2
 
 _MIN_PARAGRAPH = 20
 """Paragraphs must be longer: they are only tried when the whole quote is not found in one piece."""
-
 
 MOST_PLACES = 5000
 """Most locations of one quote. A party's name occurs 1,029 times in one contract of CUAD."""
@@ -267,9 +266,8 @@ def _through_markup(quote: str, document: Document, _: _Effort) -> list[Match]:
     score = round(placement.share - skipped / max(placement.letters, 1), 4)
     if score < (MIN_SIMILARITY if placement.letters >= MIN_FUZZY else 1.0):
         return []
-    if any(len(letters_of(quote[slice(*span)]).text) >= _MIN_PARAGRAPH for span in placement.added):
-        return []
-    if placement.letters < _MIN_LETTERS and not cells:
+    added = any(len(letters_of(quote[slice(*span)]).text) >= _MIN_PARAGRAPH for span in placement.added)
+    if added or (placement.letters < _MIN_LETTERS and not cells):
         return []
     if len(places) == 1:
         return [_match(place, score, quote, document) for place in placement.pieces[0].places]
@@ -281,10 +279,9 @@ def _through_markup(quote: str, document: Document, _: _Effort) -> list[Match]:
 
 def _match(spans: tuple[Span, ...], score: float, quote: str, document: Document) -> Match:
     """Return a match by its letters; it is "folded" only if the marks around the letters are the quote's as well."""
-    if score == 1.0 and len(spans) > 1:
-        return Match(spans, "parts", score)
-    same = score == 1.0 and fold(document.text[slice(*spans[0])], loose=True) == fold(without_markup(quote), loose=True)
-    return Match(spans, "folded" if same else "fuzzy", score)
+    same = fold(document.text[slice(*spans[0])], loose=True) == fold(quote, loose=True)
+    how: How = "parts" if len(spans) > 1 else "folded" if same else "fuzzy"
+    return Match(spans, how if score == 1.0 else "fuzzy", score)
 
 
 def _gaps(places: Sequence[tuple[Span, ...]]) -> Iterator[tuple[int, int]]:

@@ -55,8 +55,9 @@ def test_a_quote_that_is_found_by_its_letters_alone_is_fuzzy():
     text = "aaaaaaaaa\n“\u0301\u0316"
     [match] = locate('aaaaaaaaa\n"\u0301', document(text))
     assert (match.span, match.how) == ((0, 9), "fuzzy")
-    [match] = locate("**aaaa** aaaaa", document("aaaa aaaaa bb"))
-    assert (match.span, match.how) == ((0, 10), "folded")
+    marked = "The **Buyer** pays the price within thirty days of the invoice."
+    [match] = locate(marked, document(f"1. {marked.replace('**', '')} 2. Title passes then."))
+    assert (match.span, match.how, match.score) == ((3, 62), "fuzzy", 1.0)
 
 
 def test_exact_and_folded_places_are_alternatives_of_each_other():
