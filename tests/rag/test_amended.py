@@ -98,6 +98,17 @@ def test_two_versions_of_a_contract_that_disagree_are_both_named(ask):
     assert all(words in text for words in ("$4,000 according to hosting.txt", "$4,800 according to hosting (copy).txt"))
 
 
+def test_versions_of_a_contract_whose_parties_are_not_read_are_known_by_their_opening(ask):
+    policy = (
+        "HOSTING TERMS\n\nThese terms hold for all clients of Fernhollow and replace whatever was agreed before them by "
+        "letter, by mail or in person.\n\n1. Fee. Each client pays a fee of {} a month.\n\n2. Care. Fernhollow keeps the "
+        "servers cool, dry and locked, and tells its clients at once when a disk, a lock or a fan has failed."
+    )
+    files = {"terms.txt": policy.format("$700"), "terms of May.txt": policy.format("$900")}
+    text = ask("Under the hosting terms of Fernhollow, what fee does each client pay?", files).answer.text
+    assert "The documents disagree: " in text and "$700" in text and "$900" in text
+
+
 def test_versions_that_agree_and_contracts_of_other_parties_do_not_disagree(ask):
     other = OTHER.replace("$3,333", "$9,999")
     answered = ask(FEE, {"hosting.txt": CONTRACT, "hosting (copy).txt": CONTRACT, "osprey.txt": other})

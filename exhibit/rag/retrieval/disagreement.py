@@ -1,7 +1,8 @@
 """Answers where two documents, or two clauses of one, state different values: the answer names both.
 
-Two documents are compared only if they are versions of one contract: the same title and the same parties, and neither
-amends the other. A value disagrees if the same words stand around another value of its kind.
+Two documents are compared only if they are versions of one contract: the same title and the same parties, or nearly the
+same opening where no party is read, and neither amends the other. A value disagrees if the same words stand around
+another value of its kind.
 """
 
 import re
@@ -21,6 +22,8 @@ _MOST = 4  # values of an answer that are compared
 _AROUND = 8  # words before and after a value that must be the same
 _FEWEST = 4  # such words in all: fewer stand in any contract
 _WIDEST = 80  # characters of a value, in words and digits
+_OPENING, _ALIKE = 1500, 0.9
+"""Characters of an opening, and the share of its words that two versions have in common: dates and figures differ."""
 _REFERS = re.compile(
     r"(?i)\bthe\s+(?:[a-z]+\s+){0,2}[a-z]+\s+(?:stated|set\s+(?:forth|out)|specified|provided|given)\s+in\s+"
     r"(?:section|clause|article)\s+(?P<number>\d{1,3}(?:\.\d{1,3}){0,4})\s+(?:is|shall\s+be|means)\s+"
@@ -94,15 +97,17 @@ def _other_versions(index: Index, entry: Entry) -> list[Entry]:
         known[1][entry.number] = [
             other
             for other in near
-            if other.number != entry.number and other.number not in amending and _names(other) == _names(entry)
+            if other.number != entry.number and other.number not in amending and _is_version(entry, other, index)
         ]
     return known[1][entry.number]
 
 
-def _names(entry: Entry) -> tuple[str, frozenset[str]] | int:
-    """Return the title and the parties of a contract; its number if it names no party."""
-    profile = entry.profile
-    return (plain(profile.title), frozenset(map(plain, profile.parties))) if profile.parties else entry.number
+def _is_version(one: Entry, other: Entry, index: Index) -> bool:
+    """Return whether two documents are the same contract, by title and parties, or by their openings."""
+    if plain(one.profile.title) == plain(other.profile.title) and one.profile.parties and other.profile.parties:
+        return set(map(plain, one.profile.parties)) == set(map(plain, other.profile.parties))
+    words = [frozenset(plain(index.text_of(entry.number)[:_OPENING]).split()) for entry in (one, other)]
+    return len(words[0] & words[1]) >= _ALIKE * len(words[0] | words[1])
 
 
 # ---------------------------------------------------------------- two clauses
