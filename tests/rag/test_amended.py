@@ -100,9 +100,9 @@ def test_two_versions_of_a_contract_that_disagree_are_both_named(ask):
 
 def test_versions_of_a_contract_whose_parties_are_not_read_are_known_by_their_opening(ask):
     policy = (
-        "HOSTING TERMS\n\nThese terms hold for all clients of Fernhollow and replace whatever was agreed before them by "
-        "letter, by mail or in person.\n\n1. Fee. Each client pays a fee of {} a month.\n\n2. Care. Fernhollow keeps the "
-        "servers cool, dry and locked, and tells its clients at once when a disk, a lock or a fan has failed."
+        "HOSTING TERMS\n\nThese terms hold for all clients of Fernhollow and replace what was agreed before by "
+        "letter, by mail or in person.\n\n1. Fee. Each client pays a fee of {} a month.\n\n2. Care. Fernhollow keeps "
+        "the servers cool, dry and locked, and tells its clients at once when a disk, a lock or a fan has failed."
     )
     files = {"terms.txt": policy.format("$700"), "terms of May.txt": policy.format("$900")}
     text = ask("Under the hosting terms of Fernhollow, what fee does each client pay?", files).answer.text
