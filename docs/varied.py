@@ -19,6 +19,7 @@ from exhibit.evaluation.runs import RunResults
 from exhibit.evidence.scan import choose_ocr
 from exhibit.runtime.command import Parser, guarded
 from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.run import Means
 from exhibit.vary.__main__ import main as vary
 from exhibit.viewer.report import main as evaluate
 
@@ -55,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("source", type=Path, metavar="CUAD")
     parser.add_argument("--documents", type=int, default=15, help="contracts that are varied (default: %(default)s)")
     parser.add_argument("--scanned", type=int, default=2, help="contracts that are scanned (default: %(default)s)")
-    parser.add_argument("--limit", type=int, default=40, help="questions of each bundle (default: %(default)s)")
+    parser.add_argument("--limit", type=int, default=30, help="questions of each bundle (default: %(default)s)")
     parser.add_argument("--kind", action="append", help="only this kind, without writing the page; repeat")
     parser.add_argument("--work", type=Path, help="keep bundles and runs there (default: a temporary folder)")
     options = parser.parse_args(argv)
@@ -72,10 +73,12 @@ def main(argv: Sequence[str] | None = None) -> int:
                 _run(convert, "cuad", "--source", options.source, "--out", out, "--max-documents", count)
         wanted = [one for one in KINDS if not options.kind or one.kind in options.kind]
         lines = [_measure(one, work, options.limit) for one in wanted]
+    today = date.today()
     head = (
         f"The first {options.documents} contracts of CUAD, {options.scanned} for `scanned`, at most {options.limit} "
-        f"questions of each bundle, default preset, seed 1; measured on {date.today():%-d %B %Y}.\n\n"
-        "| kind | questions | effect | answered rightly, variant | control |\n|---|---:|---|---:|---:|\n"
+        f"questions of each bundle, default preset, seed 1; measured on {today.day} {today:%B %Y}.\n\n"
+        "| kind | questions | effect | answered rightly (of those judged): variant | control |\n"
+        "|---|---:|---|---:|---:|\n"
     )
     table = head + "\n".join(lines) + "\n"
     if options.kind:
@@ -114,7 +117,7 @@ def _measure(one: Measured, work: Path, limit: int) -> str:
     if one.metrics[0].startswith("char_recall"):
         effect += f"; control {_share(plain, one.metrics[0])}"
     asked = max(estimate.n for estimate in varied.values())
-    return f"| `{one.kind}` | {asked} | {effect} | {_share(varied, RIGHT)} | {_share(plain, RIGHT)} |"
+    return f"| `{one.kind}` | {asked} | {effect} | {_judged(varied)} | {_judged(plain)} |"
 
 
 def _has_ocr() -> bool:
@@ -125,8 +128,14 @@ def _has_ocr() -> bool:
     return True
 
 
-def _share(means: object, metric: str) -> str:
-    estimate = means.get(metric) if isinstance(means, dict) else None
+def _judged(means: Means) -> str:
+    """Return the share of right answers among those that can be judged, with their number."""
+    estimate = means.get(RIGHT)
+    return "–" if estimate is None or not estimate.n else f"{_share(means, RIGHT)} of {estimate.n}"
+
+
+def _share(means: Means, metric: str) -> str:
+    estimate = means.get(metric)
     return "–" if estimate is None or estimate.mean is None else f"{estimate.mean:.2f}"
 
 
