@@ -19,7 +19,7 @@ from bench._table import ROOT, print_table
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.metrics import Options, Values, measure
 from exhibit.law.refusals import read_refusal
-from exhibit.runtime.command import add_json, documented, guarded, print_results
+from exhibit.runtime.command import add_json, build_parser, guarded, print_results
 from exhibit.runtime.plugins import load_plugin
 from exhibit.storage.cache import cache_folder
 
@@ -103,7 +103,7 @@ def recognised(part: str, *, held_out: bool) -> Recognised:
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Print both tables."""
-    parser = documented("python -m bench.answer_pairs", __doc__)
+    parser = build_parser("python -m bench.answer_pairs", __doc__)
     add_json(parser)
     parser.add_argument("--judge", metavar="LLM", help="a language model whose marks are held against the pairs, too")
     options = parser.parse_args(argv)

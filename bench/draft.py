@@ -36,8 +36,8 @@ from exhibit.models.reader import SEVERAL, Reading
 from exhibit.rag.config import Config
 from exhibit.rag.ingest import Preparation
 from exhibit.runtime.command import guarded
+from exhibit.storage.atomic import write_whole
 from exhibit.storage.bundle import open_bundle
-from exhibit.storage.place import write_whole
 from training._reading import read_material
 from training.exclusion import Excluded, read_names
 from training.gather import DEV, draw_dev

@@ -13,7 +13,7 @@ from pathlib import Path
 from bench._table import print_table
 from bench.mixed_folder import timed
 from exhibit.runtime.command import guarded
-from exhibit.storage.place import scratch_folder
+from exhibit.storage.atomic import scratch_folder
 
 
 @guarded()

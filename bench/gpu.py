@@ -41,7 +41,7 @@ from exhibit.rag.splitters import rcts
 from exhibit.runtime.command import guarded
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import ToolkitError
-from exhibit.storage.place import write_whole
+from exhibit.storage.atomic import write_whole
 
 _WARM = 1 << 10
 """Chunks that are embedded before the clock starts, so that libraries are loaded and kernels chosen."""

@@ -24,7 +24,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from bench._table import print_table
 from exhibit.runtime.command import guarded
-from exhibit.storage.place import scratch_folder
+from exhibit.storage.atomic import scratch_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES, LESSONS = ROOT / "samples", ROOT / "training" / "lessons"

@@ -20,7 +20,7 @@ from exhibit.evidence import Document
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.tree import Section
 from exhibit.runtime.command import guarded
-from exhibit.storage.place import write_whole
+from exhibit.storage.atomic import write_whole
 
 
 @guarded()

@@ -26,7 +26,7 @@ from bench.scale.process import run_apart
 from exhibit.converters import cuad
 from exhibit.converters.steps.cli import main as convert_main
 from exhibit.engine.limits import Limits
-from exhibit.engine.outcome import Outcome, named
+from exhibit.engine.outcome import Outcome, name_item
 from exhibit.runtime.command import guarded
 
 _ITEMS, _KILLER = 9, 7
@@ -52,7 +52,7 @@ def map_data(self: Any, function: Callable[[Any], Any], items: Iterable[Any]) ->
     context = ray.data.DataContext.get_current()
     context.execution_options.preserve_order, context.enable_progress_bars = True, False
     work = (cloudpickle.dumps(function), self._limits, str(Path.cwd()))
-    rows = [{"item": cloudpickle.dumps(item), "name": named(item)} for item in items]
+    rows = [{"item": cloudpickle.dumps(item), "name": name_item(item)} for item in items]
     data = ray.data.from_items(rows, override_num_blocks=len(rows))
     for row in data.map(lambda row: {"told": runner._apply(work, row["item"], row["name"])}, num_cpus=1).iter_rows():
         yield cloudpickle.loads(row["told"])

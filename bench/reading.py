@@ -35,9 +35,9 @@ from exhibit.rag.config import Config
 from exhibit.rag.pipeline import Pipeline
 from exhibit.runtime.command import guarded
 from exhibit.schemas.models import Gold
+from exhibit.storage.atomic import write_whole
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.locations import Location
-from exhibit.storage.place import write_whole
 from training._reading import read_material
 from training.exclusion import Excluded, read_names
 from training.gather import DEV, draw_dev

@@ -36,7 +36,7 @@ from exhibit.rag.protocols import Keys, VectorStore
 from exhibit.runtime.command import guarded
 from exhibit.runtime.plugins import load_plugin
 
-_STORES = ("faiss", "faiss:fp16", "faiss:ivf", "faiss:hnsw")
+_STORES = ("faiss", "faiss:fp16", "faiss:pq")
 _K = 64
 _SPREAD = 0.35
 """How far a grown vector lies from the one that it was made of: about as far as chunks of one contract."""

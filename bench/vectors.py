@@ -29,7 +29,7 @@ from exhibit.rag.splitters import rcts
 from exhibit.runtime.command import guarded
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import ToolkitError
-from exhibit.storage.place import whole
+from exhibit.storage.atomic import replace_file
 
 SIZES = range(500, 75, -25)
 """Characters of a chunk at most: from the usual ones down to the shortest that still say something."""
@@ -109,7 +109,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _write(path: Path, vectors: npt.NDArray[np.float16]) -> None:
-    with whole(path) as partial, partial.open("wb") as file:
+    with replace_file(path) as partial, partial.open("wb") as file:
         np.save(file, vectors)
 
 

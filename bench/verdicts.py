@@ -20,7 +20,7 @@ from bench._table import print_table
 from exhibit.evaluation.cases import Case, GoldPassage, Reply
 from exhibit.evaluation.metrics import Values, measure
 from exhibit.law.refusals import is_refusal
-from exhibit.runtime.command import add_json, documented, guarded, print_results
+from exhibit.runtime.command import add_json, build_parser, guarded, print_results
 
 FILE = Path(__file__).resolve().parent.parent / "samples" / "verdicts.jsonl"
 GOOD = frozenset({"right", "refused-rightly"})
@@ -81,7 +81,7 @@ def agreements(cases: Sequence[Case], verdicts: Sequence[str]) -> list[Agreement
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the table."""
-    parser = documented("python -m bench.verdicts", __doc__)
+    parser = build_parser("python -m bench.verdicts", __doc__)
     add_json(parser)
     options = parser.parse_args(argv)
     cases, verdicts = read_verdicts()

@@ -22,8 +22,8 @@ from mkdocs.structure.pages import Page
 
 from exhibit.commands import EXIT_CODES, VERBS, spellings
 from exhibit.evaluation.catalogue import catalogue
-from exhibit.evaluation.metrics import about, abouts_of, headline, metric_modules, parameters_of
-from exhibit.runtime.command import Manner, called
+from exhibit.evaluation.metrics import abouts_of, describe_metric, headline, metric_modules, parameters_of
+from exhibit.runtime.command import Invocation, set_invocation
 from exhibit.schemas.generate import generate
 
 ROOT = Path(__file__).parent.parent
@@ -103,7 +103,7 @@ def help_of(name: str) -> str:
     verb, text = VERBS[name], io.StringIO()
     with (
         patch.dict(os.environ, COLUMNS="100"),
-        called(Manner(spellings())),
+        set_invocation(Invocation(spellings())),
         contextlib.redirect_stdout(text),
         contextlib.suppress(SystemExit),
     ):
@@ -133,7 +133,7 @@ def _metrics() -> Iterator[str]:
     for file, module in metric_modules().items():
         parameters = ", ".join(f"{name}={one.default}" for name, one in parameters_of(module).items())
         for name in abouts_of(module):
-            described = about(name)
+            described = describe_metric(name)
             first = headline(file) if headline(file).partition("@")[0] == name else ""
             meaning = _cell(f"{described.title}: {described.meaning}")
             yield f"| `{name}` | {meaning} | {described.group} | {described.better} | {_cell(parameters)} | {first} |"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from exhibit.commands import PROGRAM, VERBS, help_text, kept_help, spellings
-from exhibit.runtime.command import USAGE, Manner, called, check_room, guarded, print_usage_error
+from exhibit.runtime.command import USAGE, Invocation, check_room, guarded, print_usage_error, set_invocation
 from exhibit.schemas import __version__
 
 _OURS = ("--quiet", "--verbose")
@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
     if rest[-1:] in (["--help"], ["-h"]) and (text := kept_help([verb, *rest[:-1]])):
         sys.stdout.write(text.replace(f"{PROGRAM} {verb}", chosen.usual) if alone else text)
         return 0
-    with called(Manner({} if alone else spellings(), quiet="--quiet" in own, verbose="--verbose" in own)):
+    with set_invocation(Invocation({} if alone else spellings(), quiet="--quiet" in own, verbose="--verbose" in own)):
         code: int = getattr(import_module(chosen.module), chosen.attribute)([*chosen.words, *rest])
     return code
 

@@ -17,7 +17,7 @@ from exhibit.runtime.command import print_note
 from exhibit.runtime.plugins import plugin_names
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.bundle import BundleFolder as Contents
-from exhibit.storage.bundle import mirrored, open_bundle
+from exhibit.storage.bundle import mirror_bundle, open_bundle
 from exhibit.storage.locations import parse_location
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Bundle:
         columns, records = self._records(what)
         if what == "documents":  # a struct that is empty in every row cannot be stored
             records = [{**record, "ocr": [*record["ocr"].items()]} for record in records]
-        made: datasets.Dataset = needed("datasets").Dataset.from_dict(
+        made: datasets.Dataset = import_extra("datasets").Dataset.from_dict(
             {column: [record[column] for record in records] for column in columns}
         )
         return made
@@ -105,7 +105,7 @@ class Bundle:
 
     def _frame(self, what: What) -> pandas.DataFrame:
         columns, records = self._records(what)
-        made: pandas.DataFrame = needed("pandas").DataFrame(records, columns=columns)
+        made: pandas.DataFrame = import_extra("pandas").DataFrame(records, columns=columns)
         return made
 
     def _records(self, what: What) -> tuple[list[str], Records]:
@@ -133,7 +133,7 @@ def load(place: Path | str) -> Bundle:
         if not converted.is_dir():
             raise ToolkitError(f"{converted}: no such folder; make it with exhibit.convert({address!r})")
         return Bundle(converted, str(converted))
-    root = mirrored(parse_location(address))
+    root = mirror_bundle(parse_location(address))
     if not root.is_dir():
         raise ToolkitError(f"{root}: no such folder; give a bundle, or one of {', '.join(_converted()) or 'none'}")
     return Bundle(root, address)
@@ -170,7 +170,7 @@ def _document_records(bundle: Contents) -> Records:
     return [entry.model_dump() for entry in bundle.info.documents]
 
 
-def needed(module: str) -> Any:
+def import_extra(module: str) -> Any:
     """Return a library that is only in an extra, or say which."""
     try:
         return import_module(module)

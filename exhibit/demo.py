@@ -16,7 +16,7 @@ from exhibit.conversion import convert
 from exhibit.converters.printing.browser import HERE, find_browser
 from exhibit.evidence.check import main as check
 from exhibit.evidence.show import main as show
-from exhibit.runtime.command import add_json, documented, guarded, print_note
+from exhibit.runtime.command import add_json, build_parser, guarded, print_note
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.validate import main as validate
 from exhibit.viewer.report import main as evaluate
@@ -37,7 +37,7 @@ def samples_folder() -> Path:
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Run every step; return the exit code of the first that fails."""
-    parser = documented("exhibit demo", __doc__)
+    parser = build_parser("exhibit demo", __doc__)
     parser.add_argument("--out", type=Path, default=Path(), metavar="DIR", help="where datasets_out and results go")
     parser.add_argument("--only", choices=SAMPLES, metavar="NAME", help=f"one of {', '.join(SAMPLES)} (default: all)")
     parser.add_argument("--run-name", default="demo", metavar="NAME", help="default: demo")

@@ -19,9 +19,9 @@ from typing import Literal, NamedTuple
 
 from packaging.requirements import Requirement
 
-from exhibit.runtime.command import add_json, documented, guarded, print_results, spelled
+from exhibit.runtime.command import add_json, build_parser, guarded, print_results, rename_commands
 from exhibit.runtime.plugins import load_plugin
-from exhibit.runtime.secrets import scrubbed
+from exhibit.runtime.secrets import scrub
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import read_beside
@@ -139,7 +139,7 @@ def _asked(group: str, name: str, look: Callable[[], tuple[State, str]]) -> Find
     try:
         return Finding(group, name, *look())
     except (ImportError, ToolkitError, OSError) as error:
-        return Finding(group, name, "missing", scrubbed(str(error)))
+        return Finding(group, name, "missing", scrub(str(error)))
 
 
 def _browser() -> tuple[State, str]:
@@ -208,7 +208,7 @@ def _network() -> Iterator[Finding]:
     yield Finding("network", "proxy", "ok", f"{proxy}; nothing was asked of the network")
     offline = [name for name in _OFFLINE if os.environ.get(name, "").upper() in {"1", "TRUE", "YES", "ON"}]
     yield Finding("network", "offline", "ok", f"by {', '.join(offline)}" if offline else "no")
-    yield Finding("network", "Hub", "ok", scrubbed(os.environ.get("HF_ENDPOINT") or "the usual address"))
+    yield Finding("network", "Hub", "ok", scrub(os.environ.get("HF_ENDPOINT") or "the usual address"))
 
 
 def _tokens() -> Iterator[Finding]:
@@ -231,13 +231,13 @@ def _hub_token() -> tuple[State, str]:
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Print every finding; return 1 when something that is needed is missing."""
-    parser = documented("exhibit doctor", __doc__)
+    parser = build_parser("exhibit doctor", __doc__)
     add_json(parser)
     options = parser.parse_args(argv)
     findings = examine()
     missing = [finding.name for finding in findings if finding.state == "missing"]
     record = {"ok": not missing, "missing": missing, "findings": [finding._asdict() for finding in findings]}
-    print_results(record, spelled("\n".join(_lines(findings, missing))), as_json=options.json)
+    print_results(record, rename_commands("\n".join(_lines(findings, missing))), as_json=options.json)
     return 1 if missing else 0
 
 

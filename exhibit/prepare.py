@@ -10,7 +10,7 @@ What is here already is not fetched again.
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from exhibit.runtime.command import documented, guarded
+from exhibit.runtime.command import build_parser, guarded
 
 PARTS: dict[str, Callable[[], int]] = {
     "browser": lambda: import_module("exhibit.converters.printing.browser").main(),
@@ -21,7 +21,7 @@ PARTS: dict[str, Callable[[], int]] = {
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Get the parts that are named, or all; return the exit code of the first that fails."""
-    parser = documented("exhibit prepare", __doc__)
+    parser = build_parser("exhibit prepare", __doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", choices=[[], *PARTS], help=" or ".join(PARTS))
     chosen = parser.parse_args(argv).parts or list(PARTS)
     return next((code for part in chosen if (code := PARTS[part]())), 0)

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 
 from exhibit.commands import VERBS, spellings
-from exhibit.runtime.command import Manner, Parser, called, guarded
+from exhibit.runtime.command import Invocation, Parser, guarded, set_invocation
 from exhibit.runtime.plugins import own_names
 
 FILE = Path(__file__).parent / "help.json"
@@ -27,7 +27,7 @@ def help_of(*words: str) -> str:
     before = os.environ.get("COLUMNS")
     os.environ["COLUMNS"] = _COLUMNS
     try:
-        with called(Manner(spellings())), contextlib.redirect_stdout(text), contextlib.suppress(SystemExit):
+        with set_invocation(Invocation(spellings())), contextlib.redirect_stdout(text), contextlib.suppress(SystemExit):
             getattr(import_module(verb.module), verb.attribute)([*verb.words, *words[1:], "--help"])
     finally:
         os.environ.pop("COLUMNS") if before is None else os.environ.update(COLUMNS=before)

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from exhibit.bundles import Bundle, html_link, html_paragraphs, html_table, needed
+from exhibit.bundles import Bundle, html_link, html_paragraphs, html_table, import_extra
 from exhibit.evaluation import regression
 from exhibit.evaluation.command import with_fetched
 from exhibit.evaluation.evaluate import evaluate as evaluate_run
@@ -92,7 +92,7 @@ def _flat(row: RunQuestion) -> dict[str, Any]:
 
 
 def _frame(rows: Iterable[dict[str, Any]], *, index: list[str]) -> DataFrame:
-    frame: DataFrame = needed("pandas").DataFrame(rows)
+    frame: DataFrame = import_extra("pandas").DataFrame(rows)
     return frame.set_index(index) if len(frame) else frame
 
 

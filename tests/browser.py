@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from playwright.sync_api import Browser, sync_playwright
 
 from exhibit.converters.printing.browser import launch_options
-from exhibit.storage.place import scratch_folder
+from exhibit.storage.atomic import scratch_folder
 
 PATIENCE = 120_000
 """Milliseconds in which anything must come that a test waits for: ten times what a busy machine has needed."""

@@ -157,7 +157,7 @@ def servers_end_soon() -> Iterator[None]:
 def shared_press() -> Iterator[None]:
     """Let all conversions in this process print with one browser."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(build, "Press", SharedPress)
+        patch.setattr(build, "PdfPrinter", SharedPress)
         SharedPress.begin()
         yield
     SharedPress.end()

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import ClassVar
 
 from exhibit.converters import RawDocument
-from exhibit.converters.printing.press import Press, Printed
+from exhibit.converters.printing.press import PdfPrinter, Printed
 from exhibit.engine import Limits
 
 
-class SharedPress(Press):
+class SharedPress(PdfPrinter):
     """Prints as its parent does, with the browser that printed before, where that knows all it has to know.
 
     Limits, other programs or another working folder are known only to a process that is started with them.
     """
 
-    _shared: ClassVar[Press | None] = None
+    _shared: ClassVar[PdfPrinter | None] = None
     _started: ClassVar[object] = None
     _until_the_end: ClassVar[ExitStack] = ExitStack()
     _in_spite: ClassVar[bool] = False
@@ -34,7 +34,7 @@ class SharedPress(Press):
         if self._limits != Limits() or (_surroundings() != cls._started and not cls._in_spite):
             return super().print_one(raw, corpus)
         if cls._shared is None:
-            cls._shared = cls._until_the_end.enter_context(Press())
+            cls._shared = cls._until_the_end.enter_context(PdfPrinter())
         return cls._shared.print_one(raw, corpus)
 
     @classmethod

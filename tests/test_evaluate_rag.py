@@ -9,7 +9,7 @@ import pytest
 
 import evaluate_rag
 from exhibit.evaluation import command as command_module
-from exhibit.evaluation.catalogue import catalogue, modern
+from exhibit.evaluation.catalogue import catalogue, translate_flags
 from exhibit.rag.config import setting_help
 from tests.rag.bundles import write_bundle
 
@@ -43,11 +43,11 @@ def test_it_prints_one_table_and_where_the_report_is(command, tmp_path, capsys):
 
 def test_flags_overrule_the_file(command, tmp_path, capsys):
     folder = write_bundle(tmp_path / "leases")
-    told = {"dataset_paths": [str(folder)], "limit": 5, "preset": "naive", "size": 200, "metrics": ["drm@1"]}
+    told = {"dataset_paths": [str(folder)], "limit": 5, "preset": "naive", "chunk_size": 200, "metrics": ["drm@1"]}
     (tmp_path / "c.json").write_text(json.dumps(told))
-    assert command("--config", tmp_path / "c.json", "--limit", "2", "--size", "150", "--where", "clause=law") == 0
+    assert command("--config", tmp_path / "c.json", "--limit", "2", "--chunk-size", "150", "--where", "clause=law") == 0
     config = json.loads((tmp_path / "results" / "r" / "config.json").read_text())
-    assert (config["limit"], config["preset"], config["config"]["size"]) == (2, "naive", 150)
+    assert (config["limit"], config["preset"], config["config"]["chunk_size"]) == (2, "naive", 150)
     assert config["datasets"]["leases"]["questions"] == 2 and config["where"] == {"clause": ["law"]}
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:2]] == ["drm@1"]
 
@@ -61,11 +61,11 @@ def test_every_setting_of_the_pipeline_has_a_flag(capsys):
 
 
 def test_settings_are_set_one_by_one_and_wrong_ones_are_named(command, capsys):
-    assert command("x", "--set", "siez=300") == 1
-    assert "no setting 'siez'; did you mean size?" in capsys.readouterr().err
-    assert command("x", "--set", "size=0") == 1
-    assert "size: Input should be greater than or equal to 1" in capsys.readouterr().err
-    assert command("x", "--set", "size") == 1
+    assert command("x", "--set", "chunk_siez=300") == 1
+    assert "no setting 'chunk_siez'; did you mean chunk_size?" in capsys.readouterr().err
+    assert command("x", "--set", "chunk_size=0") == 1
+    assert "chunk_size: Input should be greater than or equal to 1" in capsys.readouterr().err
+    assert command("x", "--set", "chunk_size") == 1
     assert "write NAME=VALUE" in capsys.readouterr().err
 
 
@@ -73,10 +73,10 @@ def test_single_settings_and_flags_of_other_tools_say_how_they_are_written_here(
     notes: list[str] = []
     old = "cuad --splitter naive --check-references --retries=2 --skip-ingestion --source-type PD".split()
     new = ["cuad", "--set", "splitter=naive", "--set", "check_references=true", "--set", "retries=2"]
-    assert modern(old, ["--limit"], notes.append) == [*new, "--ingest", "never", "--where", "source_type=PD"]
+    assert translate_flags(old, ["--limit"], notes.append) == [*new, "--ingest", "never", "--where", "source_type=PD"]
     assert notes[0] == "--splitter is now --set splitter=naive" and len(notes) == 5
     same = ["--limit", "3", "--", "--splitter"]
-    assert modern(same, ["--limit"], notes.append) == same
+    assert translate_flags(same, ["--limit"], notes.append) == same
 
 
 def test_problems_are_lines_on_stderr(command, tmp_path, capsys):

@@ -13,12 +13,12 @@ from urllib.parse import parse_qs, urlsplit
 import fsspec
 import pytest
 
-from exhibit.engine import dismiss
+from exhibit.engine import shutdown_idle
 from exhibit.storage.locations import Remote, StorageError, fetch, list_files
-from exhibit.storage.upload import send
 from exhibit.storage.validate import validate_at as validate
 from tests.hub.bundles import files_of
 from tests.object_stores import KEY, SECRET, Fault, Proxy, Request, google, moto, rclone
+from tests.storage.memory import upload
 from tests.test_remote import convert, evaluate, there
 
 pytestmark = [pytest.mark.extra, pytest.mark.server]
@@ -36,7 +36,7 @@ def use(address: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (told | {"EXHIBIT_CACHE": str(folder / "cache")}).items():
         monkeypatch.setenv(name, value)
     fsspec.get_filesystem_class("s3").clear_instance_cache()
-    dismiss()  # workers that rest have clients of the server before
+    shutdown_idle()  # workers that rest have clients of the server before
 
 
 @pytest.fixture(scope="module", params=[moto, rclone], ids=["moto", "rclone"])
@@ -74,8 +74,7 @@ def local(tmp_path_factory) -> Path:
 
 
 def test_bundle_and_metrics_are_the_same_on_each_server(s3, local, tmp_path, monkeypatch, capsys):
-    convert("legalbenchrag", s3 / "lb", "--jobs", "2")
-    convert("legalbenchrag", s3 / "lb", "--force", "--max-documents", "4")
+    upload(local, s3 / "lb")
     assert there(s3 / "lb") == files_of(local) and validate(s3 / "lb") == []
     flags = ["--report-cases", "0", "--jobs", "1", "--dataset-paths"]
     here = evaluate(tmp_path, monkeypatch, "local", *flags, str(local))
@@ -89,33 +88,10 @@ def test_a_wrong_secret_is_told_without_it(tmp_path, monkeypatch, capsys):
         fsspec.filesystem("s3").mkdir("bucket")
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another-secret-of-nobody")
         fsspec.get_filesystem_class("s3").clear_instance_cache()
-        convert("legalbenchrag", "s3://bucket/lb", "--max-documents", "1", expect=1)
+        evaluate(tmp_path, monkeypatch, "r", "--dataset-paths", "s3://bucket/lb", expect=1)
     fsspec.get_filesystem_class("s3").clear_instance_cache()
     told = capsys.readouterr().err
     assert "access denied" in told and "do these credentials allow it?" in told and "secret-of-nobody" not in told
-
-
-def test_a_large_file_goes_in_parts_and_a_part_that_fails_goes_again(s3, proxy, tmp_path):
-    path = tmp_path / "large.bin"
-    block = hashlib.sha256(b"exhibit").digest() * 32_768  # a mebibyte
-    with path.open("wb") as out:
-        for number in range(110):  # s3fs sends from 100 MiB on in parts of 50
-            out.write(number.to_bytes(4, "big") + block[4:])
-    failed: list[Request] = []
-
-    def once(request: Request) -> str | None:
-        if "partNumber=2" in request.path and request.method == "PUT" and not failed:
-            failed.append(request)
-            return "500"
-        return None
-
-    proxy.fault = once
-    sent = send(path, s3 / "large.bin")
-    parts = [request for request in proxy.requests if request.method == "PUT" and "partNumber=" in request.path]
-    assert len(failed) == 1 and len(parts) == 4, "three parts, one of them twice"
-    listed = list_files(s3)["large.bin"]
-    assert (listed.bytes, listed.mark) == (sent.bytes, sent.mark) and sent.bytes == 110 << 20
-    assert fetch(s3 / "large.bin", tmp_path / "back.bin") == sent.sha256
 
 
 # ---------------------------------------------------------------- a network that does not
@@ -129,13 +105,13 @@ def every(step: int, fault: str, *, method: str = "") -> Fault:
 @pytest.mark.parametrize("fault", ["500", "slow down", "drop", "delay"])
 def test_faults_that_pass_change_nothing(s3, proxy, local, fault):
     proxy.fault = every(7, fault)
-    convert("legalbenchrag", s3 / "lb", "--max-documents", "4")
+    upload(local, s3 / "lb")
     assert there(s3 / "lb") == files_of(local)
     assert len(proxy.faults) > 3
 
 
 def test_an_answer_that_is_cut_off_is_asked_for_again(s3, proxy, local, tmp_path):
-    convert("legalbenchrag", s3 / "lb", "--max-documents", "4")
+    upload(local, s3 / "lb")
     [name, *_] = [name for name in list_files(s3 / "lb") if name.startswith("corpus/")]
     cut: list[Request] = []
 
@@ -150,22 +126,22 @@ def test_an_answer_that_is_cut_off_is_asked_for_again(s3, proxy, local, tmp_path
     assert cut and digest == hashlib.sha256((local / name).read_bytes()).hexdigest()
 
 
-def test_a_store_that_fails_for_good_is_a_line_and_no_document_is_blamed(s3, proxy, local, tmp_path, capsys):
-    convert("legalbenchrag", s3 / "lb", "--max-documents", "4")
+def test_a_store_that_fails_for_good_is_a_line_and_no_document_is_blamed(
+    s3, proxy, local, tmp_path, monkeypatch, capsys
+):
+    upload(local, s3 / "lb")
     [name, *_] = [name for name in list_files(s3 / "lb") if name.startswith("corpus/")]
     for fault in ("500", "cut", "drop"):
         proxy.fault = lambda request, fault=fault: fault if request.method == "GET" else None
         with pytest.raises(StorageError, match="run the same command again"):
             fetch(Remote((s3 / "lb" / name).url, "0" * 64), tmp_path / "file")
-    proxy.fault = every(1, "500", method="PUT")
+    proxy.fault = every(1, "500", method="GET")
     capsys.readouterr()
-    convert("legalbenchrag", s3 / "other", "--max-documents", "4", expect=1)
+    evaluate(tmp_path, monkeypatch, "away", "--dataset-paths", str(s3 / "lb"), expect=1)
     told = capsys.readouterr().err
     assert "run the same command again" in told and SECRET not in told and "Traceback" not in told
     proxy.fault = lambda request: None
-    assert "bundle.json" not in list_files(s3 / "other")
-    convert("legalbenchrag", s3 / "other", "--max-documents", "4")
-    assert there(s3 / "other") == files_of(local)
+    assert validate(s3 / "lb") == []
 
 
 # ---------------------------------------------------------------- many keys
@@ -240,8 +216,7 @@ def test_on_google_cloud_storage_bundle_and_metrics_are_the_same(local, tmp_path
         monkeypatch.setenv("NO_GCE_CHECK", "true")
         fsspec.get_filesystem_class("gs").clear_instance_cache()
         out = Remote("gs://bucket/bundles/lb")
-        convert("legalbenchrag", out)
-        convert("legalbenchrag", out, "--force", "--max-documents", "4")
+        upload(local, out)
         assert there(out) == files_of(local) and validate(out) == []
         flags = ["--report-cases", "0", "--jobs", "1", "--dataset-paths"]
         here = evaluate(tmp_path, monkeypatch, "local", *flags, str(local))

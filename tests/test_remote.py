@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -17,7 +13,6 @@ import pytest
 
 import evaluate_rag
 from exhibit.conversion import main as convert_main
-from exhibit.converters.steps import build, materialise
 from exhibit.evidence.check import main as check_main
 from exhibit.evidence.show import main as show_main
 from exhibit.evidence.text import main as text_main
@@ -32,7 +27,7 @@ from exhibit.storage.validate import validate_at as validate
 from tests.hub.bundles import files_of
 from tests.object_stores import SECRET, moto
 from tests.rag.models import link_models
-from tests.storage.memory import get, memory, put
+from tests.storage.memory import get, memory, put, upload
 
 __all__ = ["memory"]
 
@@ -82,54 +77,21 @@ def local(tmp_path_factory) -> Path:
 # ---------------------------------------------------------------- in memory
 
 
-def test_a_converted_bundle_is_the_same_and_its_documents_leave_as_they_are_made(memory, local, monkeypatch, capsys):
-    waiting: list[int] = []
-    record = build.Out.record
-
-    def noted(self, name, sent):
-        waiting.append(sum(path.is_file() for path in (self.folder / "corpus").iterdir()))
-        record(self, name, sent)
-
-    monkeypatch.setattr(build.Out, "record", noted)
-    convert("cuad", memory, "--max-documents", "3")
-    assert there(memory) == files_of(local) and validate(memory) == []
-    assert set(waiting) == {0}, "official files are sent from where they are"
-    assert f"-> {memory}" in capsys.readouterr().out
-    convert("cuad", memory, "--max-documents", "3", expect=1)
-    assert "exists already; add --force" in capsys.readouterr().err
+def test_a_bundle_is_not_written_to_a_store(memory, capsys):
+    convert("cuad", memory, "--max-documents", "1", expect=1)
+    told = capsys.readouterr().err
+    assert f"{memory}: a bundle is written to a folder of this machine; give a path, then copy the folder" in told
+    assert list_files(memory) == {}
+    convert("cuad", "hf://datasets/me/cuad", "--max-documents", "1", expect=1)
+    assert "a bundle goes to the Hub with exhibit publish" in capsys.readouterr().err
 
 
-def test_tables_larger_than_a_file_leave_one_by_one(memory, tmp_path, monkeypatch):
+def test_tables_larger_than_a_file_are_several_files(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "_GROUP_BYTES", 1)
     monkeypatch.setattr(tables, "_SHARD_BYTES", 1)
-    waiting: list[int] = []
-    send = build.Out.send
-
-    def noted(self, path):
-        waiting.append(len(list((self.folder / "parquet").glob("corpus-*"))))
-        send(self, path)
-
-    monkeypatch.setattr(build.Out, "send", noted)
-    convert("legalbenchrag", memory)
-    assert waiting == [1] * 8, "a file a document, and never two of them here"
     convert("legalbenchrag", tmp_path / "lb")
-    assert there(memory) == files_of(tmp_path / "lb") and waiting[8:] == list(range(1, 9))
-
-
-@pytest.mark.slow
-def test_printed_documents_leave_as_they_are_read(memory, tmp_path, monkeypatch):
-    waiting: list[int] = []
-    record = build.Out.record
-
-    def noted(self, name, sent):
-        waiting.append(sum(path.is_file() for path in (self.folder / "corpus").iterdir()))
-        record(self, name, sent)
-
-    monkeypatch.setattr(build.Out, "record", noted)
-    convert("privacyqa", memory)
-    convert("privacyqa", tmp_path / "local")
-    assert there(memory) == files_of(tmp_path / "local")
-    assert max(waiting) == 1, "one job prints one document at a time"
+    assert len(list((tmp_path / "lb" / "parquet").glob("corpus-*"))) == 8, "a file a document"
+    assert validate(tmp_path / "lb") == []
 
 
 def test_gold_is_checked_drawn_and_written_out_where_the_documents_are(memory, local, tmp_path, capsys):
@@ -222,17 +184,6 @@ def test_a_store_that_goes_away_stops_an_evaluation(memory, local, tmp_path, mon
     assert evaluate(tmp_path, monkeypatch, "r", *flags, "--resume"), "the next one goes on"
 
 
-def test_a_store_that_goes_away_stops_a_conversion(memory, monkeypatch, capsys):
-    def away(path, to, known):
-        raise locations.StorageError(f"{to}: connection refused")
-
-    monkeypatch.setattr(materialise, "send", away)
-    convert("cuad", memory, "--max-documents", "2", expect=1)
-    told = capsys.readouterr().err
-    assert "connection refused" in told and "cannot be read" not in told
-    assert "bundle.json" not in list_files(memory)
-
-
 # ---------------------------------------------------------------- an object store on loopback
 
 
@@ -262,11 +213,8 @@ def s3(store, tmp_path, monkeypatch) -> Iterator[Remote]:
 def test_on_s3_bundle_and_metrics_are_the_same_with_workers(s3, tmp_path, monkeypatch, capsys):
     folder = tmp_path / "lb"
     convert("legalbenchrag", folder)  # its names have spaces, %20, colons and bars
-    convert("legalbenchrag", s3 / "lb", "--engine", "local", "--jobs", "2")
-    assert there(s3 / "lb") == files_of(folder) and validate(s3 / "lb") == []
-    convert("legalbenchrag", s3 / "lb", "--force", "--max-documents", "4")
-    convert("legalbenchrag", folder, "--force", "--max-documents", "4")
-    assert there(s3 / "lb") == files_of(folder), "nothing is left of the larger one"
+    upload(folder, s3 / "lb")
+    assert validate(s3 / "lb") == []
     flags = ["--report-cases", "2", "--jobs", "2", "--dataset-paths"]
     here = evaluate(tmp_path, monkeypatch, "local", *flags, str(folder))
     assert evaluate(tmp_path, monkeypatch, "s3", *flags, f"{s3}/*") == here
@@ -274,46 +222,9 @@ def test_on_s3_bundle_and_metrics_are_the_same_with_workers(s3, tmp_path, monkey
 
 
 @pytest.mark.extra
-def test_on_s3_a_killed_run_leaves_no_bundle_and_the_next_one_goes_on(s3, tmp_path, local):
-    out = s3 / "cuad"
-    flags = ["--source", "samples/cuad", "--max-documents", "3", "--engine", "serial"]
-    command = [sys.executable, "-m", "converters.cuad", *flags]
-    process = subprocess.Popen([*command, "--out", str(out)], cwd=ROOT, env=dict(os.environ), start_new_session=True)
-    deadline = time.monotonic() + 60
-    while not _journalled(tmp_path) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    left = list_files(out)
-    assert "bundle.json" not in left and any(name.startswith("corpus/") for name in left)
-    evaluated = subprocess.run(
-        [sys.executable, "evaluate_rag.py", "--dataset-paths", str(out)], cwd=ROOT, capture_output=True, text=True
-    )
-    assert evaluated.returncode == 1 and "no bundle.json there" in evaluated.stderr
-    written = {name: _modified(out / name) for name in _journalled(tmp_path)}
-    time.sleep(1.1)  # S3 tells times in seconds
-    convert("cuad", out, "--max-documents", "3")
-    assert there(out) == files_of(local) and validate(out) == []
-    assert written and {name: _modified(out / name) for name in written} == written, "sent once"
-
-
-def _journalled(tmp_path: Path) -> set[str]:
-    lines = [line for path in tmp_path.rglob("sent.jsonl") for line in path.read_text().splitlines()]
-    return {json.loads(line)[0] for line in lines if line.endswith("]")}
-
-
-def _modified(remote: Remote) -> str:
-    client = fsspec.filesystem("s3")
-    client.invalidate_cache()
-    return str(client.info(remote.key)["LastModified"])
-
-
-@pytest.mark.extra
 def test_on_s3_errors_say_what_to_do_and_tell_no_secret(s3, tmp_path, monkeypatch, capsys):
     evaluate(tmp_path, monkeypatch, "r", "--dataset-paths", "s3://no-such-bucket-here/cuad", expect=1)
     assert "s3://no-such-bucket-here/cuad: no bundle.json there" in capsys.readouterr().err
-    convert("cuad", "s3://no-such-bucket-here/cuad", "--max-documents", "1", expect=1)
-    assert "s3://no-such-bucket-here/cuad: not there; is the bucket's name right?" in capsys.readouterr().err
     fsspec.get_filesystem_class("s3").clear_instance_cache()
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")

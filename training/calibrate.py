@@ -25,7 +25,7 @@ import torch
 
 from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import ToolkitError
-from exhibit.storage.place import write_whole
+from exhibit.storage.atomic import write_whole
 from training import _cli
 from training.figures import loaded_judge
 from training.measure import asks, auroc, group_of

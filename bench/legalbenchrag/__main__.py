@@ -37,7 +37,7 @@ from bench.legalbenchrag.runs import (
     read_measured,
     run,
 )
-from exhibit.engine import add_engine_arguments, check_engine, positive
+from exhibit.engine import add_engine_arguments, check_engine, parse_positive
 from exhibit.evaluation.metrics import KS
 from exhibit.rag.config import preset_names
 from exhibit.runtime.command import guarded
@@ -181,7 +181,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--unnamed", action="store_true", help="the questions without their document's name, too; tells the fall")
     add("--out", type=Path, default=Path("results/legalbenchrag"), metavar="DIR", help="default: results/legalbenchrag")
     add("--page", type=Path, metavar="FILE", help="default: bench/results/legalbenchrag.md; none with --limit")
-    add("--limit", type=positive, metavar="N", help="a quick look: only N questions, drawn from all four datasets")
+    add(
+        "--limit", type=parse_positive, metavar="N", help="a quick look: only N questions, drawn from all four datasets"
+    )
     add("--anew", action="store_true", help="convert and measure again what is finished")
     add_engine_arguments(parser)
     return parser

@@ -10,9 +10,9 @@ from pathlib import Path
 from exhibit.schemas.bundle import CARD, CORPUS, GOLD, INFO, TRAIN, Question, write_gold, write_info, write_train
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import BundleInfo, Context, Counts, FileEntry, Gold, Row
+from exhibit.storage.atomic import replace_folder
 from exhibit.storage.bundle import BundleFolder, open_bundle, sha256_of
-from exhibit.storage.locations import fetched
-from exhibit.storage.place import placed
+from exhibit.storage.locations import fetch_file
 
 
 def rewrite(
@@ -31,10 +31,10 @@ def rewrite(
     if old.info is None:
         raise BundleError(f"{bundle}: no {INFO}; make it with a converter")
     names = number_files(old) if nameless else {name: name for name in old.files}
-    with placed(out, force=force) as folder:
+    with replace_folder(out, force=force) as folder:
         (folder / CORPUS).mkdir()
         for name, path in old.files.items():
-            with fetched(path) as here:
+            with fetch_file(path) as here:
                 shutil.copyfile(here, folder / CORPUS / names[name])
         asked = [(question, text) for question in old.questions if (text := word(question.question)) is not None]
         write_train([_row(question, text, names) for question, text in asked], folder / TRAIN)

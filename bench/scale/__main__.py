@@ -3,7 +3,7 @@
     python -m bench.scale                                    everything, about twenty minutes on two free cores
     python -m bench.scale --part memory --source FOLDER      one part, on documents of your own
     python -m bench.scale --part chunks --vectors FILE --queries FILE    real vectors (`python -m bench.vectors`)
-    python -m bench.scale --part chunks --rows 1000000 --stores faiss:hnsw      what takes long, one at a time
+    python -m bench.scale --part chunks --rows 1000000 --stores faiss:pq      what takes long, one at a time
     python -m bench.scale --part chunks --stores milvus --milvus URI --milvus-data DIR    a server on this machine
     python -m bench.scale --part flat                        memory of 1,000 and 20,000 documents: ten minutes more
     python -m bench.scale --part routed --index INDEX --questions BUNDLE    grown from a real index, real questions

@@ -17,15 +17,15 @@ from exhibit.schemas.errors import ToolkitError
 
 ROWS = (10_000, 100_000, 310_000, 1_000_000)
 QUICK = (2_000, 10_000)
-STORES = ("faiss", "faiss:fp16", "faiss:pq", "faiss:ivf", "faiss:hnsw")
+STORES = ("faiss", "faiss:fp16", "faiss:pq")
 LIMIT_MS = 60
 """What a query may take beside its embedding."""
 MILVUS = ("milvus", "milvus?index=IVF_FLAT", "milvus?index=HNSW")
 """What a server is measured with: all vectors compared, lists of them, and a graph."""
 _LARGEST = 100_000
 """Rows up to which slow ones are measured unless more are asked for."""
-_SLOW = ("faiss:hnsw", *MILVUS)
-"""A graph is built by one thread, and a server makes its index when the rows are there: minutes for a million rows."""
+_SLOW = MILVUS
+"""A server makes its index when the rows are there: minutes for a million rows."""
 _QUERIES = 200
 _BYTES = ("search MB", "disk MB")
 _MIXED = "a mixture of 300 clusters"

@@ -43,7 +43,7 @@ class Setting:
 
 SETTINGS = (
     Setting("two cores", 1, 2, 0, 16, "none", "faiss"),
-    Setting("one machine with an accelerator", 1, 64, 1, 256, "`--embedder cuda`", "faiss:ivf"),
+    Setting("one machine with an accelerator", 1, 64, 1, 256, "`--embedder cuda`", "faiss:pq"),
     Setting("a cluster", 16, 64, 8, 256, "`--engine ray:…` `--store milvus:URI` `s3://…`", "milvus"),
     Setting("a cluster, an index a machine", 16, 64, 8, 256, "the same, sixteen times", "milvus", indexes=16),
 )
@@ -104,8 +104,8 @@ def _sorting(last: Mapping[str, Any]) -> float:
 
 
 def vector_bytes(numbers: float, store: str) -> float:
-    """Return the bytes that a vector takes in memory: four a number and its key, links or lists besides."""
-    extra = {"faiss": 8, "faiss:fp16": 8, "faiss:ivf": 16, "faiss:hnsw": 8 + 2 * 16 * 4 + 12, "milvus": 16}
+    """Return the bytes that a vector takes in memory: four a number, its key, and its sketch or list."""
+    extra = {"faiss": 8, "faiss:fp16": 8, "faiss:pq": 8 + numbers / 4, "milvus": 16}
     width = 2 if store == "faiss:fp16" else 4
     return width * numbers + extra[store]
 

@@ -3,7 +3,7 @@
     python -m bench.sensitivity --source legalbenchrag/data
     python -m bench.sensitivity --source legalbenchrag/data --all
     python -m bench.sensitivity --source legalbenchrag/data --settings weight_lexical,_MENTION
-    python -m bench.sensitivity --source samples/legalbenchrag --embedder hashing --settings tight
+    python -m bench.sensitivity --source samples/legalbenchrag --embedder hashing --settings trim_first
 
 The collection is indexed once, in a temporary folder; vectors come from the cache where they were made before. Every
 second question is asked, all with --all: with and without files' names, and for two settings without the document's

@@ -25,9 +25,9 @@ from exhibit.converters.raw.records import read_records
 from exhibit.converters.raw.source import find_one, open_source
 from exhibit.converters.steps.cli import add_own_flags, main
 from exhibit.converters.steps.patches import SHIPPED
-from exhibit.runtime.command import Parser, aligned, guarded, spelled
+from exhibit.runtime.command import Parser, align_rows, guarded, rename_commands
 from exhibit.schemas.errors import SourceError
-from exhibit.storage.place import write_whole
+from exhibit.storage.atomic import write_whole
 
 __all__ = ["INFO", "add_arguments", "read"]
 
@@ -168,7 +168,7 @@ def run(argv: list[str] | None = None) -> int:
 
 def _check(argv: list[str]) -> int:
     """Print a table of the citations; return 1 if one is unresolved."""
-    parser = Parser(prog=spelled("python -m converters.cpr --check"))
+    parser = Parser(prog=rename_commands("python -m converters.cpr --check"))
     parser.add_argument("--source", type=Path, required=True, metavar="DIR|FILE.jsonl")
     add_own_flags(sys.modules[__name__], parser)
     options = parser.parse_args(argv)
@@ -181,7 +181,7 @@ def _check(argv: list[str]) -> int:
             if cited.place:
                 target += f": {cited.place.heading}" + (f" (page {cited.place.page})" if cited.place.page else "")
             lines.append((str(entry.id), cited.how, f"[{citation.text}]", target))
-    print("\n".join(aligned(lines, most=60)))
+    print("\n".join(align_rows(lines, most=60)))
     counts = Counter(cited.how for entry in entries for _, cited in entry.cited)
     located = sum(1 for entry in entries for _, cited in entry.cited if cited.place)
     print(f"{counts.total()} citations: " + ", ".join(f"{counts[how]} {how}" for how in METHODS))
@@ -191,7 +191,7 @@ def _check(argv: list[str]) -> int:
 
 def _from_search(exports: list[Path], argv: list[str]) -> int:
     """Write a line of ground truth per exported query; refuse to overwrite what a person may have edited."""
-    parser = Parser(prog=spelled("python -m converters.cpr --from-search EXPORT.json …"))
+    parser = Parser(prog=rename_commands("python -m converters.cpr --from-search EXPORT.json …"))
     parser.add_argument("--ground-truth-out", type=Path, required=True, metavar="FILE.jsonl")
     parser.add_argument("--force", action="store_true", help="replace the file")
     options = parser.parse_args(argv)

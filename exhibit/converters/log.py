@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from exhibit.converters import Benchmark, Quote, RawRow, Tally, read_info
 from exhibit.converters.benchmark import Label
 from exhibit.converters.fetching.fetch import Policy
-from exhibit.converters.raw.cells import said, values, words
+from exhibit.converters.raw.cells import list_cell_values, read_cell_text, read_cell_words
 from exhibit.converters.raw.documents import Shelf
 from exhibit.converters.raw.records import ENDINGS, Record, read_records
 from exhibit.converters.raw.source import find_one
@@ -113,7 +113,7 @@ def _opened(cells: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row whose texts that are JSON objects are objects: exports write inputs and outputs so."""
     opened = {}
     for name, cell in cells.items():
-        held = values(cell) if isinstance(cell, str) and cell.strip().startswith("{") else []
+        held = list_cell_values(cell) if isinstance(cell, str) and cell.strip().startswith("{") else []
         opened[name] = held[0] if len(held) == 1 and isinstance(held[0], dict) else cell
     return opened
 
@@ -121,18 +121,18 @@ def _opened(cells: Mapping[str, Any]) -> dict[str, Any]:
 def _said(row: Mapping[str, Any], cells: Mapping[str, Any], field: str, role: str) -> str:
     name = choose_name(cells, field)
     if name is not None:
-        return said(cells[name], role)
+        return read_cell_text(cells[name], role)
     whole = choose_name(row, field)
-    return said(row[whole], role) if whole is not None else ""
+    return read_cell_text(row[whole], role) if whole is not None else ""
 
 
 def _sources(cells: Mapping[str, Any], row: Mapping[str, Any], shelf: Shelf) -> Iterator[str]:
     """Yield the files of the folder that a reply was made from."""
     for mapping in (cells, row):
         name = choose_name(mapping, "logged-sources")
-        for value in values(mapping[name]) if name is not None else ():
+        for value in list_cell_values(mapping[name]) if name is not None else ():
             texts = flatten_object(value).values() if isinstance(value, dict) else [value]
-            found = next((one for text in texts if (one := shelf.named_in(words(text))) is not None), None)
+            found = next((one for text in texts if (one := shelf.named_in(read_cell_words(text))) is not None), None)
             if found is not None:
                 yield found[0]
 
@@ -143,10 +143,10 @@ def _feedback(row: Mapping[str, Any], cells: Mapping[str, Any]) -> str:
         name = choose_name(mapping, "feedback")
         if name is None:
             continue
-        for value in values(mapping[name]):
+        for value in list_cell_values(mapping[name]):
             inner = flatten_object(value) if isinstance(value, dict) else {"value": value}
             for held in inner.values():
-                if words(held) and (verdict := _verdict(held)):
+                if read_cell_words(held) and (verdict := _verdict(held)):
                     return verdict
     return ""
 
@@ -154,8 +154,8 @@ def _feedback(row: Mapping[str, Any], cells: Mapping[str, Any]) -> str:
 def _verdict(value: Any) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return "up" if value > 0 else "down"
-    key = "-1" if words(value) == "-1" else name_key(words(value))
-    sign = {"👍": "up", "👎": "down"}.get(words(value)[:1], "")
+    key = "-1" if read_cell_words(value) == "-1" else name_key(read_cell_words(value))
+    sign = {"👍": "up", "👎": "down"}.get(read_cell_words(value)[:1], "")
     return sign or ("down" if key in _DOWN else "up" if key in _UP else "")
 
 

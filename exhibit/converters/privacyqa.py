@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from exhibit.converters import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
 from exhibit.converters.benchmark import Block
-from exhibit.converters.raw.records import decode_table, separated
+from exhibit.converters.raw.records import decode_table, split_cells
 from exhibit.converters.raw.source import find_one, refuse_pointer
 from exhibit.converters.raw.titles import unique_titles
 from exhibit.converters.steps.cli import main
@@ -125,7 +125,7 @@ def _find_tables(source: Path) -> list[Path]:
 def _read_table(path: Path, data: bytes, tally: Tally) -> _Table:
     """Return the rows by column; wrong columns and pointers to the data are refused."""
     refuse_pointer(path, data, INFO)
-    header, *records = separated(decode_table(path, data, tally), "\t") or [[]]
+    header, *records = split_cells(decode_table(path, data, tally), "\t") or [[]]
     header = [name.strip() for name in header]
     missing = [name for name in _COLUMNS if name not in header]
     marks = [name for name in header if _ANNOTATOR.fullmatch(name)] or [name for name in header if name == "Label"]

@@ -21,7 +21,7 @@ from exhibit.law.names import file_key
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.layout import fit_name
 from exhibit.schemas.parsing import parse_json
-from exhibit.storage.place import files_below
+from exhibit.storage.atomic import files_below
 
 INFO = read_info(__file__)
 _ODD = re.compile(r"[^\w.-]+")

@@ -16,7 +16,7 @@ from pathlib import Path
 from exhibit.converters import Benchmark, Item, RawDocument, RawRow, Tally, read_info
 from exhibit.converters.raw.law_files import Version, read_versions
 from exhibit.converters.raw.law_questions import PrintedEdition, QuestionMaker
-from exhibit.converters.raw.laws import Law, read_law, wrapped
+from exhibit.converters.raw.laws import Law, read_law, wrap_paragraph
 from exhibit.converters.steps.cli import main
 from exhibit.law.editions import LawName, law_name
 from exhibit.law.figures import write_day
@@ -103,7 +103,7 @@ def _edition(version: Version, law: Law) -> tuple[PrintedEdition, RawDocument]:
         end = write_day(version.end, system) if version.end else ""
         dated = pattern.format(start=write_day(day, system), end=end)
     title = _title(law)
-    above = "".join(f"{line}\n" for text in (title, dated) if text for line in wrapped(text))
+    above = "".join(f"{line}\n" for text in (title, dated) if text for line in wrap_paragraph(text))
     stem = f"{version.law}_{day.isoformat()}" if day else version.law
     labels = {"law": version.law, "effective_from": day.isoformat() if day else None,
               "effective_to": version.end.isoformat() if version.end else None}  # fmt: skip

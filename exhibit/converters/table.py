@@ -16,8 +16,17 @@ from exhibit.converters import Benchmark, DatasetInfo, Item, Quote, RawDocument,
 from exhibit.converters.benchmark import BEYOND, Label
 from exhibit.converters.fetching.fetch import add_fetch_arguments, policy_from
 from exhibit.converters.raw.assertions import open_record
-from exhibit.converters.raw.cells import chosen_option, label, options_in, refusal, said, split_values, values, words
-from exhibit.converters.raw.columns import ROLES, Columns, choose_columns, columns_by_cells, listed, show_columns
+from exhibit.converters.raw.cells import (
+    chosen_option,
+    label,
+    list_cell_values,
+    options_in,
+    read_cell_text,
+    read_cell_words,
+    refusal,
+    split_values,
+)
+from exhibit.converters.raw.columns import ROLES, Columns, choose_columns, columns_by_cells, list_columns, show_columns
 from exhibit.converters.raw.documents import Shelf, Texts
 from exhibit.converters.raw.gold import CitedPassage, GoldReader
 from exhibit.converters.raw.judgments import judged_folder, read_judged
@@ -104,7 +113,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     names = list(dict.fromkeys(passage.document for question in questions for passage in question.passages))
     judged = any(question.judged for question in questions)
     if not names and not shelf.files and not judged:
-        raise SourceError(f"{table}: no row names a document{listed(seen)}; name the column with --document")
+        raise SourceError(f"{table}: no row names a document{list_columns(seen)}; name the column with --document")
     if not names and judged:
         tally.note("no document and no passage is named: answers are judged, passages are not", table.name)
     chosen = names[: options.limit]
@@ -189,7 +198,7 @@ def _info(table: Path, options: Namespace) -> DatasetInfo:
 
 def _questions(records: list[Record], columns: Columns, gold: GoldReader, tally: Tally) -> Iterator[_Question]:
     """Yield the questions in order; rows with the same id are one."""
-    ids = [words(record.cells.get(columns["id"] or "")) for record in records]
+    ids = [read_cell_words(record.cells.get(columns["id"] or "")) for record in records]
     keep = all(re.fullmatch(r"\d{1,15}", name) for name in ids) and columns["id"] is not None
     grouped: dict[str, _Question] = {}
     for record, name in zip(records, ids, strict=True):
@@ -219,16 +228,16 @@ def _questions(records: list[Record], columns: Columns, gold: GoldReader, tally:
 def _question(record: Record, columns: Columns, gold: GoldReader, number: int) -> _Question:
     """Return the question of a row, or raise a ValueError that says what it lacks."""
     cells = {role: record.cells.get(name) if name else None for role, name in columns.items()}
-    question = said(cells["question"], "question")
+    question = read_cell_text(cells["question"], "question")
     if not question:
         raise ValueError("row without a question")
     refused, answerable = refusal(cells["impossible"]), refusal(cells["answerable"])
-    if refused is None or (answerable is None and words(cells["answerable"])):
+    if refused is None or (answerable is None and read_cell_words(cells["answerable"])):
         raise ValueError("whether it is impossible is neither yes nor no")
     used = {name.split(".")[0] for name in columns.values() if name} | {name for name in columns.values() if name}
     labels = {name: label(value) for name, value in record.cells.items() if name not in used}
     options = options_in(cells["options"])
-    letter = said(cells["answer"], "answer")
+    letter = read_cell_text(cells["answer"], "answer")
     answer = chosen_option(letter, options)
     if options:
         labels |= {"options": label(options), "label": answer}
@@ -242,11 +251,11 @@ def _question(record: Record, columns: Columns, gold: GoldReader, number: int) -
         place=record.place,
         text=question,
         answer=answer,
-        is_impossible=refused or (answerable is False and bool(words(cells["answerable"]))),
+        is_impossible=refused or (answerable is False and bool(read_cell_words(cells["answerable"]))),
         labels=labels,
         passages=[one for one in gold.read(record.cells, record.place) if one.grade != 0],
         items=[record.item],
-        quoted=bool(values(cells["text"]) or values(cells["provision"])),
+        quoted=bool(list_cell_values(cells["text"]) or list_cell_values(cells["provision"])),
         acceptable=tuple(gold.acceptable(record.cells, record.place)),
         lists=lists,
     )
@@ -255,11 +264,15 @@ def _question(record: Record, columns: Columns, gold: GoldReader, number: int) -
 def _listed_words(cell: Any) -> list[Any]:
     """Return what an answer must say, as a list; a list in it holds words of which one is enough."""
     items = split_values(cell, r"[;|\n]|, ")
-    return [values(item) if isinstance(item, list) else said(item, "text") for item in items if words(item)]
+    return [
+        list_cell_values(item) if isinstance(item, list) else read_cell_text(item, "text")
+        for item in items
+        if read_cell_words(item)
+    ]
 
 
 def _words_of(item: Any) -> str:
-    return " / ".join(map(words, item)) if isinstance(item, list) else words(item)
+    return " / ".join(map(read_cell_words, item)) if isinstance(item, list) else read_cell_words(item)
 
 
 def _find_documents(question: _Question, texts: Texts, tally: Tally) -> bool:

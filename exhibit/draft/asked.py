@@ -202,7 +202,7 @@ class Asker:
                 if at >= 0:
                     span = Span(start + at, start + at + marked.end - marked.start)
                     cut = marked.start == 0, marked.end == len(words)
-                    spans.append(completed(prepared.text, span, *cut))
+                    spans.append(complete_passage(prepared.text, span, *cut))
         return list(dict.fromkeys(spans))
 
     def confidence(self, question: str, passages: Sequence[str]) -> float:
@@ -216,7 +216,7 @@ class Asker:
         return self._questions[key]
 
 
-def completed(text: str, span: Span, at_start: bool, at_end: bool) -> Span:
+def complete_passage(text: str, span: Span, at_start: bool, at_end: bool) -> Span:
     """Return a passage of whole words, with the rest of the sentences that its chunk cut at its start and end."""
     start, end = span
     while start and not text[start - 1].isspace():

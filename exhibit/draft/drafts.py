@@ -55,7 +55,7 @@ def pick(options: Sequence[str], *seed: str) -> str:
     return options[int(digest(*seed), 16) % len(options)]
 
 
-def worded(draft: Draft, title: str) -> str:
+def word_question(draft: Draft, title: str) -> str:
     """Return the question as it is asked, with the document's name in it."""
     if "{title}" in draft.asks:
         return draft.asks.replace("{title}", title)

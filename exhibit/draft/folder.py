@@ -20,9 +20,9 @@ from exhibit.converters.printing.press import check_printers
 from exhibit.converters.raw.documents import Shelf
 from exhibit.converters.raw.titles import join_names, unique_titles
 from exhibit.draft.asked import Asker, Thresholds
-from exhibit.draft.drafts import Draft, digest, worded
+from exhibit.draft.constructed import construct_questions
+from exhibit.draft.drafts import Draft, digest, word_question
 from exhibit.draft.generated import Generator
-from exhibit.draft.made import made_from
 from exhibit.draft.playbook import Playbook, chosen_playbook, find_playbooks
 from exhibit.engine import limits_from, open_engine, track
 from exhibit.evidence.scan import ocr_from
@@ -33,9 +33,9 @@ from exhibit.rag.ingest import Preparation, Prepared
 from exhibit.rag.pipeline import Pipeline
 from exhibit.schemas.errors import SourceError, ToolkitError
 from exhibit.schemas.models import DraftInfo, Licence
+from exhibit.storage.atomic import write_whole
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.place import write_whole
 
 INFO = DatasetInfo(
     name="draft",
@@ -84,10 +84,16 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="playbooks to ask from, by name or file, with commas (default: all that suit; see exhibit playbook)",
     )
     parser.add_argument(
-        "--sure", type=float, metavar="P", help="an answer is sure from here on (default: as the playbook says)"
+        "--answer-threshold",
+        type=float,
+        metavar="P",
+        help="the least probability of an answer that is kept without review (default: the playbook decides)",
     )
     parser.add_argument(
-        "--absent", type=float, metavar="P", help="an absence is sure up to here (default: as the playbook says)"
+        "--absence-threshold",
+        type=float,
+        metavar="P",
+        help="the greatest probability of an answer at which a clause counts as absent (default: the playbook decides)",
     )
     parser.add_argument(
         "--impossible",
@@ -167,7 +173,9 @@ class PreparationWork:
         if prepared.whole is None:
             raise ToolkitError(f"{path}: prepared without its structure")
         document, root = prepared.whole
-        return Worked(replace(prepared, whole=None, words=None), made_from(document, root, prepared.entry.profile))
+        return Worked(
+            replace(prepared, whole=None, words=None), construct_questions(document, root, prepared.entry.profile)
+        )
 
 
 def open_asker(thresholds: Thresholds, pipeline: Pipeline | None = None) -> Asker:
@@ -192,7 +200,7 @@ class Drafter:
 
     @cached_property
     def _asker(self) -> Asker:
-        return open_asker(Thresholds(self._options.sure, self._options.absent), self._pipeline)
+        return open_asker(Thresholds(self._options.answer_threshold, self._options.absence_threshold), self._pipeline)
 
     @cached_property
     def _generator(self) -> Generator | None:
@@ -242,7 +250,7 @@ class Drafter:
         books = json.dumps([playbook.model_dump() for playbook in self._playbooks], sort_keys=True)
         options = self._options
         named = options.embedder, options.reranker, options.llm, options.topic
-        chosen = " ".join(map(str, (VERSION, options.sure, options.absent, options.ocr, *named)))
+        chosen = " ".join(map(str, (VERSION, options.answer_threshold, options.absence_threshold, options.ocr, *named)))
         return digest(sha256_of(path), path.name, books, chosen)
 
     def _remembered(self, key: str) -> Drafted | None:
@@ -303,7 +311,7 @@ def _rows(one: Drafted, title: str) -> Iterator[RawRow]:
         }
         yield RawRow(
             id=int(draft.key[:12], 16),
-            question=worded(draft, title),
+            question=word_question(draft, title),
             answer=" ".join(" ".join(one.words[draft.key]).split()),
             quotes=_quotes(one, draft),
             filename=one.filename,

@@ -15,8 +15,8 @@ from exhibit.engine.limits import (
 )
 from exhibit.engine.outcome import Engine, In, Out, Outcome, track
 from exhibit.engine.runners.local import OneWorker
-from exhibit.engine.worker import dismiss
-from exhibit.runtime.command import positive
+from exhibit.engine.worker import shutdown_idle
+from exhibit.runtime.command import parse_positive
 from exhibit.runtime.plugins import load_plugin, plugin_names
 from exhibit.schemas.errors import ToolkitError
 
@@ -28,14 +28,14 @@ __all__ = [
     "add_engine_arguments",
     "add_limit_arguments",
     "check_engine",
-    "dismiss",
     "engine_names",
-    "guarded",
     "limits_from",
     "limits_in_force",
     "make_limits",
     "open_engine",
-    "positive",
+    "parse_positive",
+    "run_in_worker",
+    "shutdown_idle",
     "track",
 ]
 
@@ -59,7 +59,7 @@ def open_engine(
     return cast(Engine, runner(jobs=1 if items == 1 else jobs, address=address, limits=limits))
 
 
-def guarded(function: Callable[[In], Out], item: In, *, limits: Limits | None = None) -> Out:
+def run_in_worker(function: Callable[[In], Out], item: In, *, limits: Limits | None = None) -> Out:
     """Return the function's result for one item, computed in a worker; raise LimitError when it exceeds its limits.
 
     The default limits are those of the running command (`limits_in_force`). The first call in a process starts a
@@ -89,7 +89,7 @@ def add_engine_arguments(parser: Any) -> None:
         "(default: local, processes on this machine)"
     )
     parser.add_argument("--engine", metavar="NAME", default="local", help=what)
-    parser.add_argument("--jobs", type=positive, metavar="N", help="workers (default: all processors)")
+    parser.add_argument("--jobs", type=parse_positive, metavar="N", help="workers (default: all processors)")
     add_limit_arguments(parser)
 
 

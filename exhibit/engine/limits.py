@@ -133,7 +133,7 @@ def is_worker() -> bool:
 
 
 @contextmanager
-def reading(name: str, size: int, share: MemoryShare = PLAIN) -> Iterator[None]:
+def limit_reading(name: str, size: int, share: MemoryShare = PLAIN) -> Iterator[None]:
     """Limit the processor time and memory for reading a file of `size` bytes in a worker; elsewhere do nothing.
 
     The limit counts processor time, which other work on the machine does not change. At the limit the system kills the

@@ -71,22 +71,22 @@ def attempt_within(limits: Limits, function: Callable[[In], Out], item: In) -> O
         with memory_limited(limits.memory):
             return attempt(function, item)
     except MemoryError:
-        return Outcome(None, limits.large(named(item)))
+        return Outcome(None, limits.large(name_item(item)))
     except RecursionError as error:
-        _log.debug("%s", named(item), exc_info=error)
-        return Outcome(None, LimitError(f"{named(item)}: nested too deep; set aside"))
+        _log.debug("%s", name_item(item), exc_info=error)
+        return Outcome(None, LimitError(f"{name_item(item)}: nested too deep; set aside"))
 
 
 def worker_died(item: object) -> Outcome[Out]:
     """Return the outcome of an item that killed its worker at every attempt."""
     why = "out of memory, or a fault in a library"
-    return Outcome(None, DocumentError(f"{named(item)}: its worker process died {TRIES} times ({why}); set aside"))
+    return Outcome(None, DocumentError(f"{name_item(item)}: its worker process died {TRIES} times ({why}); set aside"))
 
 
 def worker_failed(item: object, signal: str) -> Outcome[Out]:
     """Return the outcome of an item on which a library aborted the worker."""
     why = "a fault in a library, or too little memory"
-    return Outcome(None, DocumentError(f"{named(item)}: its worker process ended with {signal} ({why}); set aside"))
+    return Outcome(None, DocumentError(f"{name_item(item)}: its worker process ended with {signal} ({why}); set aside"))
 
 
 def _may_pass(error: Exception) -> bool:
@@ -100,10 +100,10 @@ def _set_aside(error: Exception, item: object) -> Outcome[Out]:
         return Outcome(None, error)
     if not _may_pass(error):
         raise error
-    return Outcome(None, ToolkitError(f"{named(item)}: {error}; tried {TRIES} times, set aside"))
+    return Outcome(None, ToolkitError(f"{name_item(item)}: {error}; tried {TRIES} times, set aside"))
 
 
-def named(item: object) -> str:
+def name_item(item: object) -> str:
     """Return the name of an item in error messages."""
     words = str(item)
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"

@@ -155,7 +155,7 @@ _lock = threading.Lock()
 _MOST_RESTING = os.cpu_count() or 1
 
 
-def hire(*, script: bool) -> Worker:
+def acquire_worker(*, script: bool) -> Worker:
     """Return an idle worker, or a new one."""
     while not script:
         with _lock:
@@ -169,7 +169,7 @@ def hire(*, script: bool) -> Worker:
 
 
 @atexit.register
-def dismiss() -> None:
+def shutdown_idle() -> None:
     """Stop the idle workers; the next map starts new ones."""
     with _lock:
         workers, _resting[:] = list(_resting), []
@@ -228,7 +228,7 @@ class Workplace:
             if self.worker is not None:
                 return self.worker
             began = time.monotonic()  # the time limit runs from the request, whenever the worker starts
-            worker = self.worker = hire(script=self._script)
+            worker = self.worker = acquire_worker(script=self._script)
             worker.send(self._work)
             in_time = self._answers(worker, _STARTING, began)
             what = "ended before they began" if in_time else f"were not ready after {_STARTING:g} s"

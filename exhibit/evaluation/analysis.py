@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.evaluation import statistics
-from exhibit.evaluation.metrics import about
+from exhibit.evaluation.metrics import describe_metric
 from exhibit.evaluation.records import kinds_of, read_tables
 from exhibit.evaluation.stages import GOLD_STAGES
 from exhibit.evaluation.statistics import mean
@@ -117,8 +117,10 @@ def _flags(tables: Iterable[statistics.Table]) -> Iterator[tuple[str, list[str]]
 def _weakest(tables: Sequence[statistics.Table], run: RunFolder) -> list[str]:
     """Return the questions with the lowest mean of the shares that tell of the answer, else of the retrieval."""
     names = dict.fromkeys(name for table in tables for name in table.values)
-    shares = [name for name in names if about(name).unit == "share" and about(name).better == "more"]
-    chosen = [name for name in shares if about(name).group in _ANSWERED] or shares
+    shares = [
+        name for name in names if describe_metric(name).unit == "share" and describe_metric(name).better == "more"
+    ]
+    chosen = [name for name in shares if describe_metric(name).group in _ANSWERED] or shares
     answered = (row for row in run.rows if not row.reply.error)
     scored = ((mean(row.scores.get(name) for name in chosen), row) for row in answered)
     weakest = nsmallest(_WEAKEST, (one for one in scored if one[0] is not None), key=lambda one: one[0] or 0.0)

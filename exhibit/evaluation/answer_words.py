@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.metrics import gold_texts
-from exhibit.law.citations import BRACKETED, find_citations, rewritten, without_places
+from exhibit.law.citations import BRACKETED, find_citations, rewrite_citations, without_places
 from exhibit.law.figures import stands_in
 from exhibit.law.language import word_runs
 from exhibit.law.names import plain, without_ending
@@ -54,7 +54,7 @@ def same_words(answer: str, expected: str) -> float:
     return float(bool(words(answer)) and words(answer) == words(expected))
 
 
-def against(case: Case, expected: Iterable[str], score: Callable[[str, str], float]) -> float | None:
+def score_against(case: Case, expected: Iterable[str], score: Callable[[str, str], float]) -> float | None:
     """Return the best score of an answer against one of some texts, citations removed; None where none has words."""
     answer = without_citations(case.reply.answer or "")
     return max((score(answer, text) for text in map(without_citations, expected) if words(text)), default=None)
@@ -62,7 +62,7 @@ def against(case: Case, expected: Iterable[str], score: Callable[[str, str], flo
 
 def without_citations(text: str) -> str:
     """Return a text without `[1]`, `[Document#page=Section]` and the list of places, which are not what it says."""
-    return _PAGE_CITATION.sub("", rewritten(without_places(text), lambda *_: ""))
+    return _PAGE_CITATION.sub("", rewrite_citations(without_places(text), lambda *_: ""))
 
 
 _ARTICLE = re.compile(r"\b(a|an|the)\b")

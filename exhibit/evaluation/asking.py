@@ -10,7 +10,7 @@ from dataclasses import replace
 from exhibit.evaluation.cases import Case, Reply, Turn
 from exhibit.evaluation.servers.shapes import PassagesError
 from exhibit.evaluation.target_protocol import NumberedReply, TargetOptions
-from exhibit.storage.exchanges import Deadline, HttpError, Retries
+from exhibit.storage.http_policy import Deadline, HttpError, Retries
 
 AskOne = Callable[[Case, Deadline], Reply]
 """Asks one question once; raises HttpError or PassagesError when there is no reply."""

@@ -120,6 +120,11 @@ class Reply:
     """Which of the passages, counted from 1, where that is known; without it they are the first `selected`."""
     reranked: tuple[int, ...] | None = None
     """The passages, counted from 1, that the reranker kept, in its order; None where the system does not tell."""
+    retrieved: tuple[Passage, ...] | None = None
+    """What was retrieved before the reranker, where `passages` are what it made of them; None where they are the same.
+    """
+    cut_by: str = ""
+    """What limits the context, where the system tells: `budget`, `number`, `threshold` or `confidence`."""
     seconds: float | None = None
     error: str = ""
     usage: dict[str, float] = field(default_factory=dict)
@@ -284,7 +289,7 @@ def without_choices(case: Case) -> str:
     return case.question.partition(_MARK)[0] if case.choices else case.question
 
 
-def chosen(answer: str, choices: Sequence[str]) -> str | None:
+def find_chosen_label(answer: str, choices: Sequence[str]) -> str | None:
     """Return the label that a reply makes: the first that it names; a refusal is the one that says "not mentioned"."""
     text = _plain(answer)
     places = {choice: f" {text} ".find(f" {_plain(choice)} ") for choice in choices}
@@ -342,7 +347,7 @@ def choices_made(cases: Iterable[Case]) -> list[Chosen]:
         (
             str(next((case.labels[name] for name in _ABOUT if case.labels.get(name)), "")),
             str(case.label),
-            chosen(case.reply.answer or "", case.choices) or "",
+            find_chosen_label(case.reply.answer or "", case.choices) or "",
         )
         for case in asked
     ]

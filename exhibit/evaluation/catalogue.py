@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from exhibit.evaluation.settings import TARGET, Settings
 from exhibit.evaluation.targets import target_settings
 from exhibit.rag.config import PLUGINS, WEIGHT, Config, Weights
-from exhibit.runtime.command import add_json, documented, guarded, print_results
+from exhibit.runtime.command import add_json, build_parser, guarded, print_results
 from exhibit.runtime.plugins import plugin_names
 from exhibit.schemas.errors import ToolkitError
 
@@ -104,7 +104,7 @@ def parse_set(pairs: Sequence[str]) -> dict[str, Any]:
         name, sign, value = pair.partition("=")
         name = name.strip().replace("-", "_")
         if not sign:
-            raise ToolkitError(f"--set {pair}: write NAME=VALUE, such as --set size=300")
+            raise ToolkitError(f"--set {pair}: write NAME=VALUE, such as --set chunk_size=300")
         known = catalogue().get(name)
         if known is None and not name.startswith(TARGET):  # a user's own target file has settings of its own
             near = difflib.get_close_matches(name, catalogue(), n=1)
@@ -126,7 +126,7 @@ _NOW = {
 _TRUTHS = frozenset({"true", "false", "on", "off", "yes", "no", "1", "0"})
 
 
-def modern(argv: Sequence[str], known: Sequence[str], say: Callable[[str], None]) -> list[str]:
+def translate_flags(argv: Sequence[str], known: Sequence[str], say: Callable[[str], None]) -> list[str]:
     """Return a command line in which settings and other tools' flags are written as ours, after saying how."""
     words: list[str] = []
     left = list(argv)
@@ -156,7 +156,7 @@ def modern(argv: Sequence[str], known: Sequence[str], say: Callable[[str], None]
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the settings, those that a word is about, or as JSON."""
-    parser = documented("exhibit settings", __doc__)
+    parser = build_parser("exhibit settings", __doc__)
     parser.add_argument("word", nargs="?", default="", metavar="WORD", help="only settings about this")
     add_json(parser)
     options = parser.parse_args(argv)

@@ -5,13 +5,12 @@ file of chunks is placed in the documents as Exhibit reads them. Gold that is no
 """
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exhibit.engine import guarded, track
+from exhibit.engine import run_in_worker, track
 from exhibit.evaluation.cases import GoldPassage, Passage
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.documents import Documents
@@ -27,17 +26,20 @@ from exhibit.evaluation.stages import (
     kind_of_gold,
 )
 from exhibit.evaluation.statistics import Estimate, Table, summarise
+from exhibit.evaluation.system_documents import place_chunks
 from exhibit.evidence import Document, Span
 from exhibit.law.structure import read_structure
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import DocumentError, ToolkitError
-from exhibit.storage.locations import fetched
+from exhibit.storage.locations import fetch_file
 
 SIZE = 500
 """Characters of a chunk unless the splitter names a size, as in the recipes of `exhibit index`."""
 OUTCOMES = ("whole", "part", "lost")
 """What becomes of a gold passage: for chunks, `part` is a cut."""
 ALL_KINDS = "all"
+_SHOWN = 60
+"""Characters of a passage that are listed on each side of a cut."""
 
 
 class GoldItem(NamedTuple):
@@ -151,9 +153,9 @@ def read_with_parser(name: str, dataset: Dataset, filenames: Iterable[str]) -> P
         if not filename.lower().endswith(".pdf"):
             faults[filename] = "not a PDF"
             continue
-        with fetched(dataset.files[filename]) as path:
+        with fetch_file(dataset.files[filename]) as path:
             try:
-                pages, seconds = guarded(TimedReader(module.read), path)
+                pages, seconds = run_in_worker(TimedReader(module.read), path)
             except DocumentError as error:
                 faults[filename] = str(error)
                 continue
@@ -224,21 +226,12 @@ def measure_splitter(
 
 def measure_chunks(name: str, chunks: Sequence[Passage], items: Sequence[GoldItem], documents: Documents) -> Ceiling:
     """Return what is left of the gold in the chunks of another system, each placed in the documents by its words."""
-    golds = [item.gold for item in items]
-    by_file: dict[str, list[tuple[Span, ...]]] = {}
-    unplaced = Counter[str]()
-    for chunk in track(chunks, total=len(chunks), label=name, unit="chunk"):
-        known = documents.named(chunk.told_filename or chunk.filename or "")
-        placed = documents.place(chunk, [gold for gold in golds if known in (None, gold.filename)])
-        if placed.source is None or not placed.spans:
-            unplaced["chunks without a place in the documents"] += 1
-        else:
-            by_file.setdefault(placed.source, []).append(placed.spans)
-    faults = {reason: str(count) for reason, count in unplaced.items()}
+    placed = place_chunks(chunks, documents, label=name)
+    faults = {"chunks without a place in the documents": str(placed.unplaced)} if placed.unplaced else {}
     stages = [
         follow_gold(
             item.gold,
-            chunks=find_in_chunks(item.gold.places, by_file.get(item.document.filename, []), item.document.text),
+            chunks=find_in_chunks(item.gold.places, placed.by_file.get(item.document.filename, []), item.document.text),
         )
         for item in items
     ]
@@ -304,6 +297,6 @@ def _lost(pairs: Iterable[tuple[GoldItem, GoldStages]], is_chunker: bool) -> Ite
             item.kind,
             str(outcome),
             stages.text.missing if stages.text else (),
-            (chunks.cut.before, chunks.cut.after) if chunks and chunks.cut else None,
+            (chunks.cut.before[-_SHOWN:], chunks.cut.after[:_SHOWN]) if chunks and chunks.cut else None,
             bool(chunks and chunks.before_proviso),
         )

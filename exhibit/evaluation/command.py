@@ -2,7 +2,7 @@
 
 examples:
     python evaluate_rag.py datasets_out/cuad
-    python evaluate_rag.py datasets_out/* --file-type pdf --set size=300 --set splitter=sections
+    python evaluate_rag.py datasets_out/* --file-type pdf --set chunk_size=300 --set splitter=sections
     python evaluate_rag.py datasets_out/cuad --target-url http://localhost:50505/ask --limit 50
     exhibit results diff results/before results/after
 
@@ -15,10 +15,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from exhibit.engine import positive
+from exhibit.engine import parse_positive
 from exhibit.evaluation.analysis import analysis_lines, comparison_lines, distribution_lines, flag_lines
 from exhibit.evaluation.cases import LABELS, labels_in_words
-from exhibit.evaluation.catalogue import catalogue, modern, parse_set
+from exhibit.evaluation.catalogue import catalogue, parse_set, translate_flags
 from exhibit.evaluation.confidence import in_words
 from exhibit.evaluation.datasets import load_datasets
 from exhibit.evaluation.evaluate import Draw, EvaluatedRun, evaluate
@@ -104,7 +104,7 @@ def _flags(words: list[str]) -> dict[str, Any]:
     known = [flag for action in parser._actions for flag in action.option_strings]
     if any(word.startswith("--") and word.partition("=")[0] not in known for word in words):
         parser.words = tuple(f"--{name.replace('_', '-')}" for name in catalogue())
-    flags = vars(parser.parse_intermixed_args(modern(words, known, command.print_note)))
+    flags = vars(parser.parse_intermixed_args(translate_flags(words, known, command.print_note)))
     pairs = flags.pop("set", [])
     return {**flags, **parse_set(pairs)}
 
@@ -139,7 +139,7 @@ def with_fetched(settings: Settings) -> Settings:
 
 
 def _parser() -> command.Parser:
-    parser = command.documented(
+    parser = command.build_parser(
         "python evaluate_rag.py",
         __doc__,
         usage="%(prog)s BUNDLE … [flags]",
@@ -155,7 +155,7 @@ def _parser() -> command.Parser:
     }
     for title, flags in read_beside(__file__).items():
         group: Any = parser.add_argument_group(title)
-        command.add_arguments(group, flags, {"positive": positive}, **words)
+        command.add_arguments(group, flags, {"positive": parse_positive}, **words)
     command.add_json(group)
     return parser
 

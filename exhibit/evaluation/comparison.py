@@ -126,7 +126,7 @@ class AnswerComparison:
             rivals = [other for other in self.given.quantities if _rival(one, other) and not is_among(other, known)]
             crossed = [other for other in self.given.quantities if _rival(one, other)]
             if rivals or (crossed and not is_among(one, self.asked.quantities) and len(self.wanted.quantities) == 1):
-                yield f"The reply has another figure than {shown(one)}."
+                yield f"The reply has another figure than {format_quantity(one)}."
 
     def _asked_bound(self) -> str:
         """Return whether the question asks for a figure that is an upper or a lower bound."""
@@ -145,7 +145,7 @@ class AnswerComparison:
     def _polarity(self, text: str) -> Iterator[str]:
         agree, differ = self.signed(self.given)
         if len(differ) > len(agree) and set(differ) & (self.wanted.heads | self.given.heads):
-            yield f"The reply denies what the expected answer says, or the other way round: {listed(differ)}."
+            yield f"The reply denies what the expected answer says, or the other way round: {join_first_words(differ)}."
         spans = sentences(text)
         if len(spans) > 1:
             stances = set()
@@ -208,7 +208,8 @@ class AnswerComparison:
         names = self.given.names - known - self.gold.terms - self.wanted.names
         lost = self.wanted.names & self.missing
         if names and lost and not any(is_party(name) for name in names | lost):
-            yield f"The reply names {listed(sorted(names))} where {listed(sorted(lost))} is expected."
+            said, expected = (join_first_words(sorted(words)) for words in (names, lost))
+            yield f"The reply names {said} where {expected} is expected."
 
     def _instead(self, term: str, other: str) -> bool:
         """Return whether a word of the reply stands beside the same words as another one of the expected answer."""
@@ -286,7 +287,7 @@ class AnswerComparison:
         """Yield an item that is left out, where the reply has other items and nothing of its own."""
         items = self.items_left_out()
         if items and not self.extra and not self.given.lead and self.given.terms & self.wanted.terms - self.asked.terms:
-            yield f"The reply leaves out {listed(sorted(items[0]))}."
+            yield f"The reply leaves out {join_first_words(sorted(items[0]))}."
 
     def items_left_out(self) -> list[frozenset[str]]:
         """Return the items of which the reply has no word, where the expected answer lists some."""
@@ -318,13 +319,13 @@ def _rival(one: Quantity, other: Quantity) -> bool:
     return one.dimension == other.dimension or {one.kind, other.kind} == {"count", "money"}
 
 
-def shown(one: Quantity) -> str:
+def format_quantity(one: Quantity) -> str:
     """Return a figure in words."""
     value = one.value if isinstance(one.value, str) else f"{one.value:f}"
     return f"{value} {one.unit}".strip()
 
 
-def listed(words: Sequence[str]) -> str:
+def join_first_words(words: Sequence[str]) -> str:
     """Return the first few words in a row."""
     return ", ".join(words[:3]) + (" …" if len(words) > 3 else "")
 

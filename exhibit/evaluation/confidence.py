@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from exhibit.evaluation.cases import Case
-from exhibit.evaluation.metrics import about
+from exhibit.evaluation.metrics import describe_metric
 from exhibit.schemas.run import Confidence
 
 _BINS = 10  # of the calibration curve, as usual
@@ -15,7 +15,7 @@ _WEIGHTED = ("answer_right", "answer_gold_f1", "recall@10")
 """Means that a line has as weighted by confidence; confidence.json has all."""
 _COVERAGES = tuple(share / 10 for share in range(1, 11))
 
-Told = tuple[float, bool]
+ConfidencePair = tuple[float, bool]
 """A confidence, and whether an answer exists."""
 
 
@@ -24,7 +24,7 @@ def confidence_of(case: Case) -> float | None:
     return None if case.reply.error else case.reply.confidence
 
 
-def describe(pairs: Sequence[Told], weighted: Mapping[str, float] | None = None) -> dict[str, Any] | None:
+def describe(pairs: Sequence[ConfidencePair], weighted: Mapping[str, float] | None = None) -> dict[str, Any] | None:
     """Return AUROC, calibration, risk against coverage and weighted means; None where no reply has a confidence."""
     if not pairs:
         return None
@@ -53,13 +53,15 @@ def in_words(name: str, sure: Confidence) -> str:
     """Return what the confidence of a dataset's replies is worth, in a line."""
     worth = "every question has an answer, or none has" if sure.auroc is None else f"AUROC {sure.auroc:.2f}"
     shown = [
-        f"{metric} {about(metric).figure(sure.weighted[metric])}" for metric in _WEIGHTED if metric in sure.weighted
+        f"{metric} {describe_metric(metric).figure(sure.weighted[metric])}"
+        for metric in _WEIGHTED
+        if metric in sure.weighted
     ]
     means = f"; means weighted by it: {', '.join(shown)}" if shown else ""
     return f"{name}: confidence beside {sure.questions} answers, {sure.answerable} of them answerable: {worth}{means}"
 
 
-def auroc(pairs: Sequence[Told]) -> float | None:
+def auroc(pairs: Sequence[ConfidencePair]) -> float | None:
     """Return how likely a question with an answer has more confidence than one without; equals count half."""
     yes, no = (np.sort([confidence for confidence, exists in pairs if exists is wanted]) for wanted in (True, False))
     if not len(yes) or not len(no):
@@ -68,9 +70,9 @@ def auroc(pairs: Sequence[Told]) -> float | None:
     return (below + up_to) / 2 / (len(yes) * len(no))
 
 
-def calibration(pairs: Sequence[Told]) -> list[dict[str, float]]:
+def calibration(pairs: Sequence[ConfidencePair]) -> list[dict[str, float]]:
     """Return, for each tenth of the scale that has questions, the mean confidence and the share that is answerable."""
-    bins: dict[int, list[Told]] = {}
+    bins: dict[int, list[ConfidencePair]] = {}
     for confidence, exists in pairs:
         bins.setdefault(min(int(confidence * _BINS), _BINS - 1), []).append((confidence, exists))
     return [
@@ -83,7 +85,7 @@ def calibration(pairs: Sequence[Told]) -> list[dict[str, float]]:
     ]
 
 
-def risk_at_coverage(pairs: Sequence[Told]) -> list[dict[str, float]]:
+def risk_at_coverage(pairs: Sequence[ConfidencePair]) -> list[dict[str, float]]:
     """Return the share without an answer among the surest tenth of the questions, the surest two tenths, and so on."""
     ranked = sorted(pairs, key=lambda row: -row[0])
     curve = []

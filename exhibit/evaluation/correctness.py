@@ -19,10 +19,10 @@ from exhibit.evaluation.comparison import (
     ALIGNED,
     WORDS,
     AnswerComparison,
+    format_quantity,
     is_among,
-    listed,
+    join_first_words,
     say_the_same,
-    shown,
 )
 from exhibit.evaluation.metrics import gold_texts
 from exhibit.law.citations import claims_of
@@ -145,7 +145,7 @@ def _by_words(found: AnswerComparison, needed: frozenset[str], lost: frozenset[s
     )
     if not known and len(lost) <= _LEFT_OUT * len(needed) and len(found.extra) <= len(lost):
         return Decision(True, "The reply says what is expected, some of it in other words.")
-    return Decision(None, f"The reply lacks {listed(sorted(lost))}, or says it in other words.")
+    return Decision(None, f"The reply lacks {join_first_words(sorted(lost))}, or says it in other words.")
 
 
 def _reordered(found: AnswerComparison) -> bool:
@@ -189,9 +189,9 @@ def _unsaid(found: AnswerComparison) -> str:
             continue
         same = [other for other in found.given.quantities if one.equals(other, found.scale)]
         if not same and not is_among(one, found.asked.quantities):
-            return f"The reply does not give {shown(one)}."
+            return f"The reply does not give {format_quantity(one)}."
         if same and all(other.bound != one.bound for other in same) and not _bounded(found, one, same):
-            return f"The reply does not say whether {shown(one)} is {one.bound or same[0].bound}."
+            return f"The reply does not say whether {format_quantity(one)} is {one.bound or same[0].bound}."
     days = [day for readings in found.given.dates for day in readings]
     if any(not any(day.within(other) for day in readings for other in days) for readings in found.wanted.dates):
         return "The reply does not give the date."
@@ -209,7 +209,7 @@ def _unlike_limits(found: AnswerComparison) -> str:
         and found.missing
         and not any(one.equals(other, found.scale) for one in more for other in found.wanted.quantities)
     ):
-        return f"The reply gives {shown(more[0])}, which neither the expected answer nor the gold has."
+        return f"The reply gives {format_quantity(more[0])}, which neither the expected answer nor the gold has."
     rivals = [one for one in more if any(one.dimension == other.dimension for other in found.wanted.quantities)]
     if any(not any(one.equals(other, found.scale) for other in found.wanted.quantities) for one in rivals):
         return "The reply gives a further figure of the kind that is expected, which the gold does not have."

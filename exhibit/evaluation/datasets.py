@@ -21,7 +21,7 @@ from exhibit.schemas.bundle import GOLD, INFO, Question
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.layout import ANSWER_FROM
 from exhibit.schemas.models import Gold
-from exhibit.storage.bundle import BundleFolder, mirrored, open_bundle
+from exhibit.storage.bundle import BundleFolder, mirror_bundle, open_bundle
 from exhibit.storage.locations import Location, Remote, expand, list_file, origin_of, parse_location
 
 ALL_TYPES = "all"
@@ -124,7 +124,7 @@ def _mirrors(pattern: Remote, problems: list[str], notes: list[str]) -> Iterator
             if root != pattern and list_file(root / INFO) is None:
                 notes.append(f"{root}: no {INFO} there; passed over")
             else:
-                yield mirrored(root)
+                yield mirror_bundle(root)
     except ToolkitError as error:
         problems.append(str(error))
 

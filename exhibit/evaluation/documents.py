@@ -9,7 +9,7 @@ from exhibit.engine import Limits
 from exhibit.evaluation.cases import GoldPassage, Passage
 from exhibit.evidence import Document, Match, Span, fold, locate
 from exhibit.evidence.fold import with_latin_letters
-from exhibit.evidence.locate import worthy
+from exhibit.evidence.locate import prefer_whole_words
 from exhibit.evidence.parser_markup import letters_of
 from exhibit.evidence.pieces import PlacedPiece, Placement
 from exhibit.evidence.place import place_text, spans_of
@@ -54,6 +54,12 @@ class Documents:
                 self._read[filename] = None
                 self.faults[filename] = str(error)
         return self._read[filename]
+
+    def with_texts(self, texts: Mapping[str, Document]) -> "Documents":
+        """Return the same documents, with other texts for some of them."""
+        other = Documents(self.files, limits=self._limits)
+        other._read = {**self._read, **texts}
+        return other
 
     def all(self) -> Iterator[Document]:
         """Yield every document that can be read, in the order of the names."""
@@ -109,6 +115,11 @@ class Documents:
             return self._placed(passage, file, spans)
         others = sorted({*files} - {file})
         return replace(passage, filename=None, span=spans[0], more=spans[1:], also_in=(file, *others))
+
+    def all_spans(self, words: str, filename: str) -> tuple[Span, ...]:
+        """Return the spans of all places on which a file has the pieces of some words."""
+        pieces = self._placement(words, filename).pieces
+        return tuple(dict.fromkeys(span for piece in pieces for place in piece.places for span in place))
 
     def _likeliest(
         self, passage: Passage, files: Sequence[str], golds: Sequence[GoldPassage]
@@ -211,7 +222,9 @@ def _on_page(piece: PlacedPiece, page: int, document: Document) -> PlacedPiece:
 
 def _best(words: str, documents: Sequence[Document]) -> list[tuple[str, Match]]:
     """Return the places of words in the documents that have the best one."""
-    places = [(document.filename, match) for document in documents for match in worthy(locate(words, document))]
+    places = [
+        (document.filename, match) for document in documents for match in prefer_whole_words(locate(words, document))
+    ]
     best = max((match.score for _, match in places), default=0.0)
     files = {name for name, match in places if match.score == best}
     return [(name, match) for name, match in places if name in files]

@@ -9,15 +9,16 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from operator import add
 from pathlib import Path
 from typing import Any
 
 from exhibit.engine import check_engine, limits_in_force, track
 from exhibit.evaluation.answering import AnsweringTarget, with_answers, write_direct_results
+from exhibit.evaluation.case_stages import PreparedDocuments
 from exhibit.evaluation.datasets import Dataset, load_datasets
-from exhibit.evaluation.metrics import KS, Options, measure, metric_modules, named, needing
+from exhibit.evaluation.metrics import KS, Options, find_needing, measure, metric_modules, name_request
 from exhibit.evaluation.records import commit_of, machine, summary_json, write_evaltools, write_json
 from exhibit.evaluation.registers import Register, write_account
 from exhibit.evaluation.registers.client import Client
@@ -34,19 +35,20 @@ from exhibit.evaluation.scoring import (
 )
 from exhibit.evaluation.settings import Settings, same_replies
 from exhibit.evaluation.statistics import Estimate, Table, Values, summarise, summarise_run
+from exhibit.evaluation.system_documents import FileDocuments, TargetDocuments
 from exhibit.evaluation.targets import Target, TargetOptions, open_target
 from exhibit.law.references import Reference, ReferenceCorpus
 from exhibit.models.llms import LLM
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas import __version__
-from exhibit.schemas.bundle import CORPUS, INFO, TRAIN, load_json, read_info
+from exhibit.schemas.bundle import INFO, TRAIN, load_json, read_info
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.run import CONFIG, FORMAT, INGESTION, PROVENANCE, REPORT, RESULTS, SUMMARY, Provenance
 from exhibit.schemas.run_folder import RunFolder
+from exhibit.storage.atomic import lock_folder
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.locations import origin_of
-from exhibit.storage.place import locked
 from exhibit.storage.removal import refuse_links
 
 Warn = Callable[[str], None]
@@ -95,7 +97,7 @@ def _evaluate(
     folder = run_folder(settings, plan)
     folder.mkdir(parents=True, exist_ok=True)
     refuse_links(folder)
-    with locked(folder, busy=f"{folder}: another run is writing it now; wait for it, or give --run-name"):
+    with lock_folder(folder, busy=f"{folder}: another run is writing it now; wait for it, or give --run-name"):
         config = _open_run(folder, settings, plan)
         _probe(folder, settings, plan, say)
         (folder / SUMMARY).unlink(missing_ok=True)  # a run with a summary is a run that ended
@@ -133,6 +135,8 @@ class _Plan:
     target: Target
     options: Options
     names: tuple[str, ...]
+    prepared: Mapping[str, PreparedDocuments]
+    """By dataset: what files tell of the system's texts and chunks."""
 
 
 def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: Warn) -> _Plan:
@@ -163,6 +167,10 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
             settings.dataset_paths, settings.selection, origins=settings.origins, limits=settings.limits
         )
     )
+    prepared: dict[str, PreparedDocuments] = {}
+    for dataset in loaded[0] if loaded and (settings.parsed or settings.chunks) else ():
+        files = attempt(partial(FileDocuments.read, dataset, settings.parsed, settings.chunks, say))
+        prepared |= {dataset.name: files} if files is not None else {}
     if problems or target is None:
         raise ToolkitError("\n".join(dict.fromkeys(problems)))
     datasets, warnings = loaded
@@ -171,7 +179,7 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
     if settings.target_settings and settings.target_name == "builtin":
         given = ", ".join(f"target_{name}" for name in settings.target_settings)
         say(f"{given}: for a server (--target-url); the built-in pipeline has its own settings")
-    return _Plan(datasets, target, options, names)
+    return _Plan(datasets, target, options, names, prepared)
 
 
 def _options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any]) -> Options:
@@ -202,9 +210,9 @@ def _names(settings: Settings, options: Options | None, say: Warn) -> tuple[str,
     """Return the metrics asked for, without those that need a judge where there is none."""
     if options is None or options.judge is not None:
         return settings.metrics
-    files = {file for file, module in metric_modules().items() if needing(module.NAMES, "judge")}
+    files = {file for file, module in metric_modules().items() if find_needing(module.NAMES, "judge")}
     judged = files | {name for file in files for name in metric_modules()[file].NAMES}
-    left_out = [name for name in settings.metrics if named(name) in judged]
+    left_out = [name for name in settings.metrics if name_request(name) in judged]
     if left_out:
         say(f"{', '.join(left_out)}: left out, as nobody gives marks; name a model with --judge")
     return tuple(name for name in settings.metrics if name not in left_out)
@@ -287,6 +295,7 @@ def _config(settings: Settings, plan: _Plan) -> dict[str, Any]:
     measured = {"metrics": list(plan.names), "ks": list(plan.options.ks), "k": plan.options.k} | judge
     measured |= {"parity": settings.parity, "prompts": prompts}
     measured |= {"count_added": True} if settings.count_added else {}
+    measured |= {name: path.name for name in ("parsed", "chunks") if (path := getattr(settings, name))}
     return {"format": FORMAT, "version": __version__, **settings.asked(), "datasets": datasets, "measured": measured}
 
 
@@ -317,7 +326,14 @@ def _dataset(folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, sa
     if settings.delete_collection:
         plan.target.forget(dataset)  # type: ignore[attr-defined]  # _prepare has seen that it can
     options = replace(plan.options, corpus=CitedLaw(dataset, plan.target))
-    return measure_rounds(place, dataset, rounds, Scoring(options, plan.names, folder.name))
+    prepared = plan.prepared.get(dataset.name) or _prepared_by(plan.target)
+    return measure_rounds(place, dataset, rounds, Scoring(options, plan.names, folder.name, prepared))
+
+
+def _prepared_by(target: Target) -> PreparedDocuments | None:
+    """Return the texts and chunks of a target that has them at hand, as the built-in pipeline has."""
+    text, chunks = getattr(target, "text", None), getattr(target, "chunks", None)
+    return TargetDocuments(text, chunks) if target.exact and text and chunks else None
 
 
 class CitedLaw:
@@ -374,8 +390,5 @@ def changed_data(before: Provenance, datasets: Iterable[Dataset], inputs: Mappin
         f"{name}/{file}" if name != _INPUTS else file
         for name, files in then.items()
         for file in dict.fromkeys([*files, *now.get(name, {})])
-        # runs of earlier versions did not keep the checksums of documents
-        if files
-        and files.get(file) != now.get(name, {}).get(file)
-        and (file in files or f"{CORPUS}/" in "".join(files))
+        if files and files.get(file) != now.get(name, {}).get(file)
     ]

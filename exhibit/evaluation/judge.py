@@ -25,7 +25,7 @@ def system_prompt(metric: str) -> str:
     return f"{_PROMPTS[metric]}\n{_PROMPTS['reply']}"
 
 
-def judged(name: str, prompt: Callable[[Case], Prompt | None]) -> tuple[tuple[str, ...], Measure]:
+def make_judged_metric(name: str, prompt: Callable[[Case], Prompt | None]) -> tuple[tuple[str, ...], Measure]:
     """Return `NAMES` and `measure` of a mark, and of the share that was put to the judge and got none.
 
     A reply that cannot be read is no mark: it is None, and counted under `NAME_unjudged`.
@@ -68,7 +68,7 @@ def read_mark(text: str) -> float | None:
     return float(marks.pop()) if len(marks) == 1 else None
 
 
-def fenced(title: str, text: str) -> str:
+def fence_text(title: str, text: str) -> str:
     """Return a text between marks that it cannot contain."""
     longest = max(re.findall("~+", text), key=len, default="")
     fence = "~" * max(3, len(longest) + 1)

@@ -5,7 +5,7 @@ from typing import Literal
 
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.correctness import decide_case
-from exhibit.evaluation.metrics import Options, scoped
+from exhibit.evaluation.metrics import Options, limit_gold
 from exhibit.law.language import word_runs
 from exhibit.law.refusals import is_refusal
 
@@ -43,7 +43,7 @@ def answer_judgement(case: Case) -> Judgement | None:
 
     None for a question without an answer in the documents, and where nothing tells.
     """
-    if scoped(case, ("answer", "truth"), Options()) is None:
+    if limit_gold(case, ("answer", "truth"), Options()) is None:
         return None
     if is_refusal(case.reply.answer or ""):
         return "wrong"

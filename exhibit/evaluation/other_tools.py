@@ -1,4 +1,4 @@
-"""Names that other tools, and earlier versions, have for our metrics and settings."""
+"""Names that other tools have for our metrics and settings."""
 
 from exhibit.schemas.parsing import read_beside
 

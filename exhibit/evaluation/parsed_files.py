@@ -18,7 +18,7 @@ from exhibit.evidence import Document, Page, Span
 from exhibit.evidence.parser_markup import blank_markup
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.parsing import parse_json, read_outside, read_regular
-from exhibit.storage.place import files_below
+from exhibit.storage.atomic import files_below
 
 _TEXTS = (".txt", ".text", ".md", ".markdown", ".mmd", ".html", ".htm")
 _ENDINGS = (*_TEXTS, ".json")

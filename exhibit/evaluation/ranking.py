@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from exhibit.evaluation.answer_words import without_citations, without_named
 from exhibit.evaluation.cases import Case, GoldPassage, Passage
-from exhibit.evaluation.metrics import K, Options, about, gold_files, gold_texts, is_wrong_file, scoped
+from exhibit.evaluation.metrics import K, Options, describe_metric, gold_files, gold_texts, is_wrong_file, limit_gold
 from exhibit.evidence import Span, fold
 from exhibit.law.figures import stands_in
 from exhibit.schemas.layout import quote_parts
@@ -162,14 +162,14 @@ def _half_held(place: Sequence[Span], held: Iterable[Held]) -> int | None:
     if not whole:
         return None
     for rank, span in held:
-        left = [piece for gap in left for piece in without(gap, span)]
+        left = [piece for gap in left for piece in subtract_span(gap, span)]
         missing = sum(gap.end - gap.start for gap in left)
         if 2 * missing <= whole:
             return rank
     return None
 
 
-def without(gap: Span, span: Span) -> list[Span]:
+def subtract_span(gap: Span, span: Span) -> list[Span]:
     """Return what is left of a gap when a span is taken out of it, before the span and after it."""
     sides = Span(gap.start, min(gap.end, span.start)), Span(max(gap.start, span.end), gap.end)
     return [side for side in sides if side.start < side.end]
@@ -249,7 +249,7 @@ class TrecLines(NamedTuple):
 
 def trec_lines(case: Case, *, tag: str) -> TrecLines:
     """Return a question's lines: columns parted by a space, names percent-encoded; none where it failed."""
-    known = scoped(case, about("ndcg").needs, Options())
+    known = limit_gold(case, describe_metric("ndcg").needs, Options())
     ranking = ranking_of(known) if known else None
     if ranking is None:
         return TrecLines("", "")
@@ -290,7 +290,7 @@ class Mismatch(NamedTuple):
 
 def mismatches(cases: Sequence[Case], options: Options) -> dict[str, list[Mismatch | None]]:
     """Return the counts behind each share."""
-    judged = [scoped(case, about("drm").needs, options) for case in cases]
+    judged = [limit_gold(case, describe_metric("drm").needs, options) for case in cases]
     wrong = [[is_wrong_file(one, gold_files(case)) for one in case.reply.passages] if case else [] for case in judged]
     return {f"drm@{k}": [_counted(row[:k]) for row in wrong] for k in options.ks}
 
@@ -303,7 +303,7 @@ def totals(cases: Sequence[Case], options: Options) -> dict[str, Mismatch]:
     }
 
 
-def pooled(counts: Mapping[str, Mismatch]) -> dict[str, float | None]:
+def pool_mismatches(counts: Mapping[str, Mismatch]) -> dict[str, float | None]:
     """Return the share of mismatched passages among all of all questions, at each k."""
     return {name: count.wrong / count.passages if count.passages else None for name, count in counts.items()}
 

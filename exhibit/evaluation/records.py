@@ -11,20 +11,21 @@ from pathlib import Path
 from typing import IO, Any
 
 from exhibit.evaluation.answer_words import cited_files
-from exhibit.evaluation.case_stages import first_loss, stages_of
+from exhibit.evaluation.case_stages import first_loss, golds_followed, stages_of
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.correctness import decide_case
 from exhibit.evaluation.judgement import EXPECTED, expected_kind
 from exhibit.evaluation.missing import notes_on
 from exhibit.evaluation.ranking import QRELS, RUN, trec_lines
+from exhibit.evaluation.stages import GoldStages
 from exhibit.evaluation.statistics import Column, Table, macro, summarise_by
-from exhibit.evaluation.verdicts import cited, examine
+from exhibit.evaluation.verdicts import examine, find_cited
 from exhibit.law.refusals import is_refusal
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import QUESTION, RESULTS, Means, RunGold, RunPassage, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
-from exhibit.storage.place import whole, write_whole
-from exhibit.storage.programs import count_changes, is_git_repository, opened_repository
+from exhibit.storage.atomic import replace_file, write_whole
+from exhibit.storage.programs import count_changes, is_git_repository, open_repository
 
 PREDICTIONS = "predictions.json"
 """The first ten passages of each question, as score.py reads them."""
@@ -42,13 +43,15 @@ def write_json(path: Path, content: Any) -> None:
     write_whole(path, json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
-def row_text(times: Sequence[Case], *, tag: str) -> bytes:
+def row_text(times: Sequence[Case], *, tag: str, stages: Sequence[Sequence[GoldStages]] = ()) -> bytes:
     """Return the row of a question that was asked once or several times: the reply is the first that is no error.
 
-    It has no scores yet: which metrics apply is known when the whole run is measured.
+    It has no scores yet: which metrics apply is known when the whole run is measured. `stages` are those of its gold,
+    for each time that it was asked.
     """
-    case = next((one for one in times if not one.reply.error), times[0])
-    judgment, stages = examine(case), stages_of(case)
+    at = next((at for at, one in enumerate(times) if not one.reply.error), 0)
+    case, judgment = times[at], examine(times[at])
+    followed = stages[at] if stages else stages_of(case)
     row: dict[str, Any] = {
         "trec": trec_lines(times[0], tag=tag),
         "id": case.id,
@@ -63,8 +66,11 @@ def row_text(times: Sequence[Case], *, tag: str) -> bytes:
         "verdict": judgment.verdict,
         "stage": judgment.stage,
         "evidence": judgment.evidence,
-        "lost_at": first_loss(stages),
-        "gold_stages": [one.as_row() for one in stages],
+        "lost_at": first_loss(followed),
+        "gold_stages": [
+            {"gold": case.gold.index(gold), **one.as_row()}
+            for gold, one in zip(golds_followed(case) if followed else (), followed, strict=True)
+        ],
         "answer_reason": decide_case(case).reason,
         "notes": notes_on(case),
     }
@@ -117,15 +123,17 @@ def write_rows(folder: Path, rows: Iterable[bytes], table: Table, *, failed: flo
 @contextmanager
 def _whole(path: Path) -> Iterator[IO[bytes]]:
     """Yield a file that appears whole when the block ends."""
-    with whole(path) as partial, partial.open("wb") as file:
+    with replace_file(path) as partial, partial.open("wb") as file:
         yield file
 
 
 def _reply(case: Case) -> dict[str, Any]:
     refused = case.reply.answer is not None and is_refusal(case.reply.answer)
     passages = [_passage(passage, rank) for rank, passage in enumerate(case.reply.passages)]
-    fields = {"answer": case.reply.answer, "refused": refused, "citations": cited(case), "passages": passages}
-    return fields | {name: value for name, value in vars(case.reply).items() if name not in fields}
+    fields = {"answer": case.reply.answer, "refused": refused, "citations": find_cited(case), "passages": passages}
+    # the ranks before the reranker stand with the stages: the list itself would double the row
+    left_out = {"retrieved", "cut_by"}
+    return fields | {name: value for name, value in vars(case.reply).items() if name not in {*fields, *left_out}}
 
 
 def _passage(passage: Passage, rank: int) -> dict[str, Any]:
@@ -147,7 +155,7 @@ def write_evaltools(folder: Path) -> None:
     run, count = RunFolder(folder), 0
     # a row at a time: the words of all passages need not fit into memory
     with (
-        whole(folder / RESULTS) as partial,
+        replace_file(folder / RESULTS) as partial,
         partial.open("w", encoding="utf-8", errors="replace", newline="\n") as out,
     ):
         for count, row in enumerate(run.rows, 1):  # noqa: B007  (the last number is the number of rows)
@@ -298,7 +306,7 @@ def commit_of(folder: Path, environment: Mapping[str, str]) -> dict[str, Any]:
         return {"commit": None, "changed_files": None}
     try:
         # a second working tree keeps its commits outside its folder: no more of them is shown than a number
-        with opened_repository(clone, confined=False) as repository:
+        with open_repository(clone, confined=False) as repository:
             try:
                 changed = count_changes(repository, clone, seconds=_PATIENCE)
             except ToolkitError:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from exhibit.evaluation.judgement import ANSWERED_RIGHTLY
-from exhibit.evaluation.metrics import K, about, shortened
+from exhibit.evaluation.metrics import K, describe_metric, shorten_metrics
 from exhibit.evaluation.statistics import Difference, Overlap
 from exhibit.schemas.errors import ToolkitError
 
@@ -20,7 +20,11 @@ def is_regression(name: str, difference: Difference, asked: Sequence[str] = (), 
     Where documents are too few for an interval, chance is unknown: then a fall by more than `max_fall` is one.
     """
     change = difference.mean
-    if change is None or (not about(name).gate and name not in asked) or about(name).improves(change) is not False:
+    if (
+        change is None
+        or (not describe_metric(name).gate and name not in asked)
+        or describe_metric(name).improves(change) is not False
+    ):
         return False
     return difference.beyond_chance if difference.ci95 else fall_size(name, difference) > max_fall
 
@@ -45,10 +49,10 @@ def better_in_words(names: Sequence[str], differences: Mapping[str, Difference])
     """Return in one sentence which of two runs is better, by the right answers or else by the gold that was found."""
     first, second = names
     known = [name for name, one in differences.items() if one.mean is not None]
-    name = next((name for name in (ANSWERED_RIGHTLY, f"recall@{K}", *shortened(known)) if name in known), None)
-    if name is None or about(name).better == "neither":
+    name = next((name for name in (ANSWERED_RIGHTLY, f"recall@{K}", *shorten_metrics(known)) if name in known), None)
+    if name is None or describe_metric(name).better == "neither":
         return f"Nothing tells whether {second} or {first} is better."
-    one, metric = differences[name], about(name)
+    one, metric = differences[name], describe_metric(name)
     change = one.mean or 0.0
     values = [f"{metric.in_words(value)}{metric.unit_behind}" for value in (one.first, one.second)]
     ends = f", 95% interval {' to '.join(map(metric.change_in_words, one.ci95))}" if one.ci95 else ""
@@ -80,6 +84,6 @@ def check_comparable(names: Sequence[object], differences: Mapping[str, Differen
 def fall_size(name: str, difference: Difference) -> float:
     """Return the size of a change: of a share its difference, of any other unit its part of the first mean."""
     change, first = abs(difference.mean or 0.0), abs(difference.first or 0.0)
-    if about(name).unit == "share":
+    if describe_metric(name).unit == "share":
         return change
     return change / first if first else float(bool(change))

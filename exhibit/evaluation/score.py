@@ -17,11 +17,11 @@ from typing import Any, Literal
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.metrics import K, Options, measure
 from exhibit.evaluation.statistics import mean
-from exhibit.runtime.command import add_json, documented, guarded, print_note, print_results
+from exhibit.runtime.command import add_json, build_parser, guarded, print_note, print_results
 from exhibit.schemas.bundle import read_text
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import parse_json
-from exhibit.storage.place import write_whole
+from exhibit.storage.atomic import write_whole
 
 RULE = "=" * 26
 
@@ -29,7 +29,7 @@ RULE = "=" * 26
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the four metrics; return 1 after one line on what is wrong with a file."""
-    parser = documented("python score.py", __doc__, module=__file__)
+    parser = build_parser("python score.py", __doc__, module=__file__)
     add_json(parser)
     options = parser.parse_args(argv)
     if options.k < 1:

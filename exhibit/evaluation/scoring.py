@@ -6,7 +6,6 @@ what a run holds of a reply is eight bytes, the place of its line.
 
 from __future__ import annotations
 
-import json
 import tempfile
 from array import array
 from collections import Counter
@@ -14,30 +13,27 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, NamedTuple
-
-from pydantic import TypeAdapter
+from typing import IO
 
 from exhibit.engine import track
 from exhibit.evaluation import records
-from exhibit.evaluation.cases import LABELS, Case, Chosen, Passage, Reply, choices_made, describe_choices
+from exhibit.evaluation.case_stages import PreparedDocuments, ceilings_of, stages_of
+from exhibit.evaluation.cases import LABELS, Case, Chosen, Reply, choices_made, describe_choices
 from exhibit.evaluation.confidence import confidence_of, describe, weighted_means
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.flips import Flips
+from exhibit.evaluation.journal import JOURNAL, Id, Journal, TextOf
 from exhibit.evaluation.judgement import ANSWERED_RIGHTLY, answered_rightly
-from exhibit.evaluation.metrics import Options, measure, needing
+from exhibit.evaluation.metrics import CEILING, Options, find_needing, measure
 from exhibit.evaluation.missing import Evidence
 from exhibit.evaluation.provisions import ProvisionPlacer
-from exhibit.evaluation.ranking import Mismatch, pooled, totals
+from exhibit.evaluation.ranking import Mismatch, pool_mismatches, totals
+from exhibit.evaluation.stages import GoldStages, StageName
 from exhibit.evaluation.statistics import Column, Table, Values, summarise
 from exhibit.evaluation.targets import Target
 from exhibit.evaluation.verdicts import examine
-from exhibit.schemas.errors import BundleError
 from exhibit.schemas.run import BREAKDOWN, CONFIDENCE, EVIDENCE, FLIPS, SUMMARY
 
-JOURNAL = "journal.jsonl"
-REPLY = TypeAdapter(Reply)
-"""Reads and writes replies."""
 _NOWHERE = -1
 """The place of a reply that is in no journal, as its question was refused."""
 
@@ -149,81 +145,9 @@ class Round:
         """Return a reply whose passages have their place, as far as it can be told from their words."""
         place, named = self._dataset.documents.place, self._provisions.place
         passages = tuple(place(named(passage), case.gold) for passage in reply.passages)
-        return replace(reply, passages=passages, provisions=self._provisions.cited(reply.answer or "", case.gold))
-
-
-Id = int | str
-TextOf = Callable[[str], str | None]
-"""The text of a document by the name of its file, None where there is none."""
-
-
-class Kept(NamedTuple):
-    """A reply in the journal: whose, where its line begins, and whether it is an error."""
-
-    id: Id
-    at: int
-    failed: bool
-
-
-class Journal:
-    """Append-only: one line a reply, written whole; a line that a kill cut short is as if it had not been."""
-
-    def __init__(self, path: Path, text_of: TextOf, *, texts: bool) -> None:
-        """Open a journal; without `texts` passages are kept by their place, and their words read from the documents."""
-        self._path, self._text_of, self._texts = path, text_of, texts
-
-    def scan(self, questions: Mapping[Id, str]) -> Iterator[Kept]:
-        """Yield the replies there are in order, the later of two counts; refuse those to other questions than these."""
-        if not self._path.is_file():
-            return
-        at = 0
-        with self._path.open("rb+") as file:
-            for line in iter(file.readline, b""):
-                if not line.endswith(b"\n"):
-                    file.truncate(at)
-                    return
-                row = self._row(line)
-                if questions.get(row["id"]) != row["question"]:
-                    raise BundleError(
-                        f"{self._path}: has a reply to {row['id']!r}, which this dataset does not ask so; "
-                        "it changed since: start a new run"
-                    )
-                yield Kept(row["id"], at, bool(row["reply"]["error"]))
-                at += len(line)
-
-    def _row(self, line: bytes) -> dict[str, Any]:
-        try:
-            row: dict[str, Any] = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise BundleError(f"{self._path}: damaged: {error}; start a new run") from error
-        return row
-
-    def read(self, at: int) -> Reply:
-        """Return the reply whose line begins at a place."""
-        with self._path.open("rb") as file:
-            file.seek(at)
-            reply = REPLY.validate_python(self._row(file.readline())["reply"])
-        return replace(reply, passages=tuple(map(self._with_text, reply.passages)))
-
-    def _with_text(self, passage: Passage) -> Passage:
-        if self._texts or passage.span is None or passage.text:
-            return passage
-        whole = self._text_of(passage.filename or "")
-        if whole is None:
-            raise BundleError(f"{self._path}: {passage.filename} is no longer in the corpus; start a new run")
-        return replace(passage, text=whole[passage.span.start : passage.span.end])
-
-    def add(self, case: Case, reply: Reply) -> int:
-        """Add a reply, which is on disk before the next is asked for, and return where its line begins."""
-        if not self._texts:
-            reply = replace(reply, passages=tuple(replace(p, text="") if p.span else p for p in reply.passages))
-        fields = {"error": reply.error, **REPLY.dump_python(reply, exclude_defaults=True)}
-        # ASCII: a lone surrogate from a damaged PDF cannot be written in UTF-8
-        row = json.dumps({"id": case.id, "question": case.question, "reply": fields})
-        with self._path.open("ab") as file:
-            at = file.tell()
-            file.write(row.encode("ascii") + b"\n")
-        return at
+        before = reply.retrieved and tuple(place(named(passage), case.gold) for passage in reply.retrieved)
+        cited = self._provisions.cited(reply.answer or "", case.gold)
+        return replace(reply, passages=passages, retrieved=before, provisions=cited)
 
 
 BATCH = 64
@@ -243,6 +167,8 @@ class Scoring:
     names: tuple[str, ...]
     tag: str
     """What the run is called in the files for other tools."""
+    prepared: PreparedDocuments | None = None
+    """What the system made of the documents, where that is known."""
 
 
 def batches_of(rounds: Sequence[Iterable[Case]], *, size: int) -> Iterator[Times]:
@@ -264,6 +190,8 @@ class Scored:
         self._failed = tuple(array("b") for _ in range(times))
         self._first_errors = [""] * times
         self._choices: list[Chosen] = []
+        self._told: set[StageName] = set()
+        """The stages of gold of which anything is known."""
         self.evidence = Evidence()
         """What is missing to judge the replies by."""
         self._flips = Flips()
@@ -277,12 +205,16 @@ class Scored:
     def add(self, times: Times, scoring: Scoring) -> None:
         """Measure the next few cases."""
         first = times[0]
+        stages: list[list[list[GoldStages]]] = [
+            [stages_of(case, scoring.prepared) for case in cases] for cases in times
+        ]
         for number, cases in enumerate(times):
-            for name, column in _scores_of(cases, scoring).items():
+            for name, column in _scores_of(cases, stages[number], scoring).items():
                 self._values[number].setdefault(name, Column()).extend(column)
             errors = [case.reply.error for case in cases]
             self._failed[number].extend(map(bool, errors))
             self._first_errors[number] = self._first_errors[number] or next(filter(None, errors), "")
+            self._told |= {stage for own in stages[number] for gold in own for stage in gold.known}
         self.evidence.add(first)
         self._choices += choices_made(first)
         self._sure.extend(map(confidence_of, first))
@@ -291,7 +223,11 @@ class Scored:
             self._counted[name] += count.passages
         for asked in zip(*times, strict=True) if len(times) > 1 else ():
             self._flips.add(asked)
-        self._rows.writelines(records.row_text(asked, tag=scoring.tag) for asked in zip(*times, strict=True))
+        followed = zip(*stages, strict=True)
+        self._rows.writelines(
+            records.row_text(asked, tag=scoring.tag, stages=own)
+            for asked, own in zip(zip(*times, strict=True), followed, strict=True)
+        )
 
     @property
     def name(self) -> str:
@@ -315,9 +251,11 @@ class Scored:
         failures = self.failures
         if failures.failed < failures.asked and not self.evidence.passages:
             names = self._values[0]
-            blind = {*needing(names, "passages"), *needing(names, "passage files")}
+            blind = {*find_needing(names, "passages"), *find_needing(names, "passage files")}
             if blind:
                 say(f"{self._dataset.name}: no reply has passages, so retrieval is not measured")
+        # where no reply tells of a stage, gold that was lost before is no share of it
+        blind |= {name for name in self._values[0] if name.startswith(CEILING)} - {f"{CEILING}{s}" for s in self._told}
         nothing = Column([None] * len(self._dataset.cases)) if blind else Column()
         tables = [
             table_of(
@@ -338,7 +276,7 @@ class Scored:
             records.write_rows(self._place, file, table, failed=failed)
         records.write_json(self._place / BREAKDOWN, records.breakdown_json(table))
         counts = {name: Mismatch(self._wrong[name], total) for name, total in self._counted.items()}
-        means = records.with_drm_means(summarise(table), pooled(counts), table)
+        means = records.with_drm_means(summarise(table), pool_mismatches(counts), table)
         records.write_json(self._place / EVIDENCE, self.evidence.as_json(self._dataset.name))
         if self._flips.asked:
             records.write_json(self._place / FLIPS, self._flips.counts.model_dump())
@@ -352,14 +290,18 @@ class Scored:
         records.write_json(self._place / SUMMARY, records.summary_json(means))
 
 
-def _scores_of(cases: Sequence[Case], scoring: Scoring) -> dict[str, list[float | None]]:
-    """Return the values of the metrics asked for, and whether each answer is right where all are measured."""
+def _scores_of(
+    cases: Sequence[Case], stages: Sequence[Sequence[GoldStages]], scoring: Scoring
+) -> dict[str, list[float | None]]:
+    """Return the values of the metrics asked for; where all are measured, also right answers and gold left by stage."""
     values = measure(cases, scoring.options, names=scoring.names)
     if scoring.names:
         return values
     rows = [{name: column[at] for name, column in values.items()} for at in range(len(cases))]
     right = [answered_rightly(case, examine(case).verdict, row) for case, row in zip(cases, rows, strict=True)]
-    return {ANSWERED_RIGHTLY: right, **values}
+    left = [ceilings_of(own) for own in stages]
+    ceilings = {name: [one[name] for one in left] for name in ceilings_of(())}
+    return {ANSWERED_RIGHTLY: right, **values, **ceilings}
 
 
 def table_of(

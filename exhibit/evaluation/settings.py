@@ -19,9 +19,9 @@ from exhibit.rag.config import DEFAULT, Config, given_settings, setting_help
 from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN, read_text
 from exhibit.schemas.errors import SourceError, ToolkitError
 from exhibit.schemas.parsing import LazyLines, faults_in, parse_json, parse_pair, parse_toml
+from exhibit.storage.atomic import write_whole
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.place import write_whole
 
 Positive = Annotated[int, Field(ge=1)]
 
@@ -94,6 +94,10 @@ class Settings(BaseModel):
     """the model that marks groundedness, relevance and correctness, as NAME:MODEL"""
     judge_votes: Positive = 1
     """votes on the correctness of an answer"""
+    parsed: Path | None = None
+    """a folder with the system's text of each document: shows the gold that its parser lost"""
+    chunks: Path | None = None
+    """a file with the system's chunks, one a row: shows the gold that its chunker cut"""
     repeat: Positive = 1
     """how often every question is asked, to see the spread of a system that samples"""
     legacy_minus_one: bool = False

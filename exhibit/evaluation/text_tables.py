@@ -1,11 +1,11 @@
 """Means and differences as text: every mean with its interval, its n and what failed, within a given width."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from exhibit.evaluation import statistics
 from exhibit.evaluation.bands import Bands, read_scale
-from exhibit.evaluation.metrics import about, named, shortened
-from exhibit.runtime.command import aligned
+from exhibit.evaluation.metrics import CEILING, K, describe_metric, name_request, shorten_metrics
+from exhibit.runtime.command import align_rows
 
 ALL = "ALL"
 NARROW = 80  # columns: what every terminal has
@@ -16,16 +16,27 @@ def shown_metrics(
 ) -> list[str]:
     """Return the metrics that a table shows: those asked for, or those that tell most."""
     if asked:
-        wanted = set(map(named, asked))
+        wanted = set(map(name_request, asked))
         return [name for name in summary if {name, name.partition("@")[0]} & wanted] or list(summary)
-    return shortened(summary) or list(summary)
+    names, found = shorten_metrics(summary) or list(summary), f"recall@{K}"
+    ceiling = ceiling_of(found, summary)
+    if ceiling and found in names:
+        names.insert(names.index(found) + 1, ceiling)
+    return names
+
+
+def ceiling_of(metric: str, known: Container[str]) -> str | None:
+    """Return the metric that is the most another one can reach: of gold found, the gold that the chunks leave."""
+    if metric != f"recall@{K}":
+        return None
+    return next((name for stage in ("chunks", "text") if (name := f"{CEILING}{stage}") in known), None)
 
 
 def table_of(
     columns: Mapping[str, Mapping[str, statistics.Estimate]], metrics: Sequence[str], *, width: int = NARROW
 ) -> str:
     """Return means with their intervals: a column a dataset or run where that fits, else one below another."""
-    beside = aligned(mean_rows(columns, metrics))
+    beside = align_rows(mean_rows(columns, metrics))
     lines = beside if max(map(len, beside)) <= width else _below_each_other(columns, metrics, width)
     return "\n".join([*lines, *mean_notes(columns)])
 
@@ -49,7 +60,7 @@ def _below_each_other(
     for at in sorted(_SPREAD & set(kept), reverse=True):
         if sum(widths[one] + 2 for one in kept) - 2 > width:
             kept.remove(at)
-    lines = iter(aligned([[_right(row, at, every) for at in kept] for row in every]))
+    lines = iter(align_rows([[_right(row, at, every) for at in kept] for row in every]))
     blocks = []
     for column, block in rows.items():
         blocks += [_head(column, columns[column]), *(next(lines) for _ in block)]
@@ -100,7 +111,7 @@ def _parts(name: str, estimate: statistics.Estimate | None, bands: "Bands | None
     failed = f", {estimate.errors} failed" if estimate and estimate.errors else ""
     if estimate is None or estimate.mean is None:
         return ("–", "", "", "", failed.removeprefix(", "), "")
-    metric = about(name)
+    metric = describe_metric(name)
     return (
         metric.figure(estimate.mean),
         f"[{', '.join(map(metric.figure, estimate.ci95))}]" if estimate.ci95 else "",
@@ -122,7 +133,7 @@ def _datasets(means: Mapping[str, statistics.Estimate]) -> int:
 
 def _title(name: str) -> str:
     """Return a metric's name with its unit and, where less is better, an arrow that says so."""
-    metric = about(name)
+    metric = describe_metric(name)
     sign = f" {metric.sign}" if metric.sign else ""
     return f"{name}{sign}{' ↓' if metric.better == 'less' else ''}"
 
@@ -134,7 +145,7 @@ def diff_lines(
     differences: Mapping[str, statistics.Difference], metrics: Sequence[str], overlap: statistics.Overlap
 ) -> list[str]:
     """Return two runs' table in lines, and what is not compared."""
-    lines = [*aligned(diff_rows(differences, metrics, overlap)), *not_compared(overlap)]
+    lines = [*align_rows(diff_rows(differences, metrics, overlap)), *not_compared(overlap)]
     if any(differences[name].mean and not differences[name].ci95 for name in metrics):
         lines.append("no interval: the questions are about too few documents to know what chance does")
     return lines
@@ -150,7 +161,7 @@ def diff_rows(
     rows = [["", "before", "after", "change", "n", ""], _failures(overlap)]
     for name in metrics:
         difference = differences[name]
-        metric = about(name)
+        metric = describe_metric(name)
         if difference.first is None or difference.second is None or difference.mean is None:
             rows.append([_title(name), "–", "–", "–", "0", ""])
             continue
@@ -193,5 +204,5 @@ def _direction(name: str, difference: statistics.Difference) -> str:
         return f"{arrow} no interval"
     if not difference.beyond_chance:
         return f"{arrow} within chance"
-    good = about(name).improves(change)
+    good = describe_metric(name).improves(change)
     return arrow if good is None else f"{arrow} {'better' if good else 'worse'}"

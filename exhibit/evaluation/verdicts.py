@@ -14,7 +14,7 @@ from exhibit.evaluation.cases import Case, GoldPassage, Passage
 from exhibit.evaluation.correctness import invented_figures
 from exhibit.evaluation.documents import touches
 from exhibit.evaluation.judgement import answer_judgement
-from exhibit.evaluation.metrics import K, Options, gold_files, is_wrong_file, scoped
+from exhibit.evaluation.metrics import K, Options, gold_files, is_wrong_file, limit_gold
 from exhibit.evaluation.metrics.version_accuracy import right_version
 from exhibit.evaluation.ranking import first_found, holding_answer, rank_found
 from exhibit.law.citations import find_citations
@@ -104,7 +104,7 @@ def _impossible(case: Case, refused: bool) -> Judgment:
     return Judgment("answered though impossible", "The documents do not answer it.")
 
 
-def cited(case: Case) -> list[int]:
+def find_cited(case: Case) -> list[int]:
     """Return the numbers of the passages that an answer cites, each once, as far as there are such passages."""
     numbers = (number for citation in find_citations(case.reply.answer or "") for number in citation.numbers)
     return list(dict.fromkeys(number for number in numbers if 1 <= number <= len(case.reply.passages)))
@@ -120,7 +120,7 @@ def _by_answer(case: Case, refused: bool, k: int) -> Judgment:
     said = None if refused else answer_judgement(case)
     if said == "right":
         return Judgment("expected answer given", "The reply says what is expected; which passage answers is not known.")
-    answered = scoped(case, ("answer", "truth"), Options()) is not None
+    answered = limit_gold(case, ("answer", "truth"), Options()) is not None
     number = holding_answer(case) if answered else None
     if number is not None and (refused or said == "wrong"):
         return Judgment("retrieved but not used", f"Passage {number} says what is expected, and the reply does not.")
@@ -157,7 +157,7 @@ def _retrieval(case: Case, refused: bool, k: int) -> Judgment:
         return Judgment("retrieved but not used", f"{where}, but only {len(read)} were read.")
     if refused:
         return Judgment("refused though answerable", f"{where}.")
-    named = cited(case)
+    named = find_cited(case)
     if not named or any(_touches(passages[number - 1], gold) for number in named for gold in golds):
         return Judgment("answered", f"{where}.")
     return Judgment("retrieved but not used", f"{where}. The answer cites {', '.join(map(str, named))}.")

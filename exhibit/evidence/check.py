@@ -17,19 +17,19 @@ from exhibit.evidence.locate import MIN_SIMILARITY, without_crumbs
 from exhibit.evidence.parser_markup import cells_of, letters_of
 from exhibit.evidence.pieces import place_pieces
 from exhibit.evidence.read import read_within
-from exhibit.runtime.command import Parser, add_json, guarded, spelled
+from exhibit.runtime.command import Parser, add_json, guarded, rename_commands
 from exhibit.schemas.bundle import Question
 from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.layout import quote_parts
 from exhibit.schemas.models import Gold
-from exhibit.storage.bundle import mirrored, open_bundle
+from exhibit.storage.bundle import mirror_bundle, open_bundle
 from exhibit.storage.locations import Location, parse_location
 from exhibit.storage.validate import CheckedBundle, check_each
 
 
 def check_gold(root: Location) -> tuple[int, list[str]]:
     """Return the number of located passages, and one line for each whose location is wrong."""
-    bundle = open_bundle(mirrored(root))
+    bundle = open_bundle(mirror_bundle(root))
     questions = {question.id: question for question in bundle.questions}
     by_file: dict[str, list[Gold]] = defaultdict(list)
     for line in bundle.gold:
@@ -127,7 +127,7 @@ def similarity(pieces: Sequence[str], words: str) -> float:
 @guarded()
 def main(argv: list[str] | None = None) -> int:
     """Check each bundle; exit 1 if any gold is at a wrong location."""
-    parser = Parser(prog=spelled("exhibit check"), description=__doc__.partition("\n")[0])
+    parser = Parser(prog=rename_commands("exhibit check"), description=__doc__.partition("\n")[0])
     parser.add_argument("bundles", nargs="+", type=parse_location, metavar="DIR", help="a bundle's folder or URL")
     add_limit_arguments(parser)
     add_json(parser)

@@ -95,7 +95,7 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 @contextmanager
-def reading(path: Path, kind: str) -> Iterator[None]:
+def convert_parser_errors(path: Path, kind: str) -> Iterator[None]:
     """Turn any error that a parser raises on a broken file into a DocumentError."""
     try:
         yield
@@ -113,9 +113,9 @@ def reading(path: Path, kind: str) -> Iterator[None]:
 
 
 @contextmanager
-def opened(path: Path, kind: str) -> Iterator[zipfile.ZipFile]:
+def open_archive(path: Path, kind: str) -> Iterator[zipfile.ZipFile]:
     """Open a document that is a zip archive, after a check of its unpacked sizes."""
-    with reading(path, kind):
+    with convert_parser_errors(path, kind):
         _refuse_what_is_no_archive(path, kind)
         try:
             with zipfile.ZipFile(path) as archive:
@@ -125,7 +125,7 @@ def opened(path: Path, kind: str) -> Iterator[zipfile.ZipFile]:
             raise DocumentError(f"{path}: damaged or cut short ({error}); get it again") from error
 
 
-def part(archive: zipfile.ZipFile, name: str) -> bytes | None:
+def read_part(archive: zipfile.ZipFile, name: str) -> bytes | None:
     """Return one part of an archive, or None if it has none of that name."""
     try:
         return archive.read(name)
@@ -133,9 +133,9 @@ def part(archive: zipfile.ZipFile, name: str) -> bytes | None:
         return None
 
 
-def parsed(archive: zipfile.ZipFile, name: str) -> Any:
+def parse_part(archive: zipfile.ZipFile, name: str) -> Any:
     """Return the root of an XML part of an archive, or None if it has none of that name."""
-    data = part(archive, name)
+    data = read_part(archive, name)
     return None if data is None else parse(data)
 
 

@@ -30,7 +30,7 @@ from exhibit.evidence.page_objects import (
     opaque_fill_of,
     scale_of,
 )
-from exhibit.evidence.readers.pdf import counted_text, opened_pdf
+from exhibit.evidence.readers.pdf import counted_text, open_pdf
 
 INVISIBLE = "drawn invisibly"
 TRANSPARENT = "drawn transparently"
@@ -68,7 +68,7 @@ def find_hidden_spans(document: Document, spans: Sequence[Span] | None = None) -
         return []
     within = [Span(0, len(document.text))] if spans is None else spans
     found: list[HiddenSpan] = []
-    with opened_pdf(document.path) as pdf:
+    with open_pdf(document.path) as pdf:
         for page in document.pages:
             parts = [_clipped(span, page.span) for span in within]
             wanted = [part for part in parts if part is not None]

@@ -78,7 +78,7 @@ def locate(quote: str, document: Document, *, page: int | None = None) -> list[M
     return matches
 
 
-def worthy(matches: Sequence[Match]) -> list[Match]:
+def prefer_whole_words(matches: Sequence[Match]) -> list[Match]:
     """Return the matches to keep as gold: `MA` inside `MAY` only if no `MA` is a word of its own."""
     return [match for match in matches if match.whole] or list(matches)
 
@@ -186,11 +186,11 @@ def _from_pieces(pieces: Sequence[str], shortest: int, document: Document, effor
     for piece in pieces:
         if piece not in places:
             matches = find_as_it_stands(piece, document) or _alike(piece, document, effort)
-            places[piece] = sorted(worthy(matches), key=lambda match: match.span)
+            places[piece] = sorted(prefer_whole_words(matches), key=lambda match: match.span)
         if not places[piece]:
             return []
         choices.append(places[piece])
-    whole = [joined(chain) for chain in tightest(choices)] if choices else []
+    whole = [join_matches(chain) for chain in tightest(choices)] if choices else []
     # pieces too short to search, or all found in one place, may be most of the quote: then it is not here
     return [match for match in whole if _folded_length(match, document) >= least]
 
@@ -209,8 +209,8 @@ def tightest(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
         tuple(match.span for match in chain[1:]) or (chain[0].span,): chain for chain in in_order([firsts, *places[1:]])
     }
     if chains:
-        shortest = min(map(stretch, chains.values()))
-        return [chain for chain in chains.values() if stretch(chain) <= 2 * shortest]
+        shortest = min(map(measure_stretch, chains.values()))
+        return [chain for chain in chains.values() if measure_stretch(chain) <= 2 * shortest]
     # the annotator joined pieces out of order: take the first occurrence of each
     return [sorted((choices[0] for choices in places), key=lambda match: match.span)]
 
@@ -231,12 +231,12 @@ def in_order(places: Sequence[Sequence[Match]]) -> Iterator[list[Match]]:
             yield chain
 
 
-def stretch(chain: Sequence[Match]) -> int:
+def measure_stretch(chain: Sequence[Match]) -> int:
     """Return the number of characters from the first match's start to the last one's end."""
     return chain[-1].span.end - chain[0].span.start
 
 
-def joined(chain: Sequence[Match]) -> Match:
+def join_matches(chain: Sequence[Match]) -> Match:
     """Return the matches of a quote's parts as one; overlapping spans are merged."""
     spans: list[Span] = []
     for span in sorted({span for match in chain for span in match.spans}):
@@ -271,7 +271,7 @@ def _through_markup(quote: str, document: Document, _: _Effort) -> list[Match]:
         return []
     if len(places) == 1:
         return [_match(place, score, quote, document) for place in placement.pieces[0].places]
-    spans = joined([Match(place, "parts") for place in places]).spans
+    spans = join_matches([Match(place, "parts") for place in places]).spans
     if not leaves_out(quote) and spans[-1].end - spans[0].start > _SPREAD * len(quote) + _APART:
         return []
     return [_match(spans, score, quote, document)]

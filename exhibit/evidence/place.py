@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from exhibit.evidence.document import Document, Span
-from exhibit.evidence.locate import find_as_it_stands, worthy
+from exhibit.evidence.locate import find_as_it_stands, prefer_whole_words
 from exhibit.evidence.parser_markup import letters_of
 from exhibit.evidence.pieces import FEW, TELLING, Place, PlacedPiece, Placement, nearest_places, place_pieces
 
@@ -14,7 +14,7 @@ _PLACES = 64
 def place_text(text: str, document: Document) -> Placement:
     """Return the location of a text in a document; a few words that occur all over it have no location."""
     letters = len(letters_of(text).text)
-    matches = worthy(find_as_it_stands(text, document))[:_PLACES] if letters else []
+    matches = prefer_whole_words(find_as_it_stands(text, document))[:_PLACES] if letters else []
     if not matches:
         return place_pieces(text, document)
     if letters < TELLING and len(matches) > FEW:

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from exhibit.engine import Limits, guarded
-from exhibit.engine.limits import PLAIN, reading
+from exhibit.engine import Limits, run_in_worker
+from exhibit.engine.limits import PLAIN, limit_reading
 from exhibit.evidence import readers
 from exhibit.evidence.document import Box, Document, Span
 from exhibit.evidence.files import decode_bytes, head_of
@@ -22,8 +22,8 @@ from exhibit.evidence.readers.html import html_text
 from exhibit.evidence.readers.pdf import boxes, page_boxes, render
 from exhibit.runtime.plugins import plugin_modules
 from exhibit.schemas.errors import DocumentError, ToolkitError
-from exhibit.storage.locations import Location, Remote, fetched
-from exhibit.storage.place import files_below, scratch_folder
+from exhibit.storage.atomic import files_below, scratch_folder
+from exhibit.storage.locations import Location, Remote, fetch_file
 
 _SNIFFED = 4096  # bytes: enough for the names of the first parts of a package
 _ENDING = re.compile(r"\.[a-z0-9]{1,5}")
@@ -33,7 +33,7 @@ _PACKED = {b"word/": ".docx", b"xl/": ".xlsx", b"ppt/": ".pptx", b"opendocument.
 def read_document(path: Location | str) -> Document:
     """Read a file; the same file always has the same text, to which all offsets refer."""
     if isinstance(path, Remote):
-        with fetched(path) as here:
+        with fetch_file(path) as here:
             return replace(_read_safely(here), path=path)
     return _read_safely(Path(path))
 
@@ -108,7 +108,7 @@ def _limited(reader: ModuleType, path: Path) -> AbstractContextManager[None]:
     if getattr(reader, "STARTS_A_PROGRAM", False):
         return nullcontext()
     try:
-        return reading(str(path), path.stat().st_size, getattr(reader, "MEMORY", PLAIN))
+        return limit_reading(str(path), path.stat().st_size, getattr(reader, "MEMORY", PLAIN))
     except OSError as error:
         raise DocumentError(f"{path}: cannot be read: {error.strerror}") from error
 
@@ -152,17 +152,17 @@ _WORD = re.compile(r"\S+")
 
 def read_within(path: Location, limits: Limits | None = None) -> Document:
     """Read a file as `read_document` does; raise LimitError if it takes too long or too much memory."""
-    with fetched(path) as here:
-        return replace(guarded(read_document, here, limits=limits), path=path)
+    with fetch_file(path) as here:
+        return replace(run_in_worker(read_document, here, limits=limits), path=path)
 
 
 def boxes_within(document: Document, spans: list[Span]) -> list[list[Box]]:
     """Return the rectangles of each span, line by line, as `boxes` does."""
     if document.path is None or not spans:
         return [[] for _ in spans]
-    with fetched(document.path) as here:
+    with fetch_file(document.path) as here:
         # the text is not sent: boxes need only the pages
-        return guarded(partial(_all_boxes, spans=spans), replace(document, text="", path=here))
+        return run_in_worker(partial(_all_boxes, spans=spans), replace(document, text="", path=here))
 
 
 def words_within(document: Document, number: int) -> list[tuple[Span, list[Box]]]:
@@ -171,16 +171,16 @@ def words_within(document: Document, number: int) -> list[tuple[Span, list[Box]]
         return []
     page = document.pages[number - 1].span
     spans = [Span(*match.span()) for match in _WORD.finditer(document.text, page.start, page.end)]
-    with fetched(document.path) as here:
+    with fetch_file(document.path) as here:
         # the text is not sent: boxes need only the pages
         step = partial(page_boxes, number=number, spans=spans)
-        return list(zip(spans, guarded(step, replace(document, text="", path=here)), strict=True))
+        return list(zip(spans, run_in_worker(step, replace(document, text="", path=here)), strict=True))
 
 
 def render_within(path: Location, page: int, *, scale: float) -> Any:
     """Return a page's picture, as `render` does."""
-    with fetched(path) as here:
-        return guarded(partial(render, page=page, scale=scale), here)
+    with fetch_file(path) as here:
+        return run_in_worker(partial(render, page=page, scale=scale), here)
 
 
 def _all_boxes(document: Document, spans: list[Span]) -> list[list[Box]]:
@@ -213,7 +213,7 @@ class NamedFile(NamedTuple):
 def list_folder(folder: Path) -> list[NamedFile]:
     """Return the files of a folder at any depth, sorted, each mail followed by its attachments.
 
-    Links that lead out of the folder are not followed, and pipes not opened; `storage.place.left_out` names them.
+    Links that lead out of the folder are not followed, and pipes not opened; `storage.atomic.list_left_out` names them.
     """
     return list(with_attachments(NamedFile(path, path.relative_to(folder).as_posix()) for path in files_below(folder)))
 
@@ -225,7 +225,7 @@ def with_attachments(files: Iterable[NamedFile], depth: int = 0) -> Iterator[Nam
         if not has_attachments(file.path):
             continue
         try:
-            inside = guarded(attachments, file.path)
+            inside = run_in_worker(attachments, file.path)
         except DocumentError:
             continue  # the mail itself is unreadable, which its own reader reports
         taken: dict[str, int] = {}  # how often each name was used

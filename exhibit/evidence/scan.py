@@ -28,8 +28,8 @@ from exhibit.evidence.read import ending_of, read_document
 from exhibit.evidence.readers.pdf import render, to_user_space
 from exhibit.runtime.plugins import load_plugin, plugin_names
 from exhibit.schemas.errors import DocumentError, ToolkitError
-from exhibit.storage.locations import fetched
-from exhibit.storage.place import whole
+from exhibit.storage.atomic import replace_file
+from exhibit.storage.locations import fetch_file
 
 _DPI = 200  # dots per inch: small print is readable, and a page takes a second or two
 _LONGEST_SIDE = 4000
@@ -134,7 +134,7 @@ def read_scan(document: Document, target: Path, how: Ocr) -> Scanned | None:
     layers: dict[int, Layer] = {}
     confidence: dict[str, float] = {}
     faults: list[str] = []
-    with fetched(document.path) as path:
+    with fetch_file(document.path) as path:
         for page in empty:
             try:
                 layer, sure = _read_page(path, page, how)
@@ -278,7 +278,7 @@ def write_layer(path: Path, target: Path, pages: Mapping[int, Layer]) -> None:
             inner = contents.get_object() if contents is not None else ArrayObject()
             old = list(inner) if isinstance(inner, ArrayObject) else [page.raw_get("/Contents")]
             page[NameObject("/Contents")] = ArrayObject([before, *old, after])
-        with whole(target) as partial:
+        with replace_file(target) as partial:
             writer.write(partial)
     except (PyPdfError, KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise DocumentError(f"{path}: its pages cannot be written to ({error}); print it to a new PDF first") from error

@@ -12,11 +12,11 @@ from PIL import Image, ImageDraw
 from exhibit.engine import add_limit_arguments, limits_from, limits_in_force
 from exhibit.evidence.document import Box, Document, Page, Span
 from exhibit.evidence.read import boxes_within, read_within, render_within
-from exhibit.runtime.command import Parser, add_json, guarded, print_results, spelled
+from exhibit.runtime.command import Parser, add_json, guarded, print_results, rename_commands
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import Gold
-from exhibit.storage.bundle import mirrored, open_bundle
-from exhibit.storage.locations import Location, fetched, parse_location
+from exhibit.storage.bundle import mirror_bundle, open_bundle
+from exhibit.storage.locations import Location, fetch_file, parse_location
 
 _GREYS = 8
 """Greys that are enough for print: a page of a contract takes a third of the bytes of WebP or JPEG."""
@@ -100,14 +100,14 @@ def draw_row(root: Location, row: int, *, scale: float = _SCALE) -> Iterator[Dra
     lines, files = gold_of_row(root, row)
     for name in dict.fromkeys(str(line.filename) for line in lines):
         spans = [Span(*span) for line in lines if line.filename == name for span in line.spans]
-        with fetched(files[name]):  # once, for all steps of drawing
+        with fetch_file(files[name]):  # once, for all steps of drawing
             pages = draw_spans(read_within(files[name]), spans, scale=scale)
         for page, picture in pages.items():
             yield DrawnPage(name, page, picture)
 
 
 def gold_of_row(root: Location, row: int) -> tuple[list[Gold], dict[str, Location]]:
-    bundle = open_bundle(mirrored(root))
+    bundle = open_bundle(mirror_bundle(root))
     lines = [line for line in bundle.gold if line.id == row]
     if not lines:
         raise BundleError(f"{root}: no row with id {row} in gold.jsonl")
@@ -120,7 +120,7 @@ def gold_of_row(root: Location, row: int) -> tuple[list[Gold], dict[str, Locatio
 @guarded()
 def main(argv: list[str] | None = None) -> int:
     """Write the pages of a row's gold as pictures."""
-    parser = Parser(prog=spelled("exhibit show"), description=spelled(__doc__))
+    parser = Parser(prog=rename_commands("exhibit show"), description=rename_commands(__doc__))
     parser.add_argument("bundle", type=parse_location, help="a bundle's folder or URL")
     parser.add_argument("row", type=int, help="the id of a question in train.json")
     parser.add_argument("--out", type=Path, default=Path("gold.png"), help="the picture; further pages get a number")

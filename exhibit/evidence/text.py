@@ -10,19 +10,19 @@ from tqdm import tqdm
 
 from exhibit.engine import add_limit_arguments, limits_from, limits_in_force
 from exhibit.evidence.read import read_within
-from exhibit.runtime.command import Parser, add_json, guarded, print_results, spelled
+from exhibit.runtime.command import Parser, add_json, guarded, print_results, rename_commands
 from exhibit.schemas.layout import fit_name
-from exhibit.storage.bundle import corpus_files, mirrored
+from exhibit.storage.atomic import FolderKind, replace_folder
+from exhibit.storage.bundle import corpus_files, mirror_bundle
 from exhibit.storage.locations import Location, parse_location
-from exhibit.storage.place import FolderKind, placed
 
 KIND = FolderKind("texts", lambda folder: all(path.is_file() and path.suffix == ".txt" for path in folder.iterdir()))
 
 
 def write_texts(root: Location, out: Path, *, force: bool = False) -> int:
     """Write the text of each document of a bundle; return the number of documents."""
-    files = corpus_files(mirrored(root))
-    with placed(out, force=force, kind=KIND) as folder:
+    files = corpus_files(mirror_bundle(root))
+    with replace_folder(out, force=force, kind=KIND) as folder:
         for name in tqdm(sorted(files), desc="documents", unit="doc", delay=2.0, leave=False, disable=None):
             text = read_within(files[name]).text
             # UTF-8 cannot encode a lone surrogate, which a broken PDF may contain
@@ -35,9 +35,9 @@ def write_texts(root: Location, out: Path, *, force: bool = False) -> int:
 def main(argv: list[str] | None = None) -> int:
     """Write the texts of a bundle's documents."""
     parser = Parser(
-        prog=spelled("exhibit text"),
+        prog=rename_commands("exhibit text"),
         description="Every document's text as it is extracted, the text that gold.jsonl's spans count in.",
-        epilog=spelled("example: exhibit text datasets_out/cuad --out texts/cuad"),
+        epilog=rename_commands("example: exhibit text datasets_out/cuad --out texts/cuad"),
     )
     parser.add_argument("bundle", type=parse_location, metavar="DIR", help="a bundle's folder or URL")
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="where the texts go")

@@ -21,8 +21,7 @@ from exhibit.hub.tables import PARQUET, HubConfig, head, size_category, write_ta
 from exhibit.schemas.bundle import CARD, CORPUS
 from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.models import HOWS, BundleInfo, Gold, Row
-from exhibit.storage.locations import Location, fetched
-from exhibit.storage.upload import Out
+from exhibit.storage.locations import Location
 
 __all__ = ["CardText", "holds_documents", "render_card", "size_category", "write_card"]
 
@@ -57,17 +56,16 @@ def write_card(
     gold: Sequence[Gold],
     engine: Engine,
     text: CardText,
-    out: Out | None = None,
     texts: Path | None = None,
 ) -> BundleInfo:
     """Write `README.md`, `croissant.json`, `parquet/` and, if a page can be drawn, `page.png` into a folder.
 
-    `out` has the documents that are already in a store, and receives large files as they are finished. `texts` is a
-    folder of texts that are already extracted. The returned bundle has a note for each page that could not be drawn.
+    `texts` is a folder of texts that are already extracted. The returned bundle has a note for each page that could
+    not be drawn.
     """
-    configs = write_tables(bundle, folder, rows=rows, gold=gold, engine=engine, out=out, texts=texts)
+    configs = write_tables(bundle, folder, rows=rows, gold=gold, engine=engine, texts=texts)
     undrawn: list[str] = []
-    example = write_example(rows, gold, folder, out=out, undrawn=undrawn.append)
+    example = write_example(rows, gold, folder, undrawn=undrawn.append)
     if undrawn:
         bundle = bundle.model_copy(update={"noted": {**bundle.noted, UNDRAWN: undrawn}})
     words = render_card(bundle, configs=configs, example=example, text=text)
@@ -237,7 +235,6 @@ def write_example(
     gold: Sequence[Gold],
     folder: Path,
     *,
-    out: Out | None = None,
     undrawn: Callable[[str], None] = lambda _: None,
 ) -> Example | None:
     """Return the example row, and write its page if it has one; `undrawn` collects pages that cannot be drawn."""
@@ -247,13 +244,12 @@ def write_example(
         line = example.line
         if line is None or len(line.pages) != 1:
             continue
-        file = (out or Out(folder)).file(f"{CORPUS}/{line.filename}")
-        with fetched(file):  # once, for all steps of drawing
-            content = None  # if a page cannot be drawn, the next row is tried
-            try:
-                content = draw_example(file, line)
-            except DocumentError as error:
-                undrawn(f"{line.filename}: {str(error).removeprefix(f'{file}: ')}")
+        file = folder / CORPUS / str(line.filename)
+        content = None  # if a page cannot be drawn, the next row is tried
+        try:
+            content = draw_example(file, line)
+        except DocumentError as error:
+            undrawn(f"{line.filename}: {str(error).removeprefix(f'{file}: ')}")
         if content is not None:
             (folder / PICTURE).write_bytes(content)
             return Example(example.row, line, line.pages[0])

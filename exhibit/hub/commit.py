@@ -12,7 +12,7 @@ import huggingface_hub
 
 from exhibit.hub.card import holds_documents
 from exhibit.hub.remote import KIND, Hub, HubError, RemoteFile
-from exhibit.runtime.secrets import scrubbed
+from exhibit.runtime.secrets import scrub
 from exhibit.schemas.bundle import CARD, CORPUS, INFO
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import BundleInfo
@@ -106,7 +106,7 @@ def _upload(hub: Hub, request: CommitRequest, additions: list[huggingface_hub.Co
         if explained is None and not isinstance(error, OSError | RuntimeError | ValueError):
             raise
         # the storage's own client raises plain errors, whose messages may hold signed URLs
-        explained = explained or HubError(scrubbed(f"uploading: {error}", hub.token))
+        explained = explained or HubError(scrub(f"uploading: {error}", hub.token))
         raise HubError(
             f"{explained}; nothing was published: run the same command again, and uploaded files are not sent again",
             status=explained.status,
@@ -216,7 +216,7 @@ def contents_of(root: Path, info: BundleInfo, *, repo_id: str, corpus: bool) -> 
         shown = holds_documents(name) or any(fnmatchcase(name, pattern) for pattern in tables)
         if corpus or not shown:
             sent[name] = Content(root / name, entry.bytes, entry.sha256)
-    card = addressed(own if corpus else without_documents(own), repo_id)
+    card = insert_address(own if corpus else without_documents(own), repo_id)
     sent[CARD] = Content(card, len(card), hashlib.sha256(card).hexdigest())
     sent[INFO] = Content(root / INFO, (root / INFO).stat().st_size, sha256_of(root / INFO))
     return dict(sorted(sent.items()))
@@ -296,14 +296,14 @@ _CORPUS_CONFIG = re.compile(rf"^- config_name: {CORPUS}\n(?:[ ].*\n)*", re.MULTI
 _LOADED = re.compile(r'load_dataset\("([^"\n]+)"')
 
 
-def addressed(card: bytes, repo_id: str) -> bytes:
+def insert_address(card: bytes, repo_id: str) -> bytes:
     """Return the card with the repository's name in place of the placeholder, if that can be undone; else unchanged."""
     named = card.replace(_quoted(PLACEHOLDER), _quoted(repo_id))
     undone = named.replace(_quoted(repo_id), _quoted(PLACEHOLDER))
     return named if undone == card else card
 
 
-def unaddressed(card: bytes, sha256: str) -> bytes | None:
+def remove_address(card: bytes, sha256: str) -> bytes | None:
     """Return the card as the bundle records it, whatever name it was published under; None for any other card."""
     names = dict.fromkeys(_LOADED.findall(card.decode("utf-8", "replace")))
     for candidate in [card, *(card.replace(_quoted(name), _quoted(PLACEHOLDER)) for name in names)]:

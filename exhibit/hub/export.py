@@ -12,12 +12,12 @@ from typing import cast
 
 from exhibit.hub import exports
 from exhibit.hub.exports import Export, Format
-from exhibit.runtime.command import add_json, documented, guarded, print_results
+from exhibit.runtime.command import add_json, build_parser, guarded, print_results
 from exhibit.runtime.plugins import load_plugin, plugin_names
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.storage.atomic import FolderKind, replace_folder
 from exhibit.storage.bundle import open_bundle
-from exhibit.storage.place import FolderKind, placed
 
 RECORD = "export.json"
 """The parts that an export leaves out and why; and the mark by which --force recognises an export."""
@@ -36,7 +36,7 @@ def export(root: Path, name: str, out: Path, *, texts: Path | None = None, force
         raise ToolkitError(f"no format {name!r}; there are {', '.join(format_names())}")
     form = cast(Format, load_plugin(exports.__name__, name)[0])
     source = Export(open_bundle(root), texts)
-    with placed(out, force=force, kind=KIND) as folder:
+    with replace_folder(out, force=force, kind=KIND) as folder:
         try:
             form.write(source, folder)
         except UnicodeEncodeError as error:
@@ -64,7 +64,7 @@ def _listing(folder: Path) -> list[str]:
 @guarded("stopped; nothing was written")
 def main(argv: list[str] | None = None) -> int:
     """Export: argv -> bundle -> format -> folder, renamed into place -> one summary."""
-    parser = documented("exhibit export", __doc__, module=__file__)
+    parser = build_parser("exhibit export", __doc__, module=__file__)
     parser.add_argument("--to", choices=format_names(), required=True, help="the format")
     add_json(parser)
     options = parser.parse_args(argv)

@@ -38,7 +38,7 @@ from exhibit.hub.commit import (
     set_tag,
 )
 from exhibit.hub.remote import KIND, BranchState, Hub, HubError, is_unreachable
-from exhibit.runtime.command import add_json, documented, guarded, print_note, print_results
+from exhibit.runtime.command import add_json, build_parser, guarded, print_note, print_results
 from exhibit.schemas.bundle import CARD, CORPUS, INFO, TRAIN, read_info, read_questions
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import BundleInfo
@@ -340,7 +340,7 @@ def _report(hub: Hub, root: Path, sent: SentCommit, options: argparse.Namespace)
 @guarded("stopped; run the same command again: it looks first what has arrived")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; exit 1 with one line on what to do when it cannot be done."""
-    parser = documented("exhibit publish", __doc__, module=__file__)
+    parser = build_parser("exhibit publish", __doc__, module=__file__)
     add_json(parser)
     options = parser.parse_args(argv)
     if options.create_pr and options.tag:

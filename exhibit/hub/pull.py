@@ -21,15 +21,15 @@ from pathlib import Path
 from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
 from exhibit.engine import track
-from exhibit.hub.commit import unaddressed
+from exhibit.hub.commit import remove_address
 from exhibit.hub.remote import KIND, TRANSPORT, Hub, HubError, Say, root_cause
-from exhibit.runtime.command import add_json, documented, guarded, print_note, print_results
+from exhibit.runtime.command import add_json, build_parser, guarded, print_note, print_results
 from exhibit.schemas.bundle import CARD, CORPUS, INFO, read_info
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import BundleInfo
 from exhibit.schemas.validate import validate
+from exhibit.storage.atomic import check_free, replace_folder
 from exhibit.storage.bundle import sha256_of
-from exhibit.storage.place import check_free, placed
 
 __all__ = ["SCHEME", "PulledBundle", "fetch", "is_repository", "main", "parse_address"]
 
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> Path:
         return out
     check_free(out, force=options.force)
     fetched = fetch(repo_id, revision=wanted, say=print_note)
-    with placed(out, force=options.force) as folder:
+    with replace_folder(out, force=options.force) as folder:
         copy(fetched, folder)
     counts = fetched.info.counts
     print(f"{out}: {counts.questions:,} questions, {counts.documents:,} documents; every checksum is as recorded")
@@ -78,7 +78,7 @@ def copy(fetched: "PulledBundle", folder: Path) -> None:
 @guarded("stopped; run the same command again: what has arrived is kept")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; exit 1 with one line on what to do when it cannot be done."""
-    parser = documented("exhibit pull", __doc__, module=__file__)
+    parser = build_parser("exhibit pull", __doc__, module=__file__)
     add_json(parser)
     options = parser.parse_args(argv)
     with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext():
@@ -225,7 +225,7 @@ def _verify(hub: Hub, folder: Path, info: BundleInfo) -> bytes:
         if name != CARD and name not in missing and sha256_of(folder / name) != entry.sha256:
             wrong.append(f"{name}: the content is not what {INFO} records (sha256 differs)")
     card = (folder / CARD).read_bytes() if (folder / CARD).is_file() else b""
-    recorded = unaddressed(card, info.files[CARD].sha256) if CARD in info.files else card
+    recorded = remove_address(card, info.files[CARD].sha256) if CARD in info.files else card
     if recorded is None and CARD not in missing:
         wrong.append(f"{CARD}: not the card that {INFO} records; was it edited on the Hub?")
     if wrong:

@@ -19,11 +19,11 @@ from huggingface_hub.errors import (
 )
 from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
-from exhibit.runtime.secrets import remember_secret, scrubbed
+from exhibit.runtime.secrets import remember_secret, scrub
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import ServiceError, ToolkitError
 from exhibit.schemas.parsing import read_beside
-from exhibit.storage.exchanges import seconds_asked
+from exhibit.storage.http_policy import seconds_asked
 
 Answer = TypeVar("Answer")
 Say = Callable[[str], None]
@@ -112,7 +112,7 @@ class Hub:
         words = words_for(cause, repo_id=self.repo_id, url=self.url, token=self.token is not None)
         if words is None:
             return None
-        message = scrubbed(f"{doing}: {words}", self.token)
+        message = scrub(f"{doing}: {words}", self.token)
         return HubError(message, status=status_of(cause), missing=is_missing(cause))
 
     # ---------------------------------------------------------------- questions
@@ -176,7 +176,7 @@ def read_token() -> str | None:
         return huggingface_hub.get_token()
     except Exception as error:
         # the store can be unreadable, or a keyless login fail; the message may hold the token
-        raise HubError(scrubbed(f"the token cannot be read: {error}; log in again with `hf auth login`")) from error
+        raise HubError(scrub(f"the token cannot be read: {error}; log in again with `hf auth login`")) from error
 
 
 def check_repo_id(text: str) -> str:

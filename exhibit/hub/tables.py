@@ -7,12 +7,12 @@ folder. So the tables repeat the documents, uncompressed: the Hub's storage dedu
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,8 +22,7 @@ from exhibit.engine import Engine, track
 from exhibit.evidence import read_document
 from exhibit.schemas.bundle import CORPUS
 from exhibit.schemas.models import BundleInfo, DocumentEntry, Gold, Licence, Row
-from exhibit.storage.locations import Location, Remote, fetched, read_start
-from exhibit.storage.upload import Out
+from exhibit.storage.locations import read_start
 
 PARQUET = "parquet"
 _GROUP_BYTES = 32 << 20
@@ -64,7 +63,6 @@ def write_tables(
     rows: Sequence[Row],
     gold: Sequence[Gold],
     engine: Engine,
-    out: Out | None = None,
     texts: Path | None = None,
 ) -> list[HubConfig]:
     """Write the tables into `parquet/`, the default config first; a corpus without questions is one table.
@@ -77,7 +75,7 @@ def write_tables(
         if rows:
             configs.append(write_parquet(folder, "questions", QUESTIONS, (row.model_dump() for row in rows)))
             configs.append(write_parquet(folder, "gold", gold_schema(gold), gold_records(gold)))
-        configs.append(_write_corpus(bundle, out or Out(folder), engine, texts))
+        configs.append(_write_corpus(bundle, folder, engine, texts))
     return configs
 
 
@@ -141,56 +139,47 @@ def gold_records(gold: Sequence[Gold]) -> Iterator[dict[str, Any]]:
 # ---------------------------------------------------------------- corpus
 
 
-def _write_corpus(bundle: BundleInfo, out: Out, engine: Engine, texts: Path | None) -> HubConfig:
-    files = [out.file(f"{CORPUS}/{document.filename}") for document in bundle.documents]
+def _write_corpus(bundle: BundleInfo, folder: Path, engine: Engine, texts: Path | None) -> HubConfig:
+    files = [folder / CORPUS / document.filename for document in bundle.documents]
     pdfs = any(_is_pdf(file) for file in files)
     schema = pa.schema({**_CORPUS, "pdf": _PDF} if pdfs else _CORPUS)
-    writer = _Shards(out.folder / PARQUET, schema, finished=out.send)
-    tracked = track(_contents(files, engine, texts), total=len(files), label="tables")
-    for document, file, content in zip(bundle.documents, files, tracked, strict=True):
-        writer.add(_document(document, bundle, content, file, pdfs))
+    writer = _Shards(folder / PARQUET, schema)
+    tracked = track(_texts(files, engine, texts), total=len(files), label="tables")
+    for document, file, text in zip(bundle.documents, files, tracked, strict=True):
+        writer.add(_document(document, bundle, text, file, pdfs))
     writer.close()
     return HubConfig("corpus", f"{PARQUET}/corpus-*.parquet", features(schema), len(files), writer.bytes, pdfs)
 
 
-class _Content(NamedTuple):
-    text: str
-    pdf: bytes | None
-    """The bytes of a remote PDF, which came with its text; a local one is read when it is written."""
-
-
-def _document(entry: DocumentEntry, bundle: BundleInfo, read: _Content, file: Location, pdfs: bool) -> dict[str, Any]:
-    record = {**entry.model_dump(), "licence": bundle.licence.name, "text": read.text}
+def _document(entry: DocumentEntry, bundle: BundleInfo, text: str, file: Path, pdfs: bool) -> dict[str, Any]:
+    record = {**entry.model_dump(), "licence": bundle.licence.name, "text": text}
     if pdfs:
-        content = file.read_bytes() if isinstance(file, Path) and _is_pdf(file) else read.pdf
-        record["pdf"] = {"bytes": content, "path": entry.filename} if content is not None else None
+        record["pdf"] = {"bytes": file.read_bytes(), "path": entry.filename} if _is_pdf(file) else None
     return record
 
 
-def _contents(files: Sequence[Location], engine: Engine, texts: Path | None) -> Iterator[_Content]:
-    """Yield the content of each file; only files without a known text are read."""
+def _texts(files: Sequence[Path], engine: Engine, texts: Path | None) -> Iterator[str]:
+    """Yield the text of each file; only files without a known text are read."""
     known = [texts / file.name if texts and (texts / file.name).is_file() else None for file in files]
-    read = engine.map(_content_of, [file for file, text in zip(files, known, strict=True) if text is None])
+    read = engine.map(_read_text, [file for file, text in zip(files, known, strict=True) if text is None])
     for text in known:
-        yield next(read).unwrap() if text is None else _Content(text.read_bytes().decode("utf-8"), None)
+        yield next(read).unwrap() if text is None else text.read_bytes().decode("utf-8")
 
 
-def _content_of(file: Location) -> _Content:
+def _read_text(file: Path) -> str:
     """Return the text that gold offsets refer to; a lone surrogate, which no file can hold, becomes a question mark."""
-    with fetched(file) as path:
-        text = read_document(file).text.encode("utf-8", "replace").decode("utf-8")
-        return _Content(text, path.read_bytes() if isinstance(file, Remote) and _is_pdf(path) else None)
+    return read_document(file).text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _is_pdf(file: Location) -> bool:
+def _is_pdf(file: Path) -> bool:
     return b"%PDF-" in read_start(file, 1024)
 
 
 class _Shards:
     """Writes documents into row groups and files of bounded size, with one group in memory."""
 
-    def __init__(self, folder: Path, schema: Any, *, finished: Callable[[Path], None]) -> None:
-        self._folder, self._schema, self._finished = folder, schema, finished
+    def __init__(self, folder: Path, schema: Any) -> None:
+        self._folder, self._schema = folder, schema
         self._path = folder
         self._files = 0
         self._writer: Any = None
@@ -215,7 +204,6 @@ class _Shards:
     def _end_file(self) -> None:
         if self._writer is not None:
             self._writer.close()
-            self._finished(self._path)
             self._writer, self._written = None, 0
 
     def _flush(self) -> None:

@@ -75,10 +75,10 @@ def find_citations(text: str) -> list[Citation]:
 
 def normalise(text: str) -> str:
     """Return the text with every citation in the form `[1][2]`."""
-    return rewritten(text, lambda _, numbers: "".join(f"[{number}]" for number in numbers))
+    return rewrite_citations(text, lambda _, numbers: "".join(f"[{number}]" for number in numbers))
 
 
-def rewritten(text: str, write: Callable[[str, Sequence[int]], str]) -> str:
+def rewrite_citations(text: str, write: Callable[[str, Sequence[int]], str]) -> str:
     """Return a text with each citation replaced by the result of `write(citation, numbers)`."""
     pieces, last = [], 0
     for citation in find_citations(text):
@@ -138,7 +138,7 @@ def claims_of(text: str) -> list[Claim]:
 
 def _plain(raw: str) -> str:
     """Return a sentence without its citations, bullet and markup."""
-    raw = rewritten(raw, lambda *_: "")
+    raw = rewrite_citations(raw, lambda *_: "")
     words = _BULLET.sub("", raw.strip(), count=1) if _BULLET.match(raw) else raw
     return _GAPS.sub("", _MARKUP.sub("", words)).strip()
 

@@ -83,7 +83,7 @@ def content_words(text: str) -> tuple[str, ...]:
 
 def written_words(text: str) -> list[str]:
     """Return every word in lower case, in order, with repetitions and stop words; numbers are not words."""
-    plain = typed(text)
+    plain = replace_typography(text)
     if not plain.isascii():
         return _WORD.findall(unicodedata.normalize("NFKC", plain).translate(_APOSTROPHES).lower())
     if "'" in plain:
@@ -91,7 +91,7 @@ def written_words(text: str) -> list[str]:
     return plain.translate(_LETTERS).split()  # the same for such a text, in a third of the time
 
 
-def typed(text: str) -> str:
+def replace_typography(text: str) -> str:
     """Return a text with ASCII quotation marks and dashes for typographic ones; its words stay the same."""
     if not text.isascii():
         for sign, plain in _TYPED:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from exhibit.law.language import systems, typed, word_runs
+from exhibit.law.language import replace_typography, systems, word_runs
 
 ENDINGS = "pdf|txt|json|html?|md|docx?"
 """The file name extensions of documents, as a part of a regular expression."""
@@ -243,7 +243,7 @@ def _shapes(written: str) -> tuple[tuple[str, bool, tuple[str, ...]], ...]:
 
 def proper_counts(text: str) -> Counter[str]:
     """Return how often each word is written as a name: with a capital that no start of a sentence or line explains."""
-    plain = f"\n{typed(text)}"
+    plain = f"\n{replace_typography(text)}"
     fresh, counts = Counter(_FRESH.findall(plain)), Counter[str]()
     for written, count in Counter(_WORD.findall(plain)).items():
         first, _, rest = written.partition("'")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Literal, NamedTuple
 
-from exhibit.law.citations import rewritten
+from exhibit.law.citations import rewrite_citations
 from exhibit.law.language import systems
 from exhibit.law.plain_reply import plain_reply
 from exhibit.law.sentences import sentences
@@ -162,8 +162,8 @@ def read_refusal(text: str) -> Refusal:
     """Return whether a reply is a refusal, and whether the rule is certain: no clause is ambiguous."""
     text = plain_reply(text[:_READ])
     opening = _YES_NO.match(text)
-    cited = [bool(rewritten(text[s.start : s.end], lambda *_: "\0").count("\0")) for s in sentences(text)]
-    parts = [rewritten(text[span.start : span.end], lambda *_: "") for span in sentences(text)]
+    cited = [bool(rewrite_citations(text[s.start : s.end], lambda *_: "\0").count("\0")) for s in sentences(text)]
+    parts = [rewrite_citations(text[span.start : span.end], lambda *_: "") for span in sentences(text)]
     if opening and parts:
         rest = text[opening.end() :]
         if not rest.strip() or not _PERSON.match(rest):

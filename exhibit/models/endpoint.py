@@ -13,8 +13,8 @@ from urllib.parse import quote
 import httpx
 
 from exhibit.schemas.errors import ServiceError
-from exhibit.storage.exchanges import STREAMED, Deadline, HttpError, Secrets, read_events
 from exhibit.storage.http import HttpClient
+from exhibit.storage.http_policy import STREAMED, Deadline, HttpError, Secrets, read_events
 
 _OPENAI = "https://api.openai.com/v1"
 _REFUSED = (401, 403)  # HTTP statuses whose replies quote the key

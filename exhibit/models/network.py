@@ -25,11 +25,11 @@ from tqdm import tqdm
 
 from exhibit.engine.processes import WorkerContext
 from exhibit.schemas.errors import ServiceError, SourceError
+from exhibit.storage.atomic import write_whole
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.exchanges import BodyError, HttpError, download_deadline
 from exhibit.storage.http import HttpClient
-from exhibit.storage.place import write_whole
+from exhibit.storage.http_policy import BodyError, HttpError, download_deadline
 
 VERSION = 4
 """The version of the vectors: graphs and vectors of another version are not used."""
@@ -77,7 +77,7 @@ class Network:
 OFFICIAL = Network("all-MiniLM-L6-v2", "", lambda: read_safetensors(find_file(MODEL)))
 
 
-def adapted(strength: float = STRENGTH) -> Weights:
+def adapt_weights(strength: float = STRENGTH) -> Weights:
     """Return the official weights plus `strength` times the adapter for contracts and policies."""
     return with_adapter(OFFICIAL.weights(), strength)
 
@@ -87,10 +87,10 @@ def with_adapter(weights: Weights, strength: float = STRENGTH) -> Weights:
     return merge(weights, read_lowrank(ADAPTER), strength=strength)
 
 
-def legal(strength: float = STRENGTH) -> Network:
+def open_legal_network(strength: float = STRENGTH) -> Network:
     """Return the network; another adapter or strength has another name, so that cached vectors are never mixed up."""
     name = f"legal-{read_record(ADAPTER)['sha256'][:8]}-{strength:g}"
-    return Network(name, f"{name}-", lambda: adapted(strength))
+    return Network(name, f"{name}-", lambda: adapt_weights(strength))
 
 
 def processors() -> int:
@@ -130,7 +130,7 @@ def put_in_cache(path: Path, data: bytes) -> None:
         raise SourceError(f"{path}: cannot be written: {error.strerror}; set EXHIBIT_CACHE elsewhere") from error
 
 
-def sealed(path: Path, make: Callable[[], bytes]) -> bytes:
+def read_or_make(path: Path, make: Callable[[], bytes]) -> bytes:
     """Return a cached file if its checksum is right; else make it and write it to the cache."""
     seal = path.with_suffix(".sha256")
     if path.is_file() and seal.is_file():

@@ -53,7 +53,7 @@ FEW = 3
 Also = Literal["short", "policy"]
 
 
-class Found(NamedTuple):
+class AnswerSpan(NamedTuple):
     """Characters of a passage that answer, half-open, and the confidence of their tokens, in log-odds."""
 
     start: int
@@ -66,7 +66,7 @@ class Reading(NamedTuple):
 
     score: float
     """The log-odds that the passage answers, before calibration."""
-    spans: tuple[Found, ...]
+    spans: tuple[AnswerSpan, ...]
 
 
 class QuestionKind(NamedTuple):
@@ -192,7 +192,7 @@ class Reader(PairModel):
         places = pair.offsets
         read = tokens[0, -1 - len(places) : -1]
         spans = tuple(
-            Found(places[first][0], places[last - 1][1], float(read[first:last, 0].mean()))
+            AnswerSpan(places[first][0], places[last - 1][1], float(read[first:last, 0].mean()))
             for first, last in decode(read, lean=LEAN)
         )
         return Reading(float(scores[0, 0]), spans)

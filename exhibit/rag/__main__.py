@@ -16,10 +16,10 @@ from typing import Any
 from exhibit.engine import add_engine_arguments, check_engine, limits_from
 from exhibit.rag.config import ASKED, DEFAULT, Config, Ingest, add_setting_flags, given_settings, preset_names
 from exhibit.rag.ingest import Report
+from exhibit.rag.live_index import open_for_questions
 from exhibit.rag.pipeline import Answered, Pipeline
 from exhibit.rag.retrieval.stages import Retrieved
-from exhibit.rag.unfinished import open_for_questions
-from exhibit.runtime.command import Parser, add_json, guarded, print_note, print_results, spelled
+from exhibit.runtime.command import Parser, add_json, guarded, print_note, print_results, rename_commands
 from exhibit.storage.locations import parse_location
 
 _WIDTH = 100  # characters of a line on a terminal
@@ -27,8 +27,8 @@ _WIDTH = 100  # characters of a line on a terminal
 
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
-        prog=spelled("exhibit"),
-        description=spelled(__doc__),
+        prog=rename_commands("exhibit"),
+        description=rename_commands(__doc__),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     actions = parser.add_subparsers(dest="action", required=True)

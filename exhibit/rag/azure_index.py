@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from exhibit.schemas.errors import ServiceError, ToolkitError
-from exhibit.storage.exchanges import Deadline, HttpError, Retries, Secrets
 from exhibit.storage.http import HttpClient
+from exhibit.storage.http_policy import Deadline, HttpError, Retries, Secrets
 
 KEY = "AZURE_SEARCH_KEY"
 _VERSION = "2024-07-01"  # of the REST interface; evaluation/targets/systems/azure.toml asks the same one

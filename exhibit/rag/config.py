@@ -57,7 +57,7 @@ class Ingest(FlagModel):
     """words of a PDF that nobody sees on the page (white, tiny, off it, covered): skip them, or index them"""
     splitter: str = "rcts"
     """how documents are cut into chunks"""
-    size: Positive = 500
+    chunk_size: Positive = 500
     """characters of a chunk, at most"""
     overlap: Annotated[int, Field(ge=0)] = 0
     """characters that a chunk repeats of the one before"""
@@ -86,7 +86,7 @@ class Ingest(FlagModel):
     embedder: str = "legal"
     """texts to vectors, as NAME or NAME:MODEL"""
     store: str = "faiss"
-    """the vector store: NAME, or NAME:KIND as in faiss:ivf, faiss:hnsw, milvus:URI"""
+    """the vector store: NAME, or NAME:KIND as in faiss:pq, faiss:fp16, milvus:URI"""
 
 
 class Weights(FlagModel):
@@ -145,9 +145,9 @@ class Search(FlagModel):
     """so many documents are looked into at most; a question that names none may find its answer in any"""
     weights: Weights = Weights()
     """what each kind of evidence counts"""
-    tight: bool = True
+    trim_first: bool = True
     """cut the first passage down to the sentences that answer: precise, at a cost in recall at small k"""
-    pool: Positive = 256
+    candidate_chunks: Positive = 256
     """where any document may answer: so many chunks are compared by either kind of evidence"""
     passage_size: Positive = 500
     """characters of a passage that is formed around what answers, at most"""
@@ -155,11 +155,11 @@ class Search(FlagModel):
     """the reranker of the first passages: none, NAME or NAME:MODEL, as in http:URL"""
     rerank: Positive = 32
     """how many passages the reranker scores"""
-    read: Positive = 4
+    reader_passages: Positive = 4
     """the most passages that the reader model reads for an answer; it stops early when it is confident"""
     refuse_below: Share | None = 0.3
     """with the reader or a reranker: questions whose answer is less probable are refused; none = none are"""
-    imagine: Share = 0.0
+    hyde_weight: Share = 0.0
     """with an LLM: how far the question's vector moves towards a passage that it imagines; 0 = not at all"""
     llm: str = "none"
     """who writes answers, as NAME:MODEL; none = sentences of the documents"""

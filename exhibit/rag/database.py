@@ -21,8 +21,8 @@ from exhibit.rag.protocols import Keys
 from exhibit.runtime.plugins import load_plugin, plugin_names
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.validate import sha256_of
+from exhibit.storage.atomic import FolderKind
 from exhibit.storage.cache import Cache, cache_folder, key_of
-from exhibit.storage.place import FolderKind
 
 FORMAT = "exhibit-index/6"
 MANIFEST = "manifest.json"

@@ -37,7 +37,7 @@ from exhibit.rag.protocols import SECTION_BITS, Chunk, Keys, Layer, VectorStore,
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import BundleError
-from exhibit.storage.place import locked
+from exhibit.storage.atomic import lock_folder
 
 __all__ = ["MANIFEST", "Entry", "Index", "open_index"]
 
@@ -169,6 +169,11 @@ class Index:
         keys: Keys = self.table[wanted, 0]
         return keys
 
+    def chunk_spans(self, filename: str) -> list[Span]:
+        """Return the spans of a document's chunks, in order."""
+        rows = self.table[self.table[:, 1] == self.entry(filename).number]
+        return [Span(start, end) for start, end in rows[:, 2:4].tolist()]
+
     def document_numbers(self, keys: Sequence[int] | Keys) -> Keys:
         """Return the document number of each chunk key."""
         numbers: Keys = self.table[np.searchsorted(self.table[:, 0], np.asarray(keys, dtype=np.int64)), 1]
@@ -258,7 +263,7 @@ class Index:
         if self._is_held:
             yield
             return
-        with locked(self.folder, busy=f"{self.folder}: another process is changing it now; wait for it to end"):
+        with lock_folder(self.folder, busy=f"{self.folder}: another process is changing it now; wait for it to end"):
             self._is_held = True
             try:
                 yield

@@ -1,9 +1,8 @@
 """FAISS's index types: how each is built, when it is rebuilt, and how widely it is searched.
 
 Every kind is an IndexIDMap2 around FAISS's own index, whose rows are numbered in the order of adding. Flat
-and fp16 remove rows for good. The others cannot: there a removed row loses its key (-1), no search returns
-it, and the index is built anew without such rows when they are a quarter of it; `pq`, which is built quickly and
-searched row by row while it has such rows, at once.
+and fp16 remove rows for good. `pq` cannot: there a removed row loses its key (-1), no search returns it, and the
+index, which is built quickly, is built anew without such rows when it is saved.
 """
 
 import os
@@ -27,16 +26,9 @@ _OPTIONS = {
     "flat": (),
     "fp16": (),
     "pq": ("refine",),
-    "ivf": ("nlist", "nprobe"),
-    "hnsw": ("M", "efConstruction", "efSearch"),
 }
 _ENOUGH = 1000
 """Rows below which every kind stays flat: comparing them all takes well under a millisecond, and is exact."""
-_PER_LIST = 39
-"""FAISS asks for so many training rows a list; with fewer there are fewer lists."""
-_SAMPLE = 64
-"""Rows a list that the lists are trained on: more take longer and find no more."""
-_DEAD = 0.25  # share of removed rows from which the index is built anew
 _PART = 20_000
 """Rows that justify one more thread: comparing them takes two milliseconds, starting a thread a tenth of one."""
 _SKETCHED, _ROUNDS = 1024, 5
@@ -57,7 +49,7 @@ class IndexType(NamedTuple):
 
     @classmethod
     def parse(cls, argument: str | None) -> "IndexType":
-        """Parse `ivf,nlist=1024,nprobe=64`; the error for an unknown type or option lists the known ones."""
+        """Parse `pq,refine=4096`; the error for an unknown type or option lists the known ones."""
         name, *settings = (argument or "flat").split(",")
         if name not in _OPTIONS:
             raise ToolkitError(f"--store faiss:{argument}: no index type {name!r}; there are {', '.join(_OPTIONS)}")
@@ -67,11 +59,6 @@ class IndexType(NamedTuple):
     def suiting(self, rows: int) -> "IndexType":
         """Return the index type for a number of rows: flat while there are few."""
         return self if rows >= _ENOUGH else IndexType()
-
-    def lists(self, rows: int) -> int:
-        """Return the number of lists of an IVF index: a power of two, at most 4 times the square root of its rows."""
-        usual = 1 << int(np.log2(4 * np.sqrt(rows)))
-        return max(1, min(self.options.get("nlist", usual), rows // _PER_LIST))
 
 
 def empty(dimensions: int) -> faiss.IndexIDMap2:
@@ -86,12 +73,7 @@ def inner(index: faiss.IndexIDMap2) -> Any:
 
 def name_of(index: faiss.IndexIDMap2) -> str:
     """Return the name of an index's present type."""
-    names = {
-        "IndexScalarQuantizer": "fp16",
-        "IndexRefineFlat": "pq",
-        "IndexIVFFlat": "ivf",
-        "IndexHNSWFlat": "hnsw",
-    }
+    names = {"IndexScalarQuantizer": "fp16", "IndexRefineFlat": "pq"}
     return names.get(type(inner(index)).__name__, "flat")
 
 
@@ -120,14 +102,12 @@ def vectors_of(index: faiss.IndexIDMap2, rows: Keys) -> Vectors:
     return vectors if vectors.flags.aligned else vectors.copy()
 
 
-def shaped(index: faiss.IndexIDMap2, kind: IndexType) -> faiss.IndexIDMap2:
-    """Return the index, rebuilt if its present rows need another type or too many were removed."""
+def reshape(index: faiss.IndexIDMap2, kind: IndexType) -> faiss.IndexIDMap2:
+    """Return the index, rebuilt if its present rows need another type or some were removed."""
     keys = keys_of(index)
     rows = np.flatnonzero(keys != GONE)
     wanted = kind.suiting(len(rows))
-    dead = 0.0 if wanted.name == "pq" else _DEAD
-    fits = name_of(index) == wanted.name and len(keys) - len(rows) <= dead * len(keys)
-    if fits and not (wanted.name == "ivf" and inner(index).nlist * 2 <= wanted.lists(len(rows))):
+    if name_of(index) == wanted.name and len(keys) == len(rows):
         return index
     return build(wanted, keys[rows], vectors_of(index, rows))
 
@@ -139,17 +119,8 @@ def build(kind: IndexType, keys: Keys, vectors: Vectors) -> faiss.IndexIDMap2:
     if kind.name == "fp16":
         core = faiss.IndexScalarQuantizer(width, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT)
         core.train(vectors[:1])  # 16-bit floats need no training, but FAISS asks for the call
-    elif kind.name == "ivf":
-        lists = kind.lists(len(vectors))
-        core = faiss.IndexIVFFlat(faiss.IndexFlatIP(width), width, lists, faiss.METRIC_INNER_PRODUCT)
-        core.cp.max_points_per_centroid = _SAMPLE
-        core.train(vectors[:: max(1, len(vectors) // (_SAMPLE * lists))])
-        core.make_direct_map()  # so that rows can be compared by hand, too
     elif kind.name == "pq":
         core = _sketched(vectors)
-    elif kind.name == "hnsw":
-        core = faiss.IndexHNSWFlat(width, kind.options.get("M", 16), faiss.METRIC_INNER_PRODUCT)
-        core.hnsw.efConstruction = kind.options.get("efConstruction", 80)
     else:
         core = faiss.IndexFlatIP(width)
     index = faiss.IndexIDMap2(core)
@@ -201,27 +172,14 @@ def _selected(index: faiss.IndexIDMap2, core: Any, queries: Vectors, k: int, sel
 
 
 def add(index: faiss.IndexIDMap2, keys: Keys, vectors: Vectors) -> None:
-    """Add rows deterministically."""
-    threads = faiss.omp_get_max_threads()
-    if name_of(index) == "hnsw":  # parallel insertion would build a different graph in each run
-        faiss.omp_set_num_threads(1)
-    try:
-        index.add_with_ids(np.ascontiguousarray(vectors, dtype=np.float32), keys)
-    finally:
-        faiss.omp_set_num_threads(threads)
+    """Add rows with their keys."""
+    index.add_with_ids(np.ascontiguousarray(vectors, dtype=np.float32), keys)
 
 
-def parameters(index: faiss.IndexIDMap2, kind: IndexType, k: int, selector: Any, *, share: float) -> Any:
-    """Return FAISS's search parameters; the search is wider when a selector allows only a share of the rows."""
-    name, core = name_of(index), inner(index)
+def parameters(index: faiss.IndexIDMap2, kind: IndexType, k: int, selector: Any) -> Any:
+    """Return FAISS's search parameters: the rows that `pq` compares again, or the selector of an exact index."""
     made: Any = faiss  # its type stubs do not know of these arguments
-    if name == "ivf":
-        probes = kind.options.get("nprobe", max(8, core.nlist // 16))
-        return made.SearchParametersIVF(nprobe=min(core.nlist, int(np.ceil(probes / share))), sel=selector)
-    if name == "hnsw":
-        width = max(kind.options.get("efSearch", 256), k)
-        return made.SearchParametersHNSW(efSearch=int(np.ceil(width / share)), sel=selector)
-    if name == "pq":
+    if name_of(index) == "pq":
         refined = max(kind.options.get("refine", _REFINED), _REFINED_TIMES * k)
         return made.IndexRefineSearchParameters(k_factor=refined / k)
     return None if selector is None else made.SearchParameters(sel=selector)

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageSequence
 
-from exhibit.engine import Engine, dismiss, track
+from exhibit.engine import Engine, shutdown_idle, track
 from exhibit.evidence import Document, Span, read_document
 from exhibit.evidence.hidden import blank_hidden
 from exhibit.evidence.readers import picture
@@ -31,15 +31,15 @@ from exhibit.rag.config import Config
 from exhibit.rag.database import Waiting
 from exhibit.rag.index import Entry, Index
 from exhibit.rag.lexicon import DocumentWords, read_words
+from exhibit.rag.live_index import Building
 from exhibit.rag.protocols import section_keys
 from exhibit.rag.summaries import Summariser
-from exhibit.rag.unfinished import Building
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, DocumentError, ServiceError, printable
+from exhibit.storage.atomic import write_whole
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.locations import Location, fetched
-from exhibit.storage.place import write_whole
+from exhibit.storage.locations import Location, fetch_file
 
 _BATCH = 512
 """Strings in one batch of embedding, across documents."""
@@ -100,7 +100,7 @@ class Preparation:
 
     def __call__(self, path: Location) -> Prepared:
         """Read, structure, split and describe a document; the local copy of a remote one is deleted afterwards."""
-        with fetched(path):
+        with fetch_file(path):
             return self._prepare(path)
 
     def _prepare(self, path: Location) -> Prepared:
@@ -124,7 +124,7 @@ class Preparation:
         leaves = _leaves(root)
         module, argument = load_plugin("exhibit.rag.splitters", config.splitter)
         spans: list[Span] = module.open(argument)(
-            document.text, size=config.size, overlap=config.overlap, sections=[leaf.span for leaf in leaves]
+            document.text, size=config.chunk_size, overlap=config.overlap, sections=[leaf.span for leaf in leaves]
         )
         chunks = _table(document, spans, leaves)
         sections = tuple((section_path(root, leaf.span), *leaf.span) for leaf in leaves)
@@ -221,7 +221,7 @@ def ingest(
         documents += 1
         pages += prepared.entry.pages or 0
     if len(vectors) >= _MANY:
-        dismiss()
+        shutdown_idle()
     vectors.make(Building(index) if askable and len(index) else None)
     return Report(documents, pages, len(index), time.monotonic() - started, tuple(set_aside), tuple(notes))
 
@@ -326,7 +326,7 @@ def read_with_ocr(path: Location | str, how: Ocr) -> Document:
         kept = replace(read_document(place), filename=document.filename)
         return replace(kept, notes=tuple(json.loads(notes.read_text(encoding="utf-8"))))
     place.parent.mkdir(parents=True, exist_ok=True)
-    with fetched(document.path) as here:
+    with fetch_file(document.path) as here:
         source = _as_pdf(here, place) if here.suffix.lower() in picture.SUFFIXES else here
         scanned = read_scan(replace(read_document(source), filename=document.filename), place, how)
     if scanned is None:

@@ -14,7 +14,7 @@ from exhibit.rag.azure_index import AzureIndex, is_address
 from exhibit.rag.config import ASKED, add_setting_flags, given_settings, setting_help
 from exhibit.rag.index import Entry, open_index
 from exhibit.rag.pipeline import Pipeline
-from exhibit.runtime.command import Parser, add_json, aligned, guarded, spelled
+from exhibit.runtime.command import Parser, add_json, align_rows, guarded, rename_commands
 from exhibit.storage.bundle import open_bundle
 
 TEST_QUESTIONS = (
@@ -158,7 +158,7 @@ def _table(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
     columns = [column for column in columns if not rows or column in rows[0]]
     cells = [[_cell(row[column]) for column in columns] for row in rows]
     rule = ["-" * max(map(len, column)) for column in zip(columns, *cells, strict=True)]
-    return "\n".join(aligned([columns, rule, *cells]))
+    return "\n".join(align_rows([columns, rule, *cells]))
 
 
 def _cell(value: object, most: int = 60) -> str:
@@ -170,10 +170,10 @@ def _cell(value: object, most: int = 60) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
-        prog=spelled("exhibit inspect"),
-        description=spelled(__doc__ or ""),
+        prog=rename_commands("exhibit inspect"),
+        description=rename_commands(__doc__ or ""),
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=spelled(
+        epilog=rename_commands(
             "examples:\n"
             "  exhibit inspect index list --category contract\n"
             '  exhibit inspect index search --query disclosure --category "Commercial Court"\n'

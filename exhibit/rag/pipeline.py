@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from exhibit.engine import Limits, open_engine
+from exhibit.evidence import Span
 from exhibit.evidence.read import NamedFile, list_folder, with_attachments
 from exhibit.models.embedders import CachedEmbedder, VectorCache
 from exhibit.models.llms import LLM, counter_for
@@ -18,6 +19,7 @@ from exhibit.rag.config import DEFAULT, Config
 from exhibit.rag.database import RECORD, index_kind
 from exhibit.rag.index import Index, open_index
 from exhibit.rag.ingest import Report, ingest
+from exhibit.rag.live_index import open_for_questions
 from exhibit.rag.protocols import Answer, AnswerContext, QueryVector
 from exhibit.rag.questions import understand
 from exhibit.rag.retrieval.amendments import in_force, with_changes
@@ -26,12 +28,11 @@ from exhibit.rag.retrieval.routed import retrieve
 from exhibit.rag.retrieval.stages import Parts, Retrieved, assemble
 from exhibit.rag.retrieval.statutes import with_version
 from exhibit.rag.summaries import open_summariser
-from exhibit.rag.unfinished import open_for_questions
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, ToolkitError, printable
+from exhibit.storage.atomic import list_left_out, replace_folder
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.locations import Location, Remote, list_file, list_files
-from exhibit.storage.place import left_out, placed
 
 
 @dataclass(frozen=True)
@@ -105,12 +106,12 @@ class Pipeline:
         self._index = self._built = None
         name, dimensions = self.embedder.name, self.embedder.dimensions
         with (
-            placed(folder, force=force, kind=index_kind(self.config.store)) as partial,
+            replace_folder(folder, force=force, kind=index_kind(self.config.store)) as partial,
             closing(Index(partial, self.config, embedder=name, dimensions=dimensions)) as index,
         ):
             report = self._ingest(paths, index, askable=True, sha256=sha256)
             if isinstance(source, Path) and source.is_dir():
-                left = tuple(f"{path}: a {why}" for path, why in left_out(source))
+                left = tuple(f"{path}: a {why}" for path, why in list_left_out(source))
                 report = replace(report, set_aside=(*report.set_aside, *map(printable, left)))
             if not len(index):
                 raise BundleError(f"{source}: nothing to index: {'; '.join(report.set_aside[:3]) or 'no text'}")
@@ -180,9 +181,9 @@ class Pipeline:
         return [in_force(one, self._opened) for one in retrieve(questions, parts)]
 
     def _parts(self, config: Config) -> Parts:
-        llm = self.llm if config.imagine else None
-        if config.imagine and llm is None:
-            raise ToolkitError("--imagine needs a language model: give --llm openai:MODEL as well")
+        llm = self.llm if config.hyde_weight else None
+        if config.hyde_weight and llm is None:
+            raise ToolkitError("--hyde-weight needs a language model: give --llm openai:MODEL as well")
         return Parts(self._opened, self.embedder, config, self._tokens, self.reranker, llm)
 
     def answer(self, questions: Sequence[str]) -> list[Answered]:
@@ -232,6 +233,10 @@ class Pipeline:
     def text(self, filename: str) -> str | None:
         """Return a document's text as it was indexed, None where the open index has no such document."""
         return self._opened.document_text(filename) if filename in self._opened else None
+
+    def chunk_spans(self, filename: str) -> list[Span]:
+        """Return the spans of a document's chunks in that text, in order; none where the index has no such document."""
+        return self._opened.chunk_spans(filename) if filename in self._opened else []
 
     # ---------------------------------------------------------------- parts, opened when first needed
 

@@ -147,6 +147,8 @@ class AnswerContext:
     """The kind of the best source's document, if it is known: contract, rules, court guide …"""
     characters: int = 0
     """The length of that document; 0 if it is unknown."""
+    left_out: int = 0
+    """The number of passages for which the budget had no room."""
     asked: QueryVector | None = field(default=None, compare=False)
     """The question's vector, from which an answerer may tell the question's kind."""
 

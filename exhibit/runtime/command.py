@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn, ParamSpec
 
 from exhibit.runtime.plugins import failed_plugin
-from exhibit.runtime.secrets import scrubbed, scrubbed_logs
+from exhibit.runtime.secrets import scrub, scrub_logs
 from exhibit.schemas.errors import ToolkitError, disk_trouble
 from exhibit.schemas.parsing import read_beside
 
@@ -31,7 +31,7 @@ FAILED, USAGE, STOPPED, CLOSED = 1, 2, 130, 141
 Arguments = ParamSpec("Arguments")
 
 
-class Manner(NamedTuple):
+class Invocation(NamedTuple):
     """How a command was called: the names of commands in its messages, and how much it prints on stderr."""
 
     names: Mapping[str, str] = MappingProxyType({})
@@ -40,23 +40,23 @@ class Manner(NamedTuple):
     verbose: bool = False
 
 
-_ALONE = Manner()
-_manner: ContextVar[Manner] = ContextVar("manner", default=_ALONE)
+_ALONE = Invocation()
+_invocation: ContextVar[Invocation] = ContextVar("invocation", default=_ALONE)
 
 
 @contextmanager
-def called(manner: Manner) -> Iterator[None]:
+def set_invocation(invocation: Invocation) -> Iterator[None]:
     """Set how the commands in the block were called."""
-    token = _manner.set(manner)
+    token = _invocation.set(invocation)
     try:
         yield
     finally:
-        _manner.reset(token)
+        _invocation.reset(token)
 
 
-def spelled(text: str) -> str:
+def rename_commands(text: str) -> str:
     """Return a text, such as a command's help, with each command named as the user called it."""
-    names = _manner.get().names
+    names = _invocation.get().names
     for usual in sorted(names, key=len, reverse=True):  # the longest first: one may begin with another
         text = re.sub(re.escape(usual) + r"(?!\w|\.\w)", names[usual], text)  # not `exhibit inspect`
     return text
@@ -64,7 +64,7 @@ def spelled(text: str) -> str:
 
 def is_quiet() -> bool:
     """Return whether notes and progress are suppressed; errors never are."""
-    return _manner.get().quiet
+    return _invocation.get().quiet
 
 
 def guarded(stopped: str = "stopped") -> Callable[[Callable[Arguments, int]], Callable[Arguments, int]]:
@@ -73,7 +73,7 @@ def guarded(stopped: str = "stopped") -> Callable[[Callable[Arguments, int]], Ca
     def decorate(main: Callable[Arguments, int]) -> Callable[Arguments, int]:
         @functools.wraps(main)
         def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> int:
-            with scrubbed_logs(), plain_terminal():
+            with scrub_logs(), plain_terminal():
                 try:
                     code = main(*args, **kwargs)
                     sys.stdout.flush()  # a closed pipe is noticed here, not when the interpreter ends
@@ -138,14 +138,16 @@ class Parser(argparse.ArgumentParser):
         return " ".join(parts)
 
 
-def documented(program: str, doc: str | None, *, module: str = "", **more: Any) -> Parser:
+def build_parser(program: str, doc: str | None, *, module: str = "", **more: Any) -> Parser:
     """Return a parser whose description is the first paragraph of a module's docstring, and its examples the rest.
 
     With `module=__file__` the flags come from the TOML file beside the module.
     """
     what, _, examples = (doc or "").partition("\n\n")
     how = argparse.RawDescriptionHelpFormatter
-    parser = Parser(prog=spelled(program), description=what, epilog=spelled(examples), formatter_class=how, **more)
+    parser = Parser(
+        prog=rename_commands(program), description=what, epilog=rename_commands(examples), formatter_class=how, **more
+    )
     if module:
         add_arguments(parser, read_beside(module))
     return parser
@@ -154,7 +156,7 @@ def documented(program: str, doc: str | None, *, module: str = "", **more: Any) 
 def print_usage_error(wrong: str, nearest: str, program: str) -> int:
     """Print the three lines about a usage error; return its exit code."""
     for line in (f"error: {wrong}", nearest, f"help: {program} --help"):
-        sys.stderr.write(f"{without_controls(scrubbed(line))}\n")
+        sys.stderr.write(f"{without_controls(scrub(line))}\n")
     return USAGE
 
 
@@ -163,7 +165,7 @@ def parser_of(
 ) -> tuple[Parser, dict[str, Parser]]:
     """Return the parser of several commands that a file defines, and each command's own parser."""
     how = argparse.RawDescriptionHelpFormatter
-    parser = Parser(prog=spelled(program), description=spelled(doc or ""), formatter_class=how)
+    parser = Parser(prog=rename_commands(program), description=rename_commands(doc or ""), formatter_class=how)
     added = parser.add_subparsers(dest="command", required=True)
     for name, described in commands.items():
         command = added.add_parser(name, help=described["help"])
@@ -178,17 +180,17 @@ _UNKNOWN = re.compile(r"unrecognized arguments: (\S+)")
 _WRONG = re.compile(r"invalid choice: '([^'\n]*)' \(choose from ([^\n]*)")
 
 
-def positive(text: str) -> int:
+def parse_positive(text: str) -> int:
     """Return a command-line number that must be at least 1."""
     return int(_at_least(1, int(text), "must be 1 or more"))
 
 
-def natural(text: str) -> int:
+def parse_natural(text: str) -> int:
     """Return a command-line whole number that must be at least 0."""
     return int(_at_least(0, int(text), "must be 0 or more"))
 
 
-def seconds(text: str) -> float:
+def parse_seconds(text: str) -> float:
     """Return a command-line number of seconds."""
     return _at_least(0, float(text), "must be 0 or more seconds")
 
@@ -200,7 +202,14 @@ def _at_least(least: int, number: float, words: str) -> float:
 
 
 _KINDS: Mapping[str, Any] = MappingProxyType(
-    {"int": int, "float": float, "path": Path, "positive": positive, "natural": natural, "seconds": seconds}
+    {
+        "int": int,
+        "float": float,
+        "path": Path,
+        "positive": parse_positive,
+        "natural": parse_natural,
+        "seconds": parse_seconds,
+    }
 )
 
 
@@ -243,7 +252,7 @@ def text_width() -> int:
 _NARROWEST = 80  # columns: what every terminal has
 
 
-def aligned(rows: Sequence[Sequence[str]], most: int = sys.maxsize) -> list[str]:
+def align_rows(rows: Sequence[Sequence[str]], most: int = sys.maxsize) -> list[str]:
     """Return rows as aligned lines: a column is as wide as its widest cell, at most `most` except for the last."""
     widths = [min(most, max(map(len, column))) for column in zip(*rows, strict=True)]
     return ["  ".join(value.ljust(width) for value, width in zip(row, widths, strict=True)).rstrip() for row in rows]
@@ -337,15 +346,15 @@ def _bug() -> int:
         error = sys.exc_info()[1]
         print_error(ToolkitError(f"{part} failed: {type(error).__name__}: {error}; fix it, or uninstall it"))
         return FAILED
-    sys.stderr.write(without_controls(scrubbed(traceback.format_exc())))
+    sys.stderr.write(without_controls(scrub(traceback.format_exc())))
     return FAILED
 
 
 def print_error(error: ToolkitError) -> None:
     """Print an error as every command does, one line per problem; with --verbose, also its traceback."""
-    if _manner.get().verbose:
-        sys.stderr.write(without_controls(scrubbed("".join(traceback.format_exception(error)))))
-    for line in without_controls(spelled(scrubbed(str(error)))).split("\n"):
+    if _invocation.get().verbose:
+        sys.stderr.write(without_controls(scrub("".join(traceback.format_exception(error)))))
+    for line in without_controls(rename_commands(scrub(str(error)))).split("\n"):
         sys.stderr.write(f"error: {line}\n")
 
 
@@ -353,4 +362,4 @@ def print_note(text: str) -> None:
     """Print a note that needs no action, unless the user asked for quiet; stdout is for results only."""
     if is_quiet():
         return
-    sys.stderr.write(f"note: {without_controls(spelled(scrubbed(text)))}\n")
+    sys.stderr.write(f"note: {without_controls(rename_commands(scrub(text)))}\n")

@@ -37,7 +37,7 @@ def remember_secret(value: str | None) -> None:
         _known.add(value)
 
 
-def scrubbed(text: str, *secrets: str | None) -> str:
+def scrub(text: str, *secrets: str | None) -> str:
     """Return a text without known secrets, without the environment's, and without anything that looks like a key."""
     environment = (v for n, v in os.environ.items() if len(v) >= _SHORTEST and names_a_secret(n) and not v.isalpha())
     for secret in sorted({*filter(None, secrets), *_known, *environment}, key=len, reverse=True):
@@ -49,7 +49,7 @@ def scrubbed(text: str, *secrets: str | None) -> str:
 
 
 @contextmanager
-def scrubbed_logs() -> Iterator[None]:
+def scrub_logs() -> Iterator[None]:
     """Scrub every log record in the block, from every library: a server's error may repeat what it received."""
     ordinary = logging.getLogRecordFactory()
 
@@ -59,12 +59,12 @@ def scrubbed_logs() -> Iterator[None]:
             message = made.getMessage()
         except (TypeError, ValueError):
             return made  # logging reports a malformed record itself
-        clean = scrubbed(message)
+        clean = scrub(message)
         if clean != message:
             made.msg, made.args = clean, None
         if made.exc_info:
             # the traceback would be formatted later, out of reach: format it now
-            made.exc_text = scrubbed(logging.Formatter().formatException(made.exc_info))
+            made.exc_text = scrub(logging.Formatter().formatException(made.exc_info))
             made.exc_info = None
         return made
 

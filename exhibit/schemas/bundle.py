@@ -14,7 +14,6 @@ from exhibit.schemas.layout import CORPUS as CORPUS
 from exhibit.schemas.layout import GOLD as GOLD
 from exhibit.schemas.layout import INFO as INFO
 from exhibit.schemas.layout import ORIGIN as ORIGIN
-from exhibit.schemas.layout import PARTIAL as PARTIAL
 from exhibit.schemas.layout import TRAIN as TRAIN
 from exhibit.schemas.models import BundleInfo, Gold, Row
 from exhibit.schemas.parsing import faults_in, parse_json, read_regular

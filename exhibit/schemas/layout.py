@@ -14,8 +14,6 @@ DRAFTS = "drafts.jsonl"
 """The file of a drafted bundle with the questions that a person has not yet reviewed."""
 ORIGIN = ".exhibit-origin.json"
 """A file in a cache folder: the URL of the bundle whose small files the folder holds."""
-PARTIAL = "bundle.partial"
-"""An object beside the files while they are written: it marks the remains of a killed run."""
 
 How = Literal["exact", "folded", "parts", "fuzzy", "section", "answer", "absent"]
 """How a gold passage was found, best first; `section`: under the heading or the number that the source cites;

@@ -89,7 +89,7 @@ class Gold(_Model):
     @field_validator("score")
     @classmethod
     def _none_where_absent(cls, value: float | None, info: ValidationInfo) -> float | None:
-        """Return None for a passage that was not found: bundles of earlier versions have 1.0."""
+        """Return None for a passage that was not found: it has no place that a score could describe."""
         return None if info.data.get("how") == "absent" else value
 
     @model_validator(mode="after")

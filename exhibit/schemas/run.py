@@ -231,6 +231,10 @@ class Measured(_Part):
     judge: str | None = None
     parity: str | None = None
     count_added: bool = False
+    parsed: str | None = None
+    """The folder of the system's texts, where one was given."""
+    chunks: str | None = None
+    """The file of the system's chunks, where one was given."""
     prompts: dict[str, Any] = {}
 
 

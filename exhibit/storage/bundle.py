@@ -13,9 +13,9 @@ from exhibit.schemas.bundle import CORPUS, GOLD, INFO, ORIGIN, TRAIN, Question, 
 from exhibit.schemas.errors import BundleError, DocumentError
 from exhibit.schemas.models import BundleInfo, Gold
 from exhibit.schemas.validate import sha256_of as digest_of
+from exhibit.storage.atomic import files_below
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.locations import Location, Remote, fetch, fetched, origin_of
-from exhibit.storage.place import files_below
+from exhibit.storage.locations import Location, Remote, fetch, fetch_file, origin_of
 from exhibit.storage.removal import remove_below
 
 
@@ -101,14 +101,14 @@ def sha256_of(path: Location) -> str:
     """Return a file's sha256 in hexadecimal; for a remote file the recorded one, which every download must match."""
     if isinstance(path, Remote) and path.sha256 is not None:
         return path.sha256
-    with fetched(path) as here:
+    with fetch_file(path) as here:
         return digest_of(here)
 
 
 # ---------------------------------------------------------------- at a URL: small files in the cache, documents there
 
 
-def mirrored(root: Location) -> Path:
+def mirror_bundle(root: Location) -> Path:
     """Return a local folder that `open_bundle` reads: the path itself, or a cache folder for a remote bundle.
 
     The cache folder's name depends on the URL and on bundle.json, which records every checksum, so its content never

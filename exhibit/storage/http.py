@@ -5,7 +5,7 @@
         response.check()            # raises HttpError with the server's own words unless it is 2xx
         data = response.read()      # or: for line in response.lines(): …
 
-Every failure is an `HttpError` that says whether a retry may help; `exchanges.Retries` retries.
+Every failure is an `HttpError` that says whether a retry may help; `http_policy.Retries` retries.
 """
 
 import json
@@ -22,7 +22,7 @@ from urllib.request import getproxies, proxy_bypass
 import httpcore
 from protego import Protego
 
-from exhibit.storage.exchanges import (
+from exhibit.storage.http_policy import (
     ACCEPT,
     Body,
     Deadline,

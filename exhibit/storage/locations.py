@@ -18,10 +18,10 @@ from pathlib import Path, PurePosixPath
 from threading import RLock
 from typing import Any, NamedTuple
 
-from exhibit.runtime.secrets import scrubbed
+from exhibit.runtime.secrets import scrub
 from exhibit.schemas.errors import DocumentError, ServiceError, ToolkitError
 from exhibit.schemas.layout import ORIGIN
-from exhibit.storage.place import scratch_folder
+from exhibit.storage.atomic import check_free, scratch_folder
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 _PASSWORD = re.compile(r"(?<=://)[^/]*:[^/]*@")
@@ -123,7 +123,7 @@ def origin_of(folder: Path) -> Remote | None:
 # ---------------------------------------------------------------- files in a store
 
 
-def opened(remote: Remote) -> Any:
+def open_store(remote: Remote) -> Any:
     """Return the store's client for a URL; raise if its package is missing or the URL holds a password."""
     if _PASSWORD.search(remote.url):
         raise StorageError(f"{remote}: a password in a URL ends up in logs; give it in the environment instead")
@@ -132,8 +132,8 @@ def opened(remote: Remote) -> Any:
 
 def list_files(folder: Remote) -> dict[str, FileInfo]:
     """Return every file below a folder by its relative name, sorted; empty if there is no such folder."""
-    client = opened(folder)
-    with explained(str(folder)):
+    client = open_store(folder)
+    with explain_store_errors(str(folder)):
         client.invalidate_cache()
         try:
             objects = client.find(folder.key, detail=True)
@@ -147,8 +147,8 @@ def list_files(folder: Remote) -> dict[str, FileInfo]:
 
 def list_file(file: Remote) -> FileInfo | None:
     """Return a file's metadata, or None if the file does not exist."""
-    client = opened(file)
-    with explained(str(file)):
+    client = open_store(file)
+    with explain_store_errors(str(file)):
         client.invalidate_cache()
         try:
             details = client.info(file.key)
@@ -169,8 +169,8 @@ def expand(pattern: Remote) -> list[Remote]:
     """Return the folders that match a URL with `*`, sorted; a URL without `*` is returned itself."""
     if not glob.has_magic(pattern.key):
         return [pattern]
-    client = opened(pattern)
-    with explained(str(pattern)):
+    client = open_store(pattern)
+    with explain_store_errors(str(pattern)):
         client.invalidate_cache()
         matches = client.glob(pattern.key, detail=True)
     folders = sorted(path.strip("/") for path, details in matches.items() if details.get("type") == "directory")
@@ -182,8 +182,8 @@ def expand(pattern: Remote) -> list[Remote]:
 
 def fetch(file: Remote, path: Path) -> str:
     """Write a remote file to a path and return its sha256; raise if it is missing or its checksum is wrong."""
-    client = opened(file)
-    with explained(str(file)):
+    client = open_store(file)
+    with explain_store_errors(str(file)):
         try:
             client.get_file(file.key, str(path))
         except FileNotFoundError:
@@ -200,14 +200,24 @@ def read_start(file: Location, size: int) -> bytes:
     if isinstance(file, Path):
         with file.open("rb") as content:
             return content.read(size)
-    client = opened(file)
-    with explained(str(file)):
+    client = open_store(file)
+    with explain_store_errors(str(file)):
         start: bytes = client.cat_file(file.key, start=0, end=size) if file.bytes != 0 else b""
     return start
 
 
+def check_out(out: Location, *, force: bool) -> Path:
+    """Return the folder that a bundle is written to; refuse a URL, and a folder that must not be replaced."""
+    if isinstance(out, Remote):
+        if out.scheme == "hf":
+            raise StorageError(f"{out}: a bundle goes to the Hub with exhibit publish")
+        raise StorageError(f"{out}: a bundle is written to a folder of this machine; give a path, then copy the folder")
+    check_free(out, force=force)
+    return out
+
+
 @contextmanager
-def fetched(file: Location) -> Iterator[Path]:
+def fetch_file(file: Location) -> Iterator[Path]:
     """Yield a local path with the file's content; a remote file is downloaded, and removed after its last reader."""
     if isinstance(file, Path):
         yield file
@@ -227,7 +237,7 @@ def fetched(file: Location) -> Iterator[Path]:
 
 
 @contextmanager
-def keeping(*, files: int = 8) -> Iterator[None]:
+def keep_recent_files(*, files: int = 8) -> Iterator[None]:
     """Keep the last few remote files on disk within the block: a page is drawn in several steps."""
     global _kept
     before, _kept = _kept, deque(maxlen=files)
@@ -278,7 +288,7 @@ def filesystem(scheme: str) -> Any:
 
 
 @contextmanager
-def explained(url: str) -> Iterator[None]:
+def explain_store_errors(url: str) -> Iterator[None]:
     """Turn an error of a store's client into one line that says what to do next."""
     try:
         yield
@@ -304,5 +314,5 @@ def _reason(error: Exception, scheme: str) -> str:
 def _line(error: Exception) -> str:
     """Return an error's message in one line: no signed URL, no value of a secret variable."""
     words = " ".join(str(error).split()) or type(error).__name__
-    words = scrubbed(re.sub(r"\?\S+", "?…", words))
+    words = scrub(re.sub(r"\?\S+", "?…", words))
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"

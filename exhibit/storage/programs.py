@@ -10,7 +10,7 @@ from pathlib import Path
 
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.parsing import read_regular
-from exhibit.storage.place import scratch_folder
+from exhibit.storage.atomic import scratch_folder
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")  # SHA-1, SHA-256
 _LARGEST_FILE = 1 << 16  # bytes of a file that names a branch, a folder or a commit: each has one line
@@ -61,7 +61,7 @@ def is_git_repository(folder: Path) -> bool:
 
 
 @contextmanager
-def opened_repository(folder: Path, *, confined: bool = True) -> Iterator[GitRepository]:
+def open_repository(folder: Path, *, confined: bool = True) -> Iterator[GitRepository]:
     """Yield a repository to read; with `confined`, refuse one whose files are links or are outside its folder."""
     place, common = _folders(folder)
     if confined:

@@ -5,20 +5,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exhibit.runtime.command import Parser, add_json, guarded, print_error, print_note, print_results, spelled
-from exhibit.schemas.bundle import GOLD, INFO, PARTIAL, TRAIN
+from exhibit.runtime.command import Parser, add_json, guarded, print_error, print_note, print_results, rename_commands
+from exhibit.schemas.bundle import GOLD, INFO, TRAIN
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import FileEntry
 from exhibit.schemas.run import CONFIG
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.schemas.validate import Problem, validate
-from exhibit.storage.bundle import mirrored, missing_parts, open_bundle, sha256_of
+from exhibit.storage.bundle import mirror_bundle, missing_parts, open_bundle, sha256_of
 from exhibit.storage.locations import Location, Remote, folders_among, list_files, parse_location
 
 
 def validate_at(root: Location) -> list[Problem]:
     """Return every problem of a bundle in a folder or at a URL; empty if it is valid."""
-    folder = mirrored(root) if isinstance(root, Remote) else root
+    folder = mirror_bundle(root) if isinstance(root, Remote) else root
     return validate(folder, elsewhere=_elsewhere(root) if isinstance(root, Remote) else None)
 
 
@@ -28,14 +28,14 @@ def _elsewhere(root: Remote) -> dict[str, FileEntry]:
     return {
         name: FileEntry(sha256=sha256_of(root / name), bytes=listed.bytes)
         for name, listed in files.items()
-        if name not in {TRAIN, GOLD, INFO, PARTIAL}  # which the local mirror has
+        if name not in {TRAIN, GOLD, INFO}  # which the local mirror has
     }
 
 
 def _minimal(root: Location) -> list[Problem]:
     """Return the problems that keep the evaluator from reading a folder; a missing optional part is only a note."""
     try:
-        bundle = open_bundle(mirrored(root))
+        bundle = open_bundle(mirror_bundle(root))
     except BundleError as error:
         lines = [line.partition(": ") for line in str(error).splitlines()]
         return [Problem(file, "", "", message) for file, _, message in lines]
@@ -85,9 +85,9 @@ def check_each(bundles: Sequence[Location], check: Callable[[Location], CheckedB
 def main(argv: list[str] | None = None) -> int:
     """Validate each bundle; exit 1 if any has a problem."""
     parser = Parser(
-        prog=spelled("exhibit validate"),
+        prog=rename_commands("exhibit validate"),
         description="Checks bundles, and runs, against their contract and prints every broken promise.",
-        epilog=spelled("example: exhibit validate datasets_out/*"),
+        epilog=rename_commands("example: exhibit validate datasets_out/*"),
     )
     parser.add_argument(
         "bundles", nargs="+", type=parse_location, metavar="DIR", help="a bundle's folder or URL, or a run's folder"

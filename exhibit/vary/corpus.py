@@ -104,7 +104,7 @@ class TextCorpus:
         return [row for row in self.rows if row.files == {filename} and not row.is_impossible]
 
 
-def answered(row: TextRow, answer: str, **labels: Label) -> TextRow:
+def replace_answer(row: TextRow, answer: str, **labels: Label) -> TextRow:
     """Return a row with another answer, also where a label of the source repeats the answer."""
     own = {name: answer if value == row.answer else value for name, value in row.labels.items()}
     return replace(row, answer=answer, labels={**own, **labels})

@@ -14,9 +14,9 @@ from exhibit.engine import track
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import BundleInfo, Licence
+from exhibit.storage.atomic import replace_folder, scratch_folder
 from exhibit.storage.bundle import BundleFolder, open_bundle, sha256_of
-from exhibit.storage.place import scratch_folder
-from exhibit.storage.upload import check_out, opened_out
+from exhibit.storage.locations import check_out
 from exhibit.vary.corpus import TextCorpus, TextDocument, TextPassage, TextRow, read_corpus
 from exhibit.vary.kinds import KindModule, VaryRequest, load_kind
 from exhibit.vary.scan import write_scan
@@ -103,7 +103,7 @@ def _write(corpus: TextCorpus, about: _About, kind: str, tally: Tally, out: Path
             info=_info(about, kind),
             by_construction=True,
         )
-        place = stack.enter_context(opened_out(out, force=options.force))
+        place = stack.enter_context(replace_folder(out, force=options.force))
         return build(_info(about, kind), benchmark, tally, Namespace(**chosen, **machine), place)
 
 

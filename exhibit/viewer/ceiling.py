@@ -30,11 +30,19 @@ from exhibit.evaluation.ceiling import (
 )
 from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
 from exhibit.evaluation.parsed_files import read_chunks
-from exhibit.runtime.command import add_json, aligned, documented, guarded, positive, print_note, print_results
+from exhibit.runtime.command import (
+    add_json,
+    align_rows,
+    build_parser,
+    guarded,
+    parse_positive,
+    print_note,
+    print_results,
+)
 from exhibit.runtime.plugins import plugin_names
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.parsing import parse_pair
-from exhibit.storage.place import write_whole
+from exhibit.storage.atomic import write_whole
 
 _PARSERS = ("pypdf", "pypdfium2")
 """Parsers that are compared where none is named: those that every installation has."""
@@ -95,7 +103,7 @@ def table_lines(ceilings: Sequence[Ceiling]) -> list[str]:
         rows = [[*head, "cut before a proviso" if is_chunker else "", "seconds"]]
         for ceiling in some:
             rows += [[*_cells(row), *_last_cells(ceiling, row)] for row in ceiling.rows]
-        lines += [*aligned(rows), ""]
+        lines += [*align_rows(rows), ""]
     return lines[:-1]
 
 
@@ -198,7 +206,7 @@ def _notes(ceilings: Sequence[Ceiling], unlocated: int) -> Iterator[str]:
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure parsers and chunkers on one bundle, print the figures, and draw them where --html names a file."""
-    parser = documented("exhibit ceiling", __doc__)
+    parser = build_parser("exhibit ceiling", __doc__)
     known = ", ".join(plugin_names("exhibit.evaluation.parsers"))
     parser.add_argument("bundle", metavar="BUNDLE", help="a bundle's folder or URL")
     add = parser.add_argument
@@ -216,7 +224,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--splitter", action="append", default=[], metavar="NAME[:SIZE]", help=what)
     what = "chunks of another system, one a row: JSONL, JSON, CSV or Parquet; may be repeated"
     add("--chunks", action="append", default=[], type=Path, metavar="FILE", help=what)
-    add("--limit", type=positive, metavar="N", help="only the gold of the first N questions")
+    add("--limit", type=parse_positive, metavar="N", help="only the gold of the first N questions")
     add("--html", type=Path, metavar="FILE", help="draw the figures on a page, with the passages that were lost")
     add_limit_arguments(parser)
     add_json(parser)

@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exhibit.engine import Limits, guarded, open_engine, track
+from exhibit.engine import Limits, open_engine, run_in_worker, track
 from exhibit.evidence import Document, Span, read_document
 from exhibit.evidence.document import Box, Page
 from exhibit.evidence.readers.pdf import page_boxes, render
@@ -17,7 +17,7 @@ from exhibit.evidence.show import in_few_bytes
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.schemas.run import RunQuestion
 from exhibit.storage.bundle import corpus_files
-from exhibit.storage.locations import Location, Remote, fetched
+from exhibit.storage.locations import Location, Remote, fetch_file
 
 PASSAGES = 10
 """Passages that are drawn and quoted even if no answer cites them: the rows hold the words of as many."""
@@ -179,8 +179,8 @@ def _drawn(items: list[Sheets], *, jobs: int | None, limits: Limits) -> Iterator
 
 def _fetched(item: Sheets, limits: Limits) -> Record | ToolkitError:
     try:
-        with fetched(item.path) as path:
-            return guarded(draw_sheets, replace(item, path=path), limits=limits)
+        with fetch_file(item.path) as path:
+            return run_in_worker(draw_sheets, replace(item, path=path), limits=limits)
     except ToolkitError as error:
         return error
 
@@ -255,7 +255,7 @@ class PlacedSpans(NamedTuple):
     passages: dict[int, Span]
 
 
-def placed(row: RunQuestion) -> dict[str, PlacedSpans]:
+def mark_spans(row: RunQuestion) -> dict[str, PlacedSpans]:
     """Return the marked spans of each document; of gold in several places, the place that was retrieved best."""
     by_file: dict[str, PlacedSpans] = {}
     for number, passage in enumerate(row.reply.passages, 1):

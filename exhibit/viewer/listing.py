@@ -14,8 +14,10 @@ from typing import Any
 
 from exhibit.evaluation.answer_words import same_words
 from exhibit.evaluation.judgement import ANSWERED_RIGHTLY
-from exhibit.evaluation.metrics import K, about
+from exhibit.evaluation.metrics import K, describe_metric
 from exhibit.evaluation.runs import RunResults
+from exhibit.evaluation.stage_losses import KEPT, StageCounts, lost_at
+from exhibit.evaluation.stages import GOLD_STAGES
 from exhibit.evaluation.statistics import Table, summarise
 from exhibit.schemas.run import RunQuestion
 from exhibit.viewer.drawing import Record, Wanted
@@ -136,7 +138,7 @@ class PieceWriter:
 
 def _described(metric: str) -> list[str]:
     """Return the words for a metric: name, title, unit, meaning, and which way is better."""
-    described = about(metric)
+    described = describe_metric(metric)
     return [metric, described.title, described.unit_behind.strip(), described.meaning, described.better]
 
 
@@ -241,6 +243,8 @@ class Outcomes:
     seconds: array[float] = field(default_factory=lambda: array("d"))
     right: list[tuple[float, str]] = field(default_factory=list)
     """Of every answer that is judged: 1 where it is right, else 0, and its document."""
+    stages: StageCounts = field(default_factory=StageCounts)
+    """Where the gold is lost."""
     worst: dict[str, RunQuestion] = field(default_factory=dict)
     """Of each outcome that is a fault, the question that the system was surest of."""
 
@@ -253,6 +257,7 @@ class Outcomes:
         if row.reply.error:
             self.counts["failed"] += 1
             return
+        self.stages.add(row)
         found, right = nearest(row.scores, "recall", K), is_right(row)
         refused, abstained = (row.scores.get(name) for name in ("false_refusal_rate", "abstention_accuracy"))
         self.counts.update(
@@ -378,15 +383,15 @@ class Matching:
         kinds = [Facet("dataset", "Benchmark"), Facet("error", "Error")]
         outcomes = tuple(OUTCOMES)
         if not self.several:
-            return [Facet("verdict", "What became of it", outcomes), *kinds]
+            lost = Facet("lost", "Gold lost", (*GOLD_STAGES, KEPT))
+            return [Facet("verdict", "What became of it", outcomes), *kinds, lost]
         sides = [Facet(f"verdict-{n}", run.name, outcomes) for n, run in enumerate(self.runs, 1)]
         return [Facet("change", "Change", tuple(CHANGES)), *kinds, *sides]
 
     def values(self, sides: Sequence[Side]) -> list[str]:
         """Return a question's value of each facet."""
-        others = [dataset_of(sides), error_kind(sides)]
-        each = ["" if row is None else outcome(row) for row in sides] if self.several else []
-        return [self.kind(sides), *others, *each]
+        known = (("" if row is None else outcome(row) if self.several else lost_at(row)) for row in sides)
+        return [self.kind(sides), dataset_of(sides), error_kind(sides), *known]
 
     @property
     def tones(self) -> dict[str, str]:

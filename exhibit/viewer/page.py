@@ -17,7 +17,8 @@ from exhibit.evaluation.judgement import ANSWERED_RIGHTLY
 from exhibit.evidence import Span
 from exhibit.schemas.parsing import read_beside
 from exhibit.schemas.run import RunGold, RunPassage, RunQuestion
-from exhibit.viewer.drawing import PASSAGES, PlacedSpans, Record, Wanted, best_place, gold_ranges, meets, placed
+from exhibit.viewer.drawing import PASSAGES, PlacedSpans, Record, Wanted, best_place, gold_ranges, mark_spans, meets
+from exhibit.viewer.funnel import case_stages
 
 _STATIC = Path(__file__).parent / "static"
 _LANGUAGES = _STATIC.with_name("languages")
@@ -44,7 +45,7 @@ def page(
     where it is `served` by `exhibit view` it may ask that server.
     """
     css = "\n".join(map(read, ["viewer.css", *styles]))
-    code = translated("\n".join(map(read, scripts)), language)
+    code = translate("\n".join(map(read, scripts)), language)
     blocks = "".join(
         f'<script type="application/json" id="{escape(name)}">{text}</script>\n' for name, text in (data or {}).items()
     )
@@ -104,7 +105,7 @@ def say(language: str, text: str, **values: object) -> str:
     return other.format(**values) if values else other
 
 
-def translated(source: str, language: str) -> str:
+def translate(source: str, language: str) -> str:
     """Return a template or a script in another language: whole texts that its file knows, in quotes or between tags."""
     for english, other in _texts(language).items():
         for first, last in ('""', "``", "><") if english != "words" else ():
@@ -121,7 +122,7 @@ def plain(text: object) -> Markup:
 def _environment(language: str) -> Environment:
     # kept: to compile the templates takes longer than to fill them for a small run
     environment = Environment(
-        loader=FunctionLoader(lambda name: translated(read(name), language)),
+        loader=FunctionLoader(lambda name: translate(read(name), language)),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -223,7 +224,7 @@ _QUESTION, _ANSWER, _ERROR = 500, 240, 300
 """Characters of a line of the list, where search looks."""
 
 
-def numbered(numbers: dict[str, int], value: str) -> int:
+def number_value(numbers: dict[str, int], value: str) -> int:
     """Return the number of a value, each of which has one."""
     return numbers.setdefault(value, len(numbers))
 
@@ -260,7 +261,7 @@ class Cases:
         return {"texts": list(self._texts), "files": self._files, "cases": self.cases}
 
     def _side(self, row: RunQuestion, rank: int | None) -> Record:
-        reply, at = row.reply, placed(row)
+        reply, at = row.reply, mark_spans(row)
         return {
             "verdict": outcome(row),
             "why": reasons(row),
@@ -275,12 +276,13 @@ class Cases:
             "scores": [] if reply.error else self._scores(row.scores),
             "passages": [self._passage(row.dataset, one, at) for one in reply.passages[:PASSAGES]],
             "pages": self._wanted.ask(row, at, rank=rank),
+            "stages": case_stages(row.gold_stages),
         }
 
     def _scores(self, scores: Mapping[str, float | None]) -> list[Any]:
         """Return metric, value, metric, value …"""
         known = {name: value for name, value in scores.items() if value is not None}
-        return [one for name, value in known.items() for one in (numbered(self._metrics, name), round(value, 4))]
+        return [one for name, value in known.items() for one in (number_value(self._metrics, name), round(value, 4))]
 
     def _gold(self, dataset: str, gold: RunGold, rows: Sequence[RunQuestion | None]) -> Record:
         passages = (passage for row in rows if row is not None for passage in row.reply.passages)
@@ -289,7 +291,7 @@ class Cases:
             "file": self._file(dataset, gold.filename or ""),
             "pages": gold.pages,
             "how": gold.how or "",
-            "text": numbered(self._texts, cut(gold.text or "", _LONGEST)),
+            "text": number_value(self._texts, cut(gold.text or "", _LONGEST)),
             "spans": best_place(gold.places, retrieved) if gold.places else [],
         }
 
@@ -303,7 +305,7 @@ class Cases:
             "file": self._file(dataset, filename),
             "page": passage.page,
             "score": None if passage.score is None else round(passage.score, 4),
-            "text": numbered(self._texts, cut(text, _LONGEST_PASSAGE)),
+            "text": number_value(self._texts, cut(text, _LONGEST_PASSAGE)),
             "gold": span is not None and meets(span, gold),
             "ranges": gold_ranges(span, gold) if span is not None and exact else [],
             "span": span,

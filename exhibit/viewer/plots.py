@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from exhibit.evaluation.metrics import about, shortened
+from exhibit.evaluation.metrics import describe_metric, shorten_metrics
 from exhibit.evaluation.runs import RunResults
 from exhibit.schemas.run import Estimate, Means
 from exhibit.viewer.page import OUTCOMES
@@ -146,7 +146,7 @@ def _depths(means: Means, family: str) -> dict[int, Estimate]:
 
 
 def _over_depths(family: str, estimates: Mapping[int, Estimate], x: Mapping[int, float]) -> PlotLine:
-    described = about(family)
+    described = describe_metric(family)
     points = [Point(x[k], up(e.mean or 0.0), f"{described.in_words(e.mean)}% at k = {k}") for k, e in estimates.items()]
     sides = [(x[k], up(e.ci95[1]), up(e.ci95[0])) for k, e in estimates.items() if e.ci95]
     return PlotLine(described.title, points, [outline(sides)] if sides else [])
@@ -154,7 +154,7 @@ def _over_depths(family: str, estimates: Mapping[int, Estimate], x: Mapping[int,
 
 def by_dataset(run: RunResults) -> Plot | None:
     """Return a bar for each dataset, of the first metric that they have."""
-    names = sorted(filter(_plotted, shortened(run.means)), key=lambda name: not name.startswith("char_recall"))
+    names = sorted(filter(_plotted, shorten_metrics(run.means)), key=lambda name: not name.startswith("char_recall"))
     each = {name: run.means_of(name) for name in run.datasets}
     for metric in names:
         known = {name: m[metric] for name, m in each.items() if metric in m and m[metric].mean is not None}
@@ -168,17 +168,17 @@ def by_dataset(run: RunResults) -> Plot | None:
     for index, (name, one) in enumerate(known.items()):
         top = TOP + index * step
         whisker = (across(one.ci95[0]), across(one.ci95[1])) if one.ci95 else None
-        words = f"{name}\u2002{about(metric).in_words(one.mean)}%"
+        words = f"{name}\u2002{describe_metric(metric).in_words(one.mean)}%"
         bars.append(Bar(LEFT, top + 15, across(one.mean or 0.0) - LEFT, max(4, step - 22), name, words, whisker))
         rows.append(Point(LEFT, top + 11, words))
     depth = metric.partition("@")[2]
-    note = f"{about(metric).title}{f', k = {depth}' if depth else ''}; lines are 95% intervals"
+    note = f"{describe_metric(metric).title}{f', k = {depth}' if depth else ''}; lines are 95% intervals"
     return Plot("By benchmark", note, bars=bars, rows=rows)
 
 
 def _plotted(name: str) -> bool:
     """Return whether more of a metric is better and it is a share: only then a longer bar means a better result."""
-    described = about(name)
+    described = describe_metric(name)
     return described.unit == "share" and described.better == "more" and described.group in ("Retrieval", "Answers")
 
 

@@ -13,17 +13,19 @@ from typing import Any, NamedTuple
 from exhibit.evaluation.bands import Scale, read_scale
 from exhibit.evaluation.command import main as evaluate
 from exhibit.evaluation.judgement import ANSWERED_RIGHTLY, EXPECTED
-from exhibit.evaluation.metrics import GROUPS, About, about, shortened
+from exhibit.evaluation.metrics import GROUPS, About, describe_metric, shorten_metrics
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.statistics import Difference
+from exhibit.evaluation.text_tables import ceiling_of
 from exhibit.runtime.command import guarded
 from exhibit.schemas.run import REPORT, Estimate, Means
 from exhibit.viewer.drawing import Record
+from exhibit.viewer.funnel import funnel_rows
 from exhibit.viewer.listing import Matching, Outcomes
 from exhibit.viewer.page import OUTCOMES, reasons, render, say
+from exhibit.viewer.page_output import View
 from exhibit.viewer.plots import make_plots, shares
 from exhibit.viewer.variants import growth_plots, variant_effects, variant_warnings
-from exhibit.viewer.view import View
 
 _LABELLED = ("Retrieval", "Answers")
 """Groups of metrics that a breakdown by label shows."""
@@ -86,12 +88,15 @@ def run_columns(run: RunResults) -> dict[str, Means]:
 def metric_rows(columns: Mapping[str, Means], metrics: Iterable[str] | None, scale: Scale) -> list[MetricRow]:
     """Return a row for each metric that something has been measured for; without `metrics` those that tell most."""
     names = dict.fromkeys(name for means in columns.values() for name in means)
-    chosen = shortened(names, all_families=True) if metrics is None else metrics
+    chosen = shorten_metrics(names, all_families=True) if metrics is None else metrics
     rows = []
     for metric in chosen:
         if any(means.get(metric) and means[metric].mean is not None for means in columns.values()):
-            cells = [cell(metric, means.get(metric), scale, name) for name, means in columns.items()]
-            rows.append(MetricRow(metric, about(metric), cells))
+            cells = [
+                with_ceiling(metric, cell(metric, means.get(metric), scale, name), means)
+                for name, means in columns.items()
+            ]
+            rows.append(MetricRow(metric, describe_metric(metric), cells))
     return rows
 
 
@@ -107,9 +112,11 @@ def breakdowns(run: RunResults, scale: Scale) -> list[Breakdown]:
 
 def _breakdown(dataset: str, label: str, values: Mapping[str, Means], scale: Scale) -> Breakdown | None:
     names = dict.fromkeys(name for means in values.values() for name in means)
-    chosen = [name for name in shortened(names) if about(name).group in _LABELLED]
+    chosen = [name for name in shorten_metrics(names) if describe_metric(name).group in _LABELLED]
     if label == EXPECTED:  # within a kind like is compared with like
-        chosen = [name for name in names if about(name).group == "Answers" and about(name).unit == "share"]
+        chosen = [
+            name for name in names if describe_metric(name).group == "Answers" and describe_metric(name).unit == "share"
+        ]
     metrics = metric_rows(values, chosen, scale)
     # a label with a value of its own for every other question is a name, not a kind
     if not metrics or not 1 < len(values) <= max(2, sum(map(_rows, values.values())) / 2):
@@ -130,7 +137,7 @@ def cell(metric: str, one: Estimate | None, scale: Scale, dataset: str = "") -> 
     """Return a mean as it is printed."""
     if one is None or one.mean is None:
         return Cell("–", errors=one.errors if one else 0)
-    described = about(metric)
+    described = describe_metric(metric)
     details = [f"{described.in_words(one.ci95[0])}–{described.in_words(one.ci95[1])}"] if one.ci95 else []
     details += [f"SD {described.in_words(one.std)}"] if one.std is not None and one.datasets == 1 else []
     details += [f"±{described.in_words(one.spread)} over {one.repeats} runs"] if one.spread is not None else []
@@ -141,11 +148,19 @@ def cell(metric: str, one: Estimate | None, scale: Scale, dataset: str = "") -> 
     return Cell(described.in_words(one.mean), " · ".join(details), one.errors, share, band)
 
 
-def compared(metric: str, own: Cell, difference: Difference | None) -> Cell:
+def with_ceiling(metric: str, own: Cell, means: Means) -> Cell:
+    """Return a cell with the most that its metric can reach, where that is known."""
+    ceiling = means.get(ceiling_of(metric, means) or "")
+    if ceiling is None or ceiling.mean is None or not own.details:
+        return own
+    return own._replace(details=f"{own.details} · at most {describe_metric(metric).in_words(ceiling.mean)}")
+
+
+def compare_cell(metric: str, own: Cell, difference: Difference | None) -> Cell:
     """Return a cell with its change from the first run, and whether that is more than chance."""
     if difference is None or difference.mean is None:
         return own
-    described, change = about(metric), difference.mean
+    described, change = describe_metric(metric), difference.mean
     ends = f" ({' to '.join(map(described.change_in_words, difference.ci95))})" if difference.ci95 else ""
     words, kind = "within chance", ""
     if not change:
@@ -182,12 +197,13 @@ def _body(matching: Matching, meta: Record, notes: list[str]) -> str:
         meta=meta,
         notes=notes,
         language=language,
-        tested=tested(run, tally, language),
+        tested=describe_system(run, tally, language),
         opening=opening(tally, language),
         headlines=headlines(run, language),
         tiles=tiles(tally),
         looks=worth_looking_at(tally, language),
         shares=shares(several | tally.outcomes),
+        funnel_rows=funnel_rows(tally.stages, run.means),
         kinds=[(name, OUTCOMES[name].meaning, total[name]) for name in reversed(OUTCOMES) if total[name]],
         groups=by_group(metric_rows(columns, None, scale)),
         every=metric_rows(columns, {name: None for means in columns.values() for name in means}, scale),
@@ -240,7 +256,7 @@ class Look(NamedTuple):
     why: str
 
 
-def tested(run: RunResults, tally: Outcomes, language: str = "en") -> str:
+def describe_system(run: RunResults, tally: Outcomes, language: str = "en") -> str:
     """Return the sentence that names the tested system, the number of questions, and the date."""
     settings, t = run.settings, partial(say, language)
     if (run.config.target or "builtin") != "builtin":
@@ -256,11 +272,11 @@ def tested(run: RunResults, tally: Outcomes, language: str = "en") -> str:
     listed = names[0] if len(names) == 1 else t("{names} and {last}", names=", ".join(names[:-1]), last=names[-1])
     return t(
         "{system} was asked {questions:,} questions{documents} of {names} {when}.",
-        system=system, questions=tally.questions, documents=documents, names=listed, when=when(run, language),
+        system=system, questions=tally.questions, documents=documents, names=listed, when=format_start(run, language),
     )  # fmt: skip
 
 
-def when(run: RunResults, language: str = "en") -> str:
+def format_start(run: RunResults, language: str = "en") -> str:
     """Return the day and the time that a run began."""
     try:
         began = datetime.fromisoformat(run.provenance.started)
@@ -300,12 +316,12 @@ def headlines(run: RunResults, language: str = "en") -> list[str]:
             say(language, "{figure} for {name}", figure=_figure(metric, one, language, first=not at), name=name)
             for at, (name, one) in enumerate(estimates.items())
         ]
-        sentences.append(f"{say(language, about(metric).title)}{far}: {'; '.join(parts)}.")
+        sentences.append(f"{say(language, describe_metric(metric).title)}{far}: {'; '.join(parts)}.")
     return sentences
 
 
 def _figure(metric: str, one: Estimate, language: str, *, first: bool) -> str:
-    described = about(metric)
+    described = describe_metric(metric)
     ends = ""
     if one.ci95:
         low, high = map(described.in_words, one.ci95)
@@ -343,7 +359,7 @@ def opening(tally: Outcomes, language: str = "en") -> list[str]:
     counts, t = tally.counts, partial(say, language)
     judged, sentences = counts["judged_right"], []
     if judged:
-        share = about(ANSWERED_RIGHTLY)
+        share = describe_metric(ANSWERED_RIGHTLY)
         ends = tally.right_interval()
         interval = (
             t("; 95% interval {low} to {high}", low=share.in_words(ends[0]), high=share.in_words(ends[1]))

@@ -21,30 +21,32 @@ from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
-from exhibit.engine import positive
+from exhibit.engine import parse_positive
 from exhibit.engine.limits import add_limit_arguments, limits_from
 from exhibit.evaluation import regression
 from exhibit.evaluation.bands import read_scale
 from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
-from exhibit.evaluation.metrics import about, shortened, split_requests
+from exhibit.evaluation.metrics import describe_metric, shorten_metrics, split_requests
 from exhibit.evaluation.records import summary_json
 from exhibit.evaluation.runs import RunResults
+from exhibit.evaluation.stage_losses import compare_stages, loss_tables, moves_in_words
 from exhibit.evaluation.statistics import Overlap, Table, compare, overlap, summarise, summarise_run
 from exhibit.evaluation.text_tables import ALL, diff_lines, not_compared, shown_metrics, table_of
 from exhibit.runtime.command import guarded, parser_of, print_note, print_results, text_width
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import HOWS
 from exhibit.schemas.parsing import parse_pair, read_beside
-from exhibit.storage.place import whole
+from exhibit.storage.atomic import replace_file
 from exhibit.viewer.drawing import PAGES, Record
+from exhibit.viewer.funnel import funnel_rows
 from exhibit.viewer.listing import Matching
 from exhibit.viewer.page import CHANGES, brief, fields_of, labels_of, languages, render
+from exhibit.viewer.page_output import View, dataset_roots
 from exhibit.viewer.plots import shares
-from exhibit.viewer.report import MetricRow, cell, compared, when, write_report
+from exhibit.viewer.report import MetricRow, cell, compare_cell, format_start, with_ceiling, write_report
 from exhibit.viewer.trend.index import GATE, index
 from exhibit.viewer.trend.index import NAME as INDEX
 from exhibit.viewer.trend.summary import parse_gate
-from exhibit.viewer.view import View, dataset_roots
 
 _SINGLE_PAGES = 300
 """Default limit of drawn pages for a single file: about as many as fit."""
@@ -75,12 +77,15 @@ def _summary(options: Any) -> int:
 
 
 def _diff(options: Any) -> int:
-    before, after = (list(RunResults(run).tables.values()) for run in options.runs)
+    runs = [RunResults(run) for run in options.runs]
+    before, after = (list(run.tables.values()) for run in runs)
     differences, shared = compare(before, after), overlap(before, after)
     regression.check_comparable(options.runs, differences, shared)
     names = list(differences) if options.all else shown_metrics(differences, options.metrics)
     better = regression.better_in_words([run.name for run in options.runs], differences)
     lines = [better, "", *diff_lines(differences, names, shared)]
+    stages = compare_stages(*map(loss_tables, runs))
+    lines += ["", "which stage moved", *(f"  {line}" for line in moves_in_words(stages))] if stages else []
     worse = regression.regressions(differences, options.metrics, max_fall=options.max_fall)
     worse = [name for name in worse if not options.metrics or name in names]
     if worse:
@@ -89,7 +94,8 @@ def _diff(options: Any) -> int:
     if more > 0:
         lines += ["", f"worse: {shared.failed_after} of {shared.asked} questions failed, {more} more than before"]
     metrics = {name: {**asdict(one), "change": one.mean} for name, one in differences.items()}
-    record = {"metrics": metrics, "questions": asdict(shared), "worse": worse, "better": better}
+    moved = {stage: {**asdict(one), "change": one.mean} for stage, one in stages.items()}
+    record = {"metrics": metrics, "questions": asdict(shared), "worse": worse, "better": better, "lost_at": moved}
     print_results(record, "\n".join(lines), as_json=options.json)
     return 1 if (worse or more > 0) and options.fail_on_regression else 0
 
@@ -123,7 +129,7 @@ def _export(options: Any) -> int:
     except ValueError as error:
         raise ToolkitError(f"--only: {error}") from error
     rows = records([RunResults(run) for run in options.runs])
-    count = write_table(only(rows, wanted), options.export)
+    count = write_table(filter_records(rows, wanted), options.export)
     if options.json:
         print_results({"file": options.export, "questions": count}, "", as_json=True)
     print_note(f"{options.export}: {count:,} questions")
@@ -146,7 +152,7 @@ def _card(options: Any) -> int:
                 dataset_type=(run.config.datasets[table.name].origin or table.name).removeprefix("hf://"),
                 dataset_name=table.name,
                 metric_type=metric,
-                metric_name=about(metric).title,
+                metric_name=describe_metric(metric).title,
                 metric_value=round(one.mean or 0.0, 4),
                 metric_args=given,
             )
@@ -189,7 +195,12 @@ def gold_lines(dataset: Dataset, *, listed: int) -> list[str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    kinds: dict[str, Any] = {"metrics": split_requests, "positive": positive, "pages": _page_limit, "gate": parse_gate}
+    kinds: dict[str, Any] = {
+        "metrics": split_requests,
+        "positive": parse_positive,
+        "pages": _page_limit,
+        "gate": parse_gate,
+    }
     kinds |= {"languages": languages()}
     words = {"pages": PAGES, "compare": NAME, "index": INDEX, "gate": GATE, "max_fall": regression.MAX_FALL}
     parser, commands = parser_of("exhibit results", __doc__, read_beside(__file__), kinds, **words)
@@ -199,7 +210,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _page_limit(text: str) -> int | str:
-    return text if text in ("all", "none") else positive(text)
+    return text if text in ("all", "none") else parse_positive(text)
 
 
 _BATCH = 2000  # rows written at a time: a matter of memory
@@ -211,7 +222,7 @@ def records(runs: Sequence[RunResults]) -> Iterator[Record]:
     matching = Matching(runs)
     for _ in matching.scan():
         pass  # the order is known when all are seen
-    facets = [{"error": "kind_of_error"}.get(facet.name, facet.name) for facet in matching.facets()]
+    facets = [{"error": "kind_of_error", "lost": "lost_at"}.get(one.name, one.name) for one in matching.facets()]
     for number, run in enumerate(runs, 1):
         facets = [f"verdict: {run.name}" if name == f"verdict-{number}" else name for name in facets]
     names = [*facets, *fields_of([run.name for run in runs])]
@@ -220,7 +231,7 @@ def records(runs: Sequence[RunResults]) -> Iterator[Record]:
         yield {**fields, "labels": labels_of(next(filter(None, sides)))}
 
 
-def only(rows: Iterable[Record], wanted: Mapping[str, str]) -> Iterator[Record]:
+def filter_records(rows: Iterable[Record], wanted: Mapping[str, str]) -> Iterator[Record]:
     """Yield the records whose fields, or labels, have the values asked for."""
     for row in rows:
         if all(str(row.get(name, row["labels"].get(name))) == value for name, value in wanted.items()):
@@ -235,7 +246,7 @@ def write_table(rows: Iterable[Record], path: Path) -> int:
     if writer is None:
         raise ToolkitError(f"{path}: no such format; end its name in {', '.join(writers)}")
     number = count()
-    with whole(path) as partial:
+    with replace_file(path) as partial:
         writer((row for row, _ in zip(rows, number, strict=False)), partial)
     return next(number)
 
@@ -301,7 +312,13 @@ def write_comparison(folders: Sequence[Path], *, out: Path | None = None, **how:
         regression.better_in_words([names[0], name], compare(tables[0], other))
         for name, other in zip(names[1:], tables[1:], strict=True)
     ]
-    body = partial(_body, grids=grids, overlaps=overlaps, better=better)
+    losses = [loss_tables(run) for run in runs]
+    moved = [
+        f"{name}: {line}"
+        for name, other in zip(names[1:], losses[1:], strict=True)
+        for line in moves_in_words(compare_stages(losses[0], other))
+    ]
+    body = partial(_body, grids=grids, overlaps=overlaps, better=better, moved=moved)
     return View(**how).write(runs, out or Path(folders[-1]) / NAME, title, body)
 
 
@@ -321,10 +338,10 @@ def _grid(tables: Sequence[Sequence[Table]]) -> list[MetricRow]:
     differences = [{}, *(compare(tables[0], other) for other in tables[1:])]
     names = dict.fromkeys(name for means in columns for name, one in means.items() if one.mean is not None)
     rows = []
-    for metric in shortened(names, all_families=True):
-        own = [cell(metric, means.get(metric), scale) for means in columns]
-        cells = [compared(metric, one, paired.get(metric)) for one, paired in zip(own, differences, strict=True)]
-        rows.append(MetricRow(metric, about(metric), cells))
+    for metric in shorten_metrics(names, all_families=True):
+        own = [with_ceiling(metric, cell(metric, means.get(metric), scale), means) for means in columns]
+        cells = [compare_cell(metric, one, paired.get(metric)) for one, paired in zip(own, differences, strict=True)]
+        rows.append(MetricRow(metric, describe_metric(metric), cells))
     return rows
 
 
@@ -336,6 +353,7 @@ def _body(
     grids: list[tuple[str, list[MetricRow]]],
     overlaps: Sequence[Overlap],
     better: Sequence[str],
+    moved: Sequence[str],
 ) -> str:
     counts = dict(zip(meta["facets"][0]["values"], meta["facets"][0]["counts"], strict=True))
     names = [run.name for run in matching.runs]
@@ -344,7 +362,7 @@ def _body(
         "compare.html.j2",
         language=meta["language"],
         runs=[
-            (run.name, when(run, meta["language"]), tally)
+            (run.name, format_start(run, meta["language"]), tally)
             for run, tally in zip(matching.runs, matching.tallies, strict=True)
         ],
         meta=meta,
@@ -354,6 +372,11 @@ def _body(
         answered=min(one.answered for one in overlaps),
         left_out=left_out,
         better=better,
+        moved=moved,
+        funnels=[
+            (run.name, tally.stages, funnel_rows(tally.stages, run.means))
+            for run, tally in zip(matching.runs, matching.tallies, strict=True)
+        ],
         changes=[(name, change.meaning, counts[name]) for name, change in CHANGES.items() if counts.get(name)],
         shares=shares({name: tally.total() for name, tally in zip(names, matching.tallies, strict=True)}),
         differing=_differing(matching.runs),

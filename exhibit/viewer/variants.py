@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from exhibit.evaluation.datasets import lone_variants
 from exhibit.evaluation.judgement import ANSWERED_RIGHTLY
-from exhibit.evaluation.metrics import about, shortened
+from exhibit.evaluation.metrics import describe_metric, shorten_metrics
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.statistics import Table, compare, same_questions
 from exhibit.viewer.plots import BOTTOM, Plot, PlotLine, Point, across, outline, percent, up
@@ -130,8 +130,8 @@ def _changes(control: Table, variant: Table) -> list[tuple[str, str]]:
     """Return the metrics of a short table that both have, each with its change in words."""
     lines = []
     differences = compare([control], [variant])
-    for metric in shortened(differences):
-        one, described = differences[metric], about(metric)
+    for metric in shorten_metrics(differences):
+        one, described = differences[metric], describe_metric(metric)
         if described.gate and one.mean is not None and one.ci95 and one.beyond_chance:
             ends = " to ".join(map(described.change_in_words, one.ci95))
             depth = metric.partition("@")[2]
@@ -158,13 +158,13 @@ def growth_plots(run: RunResults) -> list[Plot]:
     names = dict.fromkeys(name for means in sizes.values() for name in means)
     plots = [
         _curve(name, {size: sizes[size].get(name) for size in ordered}, x)
-        for name in shortened(names, all_families=True)
+        for name in shorten_metrics(names, all_families=True)
     ]
     return [plot for plot in plots if plot is not None]
 
 
 def _curve(metric: str, estimates: Mapping[int, Any], x: Mapping[int, float]) -> Plot | None:
-    described = about(metric)
+    described = describe_metric(metric)
     known = {size: one for size, one in estimates.items() if one is not None and one.mean is not None}
     if described.unit != "share" or len(known) < 2:
         return None

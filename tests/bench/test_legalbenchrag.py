@@ -124,10 +124,10 @@ def test_a_finished_run_is_read_a_stopped_one_goes_on_and_a_changed_one_is_made_
     assert journal.read_text(encoding="utf-8").startswith("".join(kept))
     assert len(journal.read_text(encoding="utf-8").splitlines()) == 15
     assert "anew" not in capsys.readouterr().err
-    recipe.write_text('splitter = "naive"\naugment = "none"\nsize = 300\n', encoding="utf-8")
+    recipe.write_text('splitter = "naive"\naugment = "none"\nchunk_size = 300\n', encoding="utf-8")
     assert command("--presets", str(recipe)) == 0
     assert "measured anew, as settings" in capsys.readouterr().err
-    assert read_measured(folder, Condition()).config["config"]["size"] == 300
+    assert read_measured(folder, Condition()).config["config"]["chunk_size"] == 300
     assert command("--presets", str(recipe), "--anew") == 0
     assert "measured anew" in capsys.readouterr().err
 
@@ -177,11 +177,11 @@ def test_wordings_share_a_dataset_name_and_so_an_index():
 
 
 def test_settings_overruled_are_part_of_the_name():
-    recipe = parse_recipe("sac:depth=32:size=400", shared={"embedder": "minilm"})
-    assert recipe.label == "sac:depth=32:size=400"  # the shared embedder is the preset's own
+    recipe = parse_recipe("sac:depth=32:chunk_size=400", shared={"embedder": "minilm"})
+    assert recipe.label == "sac:depth=32:chunk_size=400"  # the shared embedder is the preset's own
     assert parse_recipe("sac", shared={"embedder": "hashing"}).label == "sac:embedder=hashing"
-    with pytest.raises(ToolkitError, match="size"):
-        parse_recipe("sac:size=-1")
+    with pytest.raises(ToolkitError, match="chunk_size"):
+        parse_recipe("sac:chunk_size=-1")
 
 
 # ---------------------------------------------------------------- beside the published

@@ -309,9 +309,9 @@ def test_the_flat_index_is_left_where_its_line_crosses(results):
     points = results["chunks"]["points"]
     assert chunks.crossing(points, "faiss", "one ms", 60) == pytest.approx(240_000)
     assert chunks.crossing(points, "faiss", "one ms", 60_000) is None  # far beyond what was measured
-    assert chunks.crossing(points, "faiss:ivf", "one ms", 60) is None
+    assert chunks.crossing(points, "faiss:fp16", "one ms", 60) is None
     assert chunks.reckon(points, "faiss", "one ms", 10_000_000) == pytest.approx(2500)
-    assert chunks.reckon(points, "faiss:ivf", "one ms", 10_000_000) is None
+    assert chunks.reckon(points, "faiss:fp16", "one ms", 10_000_000) is None
     held = [{"rows": rows, "store": "faiss", "search MB": 80 + rows / 500} for rows in (10_000, 100_000, 1_000_000)]
     assert chunks.reckon(held, "faiss", "search MB", 10_000_000) == pytest.approx(20_080), "what is there at any size"
     assert chunks.reckon(held[:1], "faiss", "search MB", 10_000_000) is None
@@ -324,9 +324,9 @@ def test_a_line_of_a_picture_has_a_name_that_there_is_room_for(results):
 
 
 def test_new_points_take_the_place_of_old_ones():
-    old = [{"rows": 10, "store": "faiss:hnsw", "one ms": 1.0}, {"rows": 10, "store": "faiss", "one ms": 1.0}]
+    old = [{"rows": 10, "store": "faiss:pq", "one ms": 1.0}, {"rows": 10, "store": "faiss", "one ms": 1.0}]
     new = chunks.merged(old, [{"rows": 10, "store": "faiss", "one ms": 2.0}])
-    assert [(point["store"], point["one ms"]) for point in new] == [("faiss", 2.0), ("faiss:hnsw", 1.0)]
+    assert [(point["store"], point["one ms"]) for point in new] == [("faiss", 2.0), ("faiss:pq", 1.0)]
 
 
 def test_any_of_the_chunks_with_one_vector_is_found():
@@ -392,18 +392,18 @@ def test_points_of_other_vectors_do_not_stand_beside_new_ones(tmp_path, monkeypa
     real = tmp_path / "real.npy"
     np.save(real, np.eye(4, dtype=np.float16))
     known = {"points": [{"rows": 10, "store": "faiss", "one ms": 1.0}], "vectors": chunks.described(None, 20_000)}
-    found = chunks.measure(real, real, rows=[1000], stores=["faiss:hnsw"], known=known)
-    assert found["points"] == [{"rows": 1000, "store": "faiss:hnsw", "one ms": 2.0}]
+    found = chunks.measure(real, real, rows=[1000], stores=["faiss:pq"], known=known)
+    assert found["points"] == [{"rows": 1000, "store": "faiss:pq", "one ms": 2.0}]
     assert found["vectors"] == "real.npy; 4, grown by moving them along the difference of two others"
-    again = chunks.measure(real, real, rows=[1_000_000], stores=["faiss:ivf"], known=found)
-    assert [point["store"] for point in again["points"]] == ["faiss:hnsw", "faiss:ivf"]
+    again = chunks.measure(real, real, rows=[1_000_000], stores=["faiss:fp16"], known=found)
+    assert [point["store"] for point in again["points"]] == ["faiss:pq", "faiss:fp16"]
     with pytest.raises(ToolkitError, match="--milvus URI and --milvus-data DIR say which"):
         chunks.measure(real, real, rows=[1000], stores=["milvus"])
 
 
 def test_what_takes_long_is_measured_with_very_many_rows_only_when_they_are_named():
-    assert chunks.allowed("faiss:hnsw", 100_000) and chunks.allowed("faiss:pq", 1_000_000)
-    assert not chunks.allowed("faiss:hnsw", 310_000) and not chunks.allowed("milvus", 310_000)
+    assert chunks.allowed("milvus", 100_000) and chunks.allowed("faiss:pq", 1_000_000)
+    assert not chunks.allowed("milvus", 310_000)
 
 
 @pytest.mark.parametrize("flags", [["--milvus", "URI"], ["--milvus-data", "folder"]])

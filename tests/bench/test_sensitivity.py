@@ -63,7 +63,7 @@ def test_every_setting_of_the_route_is_varied():
     varied = {setting.name for setting in SETTINGS if setting.module is None}
     layers = {"weight_summary", "weight_gist"}  # of an index with all layers, which the route has not
     weights = {name for name in setting_help() if name.startswith("weight_")} - layers
-    assert weights | {"most_documents", "tight", "pool"} == varied
+    assert weights | {"most_documents", "trim_first", "candidate_chunks"} == varied
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.shown)
@@ -75,7 +75,7 @@ def test_a_setting_has_a_reason_and_values_besides_its_own(setting):
 
 
 def test_each_value_is_tried_in_each_way_and_the_defaults_once():
-    settings = choose_settings(["KEEP", "pool", "tight"])
+    settings = choose_settings(["KEEP", "candidate_chunks", "trim_first"])
     trials = trials_of(settings)
     assert len(trials) == len(set(trials))
     assert {trial.way for trial in trials if not trial.setting} == set(WAYS.values())
@@ -86,7 +86,7 @@ def test_each_value_is_tried_in_each_way_and_the_defaults_once():
 
 def test_a_setting_that_there_is_not_is_named_with_those_that_there_are():
     with pytest.raises(ToolkitError, match=r"no setting weight_luck; there are weight_lexical, .*_MENTION"):
-        choose_settings(["tight", "weight_luck"])
+        choose_settings(["trim_first", "weight_luck"])
 
 
 # ---------------------------------------------------------------- a trial
@@ -97,7 +97,7 @@ def test_the_defaults_are_measured_as_a_run_measures_them(trying, bundle, tmp_pa
     recipe = parse_recipe("routed", shared=RECIPE)
     folder = run(recipe, bundle, tmp_path, Condition(), say=lambda _: None, engine="serial", jobs=1)
     official = read_measured(folder, Condition()).means["ALL"]
-    [curve, _] = curves_of(choose_settings(["tight"]), Both(trying), trying.cases, "benchmark")
+    [curve, _] = curves_of(choose_settings(["trim_first"]), Both(trying), trying.cases, "benchmark")
     default = dict(curve.points)[True]
     assert {name: figure.mean for name, figure in default.items()} == pytest.approx(
         {name: official[name].mean for name in METRICS}
@@ -108,12 +108,12 @@ class Both(dict):
     """Measures a trial when it is asked for."""
 
     def __init__(self, trying):
-        super().__init__({trial: trying(trial) for trial in trials_of(choose_settings(["tight"]))})
+        super().__init__({trial: trying(trial) for trial in trials_of(choose_settings(["trim_first"]))})
 
 
 def test_a_setting_and_a_constant_change_what_is_found(trying):
     default = trying(Trial(NAMED))
-    for name, value in (("tight", False), ("KEEP", 0.3)):
+    for name, value in (("trim_first", False), ("KEEP", 0.3)):
         other = trying(Trial(NAMED, name, value))
         assert mean(other["char_precision@1"]) < mean(default["char_precision@1"])
     assert trying(Trial(NAMED)) == default
@@ -137,7 +137,7 @@ def test_questions_lose_their_documents_name_where_that_is_the_way(trying):
 # ---------------------------------------------------------------- curves, pictures, page
 
 
-def made(*, default, other, setting="tight"):
+def made(*, default, other, setting="trim_first"):
     """Return the curves of a setting with two values: eight cases of two datasets, two documents each."""
     cases = [
         Case(n, "q", "", (GoldPassage(f"{n % 4}.txt", "x"),), labels={"benchmark": "maud" if n % 2 else "cuad"})
@@ -178,11 +178,11 @@ def test_a_change_of_one_document_is_within_chance():
 
 
 def test_a_picture_has_a_panel_a_setting_with_its_default_marked():
-    curves = [made(default=lambda _: 0.5, other=lambda _: 0.4, setting=name)[0] for name in ("tight", "KEEP")]
+    curves = [made(default=lambda _: 0.5, other=lambda _: 0.4, setting=name)[0] for name in ("trim_first", "KEEP")]
     root = ET.fromstring(draw(curves))
     space = "{http://www.w3.org/2000/svg}"
     texts = [element.text for element in root.iter(f"{space}text")]
-    assert {"tight", "extents.KEEP", "off", "on", "0.7"} <= set(texts)
+    assert {"trim_first", "extents.KEEP", "off", "on", "0.7"} <= set(texts)
     lines = [element.get("class") for element in root.iter(f"{space}line")]
     assert lines.count("own") == 1 + len(curves)  # and one in the legend
     assert len(list(root.iter(f"{space}polyline"))) == len(METRICS) * len(curves)
@@ -196,10 +196,12 @@ def test_the_page_says_what_is_within_chance_and_what_is_not():
     loud = page_block(made(default=lambda _: 0.5, other=lambda _: 0.4), questions=8)
     calm = page_block(made(default=lambda _: 0.5, other=lambda _: 0.5), questions=8)
     assert re.search(
-        r"^\| `tight` \| on \| .* \| – \| off: P@1 −10.0 \[.*DRM@8 −10.0 \[−10.0, −10.0\] without names \|$", loud, re.M
+        r"^\| `trim_first` \| on \| .* \| – \| off: P@1 −10.0 \[.*DRM@8 −10.0 \[−10.0, −10.0\] without names \|$",
+        loud,
+        re.M,
     )
-    assert re.search(r"^\| `tight` \| on \| .* \| off \| – \|$", calm, re.M)
-    assert "| `tight` | **on** | without file names | 50.0 (50.0) |" in loud
+    assert re.search(r"^\| `trim_first` \| on \| .* \| off \| – \|$", calm, re.M)
+    assert "| `trim_first` | **on** | without file names | 50.0 (50.0) |" in loud
 
 
 # ---------------------------------------------------------------- the command

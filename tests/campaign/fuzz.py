@@ -44,8 +44,8 @@ from exhibit.rag.questions import understand
 from exhibit.schemas.bundle import read_gold, read_questions
 from exhibit.schemas.errors import LimitError, ToolkitError
 from exhibit.schemas.parsing import parse_json
-from exhibit.storage.exchanges import Body, HttpError
 from exhibit.storage.http import Rules
+from exhibit.storage.http_policy import Body, HttpError
 from tests.campaign.replies import ask
 from tests.campaign.table import Result, added, as_markdown, together, write_table
 from tests.conversion import options_of

@@ -12,8 +12,8 @@ from typing import Any
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.servers.shapes import read_passages
 from exhibit.evaluation.targets import TargetOptions, open_target
-from exhibit.storage.exchanges import Deadline
 from exhibit.storage.http import Response
+from exhibit.storage.http_policy import Deadline
 from tests.evaluation.imitations import FILES, SERVERS
 
 CASE = Case(id=1, question="When is the rent due?", truth="On the first day of the month.", filename="lease.pdf")

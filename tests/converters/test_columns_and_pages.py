@@ -23,7 +23,7 @@ from exhibit.converters.raw.columns import choose_columns, columns_by_cells
 from exhibit.converters.raw.documents import Shelf, Texts
 from exhibit.converters.raw.records import Record
 from exhibit.schemas.errors import SourceError
-from exhibit.storage.exchanges import HttpError
+from exhibit.storage.http_policy import HttpError
 
 # ---------------------------------------------------------------- columns by their cells
 

@@ -6,7 +6,7 @@ import pytest
 
 from exhibit.converters.civil_procedure.parsing import IndexExport, blocks_of, body, document_key, heading_of, string
 from exhibit.converters.fetching.refresh import Change, PageState, Touched, as_json, changes_between, state_lines
-from exhibit.converters.raw.cells import inside, label, values, words
+from exhibit.converters.raw.cells import label, list_cell_values, read_cell_field, read_cell_words
 
 
 def a_state(changes: int = 0, questions: int = 0, state: str = "changed", reason: str = "") -> PageState:
@@ -121,7 +121,7 @@ def test_a_paragraph_is_a_heading_by_its_look_or_after_a_mark(paragraph, after, 
     ],
 )  # fmt: skip
 def test_a_cell_is_a_list_of_what_it_holds(cell, held):
-    assert values(cell) == held
+    assert list_cell_values(cell) == held
 
 
 @pytest.mark.parametrize(
@@ -136,6 +136,13 @@ def test_a_label_is_what_gold_can_hold(cell, told):
 
 
 def test_words_of_a_cell():
-    assert [words(cell) for cell in (2.0, 2.5, " x ", None, float("nan"), 0)] == ["2", "2.5", "x", "", "", "0"]
-    assert inside({"File-Name": "a.pdf", "filename": "b.pdf"}, "document") == "a.pdf"
-    assert inside({"nothing": 1}, "document") == ""
+    assert [read_cell_words(cell) for cell in (2.0, 2.5, " x ", None, float("nan"), 0)] == [
+        "2",
+        "2.5",
+        "x",
+        "",
+        "",
+        "0",
+    ]
+    assert read_cell_field({"File-Name": "a.pdf", "filename": "b.pdf"}, "document") == "a.pdf"
+    assert read_cell_field({"nothing": 1}, "document") == ""

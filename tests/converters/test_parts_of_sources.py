@@ -21,9 +21,9 @@ from exhibit.converters.civil_procedure.parsing import blocks_of
 from exhibit.converters.civil_procedure.sources import RulesFile, load
 from exhibit.converters.fetching.download import FetchError, PageReply, Policy, flaw_of, is_public
 from exhibit.converters.fetching.fetch import policy_from
-from exhibit.converters.printing.press import Press
+from exhibit.converters.printing.press import PdfPrinter
 from exhibit.converters.printing.text_pdf import pdf_of, printable
-from exhibit.converters.raw.documents import Shelf, Texts, files_of, is_url, shown
+from exhibit.converters.raw.documents import Shelf, Texts, files_of, is_url, shorten_name
 from exhibit.converters.raw.laws import read_law
 from exhibit.converters.raw.maud_release import find_excerpts, read_cell, titles_of
 from exhibit.converters.raw.titles import pair_files
@@ -230,7 +230,7 @@ def test_a_document_without_a_file_is_written_and_its_text_kept(tmp_path):
     (tmp_path / "texts").mkdir()
     raws = [RawDocument("a.txt", "A", text="The rent\r\nis due."), RawDocument("b.html", "B", html="<p>Due.</p>")]
     quote = Quote("a.txt", "is due.")
-    with Press(Limits()) as press:
+    with PdfPrinter(Limits()) as press:
         made = list(tasks(raws, {"a.txt": [quote]}, tmp_path, press=press, texts=tmp_path / "texts"))
     assert (tmp_path / "a.txt").read_bytes() == b"The rent\r\nis due." and press.printers == set()
     assert (tmp_path / "b.html").read_text(encoding="utf-8") == "<p>Due.</p>"
@@ -239,7 +239,7 @@ def test_a_document_without_a_file_is_written_and_its_text_kept(tmp_path):
         ((), tmp_path / "b.html", tmp_path / "texts" / "b.html"),
     ]  # fmt: skip
     done = materialise(made[0])
-    assert done.entry.pages is None and done.places[quote].spans and done.sent is None
+    assert done.entry.pages is None and done.places[quote].spans
     assert (tmp_path / "texts" / "a.txt").read_text(encoding="utf-8").startswith("The rent")
     fault = DocumentError("torn")
     with pytest.raises(DocumentError, match="torn"):
@@ -399,7 +399,7 @@ def test_a_folder_must_hold_something_to_read(tmp_path):
     with pytest.raises(SourceError, match="no documents in it that can be read; 1 other files"):
         files_of(tmp_path)
     long = "n" * 500
-    assert shown("short") == "short" and shown(long).endswith("…") and len(shown(long)) < 500
+    assert shorten_name("short") == "short" and shorten_name(long).endswith("…") and len(shorten_name(long)) < 500
 
 
 def test_passages_are_looked_for_in_all_documents(folder, tmp_path):

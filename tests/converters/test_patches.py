@@ -11,7 +11,7 @@ import pytest
 from exhibit.converters import Benchmark, DatasetInfo, Item, Quote, RawDocument, RawRow, Tally
 from exhibit.converters.maud import INFO as MAUD
 from exhibit.converters.steps.materialise import Task, materialise
-from exhibit.converters.steps.patches import CORRECTED, ELSEWHERE, UNFIT, patched
+from exhibit.converters.steps.patches import CORRECTED, ELSEWHERE, UNFIT, apply_patches
 from exhibit.runtime.plugins import plugin_names
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.review import Correction, MarkedPassage, Patch, gold_digest
@@ -50,7 +50,7 @@ def test_gold_is_replaced_where_it_is_what_was_reviewed(tmp_path):
     better = context("The rent is due on the first.", [3, 32])
     told = write(tmp_path / "p.json", corrections=[fix(0, FIRST, contexts=[better], reason="the day counts")])
     tally = Tally()
-    made = patched(benchmark(), MAUD, [told], tally)
+    made = apply_patches(benchmark(), MAUD, [told], tally)
     row = made.rows[0]
     assert row.quotes == (Quote("a.pdf", "The rent is due on the first.", marked=((3, 32),)),)
     assert (row.answer, row.labels, made.rows[1:]) == ("It is due.", {"n": 1}, benchmark().rows[1:])
@@ -62,7 +62,7 @@ def test_gold_is_replaced_where_it_is_what_was_reviewed(tmp_path):
 def test_a_question_can_become_impossible_and_possible(tmp_path):
     dog = context("No dogs.", filename="c.pdf")
     told = write(tmp_path / "p.json", corrections=[fix(0, FIRST, is_impossible=True), fix(2, (), contexts=[dog])])
-    first, _, last = patched(benchmark(), MAUD, [told], Tally()).rows
+    first, _, last = apply_patches(benchmark(), MAUD, [told], Tally()).rows
     assert first.is_impossible and not first.quotes and first.filename == "a.pdf"
     assert not last.is_impossible and (last.answer, last.filename) == ("No dogs.", "c.pdf")
 
@@ -71,10 +71,10 @@ def test_gold_that_changed_since_the_review_is_left_and_counted(tmp_path):
     other = (("a.pdf", "The rent was due."),)
     told = write(tmp_path / "p.json", corrections=[fix(0, other, is_impossible=True)])
     tally = Tally()
-    made = patched(benchmark(), MAUD, [told], tally)
+    made = apply_patches(benchmark(), MAUD, [told], tally)
     assert made.rows == benchmark().rows and tally.noted == {UNFIT: ["row 0"]} and made.patches[0].corrections == 0
     with pytest.raises(SourceError, match="not what was reviewed"):
-        patched(benchmark(), MAUD, [told], Tally(strict=True))
+        apply_patches(benchmark(), MAUD, [told], Tally(strict=True))
 
 
 def test_documents_and_questions_are_set_aside_for_their_reason(tmp_path):
@@ -85,7 +85,7 @@ def test_documents_and_questions_are_set_aside_for_their_reason(tmp_path):
     )
     tally = Tally()
     tally.take(item for raw in benchmark().documents for item in raw.items)
-    made = patched(benchmark(), MAUD, [told], tally)
+    made = apply_patches(benchmark(), MAUD, [told], tally)
     assert [raw.filename for raw in made.documents] == ["a.pdf", "c.pdf"] and [row.id for row in made.rows] == [0]
     assert tally.left_out == {
         "set aside by a patch: it is a draft": ["b.txt", "row 1"],
@@ -101,7 +101,7 @@ def test_patches_are_applied_in_their_order(tmp_path):
     second = context("The rent is overdue.")
     one = write(tmp_path / "1.json", corrections=[fix(0, FIRST, contexts=[context("Rent is due.")])])
     two = write(tmp_path / "2.json", corrections=[fix(0, (("a.pdf", "Rent is due."),), contexts=[second])])
-    made = patched(benchmark(), MAUD, [one, two], Tally())
+    made = apply_patches(benchmark(), MAUD, [one, two], Tally())
     assert made.rows[0].quotes[0].text == "The rent is overdue." and [p.name for p in made.patches] == [
         "1.json",
         "2.json",
@@ -121,15 +121,15 @@ def test_patches_are_applied_in_their_order(tmp_path):
 )
 def test_a_patch_that_does_not_hold_is_refused(tmp_path, told, message):
     with pytest.raises(SourceError, match=message):
-        patched(benchmark(), MAUD, [write(tmp_path / "p.json", **told)], Tally())
+        apply_patches(benchmark(), MAUD, [write(tmp_path / "p.json", **told)], Tally())
 
 
 def test_nothing_is_shipped_for_a_source_of_which_nothing_is_known():
     info = DatasetInfo("cuad", "t", "b", "s", "u", "v", MAUD.licence, "c", "e")
     with pytest.raises(SourceError, match="nothing is known to be wrong with cuad"):
-        patched(benchmark(), info, ["shipped"], Tally())
+        apply_patches(benchmark(), info, ["shipped"], Tally())
     with pytest.raises(SourceError, match="cannot be read"):
-        patched(benchmark(), MAUD, ["nowhere.json"], Tally())
+        apply_patches(benchmark(), MAUD, ["nowhere.json"], Tally())
 
 
 def test_every_converter_takes_patches():

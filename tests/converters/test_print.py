@@ -21,7 +21,7 @@ from playwright.sync_api import sync_playwright
 from exhibit.converters import RawDocument
 from exhibit.converters.printing import browser, text_pdf
 from exhibit.converters.printing.browser import fetch_browser, find_browser, launch_arguments, require_browser
-from exhibit.converters.printing.press import PAGE, Press, Printer, html_from_text, pdf_options, printing
+from exhibit.converters.printing.press import PAGE, PdfPrinter, Printer, html_from_text, pdf_options, printing
 from exhibit.converters.printing.text_pdf import font_hashes, font_path, printer_name
 from exhibit.converters.steps.materialise import materialise, tasks
 from exhibit.engine import Limits
@@ -177,7 +177,7 @@ def test_a_page_that_cannot_be_printed_is_one_document_less(printer, tmp_path):
     assert materialise(second).entry.characters == 6
 
 
-class _Failing(Press):
+class _Failing(PdfPrinter):
     """A press that does not finish one document."""
 
     def print(self, raw: RawDocument, corpus: Path) -> tuple[str, ...]:
@@ -203,7 +203,7 @@ def test_a_page_that_never_ends_is_set_aside_its_browser_replaced_and_the_others
     clock = SimpleNamespace(ahead=0.0)
     real = time.monotonic
     monkeypatch.setattr("exhibit.engine.worker.time", SimpleNamespace(monotonic=lambda: real() + clock.ahead))
-    with Press(Limits(seconds=1000)) as press, ThreadPoolExecutor(1) as pool:
+    with PdfPrinter(Limits(seconds=1000)) as press, ThreadPoolExecutor(1) as pool:
         press.print(RawDocument("first.pdf", "First", html="Rent is due."), tmp_path)
         browser = programs_below(press._worker.place.worker._process.pid)
         bad = pool.submit(press.print, RawDocument("bad.pdf", "Bad", html=ENDLESS), tmp_path)

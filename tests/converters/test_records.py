@@ -8,7 +8,7 @@ import pytest
 
 from exhibit.converters import Item, Tally
 from exhibit.converters.raw import records as module
-from exhibit.converters.raw.records import Record, columns_of, decode_table, read_records, separated
+from exhibit.converters.raw.records import Record, columns_of, decode_table, read_records, split_cells
 from exhibit.schemas.errors import SourceError
 
 
@@ -32,13 +32,13 @@ def read(tmp_path, text, name="t.csv", **given):
     ],
 )
 def test_cells_parted_by_tabs_are_quoted_or_not(text, cells):
-    assert separated(text, "\t") == cells
+    assert split_cells(text, "\t") == cells
 
 
 def test_cells_parted_by_other_marks_are_quoted(tmp_path):
-    assert separated('a,"b\tc"', ",") == [["a", "b\tc"]] and separated('say "x",y', ",") == [['say "x"', "y"]]
+    assert split_cells('a,"b\tc"', ",") == [["a", "b\tc"]] and split_cells('say "x",y', ",") == [['say "x"', "y"]]
     long = "x" * 200_000  # csv's own limit is 131,072
-    assert separated(f"{long},b", ",") == [[long, "b"]]
+    assert split_cells(f"{long},b", ",") == [[long, "b"]]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from exhibit.converters.printing.press import (
     printing,
 )
 from exhibit.converters.raw import titles
-from exhibit.converters.raw.cells import inside, label, values, words
+from exhibit.converters.raw.cells import label, list_cell_values, read_cell_field, read_cell_words
 from exhibit.converters.raw.columns import choose_columns, show_columns
 from exhibit.converters.raw.titles import join_names, llm_titles, pair_files, unique_titles
 from exhibit.converters.steps.materialise import NOWHERE, QuotePlace, Task, marked_place, materialise
@@ -75,14 +75,24 @@ def test_what_columns_were_taken_for_is_shown_and_too_few_are_refused(capsys):
     ],
 )
 def test_a_cell_holds_one_value_or_several(cell, held):
-    assert values(cell) == held
+    assert list_cell_values(cell) == held
 
 
 def test_cells_are_words_and_labels():
-    assert [words(cell) for cell in (None, math.nan, 3.0, 3.5, " a ", True)] == ["", "", "3", "3.5", "a", "True"]
+    assert [read_cell_words(cell) for cell in (None, math.nan, 3.0, 3.5, " a ", True)] == [
+        "",
+        "",
+        "3",
+        "3.5",
+        "a",
+        "True",
+    ]
     assert [label(cell) for cell in (None, "a", True, 3, 1.5, math.inf, [1])] == [None, "a", True, 3, 1.5, None, "[1]"]
     assert label(2**63 - 1) == 2**63 - 1 and label(2**63) == str(2**63) and label(Path("x")) == "x"
-    assert inside({"File Name": "a.pdf", "TEXT": "b"}, "document") == "a.pdf" and inside({}, "text") == ""
+    assert (
+        read_cell_field({"File Name": "a.pdf", "TEXT": "b"}, "document") == "a.pdf"
+        and read_cell_field({}, "text") == ""
+    )
 
 
 # ---------------------------------------------------------------- names and titles

@@ -13,7 +13,7 @@ import pytest
 
 from exhibit.converters import Benchmark, Tally, statutes
 from exhibit.converters.raw.law_files import read_versions
-from exhibit.converters.raw.laws import read_law, wrapped
+from exhibit.converters.raw.laws import read_law, wrap_paragraph
 from exhibit.schemas.errors import SourceError
 from tests.conftest import Convert
 from tests.converters.account import account_of
@@ -151,7 +151,7 @@ def test_a_german_law_has_titles_beside_its_numbers_and_repealed_paragraphs_say_
 
 
 def test_no_line_ends_in_a_hyphen():
-    lines = wrapped(("Fracht-, Liefer- und Zustellkosten " * 12).strip())
+    lines = wrap_paragraph(("Fracht-, Liefer- und Zustellkosten " * 12).strip())
     assert not any(line.endswith("-") for line in lines)
     assert " ".join(lines) == ("Fracht-, Liefer- und Zustellkosten " * 12).strip()
 
@@ -268,10 +268,12 @@ def test_a_czech_law_is_read_into_its_parts():
 
 
 def test_a_line_is_as_long_as_the_page_is_wide_and_capitals_are_wider():
-    assert [len(line) for line in wrapped("a" * 85)] == [84, 1] and wrapped("") == [""]
-    assert [len(line) for line in wrapped("A" * 60)] == [56, 4]
-    assert len(wrapped("A" * 20 + "a" * 64)) == 1 and len(wrapped("A" * 21 + "a" * 63)) == 2, "a quarter of capitals"
-    assert wrapped("a-" * 43) == ["a-" * 42, "a-"], "what has no space is cut where it must be"
+    assert [len(line) for line in wrap_paragraph("a" * 85)] == [84, 1] and wrap_paragraph("") == [""]
+    assert [len(line) for line in wrap_paragraph("A" * 60)] == [56, 4]
+    assert len(wrap_paragraph("A" * 20 + "a" * 64)) == 1 and len(wrap_paragraph("A" * 21 + "a" * 63)) == 2, (
+        "a quarter of capitals"
+    )
+    assert wrap_paragraph("a-" * 43) == ["a-" * 42, "a-"], "what has no space is cut where it must be"
 
 
 def test_a_version_ends_the_day_before_the_next_and_the_later_of_one_day_counts(tmp_path: Path):

@@ -16,8 +16,8 @@ import pytest
 
 from exhibit.converters import Benchmark, Tally, table
 from exhibit.converters.raw.records import read_parquet
-from exhibit.engine import Limits, guarded
-from exhibit.engine.worker import dismiss
+from exhibit.engine import Limits, run_in_worker
+from exhibit.engine.worker import shutdown_idle
 from exhibit.evidence import read_document
 from exhibit.evidence.fold import fold
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN
@@ -372,8 +372,8 @@ def test_squad_s_answers_are_read(folder):
 def test_a_small_parquet_file_is_read_in_little_memory(folder, mebibytes):
     """It may take a sixteenth: threads that read ahead would each want a stack of their own, and be waited for."""
     path = write(folder / "t.parquet", QUESTION)
-    dismiss()  # in a new worker: one that has read such a file has what it needs
-    assert guarded(read_parquet, path, limits=Limits(memory=mebibytes << 20)) == [QUESTION]
+    shutdown_idle()  # in a new worker: one that has read such a file has what it needs
+    assert run_in_worker(read_parquet, path, limits=Limits(memory=mebibytes << 20)) == [QUESTION]
 
 
 # ---------------------------------------------------------------- documents

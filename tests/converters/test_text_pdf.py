@@ -19,7 +19,7 @@ from exhibit.converters.printing.press import filed_text, filing
 from exhibit.converters.printing.text_pdf import (
     font_hashes,
     font_path,
-    joined,
+    join_arabic_letters,
     needs_browser,
     pdf_of,
     print_blocks,
@@ -85,7 +85,7 @@ def test_arabic_letters_are_drawn_joined_and_read_as_letters(tmp_path):
     words = SCRIPTS["arabic"]
     text = read_back(tmp_path / "a.pdf", Block("p", words))
     assert text == words, "in order, and no form of a letter instead of it"
-    assert "ﻌ" in joined("العقد") and joined("plain") == "plain"
+    assert "ﻌ" in join_arabic_letters("العقد") and join_arabic_letters("plain") == "plain"
 
 
 def test_the_bytes_are_the_same_in_another_process_language_and_place(tmp_path):
@@ -163,10 +163,12 @@ def test_long_words_marks_of_the_page_and_scripts_from_the_right_stand_where_the
 
 def test_arabic_letters_join_those_beside_them():
     forms = {"initial": "ﺑ", "medial": "ﺒ", "final": "ﺐ", "isolated": "ﺏ"}
-    assert joined("ب") == forms["isolated"] and joined("بب") == forms["initial"] + forms["final"]
-    assert joined("ببب") == forms["initial"] + forms["medial"] + forms["final"]
-    assert joined("اب") == "ﺍ" + forms["isolated"], "an alif joins nothing after it"
-    assert joined("بx") == forms["isolated"] + "x"
+    assert (
+        join_arabic_letters("ب") == forms["isolated"] and join_arabic_letters("بب") == forms["initial"] + forms["final"]
+    )
+    assert join_arabic_letters("ببب") == forms["initial"] + forms["medial"] + forms["final"]
+    assert join_arabic_letters("اب") == "ﺍ" + forms["isolated"], "an alif joins nothing after it"
+    assert join_arabic_letters("بx") == forms["isolated"] + "x"
 
 
 def test_a_font_that_is_missing_or_another_is_told(tmp_path, monkeypatch):

@@ -12,9 +12,9 @@ import pytest
 
 from exhibit.draft import asked, folder
 from exhibit.draft.__main__ import main
-from exhibit.draft.asked import READ, Asker, Levels, Thresholds, completed
-from exhibit.draft.drafts import worded
-from exhibit.draft.made import made_from
+from exhibit.draft.asked import READ, Asker, Levels, Thresholds, complete_passage
+from exhibit.draft.constructed import construct_questions
+from exhibit.draft.drafts import word_question
 from exhibit.draft.playbook import Playbook
 from exhibit.evidence import Document, Span, read_document
 from exhibit.hub.publish import main as publish
@@ -22,7 +22,7 @@ from exhibit.law.profile import read_profile
 from exhibit.law.sentences import sentences
 from exhibit.law.structure import read_structure
 from exhibit.models.embedders.hashing import Hashing
-from exhibit.models.reader import Found, QuestionKind, Reading
+from exhibit.models.reader import AnswerSpan, QuestionKind, Reading
 from exhibit.rag.index import Entry
 from exhibit.rag.ingest import Prepared
 from exhibit.schemas.models import DraftInfo, wilson
@@ -60,7 +60,7 @@ class Scripted:
             spans = sentences(passage)
             shared = self.score(question, [passage[span.start : span.end] for span in spans])
             best = spans[shared.index(max(shared))]
-            readings.append(Reading(score, (Found(best.start, best.end, score),)))
+            readings.append(Reading(score, (AnswerSpan(best.start, best.end, score),)))
         return readings
 
     def confidence(self, scores, *, spot=None):
@@ -152,15 +152,15 @@ def test_questions_by_construction_have_one_answer_each(tmp_path):
     path = tmp_path / "Alder.txt"
     path.write_text(CONTRACT.format(party="Alder", law="Norway"), encoding="utf-8")
     document = read_document(path)
-    drafts = made_from(document, read_structure(document), read_profile(document))
+    drafts = construct_questions(document, read_structure(document), read_profile(document))
     words = {(d.kind, d.name): [document.text[s.start : s.end] for s in d.spans] for d in drafts}
     assert words["definition", "Goods"][0].startswith("“Goods” means the oak planks")
     assert words["amount", "£12,500"][0].startswith("Alder Ltd pays a deposit")
     assert "within thirty days" in words["reference", "4"][0]
     absent = [d for d in drafts if d.status == "absent"]
     assert absent and all(d.name.casefold() not in document.text.casefold() for d in absent)
-    assert all("{" not in worded(d, "Supply Agreement") for d in drafts)
-    assert len({worded(d, "Supply Agreement") for d in drafts}) == len(drafts)
+    assert all("{" not in word_question(d, "Supply Agreement") for d in drafts)
+    assert len({word_question(d, "Supply Agreement") for d in drafts}) == len(drafts)
 
 
 def test_drafts_are_not_published_before_a_person_has_judged_some(contracts, capsys):
@@ -222,12 +222,12 @@ def test_the_models_are_asked_what_a_playbook_seeks_at_its_own_levels():
 def test_a_sentence_that_a_chunk_cuts_is_completed(marked, cut, passage):
     text = "It is signed. He shall keep it safe and not use it except for the review. The term is one year. The end."
     start = text.index(marked)
-    assert text[slice(*completed(text, Span(start, start + len(marked)), *cut))] == passage
+    assert text[slice(*complete_passage(text, Span(start, start + len(marked)), *cut))] == passage
 
 
 def test_a_sentence_without_an_end_in_sight_is_left_as_it_was_cut():
     text = "word " * 1000
-    assert completed(text, Span(2000, 2100), True, True) == Span(2000, 2100)
+    assert complete_passage(text, Span(2000, 2100), True, True) == Span(2000, 2100)
 
 
 class Told:
@@ -258,7 +258,7 @@ class Told:
         read = []
         for passage in passages:
             score = self.scores.get(len(self.read_texts), 2.0)
-            found = (Found(start, end or len(passage), 1.0 - at) for at, (start, end) in enumerate(self.spans))
+            found = (AnswerSpan(start, end or len(passage), 1.0 - at) for at, (start, end) in enumerate(self.spans))
             read.append(Reading(score, tuple(found)))
             self.read_texts.append(passage)
             self.hints.append(hint)
@@ -408,7 +408,7 @@ def test_wordings_are_embedded_once_however_many_documents_there_are(monkeypatch
 def test_a_cut_sentence_is_completed_where_its_end_and_what_follows_it_are_in_sight(far, whole):
     before, after = "W" + "w" * (far - 2) + " ", " " + "w" * (far - 2) + "."
     text = f"Begin. {before}the words{after} End it."
-    start, end = completed(text, Span(7 + far, 16 + far), True, True)
+    start, end = complete_passage(text, Span(7 + far, 16 + far), True, True)
     assert (start, end) == ((7, 16 + far + far) if whole else (7 + far, 16 + far))
 
 

@@ -7,10 +7,10 @@ import json
 import numpy as np
 import pytest
 
-from exhibit.draft.asked import Asker, Levels, Thresholds, completed
-from exhibit.draft.drafts import Draft, digest, pick, worded
+from exhibit.draft.asked import Asker, Levels, Thresholds, complete_passage
+from exhibit.draft.constructed import construct_questions
+from exhibit.draft.drafts import Draft, digest, pick, word_question
 from exhibit.draft.generated import TYPES, Generator
-from exhibit.draft.made import made_from
 from exhibit.draft.playbook import Playbook, chosen_playbook, read_playbook
 from exhibit.evidence import Document, Span, read_document
 from exhibit.law.profile import Profile, read_profile
@@ -56,8 +56,11 @@ def test_every_question_that_a_documents_own_words_give_is_as_it_was(tmp_path, g
     text = LEASE if name == "lease" else CONTRACT.format(party="Alder", law="Norway")
     (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
     document = read_document(tmp_path / f"{name}.txt")
-    made = made_from(document, read_structure(document), read_profile(document))
-    told = [[one.kind, one.status, one.name, worded(one, "Paper"), [list(span) for span in one.spans]] for one in made]
+    made = construct_questions(document, read_structure(document), read_profile(document))
+    told = [
+        [one.kind, one.status, one.name, word_question(one, "Paper"), [list(span) for span in one.spans]]
+        for one in made
+    ]
     golden(f"draft/{name}.jsonl", "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in told))
 
 
@@ -67,8 +70,8 @@ def test_a_draft_is_worded_the_same_each_time():
         ["x", "y"], "a"
     )
     named = Draft("a.pdf", "What of the {title}?", "heading", "sure", "n")
-    assert worded(named, "Lease") == "What of the Lease?"
-    asked = {worded(Draft("a.pdf", "Who pays?", "heading", "sure", str(n)), "Lease") for n in range(40)}
+    assert word_question(named, "Lease") == "What of the Lease?"
+    asked = {word_question(Draft("a.pdf", "Who pays?", "heading", "sure", str(n)), "Lease") for n in range(40)}
     assert asked == {
         "Consider the Lease; Who pays?", "In the Lease: Who pays?", "Who pays? (the Lease)",
         "Regarding the Lease, who pays?",
@@ -91,7 +94,7 @@ def test_a_draft_is_worded_the_same_each_time():
     ],
 )
 def test_a_passage_is_of_whole_words_and_of_the_sentences_that_were_cut(span, start, end, whole):
-    assert completed("The rent is due in May. It is paid.", Span(*span), start, end) == whole
+    assert complete_passage("The rent is due in May. It is paid.", Span(*span), start, end) == whole
 
 
 # ---------------------------------------------------------------- by construction
@@ -99,7 +102,7 @@ def test_a_passage_is_of_whole_words_and_of_the_sentences_that_were_cut(span, st
 
 def made(text: str, *sections: Section, parties: tuple[str, ...] = ()) -> dict[tuple[str, str], list[str]]:
     root = Section(Span(0, len(text)), kind="document", children=sections)
-    drafts = made_from(Document("a.txt", text), root, Profile(parties=parties))
+    drafts = construct_questions(Document("a.txt", text), root, Profile(parties=parties))
     return {(d.kind, d.name): [text[s.start : s.end] for s in d.spans] for d in drafts if d.status == "sure"}
 
 
@@ -195,12 +198,12 @@ def test_parties_are_asked_for_where_each_of_two_stands_in_a_sentence_that_fits(
 
 def test_at_most_three_of_a_kind_are_asked_and_terms_are_absent_that_a_document_never_names():
     text = " ".join(f"“Thing{n}” means a thing {LONG}" for n in "ABCDE")
-    drafts = made_from(Document("a.txt", text), Section(Span(0, len(text))), Profile())
+    drafts = construct_questions(Document("a.txt", text), Section(Span(0, len(text))), Profile())
     assert [draft.status for draft in drafts] == ["sure"] * 3 + ["absent"] * 3
-    assert made_from(Document("a.txt", LONG * 9), Section(Span(0, 9)), Profile()) == [], "it defines nothing"
+    assert construct_questions(Document("a.txt", LONG * 9), Section(Span(0, 9)), Profile()) == [], "it defines nothing"
     [named] = {d.name for d in drafts if d.status == "absent"} - {
         d.name
-        for d in made_from(Document("a.txt", text + drafts[3].name.upper()), Section(Span(0, 9)), Profile())
+        for d in construct_questions(Document("a.txt", text + drafts[3].name.upper()), Section(Span(0, 9)), Profile())
         if d.status == "absent"
     }
     assert named == drafts[3].name

@@ -24,8 +24,8 @@ from tests.draft.test_draft import CONTRACT, contracts
 __all__ = ["contracts"]
 
 USUAL = {
-    "playbook": "", "sure": None, "absent": None, "llm": "none", "topic": "", "embedder": "hashing",
-    "reranker": "none", "impossible": 1.0, "engine": "serial", "jobs": 1, "ocr": False,
+    "playbook": "", "answer_threshold": None, "absence_threshold": None, "llm": "none", "topic": "",
+    "embedder": "hashing", "reranker": "none", "impossible": 1.0, "engine": "serial", "jobs": 1, "ocr": False,
 }  # fmt: skip
 
 
@@ -39,7 +39,7 @@ class Written:
 
     def __init__(self, monkeypatch, *drafts: tuple[Draft, ...]) -> None:
         self.left = list(drafts)
-        monkeypatch.setattr(folder, "made_from", lambda document, root, profile: [])
+        monkeypatch.setattr(folder, "construct_questions", lambda document, root, profile: [])
         monkeypatch.setattr(folder, "open_asker", lambda thresholds, pipeline=None: self)
         self.embedder = self.reranker = self.reader = Namespace(name="written")
 
@@ -101,7 +101,7 @@ def test_documents_of_no_playbook_are_compared_with_nothing_and_noted(contracts,
     for name in ("a", "b"):
         (source / f"{name}.txt").write_text("Boil the leeks. Add salt. Serve hot.", encoding="utf-8")
     written = Written(monkeypatch)
-    monkeypatch.setattr(folder, "made_from", lambda document, root, profile: [a_draft(spans=(Span(0, 4),))])
+    monkeypatch.setattr(folder, "construct_questions", lambda document, root, profile: [a_draft(spans=(Span(0, 4),))])
     benchmark, tally = read(source)
     assert [row.labels["drafted"] for row in benchmark.rows] == ["playbook"] * 2 and not written.left
     assert tally.noted["no playbook suits the document"] == [
@@ -125,7 +125,13 @@ def test_what_was_drafted_is_used_again_under_the_same_settings_only(contracts, 
     written = Written(monkeypatch, *[(a_draft(),)] * 7)
     first = read(source)[0].rows
     assert len(written.left) == 6 and read(source)[0].rows == first and len(written.left) == 6
-    others = {"sure": 0.7, "absent": 0.2, "topic": "rent", "embedder": "hashing:64", "playbook": "contract,lease"}
+    others = {
+        "answer_threshold": 0.7,
+        "absence_threshold": 0.2,
+        "topic": "rent",
+        "embedder": "hashing:64",
+        "playbook": "contract,lease",
+    }
     for left, (flag, value) in zip(range(5, 0, -1), others.items(), strict=True):
         read(source, **{flag: value})
         assert len(written.left) == left, flag

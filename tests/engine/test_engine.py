@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from exhibit.engine import Limits, dismiss, engine_names, guarded, limits_in_force, open_engine, track
+from exhibit.engine import Limits, engine_names, limits_in_force, open_engine, run_in_worker, shutdown_idle, track
 from exhibit.engine.limits import PACKED, PAGES, limits_now
 from exhibit.engine.outcome import AHEAD, TRIES
 from exhibit.schemas.errors import DocumentError, LimitError, ToolkitError
@@ -56,7 +56,7 @@ def run(name, function, items):
 def test_idle_workers_serve_the_next_map_until_they_are_dismissed():
     first, second = ({outcome.unwrap() for outcome in run("local", worker_of, [0])} for _ in range(2))
     assert first == second, "a worker that rests is used again"
-    dismiss()
+    shutdown_idle()
     for process in first:
         with pytest.raises(ProcessLookupError):
             os.kill(process, 0)
@@ -246,10 +246,10 @@ def test_a_fault_in_a_library_is_not_tried_again(name):
 
 @pytest.mark.skipif(not hasattr(signal, "SIGPROF"), reason="Windows has no timer of processor time")
 def test_what_reading_may_take_grows_with_the_file_up_to_the_limit():
-    small, large = (guarded(allowance, size, limits=Limits(120, None)) for size in (700, 100_000_000))
+    small, large = (run_in_worker(allowance, size, limits=Limits(120, None)) for size in (700, 100_000_000))
     assert 9 < small[0] <= 10.1 and 110 < large[0] <= 120.1
     assert small[1] == large[1] == 0, "what comes after reading has the limit of the item alone"
-    assert guarded(allowance, 700, limits=Limits(None, None)) == (0, 0)
+    assert run_in_worker(allowance, 700, limits=Limits(None, None)) == (0, 0)
     assert allowance(700) == (0, 0), "this process is no worker, and must not be ended"
     assert Limits(120, 2 << 30).for_reading(0) == Limits(10, 128 << 20)
     assert Limits(6, 1 << 20).for_reading(1 << 40) == Limits(6, 1 << 20)
@@ -260,15 +260,15 @@ def test_what_reading_may_take_grows_with_the_file_up_to_the_limit():
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory")
 def test_a_small_file_that_takes_much_memory_is_set_aside_and_a_large_one_is_not():
     with pytest.raises(LimitError, match="lease.pdf: needs more than 128 MiB of memory to be read, too much for"):
-        guarded(takes_half_a_gigabyte, 700)
-    assert guarded(takes_half_a_gigabyte, 4_000_000) == 512 << 20
+        run_in_worker(takes_half_a_gigabyte, 700)
+    assert run_in_worker(takes_half_a_gigabyte, 4_000_000) == 512 << 20
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what others take")
 def test_a_program_that_takes_too_much_memory_is_ended():
     with pytest.raises(LimitError, match="lease.html: needs more than 200 MiB of memory"):
-        guarded(start_under_watch, "held = b'x' * (300 << 20); import time; time.sleep(3600)")
-    assert guarded(start_under_watch, "") == 0
+        run_in_worker(start_under_watch, "held = b'x' * (300 << 20); import time; time.sleep(3600)")
+    assert run_in_worker(start_under_watch, "") == 0
 
 
 @pytest.mark.extra
@@ -287,9 +287,9 @@ def test_in_this_process_python_code_is_stopped(tmp_path, monkeypatch):
 
 
 def test_one_call_can_be_guarded_and_its_worker_is_found_there_by_the_next():
-    assert guarded(worker_of, 0) == guarded(worker_of, 0) != os.getpid()
+    assert run_in_worker(worker_of, 0) == run_in_worker(worker_of, 0) != os.getpid()
     with pytest.raises(DocumentError, match="unlucky"):
-        guarded(double, 13)
+        run_in_worker(double, 13)
 
 
 def test_the_limits_of_a_command_hold_for_single_calls_until_it_ends():
@@ -302,13 +302,13 @@ def test_the_limits_of_a_command_hold_for_single_calls_until_it_ends():
 
 
 def test_a_worker_that_is_used_again_works_where_the_program_is_now(tmp_path, monkeypatch):
-    guarded(worker_of, 0)
+    run_in_worker(worker_of, 0)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("EXHIBIT_CACHE", "elsewhere")
-    folder, setting = guarded(folder_and_setting, "EXHIBIT_CACHE")
+    folder, setting = run_in_worker(folder_and_setting, "EXHIBIT_CACHE")
     assert Path(folder).samefile(tmp_path) and setting == "elsewhere"
     monkeypatch.delenv("EXHIBIT_CACHE")
-    assert guarded(folder_and_setting, "EXHIBIT_CACHE")[1] is None
+    assert run_in_worker(folder_and_setting, "EXHIBIT_CACHE")[1] is None
 
 
 # ---------------------------------------------------------------- names

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from exhibit.engine import add_engine_arguments, check_engine, guarded, limits_from, make_limits, open_engine
+from exhibit.engine import add_engine_arguments, check_engine, limits_from, make_limits, open_engine, run_in_worker
 from exhibit.engine.limits import (
     PACKED,
     PAGES,
@@ -26,7 +26,7 @@ from exhibit.engine.limits import (
     run_program,
     time_limited,
 )
-from exhibit.engine.outcome import named
+from exhibit.engine.outcome import name_item
 from exhibit.schemas.errors import LimitError, ToolkitError
 from tests.engine.work import fail, what_cannot_travel
 
@@ -125,13 +125,13 @@ def test_pauses_between_tries_grow_and_end(monkeypatch, tmp_path):
 
 
 def test_an_error_calls_an_item_by_two_hundred_characters():
-    assert named("x" * 200) == "x" * 200 and named("x" * 201) == "x" * 200 + "…"
+    assert name_item("x" * 200) == "x" * 200 and name_item("x" * 201) == "x" * 200 + "…"
 
 
 def test_an_error_that_cannot_travel_is_told_in_its_own_words():
     for what in ("error", "value"):
         with pytest.raises(RuntimeError, match="the result of a worker cannot be sent: ") as caught:
-            guarded(what_cannot_travel, what)
+            run_in_worker(what_cannot_travel, what)
         assert "Traceback" in str(caught.value.__cause__) and str(caught.value.__cause__).startswith("\n")
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from exhibit.engine import limits as limits_module
 from exhibit.engine import open_engine, outcome
-from exhibit.engine.limits import Limits, memory_left, memory_limited, programs_unlimited, reading, spent_by
-from exhibit.engine.outcome import Outcome, attempt, attempt_within, named, track, worker_died, worker_failed
+from exhibit.engine.limits import Limits, limit_reading, memory_left, memory_limited, programs_unlimited, spent_by
+from exhibit.engine.outcome import Outcome, attempt, attempt_within, name_item, track, worker_died, worker_failed
 from exhibit.engine.runners import local, serial
 from exhibit.schemas.errors import LimitError, ToolkitError
 
@@ -24,7 +24,7 @@ def worker(monkeypatch):
 def test_a_worker_reads_a_file_within_its_share_and_the_clock_is_stopped_after(worker):
     before = signal.getsignal(signal.SIGPROF)
     try:
-        with reading("a.pdf", 0):
+        with limit_reading("a.pdf", 0):
             assert 9.0 < signal.getitimer(signal.ITIMER_PROF)[0] <= 10.1
             assert memory_left() is not None and memory_left() <= 30 << 20
         assert signal.getitimer(signal.ITIMER_PROF) == (0.0, 0.0)
@@ -32,7 +32,7 @@ def test_a_worker_reads_a_file_within_its_share_and_the_clock_is_stopped_after(w
             pytest.raises(
                 LimitError, match=r"a.pdf: needs more than 30 MiB of memory to be read, .* a file of 7 bytes"
             ),
-            reading("a.pdf", 7),
+            limit_reading("a.pdf", 7),
         ):
             raise MemoryError
         assert signal.getitimer(signal.ITIMER_PROF) == (0.0, 0.0)
@@ -41,9 +41,9 @@ def test_a_worker_reads_a_file_within_its_share_and_the_clock_is_stopped_after(w
 
 
 def test_who_is_no_worker_reads_without_limits():
-    with reading("a.pdf", 0):
+    with limit_reading("a.pdf", 0):
         assert signal.getitimer(signal.ITIMER_PROF) == (0.0, 0.0)
-    with pytest.raises(MemoryError), reading("a.pdf", 0):
+    with pytest.raises(MemoryError), limit_reading("a.pdf", 0):
         raise MemoryError
     assert spent_by(-signal.SIGPROF) and not spent_by(0) and not spent_by(None)
 
@@ -127,7 +127,7 @@ def test_what_does_not_pass_is_not_tried_again(monkeypatch):
 
 
 def test_items_are_called_by_their_first_letters():
-    assert named("x" * 200) == "x" * 200 and named("x" * 201) == "x" * 200 + "…"
+    assert name_item("x" * 200) == "x" * 200 and name_item("x" * 201) == "x" * 200 + "…"
     assert "died 3 times" in str(worker_died("a").error) and "ended with SIGSEGV" in str(
         worker_failed("a", "SIGSEGV").error
     )

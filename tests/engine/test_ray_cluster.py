@@ -22,8 +22,8 @@ from exhibit.engine import open_engine, track
 from exhibit.rag import Config, Pipeline
 from exhibit.schemas.errors import ServiceError
 from exhibit.storage.locations import Remote
-from exhibit.storage.upload import send
 from tests.object_stores import moto
+from tests.storage.memory import put
 from tests.test_object_stores import use
 from tests.test_remote import evaluate
 
@@ -221,7 +221,7 @@ def documents(bucket, tmp_path_factory) -> Remote:
     """Nine contracts in the bucket, and nowhere else."""
     folder = tmp_path_factory.mktemp("contracts")
     for number, path in enumerate(repeat(documents_of(None), 9, folder)):
-        send(path, bucket / "documents" / f"{number}.txt")
+        put(bucket / "documents" / f"{number}.txt", path.read_bytes())
     return bucket / "documents"
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.engine import Limits
-from exhibit.engine.limits import programs_watched, reading
+from exhibit.engine.limits import limit_reading, programs_watched
 from exhibit.schemas.errors import DocumentError
 
 
@@ -83,20 +83,20 @@ def hang(item: tuple[str, str]) -> str:
 def over_its_time(item: int) -> int:
     """Be ended by the signal with which the system ends a process whose time for reading is over."""
     if item == 1:
-        with reading("lease.pdf", 100):
+        with limit_reading("lease.pdf", 100):
             os.kill(os.getpid(), signal.SIGPROF)
     return item
 
 
 def allowance(size: int) -> tuple[float, float]:
     """Return the processor time left while a file of this size is read, and afterwards."""
-    with reading("lease.pdf", size):
+    with limit_reading("lease.pdf", size):
         during = signal.getitimer(signal.ITIMER_PROF)[0]
     return during, signal.getitimer(signal.ITIMER_PROF)[0]
 
 
 def takes_half_a_gigabyte(size: int) -> int:
-    with reading("lease.pdf", size):
+    with limit_reading("lease.pdf", size):
         return len(bytearray(512 << 20))
 
 

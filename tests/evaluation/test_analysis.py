@@ -9,7 +9,7 @@ import pytest
 import evaluate_rag
 from exhibit.evaluation.analysis import question_kinds
 from exhibit.evaluation.cases import Case, Reply
-from exhibit.evaluation.metrics import Options, about, flagged
+from exhibit.evaluation.metrics import Options, describe_metric, flagged
 from exhibit.evaluation.servers.shapes import read_confidence
 from tests.evaluation.loopback import imitating
 
@@ -63,7 +63,7 @@ def test_an_answer_with_little_confidence_is_flagged():
     cases = [case(confidence=0.29), case(confidence=0.3), case(), case(confidence=0.1, error="away")]
     assert flagged.measure(cases, Options(flag_below=0.3)) == {"flagged": [1.0, 0.0, None, None]}
     assert flagged.measure(cases, Options()) == {"flagged": [None] * 4}
-    assert about("flagged").improves(1.0) is None
+    assert describe_metric("flagged").improves(1.0) is None
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ import pytest
 import evaluate_rag
 from exhibit.evaluation.cases import (
     choose,
-    chosen,
     contradicts,
     describe_choices,
+    find_chosen_label,
     labels_in_words,
     offers_of,
     with_choices,
@@ -35,7 +35,7 @@ NLI = ("Contradiction", "Entailment", "NotMentioned")
     ],
 )
 def test_the_label_that_a_reply_chooses(answer, label):
-    assert chosen(answer, NLI) == label
+    assert find_chosen_label(answer, NLI) == label
     row = case(answer=answer, choices=NLI, label="Entailment")
     assert measure([row], names=["label-accuracy"]) == {"label_accuracy": [float(label == "Entailment")]}
 

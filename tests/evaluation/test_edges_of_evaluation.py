@@ -25,7 +25,15 @@ from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.documents import Documents, touches
 from exhibit.evaluation.evaluate import changed_data
 from exhibit.evaluation.metrics import Options
-from exhibit.evaluation.ranking import Mismatch, matches_seed, mismatches, pooled, seed_matches, totals, trec_lines
+from exhibit.evaluation.ranking import (
+    Mismatch,
+    matches_seed,
+    mismatches,
+    pool_mismatches,
+    seed_matches,
+    totals,
+    trec_lines,
+)
 from exhibit.evaluation.records import breakdown
 from exhibit.evaluation.statistics import Difference, Estimate, Overlap, Table
 from exhibit.evaluation.text_tables import diff_lines, mean_notes, shown_metrics
@@ -271,9 +279,9 @@ def test_mismatched_passages_are_counted_and_pooled():
     }  # fmt: skip
     counted = totals(cases, options)
     assert counted == {"drm@1": Mismatch(1, 2), "drm@3": Mismatch(2, 3)}
-    assert pooled(counted) == {"drm@1": 0.5, "drm@3": pytest.approx(2 / 3)} and pooled({"x": Mismatch(0, 0)}) == {
-        "x": None
-    }
+    assert pool_mismatches(counted) == {"drm@1": 0.5, "drm@3": pytest.approx(2 / 3)} and pool_mismatches(
+        {"x": Mismatch(0, 0)}
+    ) == {"x": None}
 
 
 def test_the_seed_takes_a_text_within_the_other_for_a_match():
@@ -315,7 +323,7 @@ def test_a_resumed_run_names_the_files_that_are_others_now():
     assert changed({"train.json": "1"}, {"train.json": "2"}) == ["d/train.json"]
     whole = {"train.json": "1", "corpus/a.pdf": "1"}
     assert changed(whole, whole) == [] and changed({}, whole) == []
-    assert changed({"train.json": "1"}, whole) == [], "earlier versions kept no checksums of documents"
+    assert changed({"train.json": "1"}, whole) == ["d/corpus/a.pdf"], "a document that was added"
     assert changed(whole, {**whole, "corpus/b.pdf": "1"}) == ["d/corpus/b.pdf"]
 
 

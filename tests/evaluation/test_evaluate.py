@@ -20,8 +20,8 @@ import pytest
 import evaluate_rag
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.evaluate import evaluate
+from exhibit.evaluation.journal import Journal
 from exhibit.evaluation.records import read_tables
-from exhibit.evaluation.scoring import Journal
 from exhibit.evaluation.settings import parse_settings, read_config_file
 from exhibit.evaluation.statistics import summarise_run
 from exhibit.evaluation.text_tables import cell
@@ -52,7 +52,7 @@ def run(tmp_path, bundle):
                 "dataset_paths": [str(bundle)],
                 "output_dir": tmp_path / "results",
                 "run_name": name,
-                "size": 120,
+                "chunk_size": 120,
                 "report_cases": 0,
                 "threads": 1,
                 **({} if answers else {"llm": "none"}),

@@ -9,7 +9,7 @@ from exhibit.evaluation.servers.ingestion import Collection, ListedFile
 from exhibit.evaluation.servers.system import DocumentInterface, Step
 from exhibit.evaluation.targets import TargetOptions
 from exhibit.schemas.errors import ToolkitError
-from exhibit.storage.exchanges import Deadline, HttpError, UnreachableError
+from exhibit.storage.http_policy import Deadline, HttpError, UnreachableError
 from tests.rag.bundles import write_bundle
 
 ADD = Step(path="/add", method="POST", file="file", id="id")

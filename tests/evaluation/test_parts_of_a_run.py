@@ -12,17 +12,18 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply, Turn
-from exhibit.evaluation.catalogue import catalogue, modern, parse_set
+from exhibit.evaluation.catalogue import catalogue, parse_set, translate_flags
 from exhibit.evaluation.catalogue import main as settings_command
 from exhibit.evaluation.datasets import Selection, find_datasets, load_datasets, read_history
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.interop import ragas_dataset
+from exhibit.evaluation.journal import Journal
 from exhibit.evaluation.metrics import Options
 from exhibit.evaluation.ranking import gold_ranks
 from exhibit.evaluation.records import passages_read, read_tables, with_drm_means
 from exhibit.evaluation.registers import page_elements, write_account
 from exhibit.evaluation.registers.client import RegisterPage
-from exhibit.evaluation.scoring import Failures, Journal, batches_of, left_to_ask, measure_rounds, text_of, to_probe
+from exhibit.evaluation.scoring import Failures, Scoring, batches_of, left_to_ask, measure_rounds, text_of, to_probe
 from exhibit.evaluation.servers.probing import Probe
 from exhibit.evaluation.servers.reading import NoAnswerError, Read
 from exhibit.evaluation.settings import Settings, parse_settings, read_config_file, same_replies
@@ -31,7 +32,7 @@ from exhibit.evaluation.targets import TargetOptions, ask_all, count_only, is_sy
 from exhibit.evidence import Span
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.run import RunPassage
-from exhibit.storage.exchanges import HttpError, UnreachableError
+from exhibit.storage.http_policy import HttpError, UnreachableError
 from tests.rag.bundles import row, rows_of, write_bundle
 
 
@@ -117,7 +118,7 @@ def test_a_dataset_whose_replies_have_no_passages_is_not_measured_for_retrieval(
         few = replace(dataset, cases=dataset.cases[: len(replies)])
         told = [replace(one, reply=reply) for one, reply in zip(few.cases, replies, strict=True)]
         notes = []
-        done = measure_rounds(tmp_path / "x", few, [told], SimpleNamespace(options=Options(), names=(), tag="t"))
+        done = measure_rounds(tmp_path / "x", few, [told], Scoring(Options(), (), "t"))
         return done, done.table(notes.append), notes
 
     done, table, notes = scored(Reply("Norway."), Reply(error="down"))
@@ -419,27 +420,45 @@ def test_a_config_file_says_where_its_questions_are(tmp_path, monkeypatch):
 
 
 def test_settings_by_name_and_flags_of_earlier_versions():
-    assert parse_set(["size=300", "top-k=3"] if "top_k" in catalogue() else ["size=300"])["size"] == "300"
+    assert (
+        parse_set(["chunk_size=300", "top-k=3"] if "top_k" in catalogue() else ["chunk_size=300"])["chunk_size"]
+        == "300"
+    )
     assert parse_set(["target_colour=red"]) == {"target_colour": "red"}
     with pytest.raises(ToolkitError, match="write NAME=VALUE"):
-        parse_set(["size"])
-    with pytest.raises(ToolkitError, match="no setting 'sise'; did you mean size\\? exhibit settings lists them"):
-        parse_set(["sise=3"])
+        parse_set(["chunk_size"])
+    with pytest.raises(
+        ToolkitError, match="no setting 'chunk_sise'; did you mean chunk_size\\? exhibit settings lists them"
+    ):
+        parse_set(["chunk_sise=3"])
     with pytest.raises(ToolkitError, match="no setting 'qqqqqq'; exhibit settings lists them"):
         parse_set(["qqqqqq=3"])
     said = []
-    words = ["b", "--all", "--source-type", "PD", "--source-type=CPR", "--size", "300", "--size=200", "--known", "x"]
-    assert modern([*words, "--", "--all"], ["--known"], said.append) == [
-        "b", "--by", "source_type", "--where", "source_type=PD", "--where", "source_type=CPR", "--set", "size=300",
-        "--set", "size=200", "--known", "x", "--", "--all",
+    words = [
+        "b",
+        "--all",
+        "--source-type",
+        "PD",
+        "--source-type=CPR",
+        "--chunk-size",
+        "300",
+        "--chunk-size=200",
+        "--known",
+        "x",
+    ]
+    assert translate_flags([*words, "--", "--all"], ["--known"], said.append) == [
+        "b", "--by", "source_type", "--where", "source_type=PD", "--where", "source_type=CPR", "--set",
+        "chunk_size=300", "--set", "chunk_size=200", "--known", "x", "--", "--all",
     ]  # fmt: skip
     assert said[0] == "--all is now --by source_type" and len(said) == 5
-    assert modern(["--source-type"], [], said.append) == ["--where", "source_type="]
-    assert modern(["--size"], [], said.append) == ["--set", "size="] and modern(["--odd"], [], said.append) == ["--odd"]
+    assert translate_flags(["--source-type"], [], said.append) == ["--where", "source_type="]
+    assert translate_flags(["--chunk-size"], [], said.append) == ["--set", "chunk_size="] and translate_flags(
+        ["--odd"], [], said.append
+    ) == ["--odd"]
     switch = next(one.name for one in catalogue().values() if one.switch).replace("_", "-")
     own = switch.replace("-", "_")
     for given, made in (([], "true"), (["x"], "true"), (["No"], "No"), (["--odd"], "true")):
-        done = modern([f"--{switch}", *given], [], said.append)
+        done = translate_flags([f"--{switch}", *given], [], said.append)
         assert done == ["--set", f"{own}={made}", *(given if made == "true" else [])]
 
 
@@ -452,7 +471,7 @@ def test_settings_by_name_and_flags_of_earlier_versions():
         ("ingest", "run", "none", "auto|never|fresh", False, False),
         ("resume", "run", "false", "true|false", False, True),
         ("file_type", "run", "none", "may be repeated", True, False),
-        ("size", "pipeline", "500", "a whole number, 1 or more", False, False),
+        ("chunk_size", "pipeline", "500", "a whole number, 1 or more", False, False),
         ("weight_lexical", "pipeline", "0.55", "a number, 0 or more", False, False),
         ("target_request", "target http", "none", "text", False, False),
     ],
@@ -465,7 +484,7 @@ def test_a_setting_is_listed_with_its_default_its_values_and_what_it_means(name,
 
 
 def test_the_settings_about_a_word_are_printed_by_group(capsys):
-    assert settings_command(["size"]) == 0
+    assert settings_command(["chunk_size"]) == 0
     told = capsys.readouterr().out
     assert told.startswith("pipeline:\n") or "\n\npipeline:\n" in told
     assert "characters of a chunk, at most (a whole number, 1 or more; default 500)" in told

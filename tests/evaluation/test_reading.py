@@ -10,7 +10,7 @@ import pytest
 from exhibit.evaluation.servers.reading import NoAnswerError, Read, ReplyReader
 from exhibit.evaluation.servers.system import System
 from exhibit.evaluation.servers.templates import fill, fill_path, uses_history
-from exhibit.storage.exchanges import HttpError, Secrets
+from exhibit.storage.http_policy import HttpError, Secrets
 
 NDJSON = "application/x-ndjson"
 

@@ -11,7 +11,7 @@ import pytest
 from exhibit.evaluation.registers import client as client_module
 from exhibit.evaluation.registers.client import Client, DisallowedError, RegisterPage, RegisterUnreachableError
 from exhibit.storage.cache import Cache
-from exhibit.storage.exchanges import LONGEST_WAIT
+from exhibit.storage.http_policy import LONGEST_WAIT
 
 HOST = "https://law.example"
 

@@ -8,7 +8,7 @@ import pytest
 
 import evaluate_rag
 from exhibit.evaluation.cases import Case, Reply
-from exhibit.evaluation.metrics import Options, about, references_official
+from exhibit.evaluation.metrics import Options, describe_metric, references_official
 from exhibit.evaluation.registers import Client, Register, case_path, instrument_path, provision_paths
 from exhibit.evaluation.registers.client import RegisterPage
 from exhibit.law.references import Reference, references
@@ -212,8 +212,8 @@ def test_the_share_is_of_what_was_decided(answer, share):
 def test_without_the_registers_it_does_not_apply():
     cases = [Case(0, "?", "", reply=Reply("[2021] UKSC 1"))]
     assert references_official.measure(cases, Options()) == {"references_official": [None]}
-    assert "registers" in about("references_official").needs
-    assert about("references_official").group == "Citations"
+    assert "registers" in describe_metric("references_official").needs
+    assert describe_metric("references_official").group == "Citations"
 
 
 # ---------------------------------------------------------------- a whole run

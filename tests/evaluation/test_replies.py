@@ -19,7 +19,7 @@ from exhibit.evaluation.servers.shapes import describe, read_passages, read_usag
 from exhibit.evaluation.targets import TargetOptions, open_target, target_names
 from exhibit.evidence import Span, read_document
 from exhibit.evidence.readers.pdf import boxes
-from exhibit.storage.exchanges import Secrets
+from exhibit.storage.http_policy import Secrets
 from tests.evaluation.rag_server import serving
 from tests.rag.bundles import write_bundle
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from exhibit.evaluation.cases import Passage
-from exhibit.evaluation.servers.probing import Advice, advise, spread, without_words
+from exhibit.evaluation.servers.probing import Advice, advise, sample_cases, without_words
 from exhibit.evaluation.servers.request_forms import made_request, missing_fields, served_paths
 from exhibit.evaluation.servers.shapes import (
     PassagesError,
@@ -27,7 +27,7 @@ from exhibit.evaluation.servers.shapes import (
     unwrap,
 )
 from exhibit.evidence import Span
-from exhibit.storage.exchanges import HttpError
+from exhibit.storage.http_policy import HttpError
 
 
 def names(name: str) -> str | None:
@@ -234,7 +234,7 @@ def test_passages_without_words_are_seen():
     [(1, [0]), (2, [0, 1]), (5, [0, 1, 2, 3, 4]), (9, [0, 2, 4, 6, 8]), (101, [0, 25, 50, 75, 100])],
 )
 def test_a_few_questions_are_spread_over_the_set(count, places):
-    assert spread(list(range(count))) == places
+    assert sample_cases(list(range(count))) == places
 
 
 def test_the_fields_that_a_server_misses_are_read_from_its_error():

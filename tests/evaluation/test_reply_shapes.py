@@ -18,7 +18,7 @@ from exhibit.evaluation.servers.probing import advise
 from exhibit.evaluation.target_protocol import TargetOptions
 from exhibit.evaluation.targets import open_target
 from exhibit.schemas.errors import ToolkitError
-from exhibit.storage.exchanges import Deadline
+from exhibit.storage.http_policy import Deadline
 
 ASK, ANSWER, WORDS = "What rent is due?", "The rent is EUR 1,200.", "The tenant shall pay a rent of EUR 1,200."
 CASE = Case(1, ASK, "EUR 1,200")

@@ -13,7 +13,7 @@ from exhibit.evaluation.servers.server import parse_url, secrets_in
 from exhibit.evaluation.servers.shapes import PassagesError
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.schemas.errors import ToolkitError
-from exhibit.storage.exchanges import Deadline, HttpError, Secrets, UnreachableError
+from exhibit.storage.http_policy import Deadline, HttpError, Secrets, UnreachableError
 
 FILE = """
 url = "http://x.example/v1"

@@ -13,8 +13,9 @@ from exhibit.evaluation import documents, scoring, targets
 from exhibit.evaluation.cases import Case, Passage, Reply
 from exhibit.evaluation.documents import Documents
 from exhibit.evaluation.evaluate import evaluate
+from exhibit.evaluation.journal import Journal
 from exhibit.evaluation.records import read_tables
-from exhibit.evaluation.scoring import BATCH, Journal
+from exhibit.evaluation.scoring import BATCH
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.statistics import Column, summarise_run
 from exhibit.evidence.pieces import Placement

@@ -14,7 +14,7 @@ from exhibit.evaluation.metrics import Options, measure
 from exhibit.evaluation.scoring import ask
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.schemas.errors import ToolkitError
-from exhibit.storage.exchanges import Deadline
+from exhibit.storage.http_policy import Deadline
 from tests.evaluation import systems
 from tests.evaluation.loopback import SSE, imitating
 from tests.rag.bundles import rows_of, write_bundle

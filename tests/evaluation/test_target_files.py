@@ -69,6 +69,33 @@ def nested(system: System, asked: Asked):
 # ---------------------------------------------------------------- a file of one's own
 
 
+def staged(system: System, asked: Asked):
+    """A server that tells what it retrieved, what its reranker kept, and what its model was given."""
+    case = system.case(asked.body["q"])
+    right = [{"snip": text, "src": {"doc_title": file, "p": 1}} for file, text in quotes(case)]
+    other = {
+        "snip": "4. Payment. The price is due within thirty days of the invoice.",
+        "src": {"doc_title": "cedar.txt"},
+    }
+    trace = {"first": [other, *right], "best": [1], "prompt": [other]}
+    return {"data": {"say": case.truth, "ev": [other, *right]}, "trace": trace}
+
+
+STAGES = 'retrieved = "trace.first"\nreranked = "trace.best"\ncontext = "trace.prompt"\nfields'
+
+
+@pytest.mark.parametrize(("file", "told"), [(FILE.replace("\nfields", f"\n{STAGES}"), True), (FILE, False)])
+def test_a_file_names_the_lists_of_a_system_s_stages(write, dataset, tmp_path, file, told):
+    with imitating(staged, dataset.cases) as system:
+        reply = next(iter(ask(tmp_path / "run", dataset, opened(write(file), system)))).reply
+    if told:
+        assert [one.filename for one in reply.retrieved] == ["cedar.txt", "alder.txt"]
+        assert reply.retrieved[1].span is not None  # it is placed like any passage
+        assert (reply.reranked, reply.context) == ((1,), (1,))
+    else:
+        assert (reply.retrieved, reply.reranked, reply.context) == (None, None, None)
+
+
 def test_a_server_is_asked_and_read_as_its_file_says(write, dataset, tmp_path):
     said = (Turn("user", "Hello."), Turn("assistant", "Good day."))
     with imitating(nested, dataset.cases) as system:

@@ -47,7 +47,7 @@ def ask(target, dataset, cases=None):
 @pytest.fixture
 def builtin(tmp_path):
     def make(**options):
-        config = Config.preset("rcts", size=120, **options.pop("config", {}))
+        config = Config.preset("rcts", chunk_size=120, **options.pop("config", {}))
         options = {"cache": tmp_path / "cache", "threads": 1, "embedder": Hashing(256), **options}
         return open_target("builtin", TargetOptions(config=config, **options))
 

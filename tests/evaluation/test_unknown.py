@@ -16,7 +16,7 @@ import evaluate_rag
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.documents import Documents
-from exhibit.evaluation.metrics import about, measure
+from exhibit.evaluation.metrics import describe_metric, measure
 from exhibit.evaluation.missing import notes_on
 from exhibit.evaluation.servers.shapes import read_passages
 from exhibit.evaluation.targets import TargetOptions, open_target
@@ -110,7 +110,9 @@ def test_any_mixture_of_spellings_changes_no_figure_and_no_name_changes_none_to_
     bare, _ = figures(dataset, lambda case: drawn[case.id], lambda name: None)
     for name in plain:
         for was, now in zip(plain[name], bare[name], strict=True):
-            better = now is None or was is None or (now <= was if about(name).better == "less" else now >= was)
+            better = (
+                now is None or was is None or (now <= was if describe_metric(name).better == "less" else now >= was)
+            )
             assert better or name.startswith("chunk_complementary"), f"{name}: {was} became {now}"
 
 

@@ -15,9 +15,9 @@ from exhibit.evaluation.cases import (
     Reply,
     choices_made,
     choose,
-    chosen,
     contradicts,
     describe_choices,
+    find_chosen_label,
     labels_in_words,
     offers_of,
     with_choices,
@@ -28,7 +28,7 @@ from exhibit.evaluation.missing import Evidence, notes_on, passage_lacks, questi
 from exhibit.evaluation.regression import is_regression
 from exhibit.evaluation.statistics import Difference, Estimate
 from exhibit.evaluation.text_tables import cell
-from exhibit.evaluation.verdicts import cited, examine
+from exhibit.evaluation.verdicts import examine, find_cited
 from exhibit.evidence import Span
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.errors import BundleError, ToolkitError
@@ -85,7 +85,7 @@ def test_a_question_asks_for_a_label_and_is_searched_for_without():
     ],
 )
 def test_the_first_label_that_a_reply_names_is_its_choice(answer, label):
-    assert chosen(answer, NLI) == label
+    assert find_chosen_label(answer, NLI) == label
 
 
 def test_a_label_is_chosen_without_a_model():
@@ -191,7 +191,7 @@ def test_evidence_is_counted_over_questions_and_told_where_it_is_much():
 
 def test_passages_are_cited_by_numbers_that_there_are():
     case = answered("Norway [2][1]. And so [2, 3] it is [0].", Passage("a"), Passage("b"))
-    assert cited(case) == [2, 1]
+    assert find_cited(case) == [2, 1]
 
 
 def test_figures_that_no_passage_has_are_named_up_to_three():

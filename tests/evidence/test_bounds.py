@@ -10,7 +10,7 @@ from PIL import Image
 
 from bench.unseen_font import _checksum
 from exhibit.evidence import Span
-from exhibit.evidence.locate import Match, joined
+from exhibit.evidence.locate import Match, join_matches
 from exhibit.evidence.readers import excel, picture
 from exhibit.schemas.errors import DocumentError
 
@@ -18,7 +18,7 @@ from exhibit.schemas.errors import DocumentError
 def test_spans_that_overlap_are_one_and_those_that_touch_are_two():
     def spans_of(*spans: tuple[int, int]) -> list[tuple[int, int]]:
         chain = [Match((Span(*span),), "exact") for span in spans]
-        return [tuple(span) for span in joined(chain).spans]
+        return [tuple(span) for span in join_matches(chain).spans]
 
     assert spans_of((0, 3), (3, 5)) == [(0, 3), (3, 5)]
     assert spans_of((0, 4), (3, 5)) == [(0, 5)]

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from exhibit.engine import Limits, guarded, limits_in_force
+from exhibit.engine import Limits, limits_in_force, run_in_worker
 from exhibit.engine.limits import limits_now
 from exhibit.evidence.check import check_gold, main, similarity
 from exhibit.evidence.check import main as check
@@ -65,7 +65,7 @@ def test_what_holds_for_a_command_holds_for_a_single_call_of_it():
         limits_in_force(Limits(memory=64 << 20)),
         pytest.raises(LimitError, match="needs more than 64 MiB of memory"),
     ):
-        guarded(bytearray, 1 << 30)
+        run_in_worker(bytearray, 1 << 30)
 
 
 def test_similarity_takes_pieces_in_any_order():

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exhibit.evidence import Document, Page, Span, fold, locate
-from exhibit.evidence.locate import Match, tightest, windows, worthy
+from exhibit.evidence.locate import Match, prefer_whole_words, tightest, windows
 
 ODD = "ﬁﬂ\u00ad\u00a0\u037e“”’–—é\u0301\u0316\u200f\u200b𝒳😀ßabc. \n-"
 
@@ -71,8 +71,8 @@ def test_a_word_inside_a_longer_word_comes_last_and_is_not_gold():
     doc = document("MAY 8: the affiliate (MA) may. MA signs. 1MA")
     found = locate("MA", doc)
     assert [match.whole for match in found] == [True, True, True, False]
-    assert [match.span.start for match in worthy(found)] == [22, 31, 42]
-    assert [match.span.start for match in worthy(locate("AY", doc))] == [1]
+    assert [match.span.start for match in prefer_whole_words(found)] == [22, 31, 42]
+    assert [match.span.start for match in prefer_whole_words(locate("AY", doc))] == [1]
 
 
 def test_edge_spaces_of_a_quote_do_not_matter():

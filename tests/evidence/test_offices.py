@@ -153,11 +153,11 @@ def test_a_damaged_archive_says_so(tmp_path):
         (b"no zip", "it starts with b'no zip'"),
     ):
         (tmp_path / "a.docx").write_bytes(data)
-        with pytest.raises(DocumentError, match=message), shared.opened(tmp_path / "a.docx", "Word document"):
+        with pytest.raises(DocumentError, match=message), shared.open_archive(tmp_path / "a.docx", "Word document"):
             pass
     (tmp_path / "a.docx").write_bytes(whole)
-    with shared.opened(tmp_path / "a.docx", "Word document") as archive:
-        assert shared.part(archive, "no/such") is None and shared.part(archive, "word/document.xml")
+    with shared.open_archive(tmp_path / "a.docx", "Word document") as archive:
+        assert shared.read_part(archive, "no/such") is None and shared.read_part(archive, "word/document.xml")
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_a_damaged_archive_says_so(tmp_path):
     ],
 )
 def test_whatever_a_parser_raises_is_a_clear_error(error, message):
-    with pytest.raises(ToolkitError, match=message), shared.reading(Path("a.x"), "thing"):
+    with pytest.raises(ToolkitError, match=message), shared.convert_parser_errors(Path("a.x"), "thing"):
         raise error
 
 

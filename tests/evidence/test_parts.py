@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from exhibit.evidence import Box, Document, Page, Span, check, files, locate, read, show
-from exhibit.evidence.files import opened, part, reading
+from exhibit.evidence.files import convert_parser_errors, open_archive, read_part
 from exhibit.evidence.markup import Piece, pieces, unescape
 from exhibit.evidence.ocr import TextLine
 from exhibit.evidence.read import NamedFile, list_folder, with_attachments
@@ -46,10 +46,10 @@ def test_an_archive_is_as_large_as_it_may_be(pack, monkeypatch, limit, value, fi
     monkeypatch.setattr(files, limit, value)
     path = pack(100, 200)
     if fits:
-        with opened(path, "Word") as archive:
-            assert part(archive, "part1.xml") == b"x" * 200 and part(archive, "none.xml") is None
+        with open_archive(path, "Word") as archive:
+            assert read_part(archive, "part1.xml") == b"x" * 200 and read_part(archive, "none.xml") is None
         return
-    with pytest.raises(DocumentError, match=r"unpacks to 0 MiB in 2 parts; the limits are"), opened(path, "Word"):
+    with pytest.raises(DocumentError, match=r"unpacks to 0 MiB in 2 parts; the limits are"), open_archive(path, "Word"):
         pass
 
 
@@ -61,12 +61,15 @@ def test_what_packs_too_well_is_refused_once_it_is_large(pack, monkeypatch):
     for floor, fits in ((10_000, True), (9_999, False)):
         monkeypatch.setattr(files, "_RATIO_FROM", floor)
         if fits:
-            with opened(path, "Word"):
+            with open_archive(path, "Word"):
                 continue
-        with pytest.raises(DocumentError, match=rf"'part0\.xml' unpacks to {10_000 // small} times"), opened(path, ""):
+        with (
+            pytest.raises(DocumentError, match=rf"'part0\.xml' unpacks to {10_000 // small} times"),
+            open_archive(path, ""),
+        ):
             pass
     monkeypatch.setattr(files, "MAX_RATIO", 10_000 // small + 1)
-    with opened(path, "Word"):
+    with open_archive(path, "Word"):
         pass
     assert (files.MAX_PARTS, 4 << 20) == (20_000, 4_194_304)
 
@@ -80,13 +83,13 @@ def test_what_packs_too_well_is_refused_once_it_is_large(pack, monkeypatch):
     ],
 )
 def test_what_is_no_archive_says_what_it_is(pack, head, message):
-    with pytest.raises(DocumentError, match=message), opened(pack(head=head), "Word"):
+    with pytest.raises(DocumentError, match=message), open_archive(pack(head=head), "Word"):
         pass
 
 
 def test_an_empty_file_and_an_encrypted_part(pack, tmp_path):
     (tmp_path / "empty.docx").touch()
-    with pytest.raises(DocumentError, match="empty file; get it again"), opened(tmp_path / "empty.docx", "Word"):
+    with pytest.raises(DocumentError, match="empty file; get it again"), open_archive(tmp_path / "empty.docx", "Word"):
         pass
     info = zipfile.ZipInfo("a.xml")
     info.flag_bits = 1
@@ -107,9 +110,9 @@ def test_an_empty_file_and_an_encrypted_part(pack, tmp_path):
     ],
 )
 def test_whatever_a_parser_raises_is_one_error(error, message, tmp_path):
-    with pytest.raises(DocumentError, match=message), reading(tmp_path / "x", "Word"):
+    with pytest.raises(DocumentError, match=message), convert_parser_errors(tmp_path / "x", "Word"):
         raise error
-    with pytest.raises(ToolkitError, match="mine"), reading(tmp_path / "x", "Word"):
+    with pytest.raises(ToolkitError, match="mine"), convert_parser_errors(tmp_path / "x", "Word"):
         raise ToolkitError("mine")
 
 
@@ -119,7 +122,7 @@ def test_whatever_a_parser_raises_is_one_error(error, message, tmp_path):
 @pytest.fixture
 def in_place(monkeypatch):
     """Let attachments be read in this process, where a test can put others in their place."""
-    monkeypatch.setattr(read, "guarded", lambda read, path: read(path))
+    monkeypatch.setattr(read, "run_in_worker", lambda read, path: read(path))
 
 
 def test_attachments_follow_their_mail_with_names_that_differ(tmp_path, monkeypatch, in_place):
@@ -273,7 +276,7 @@ def gold(row: int, **fields: object) -> SimpleNamespace:
 def test_a_row_that_cannot_be_shown_says_why(monkeypatch):
     bundle = SimpleNamespace(gold=[gold(1), gold(2, spans=[]), gold(1, spans=[])], files={"a.txt": "there"})
     monkeypatch.setattr(show, "open_bundle", lambda root: bundle)
-    monkeypatch.setattr(show, "mirrored", lambda root: root)
+    monkeypatch.setattr(show, "mirror_bundle", lambda root: root)
     lines, files = show.gold_of_row("b", 1)  # type: ignore[arg-type]
     assert lines == bundle.gold[:1] and files == bundle.files
     with pytest.raises(BundleError, match=r"b: no row with id 3 in gold\.jsonl"):
@@ -294,7 +297,7 @@ def test_gold_is_checked_file_by_file(monkeypatch, capsys, tmp_path):
         return Document(path, "rent is due")
 
     monkeypatch.setattr(check, "open_bundle", lambda root: bundle)
-    monkeypatch.setattr(check, "mirrored", lambda root: root)
+    monkeypatch.setattr(check, "mirror_bundle", lambda root: root)
     monkeypatch.setattr(check, "read_within", read)
     assert check.check_gold(tmp_path) == (
         4, ["gold.jsonl: row 9 is not in train.json", "z.txt: not in corpus/", "b.txt: damaged"],

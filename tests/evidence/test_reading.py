@@ -19,7 +19,7 @@ from exhibit.evidence.check import similarity
 from exhibit.evidence.document import Page
 from exhibit.evidence.files import decode_bytes
 from exhibit.evidence.fold import Fold, align, edit_distance
-from exhibit.evidence.locate import worthy
+from exhibit.evidence.locate import prefer_whole_words
 from exhibit.evidence.markup import pieces
 from exhibit.evidence.read import attachments, printable
 from exhibit.evidence.readers.html import html_text
@@ -71,7 +71,7 @@ def located(document: Document) -> Iterator[str]:
             told = [
                 f"{match.how} {match.score} {match.whole} {[tuple(span) for span in match.spans]}" for match in matches
             ]
-            yield f"{number} {name}: {len(worthy(matches))} of {'; '.join(told[:4]) or 'none'}"
+            yield f"{number} {name}: {len(prefer_whole_words(matches))} of {'; '.join(told[:4]) or 'none'}"
 
 
 @pytest.mark.parametrize(("name", "lines"), [("agreement.txt", 24), ("skeleton.txt", 3), ("outline.txt", 40)])

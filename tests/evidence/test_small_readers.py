@@ -231,7 +231,7 @@ def test_a_reader_that_fails_names_the_file(tmp_path, monkeypatch):
 
 def test_coordinates_to_a_hundredth_of_a_point(tmp_path):
     (tmp_path / "a.pdf").write_bytes(made(words(50, 150, "Words")))
-    with pdf.opened_pdf(tmp_path / "a.pdf") as opened:
+    with pdf.open_pdf(tmp_path / "a.pdf") as opened:
         assert pdf.to_page(opened[0], 100, 50) == (100.0, 150.0)
         assert pdf.to_page(opened[0], 0, 0) == (0.0, 200.0)
     [origin, far] = pdf.to_user_space(tmp_path / "a.pdf", 1, [(0, 0), (400, 200)])
@@ -278,9 +278,9 @@ def test_texts_are_written_one_a_document(tmp_path, capsys):
 def test_a_mail_holds_a_megabyte_and_four_times_its_own_size(tmp_path):
     (tmp_path / "a.msg").write_bytes(bytes(10))
     most = [Attachment("a", bytes(1 << 20)), Attachment("b", bytes(40))]
-    assert msg.bounded(most, tmp_path / "a.msg") == most
+    assert msg.check_attachment_sizes(most, tmp_path / "a.msg") == most
     with pytest.raises(DocumentError, match="1048617 bytes of attachments in a mail of 10;"):
-        msg.bounded([*most, Attachment("c", b"x")], tmp_path / "a.msg")
+        msg.check_attachment_sizes([*most, Attachment("c", b"x")], tmp_path / "a.msg")
 
 
 def test_a_list_of_which_more_levels_are_shown_than_there_are(tmp_path):

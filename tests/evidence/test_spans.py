@@ -101,7 +101,7 @@ def test_spans_are_counted_from_the_beginning_of_their_page(monkeypatch, tmp_pat
         asked.append((page, number, list(parts)))
         return [[f"box {part}"] for part in parts]
 
-    monkeypatch.setattr(pdf, "opened_pdf", opened)
+    monkeypatch.setattr(pdf, "open_pdf", opened)
     monkeypatch.setattr(pdf, "_page", lambda pdf, path, number: f"page {number}")
     monkeypatch.setattr(pdf, "boxes_on_page", found)
     made = Document("a.pdf", "x" * 31, tuple(Page(n, Span(11 * n - 11, 11 * n - 1), 9, 9) for n in (1, 2, 3)), tmp_path)

@@ -16,7 +16,7 @@ import exhibit
 from exhibit import conversion, prepare, reference
 from exhibit.__main__ import main
 from exhibit.commands import EXIT_CODES, VERBS, kept_help, spellings
-from exhibit.runtime.command import Manner, called, print_note, spelled
+from exhibit.runtime.command import Invocation, print_note, rename_commands, set_invocation
 from tests.rag.bundles import write_bundle
 
 ROOT = Path(__file__).parent.parent.parent
@@ -115,15 +115,15 @@ def test_a_verbs_help_names_commands_as_they_were_called(argv, usage, capsys):
 
 
 def test_outside_the_one_command_names_stay_as_they_are():
-    assert spelled("exhibit ask") == "exhibit ask"
-    with called(Manner({"exhibit": "exhibit", "exhibit ask": "exhibit ask"})):
-        assert spelled("exhibit ask; exhibit index") == "exhibit ask; exhibit index"
-        assert spelled("exhibit inspect index") == "exhibit inspect index"  # which is no verb
-    with called(Manner(spellings())):
-        assert spelled("run python -m converters.cuad --out x") == "run exhibit convert cuad --out x"
-        assert spelled("run 'exhibit prepare browser'") == "run 'exhibit prepare browser'"
-        assert spelled("exhibit prepare model (90 MB)") == "exhibit prepare model (90 MB)"
-        assert spelled("exhibit inspect index list") == "exhibit inspect index list"
+    assert rename_commands("exhibit ask") == "exhibit ask"
+    with set_invocation(Invocation({"exhibit": "exhibit", "exhibit ask": "exhibit ask"})):
+        assert rename_commands("exhibit ask; exhibit index") == "exhibit ask; exhibit index"
+        assert rename_commands("exhibit inspect index") == "exhibit inspect index"  # which is no verb
+    with set_invocation(Invocation(spellings())):
+        assert rename_commands("run python -m converters.cuad --out x") == "run exhibit convert cuad --out x"
+        assert rename_commands("run 'exhibit prepare browser'") == "run 'exhibit prepare browser'"
+        assert rename_commands("exhibit prepare model (90 MB)") == "exhibit prepare model (90 MB)"
+        assert rename_commands("exhibit inspect index list") == "exhibit inspect index list"
 
 
 def test_convert_names_the_converters(capsys):
@@ -220,7 +220,7 @@ def test_verbose_shows_where_an_error_was_raised(tmp_path, monkeypatch, capsys):
 
 
 def test_quiet_ends_with_the_command(capsys):
-    with called(Manner(quiet=True)):
+    with set_invocation(Invocation(quiet=True)):
         print_note("unseen")
     print_note("seen")
     assert capsys.readouterr().err == "note: seen\n"

@@ -31,9 +31,9 @@ from exhibit.rag.__main__ import main as rag_main
 from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import SourceError, ToolkitError, disk_trouble
 from exhibit.schemas.parsing import parse_json
-from exhibit.storage import place
-from exhibit.storage.exchanges import Body, BodyError
-from exhibit.storage.place import LINK, files_below, left_out, locked, scratch_folder
+from exhibit.storage import atomic
+from exhibit.storage.atomic import LINK, files_below, list_left_out, lock_folder, scratch_folder
+from exhibit.storage.http_policy import Body, BodyError
 from tests.rag.bundles import row, rows_of, write_bundle
 
 # ---------------------------------------------------------------- bodies
@@ -143,7 +143,7 @@ def test_a_full_disk_while_unpacking_is_one_error(tmp_path, monkeypatch):
 
 KILLED = """
 import os, signal
-from exhibit.storage.place import scratch_folder
+from exhibit.storage.atomic import scratch_folder
 with scratch_folder() as folder:
     (folder / "half").write_text("x")
     os.kill(os.getpid(), signal.SIGKILL)
@@ -162,9 +162,9 @@ def test_what_a_kill_left_among_temporary_files_is_removed_by_the_next_run(tmp_p
 
 def test_a_folder_for_a_while_is_held_before_another_process_can_see_it(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    locked, seen = place.locked, []
+    locked, seen = atomic.lock_folder, []
     monkeypatch.setattr(
-        place, "locked", lambda folder, **told: (seen.append(folder.exists()), locked(folder, **told))[1]
+        atomic, "lock_folder", lambda folder, **told: (seen.append(folder.exists()), locked(folder, **told))[1]
     )
     with scratch_folder() as folder:
         assert seen == [False] and folder.is_dir()
@@ -235,7 +235,7 @@ def test_a_link_out_of_a_folder_is_not_followed_but_those_of_the_hubs_cache_are(
     (corpus / "inside.txt").symlink_to("a.txt")
     (corpus / "out.txt").symlink_to("../secret.txt")
     assert [path.name for path in files_below(corpus)] == ["a.txt", "inside.txt"]
-    assert [(path.name, why) for path, why in left_out(corpus)] == [("out.txt", LINK)]
+    assert [(path.name, why) for path, why in list_left_out(corpus)] == [("out.txt", LINK)]
     snapshot = tmp_path / "datasets--x" / "snapshots" / "abc"
     (tmp_path / "datasets--x" / "blobs").mkdir(parents=True)
     snapshot.mkdir(parents=True)
@@ -248,10 +248,10 @@ def test_the_second_of_two_runs_waits_for_the_first(tmp_path):
     said, done, order = [], threading.Event(), []
 
     def second():
-        with locked(tmp_path / "i", busy="wait", say=lambda words: (said.append(words), done.set())):
+        with lock_folder(tmp_path / "i", busy="wait", say=lambda words: (said.append(words), done.set())):
             order.append("second")
 
-    with locked(tmp_path / "i", busy="taken"):
+    with lock_folder(tmp_path / "i", busy="taken"):
         thread = threading.Thread(target=second)
         thread.start()
         assert done.wait(60)

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from exhibit.engine import Limits, guarded, open_engine
+from exhibit.engine import Limits, open_engine, run_in_worker
 from exhibit.evidence.read import render_within
 from exhibit.evidence.readers.html import html_text
 from exhibit.rag.__main__ import main as rag_main
@@ -123,11 +123,11 @@ def steps(markup: str) -> int:
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory")
 def test_a_worker_that_was_refused_memory_works_on():
     with pytest.raises(LimitError, match="needs more than 256 MiB of memory"):
-        guarded(needs, 1 << 30, limits=Limits(memory=256 << 20))
-    assert guarded(needs, 1 << 20) == 1 << 20
+        run_in_worker(needs, 1 << 30, limits=Limits(memory=256 << 20))
+    assert run_in_worker(needs, 1 << 20) == 1 << 20
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory")
 def test_a_line_without_end_takes_memory_in_proportion():
     """A regular expression that repeats a group remembers every turn: 112 bytes for each character."""
-    assert guarded(sections_of, "a" * 1_000_000, limits=Limits(memory=48 << 20)) == 1
+    assert run_in_worker(sections_of, "a" * 1_000_000, limits=Limits(memory=48 << 20)) == 1

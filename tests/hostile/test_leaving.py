@@ -10,8 +10,8 @@ import pytest
 from exhibit.converters.fetching.download import Downloader, Policy
 from exhibit.converters.fetching.page import PagePrinter
 from exhibit.converters.printing import browser
-from exhibit.storage.exchanges import Deadline, HttpError
 from exhibit.storage.http import HttpClient
+from exhibit.storage.http_policy import Deadline, HttpError
 from tests.hostile.test_security import server
 
 CALL = """<script>

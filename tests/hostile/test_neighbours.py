@@ -20,7 +20,7 @@ from exhibit.evidence.read import list_folder
 from exhibit.rag.config import Config
 from exhibit.schemas.bundle import read_gold
 from exhibit.schemas.errors import LimitError, SourceError, ToolkitError
-from exhibit.storage.place import files_below, left_out
+from exhibit.storage.atomic import files_below, list_left_out
 from tests.hostile.work import take_all
 
 GOOD = json.dumps({"question": "When is the rent due?", "document": "a.txt"})
@@ -71,7 +71,7 @@ def test_folders_that_lead_into_themselves_are_walked_once(tmp_path):
     (folder / "other").symlink_to("one")
     assert [path.name for path in files_below(folder)] == ["lease.txt"]
     assert [listed.name for listed in list_folder(folder)] == ["lease.txt"]
-    assert {path.name for path, _ in left_out(folder)} >= {"one", "other"}
+    assert {path.name for path, _ in list_left_out(folder)} >= {"one", "other"}
 
 
 def test_memory_that_a_worker_is_refused_is_told_with_the_item_and_the_limit():

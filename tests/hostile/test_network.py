@@ -20,7 +20,7 @@ from exhibit.converters.fetching.page import GoneError, PagePrinter
 from exhibit.converters.printing import browser, press
 from exhibit.converters.printing.press import Printer
 from exhibit.evidence import read_document
-from exhibit.storage.exchanges import HttpError
+from exhibit.storage.http_policy import HttpError
 from tests.hostile.references import LEADING, PASSIVE, documents
 
 ROOT = Path(__file__).parent.parent.parent

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from exhibit.engine import Limits, dismiss, guarded, open_engine
+from exhibit.engine import Limits, open_engine, run_in_worker, shutdown_idle
 from exhibit.evidence import read_document
 from exhibit.evidence.ocr import tesseract
 from exhibit.evidence.scan import Ocr
@@ -42,7 +42,7 @@ def stand_in(tmp_path, monkeypatch):
         (folder / name).chmod(0o755)
         monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
 
-    dismiss()  # workers remember where a program was
+    shutdown_idle()  # workers remember where a program was
     tesseract._installed.cache_clear()
     tesseract.open.cache_clear()
     yield write
@@ -70,7 +70,7 @@ def stand_in(tmp_path, monkeypatch):
 def test_a_page_that_an_ocr_program_does_not_read_is_set_aside_by_name(stand_in, script, limits, error, why):
     stand_in("tesseract", _LANGUAGES + script)
     # a limit is the worker's; what needs none is read here, where no worker has to be started
-    read = partial(guarded, read_page, limits=limits) if limits != Limits() else read_page
+    read = partial(run_in_worker, read_page, limits=limits) if limits != Limits() else read_page
     if error is None:
         assert read(40) == 0
         return
@@ -81,7 +81,7 @@ def test_a_page_that_an_ocr_program_does_not_read_is_set_aside_by_name(stand_in,
 def test_what_an_ocr_program_says_in_a_worker_is_told_here(stand_in):
     stand_in("tesseract", f"{_LANGUAGES}echo gone wrong >&2; exit 1")
     with pytest.raises(ToolkitError, match="Tesseract failed: gone wrong"):
-        guarded(read_page, 40)
+        run_in_worker(read_page, 40)
 
 
 def test_a_program_that_hangs_over_its_languages_reads_none(stand_in, monkeypatch):

@@ -13,7 +13,7 @@ import pytest
 from exhibit.converters.raw.law_files import read_versions
 from exhibit.evaluation.records import commit_of
 from exhibit.schemas.errors import SourceError
-from exhibit.storage.programs import count_changes, find_program, opened_repository
+from exhibit.storage.programs import count_changes, find_program, open_repository
 
 LAW = "# Harbour Act\n\n## § 1 Meaning\n\nA harbour is a place for ships.\n"
 ENVIRONMENT = {
@@ -157,11 +157,11 @@ def test_the_repository_of_another_user_is_read_when_the_users_own_configuration
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("GIT_CONFIG_GLOBAL", "XDG_CONFIG_HOME", "SUDO_UID"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(SourceError, match="of another user; if you trust it"), opened_repository(laws):
+    with pytest.raises(SourceError, match="of another user; if you trust it"), open_repository(laws):
         pass
     assert commit_of(laws, {})["commit"] is None
     (tmp_path / ".gitconfig").write_text(f"[safe]\ndirectory = {laws}\n", encoding="utf-8")
-    with opened_repository(laws) as repository:
+    with open_repository(laws) as repository:
         assert count_changes(repository, laws, seconds=60) == 0
 
 

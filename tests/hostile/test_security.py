@@ -19,7 +19,7 @@ from exhibit.models.rerankers import http as reranker
 from exhibit.runtime.command import guarded
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import ToolkitError
-from exhibit.storage.exchanges import HttpError
+from exhibit.storage.http_policy import HttpError
 
 ROOT = Path(__file__).parent.parent.parent
 OWN_PROCESSES = {"exhibit/engine/worker.py", "exhibit/engine/runners/ray.py"}

@@ -15,7 +15,7 @@ from exhibit.evaluation.servers.shapes import PassagesError
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.models.llms import Prompt
 from exhibit.models.llms.openai import OpenAI, ServerOptions
-from exhibit.storage.exchanges import Deadline, HttpError
+from exhibit.storage.http_policy import Deadline, HttpError
 from tests.campaign import replies
 from tests.campaign.fuzz import value
 from tests.hostile.test_wire import server

@@ -20,14 +20,14 @@ from exhibit.converters.civil_procedure.layout import lines_of
 from exhibit.converters.civil_procedure.names import citations
 from exhibit.converters.civil_procedure.sources import candidates
 from exhibit.converters.raw.records import read_records
-from exhibit.engine import Limits, guarded, limits_in_force
+from exhibit.engine import Limits, limits_in_force, run_in_worker
 from exhibit.evidence import Document, Span
 from exhibit.evidence.document import Page
 from exhibit.evidence.read import list_folder, read_document
 from exhibit.rag.config import Config
 from exhibit.rag.pipeline import Pipeline, find_files
 from exhibit.schemas.errors import DocumentError, SourceError
-from exhibit.storage.place import LINK, NO_FILE, NOWHERE, left_out
+from exhibit.storage.atomic import LINK, NO_FILE, NOWHERE, list_left_out
 from tests.conversion import options_of
 from tests.evidence import files as kinds
 
@@ -209,7 +209,7 @@ def test_what_is_no_file_is_not_opened_and_named(tmp_path):
     with socket.socket(socket.AF_UNIX) as made, contextlib.chdir(folder):  # the path of a socket must be short
         made.bind("socket.pdf")
         assert [file.name for file in list_folder(folder)] == ["folder.pdf/lease.txt"]
-        assert {path.name: why for path, why in left_out(folder)} == {
+        assert {path.name: why for path, why in list_left_out(folder)} == {
             "device.txt": LINK,
             "elsewhere": LINK,
             "gone.txt": NOWHERE,
@@ -243,7 +243,7 @@ def test_a_mail_whose_attachments_are_many_times_itself_is_refused_and_named(tmp
     path.write_bytes(shared_bytes())
     assert [file.name for file in list_folder(tmp_path)] == ["mail.msg"]
     with pytest.raises(DocumentError, match=r"mail.msg: 15\d+ bytes of attachments in a mail of"):
-        guarded(read_document, path)
+        run_in_worker(read_document, path)
 
 
 def test_a_mail_whose_head_is_nested_without_end_does_not_stop_the_list(tmp_path):

@@ -23,8 +23,8 @@ from exhibit.models.llms.openai import OpenAI, ServerOptions
 from exhibit.models.rerankers import http as reranker
 from exhibit.schemas.errors import ServiceError, SourceError
 from exhibit.storage.bundle import sha256_of
-from exhibit.storage.exchanges import Deadline, HttpError
 from exhibit.storage.http import HttpClient
+from exhibit.storage.http_policy import Deadline, HttpError
 from tests.hostile.bombs import packed_zeros
 
 Send = Callable[[BaseHTTPRequestHandler], None]

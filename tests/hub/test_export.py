@@ -20,7 +20,7 @@ from exhibit.evidence.text import main as text_main
 from exhibit.hub.export import format_names, main
 from exhibit.hub.exports import Cut
 from exhibit.hub.exports.beir_passages import relevant_pieces, tile
-from exhibit.hub.exports.legalbenchrag import merged
+from exhibit.hub.exports.legalbenchrag import merge_cuts
 from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN, write_gold, write_train
 from exhibit.schemas.models import IMPOSSIBLE_ANSWER, Context, Gold, Row
 from exhibit.storage.bundle import BundleFolder, open_bundle
@@ -122,7 +122,7 @@ def apart(found):
             question,
             [
                 (one.filename, one.start, one.end)
-                for one in merged([Cut(*place, "") for place in spans], defaultdict(str))
+                for one in merge_cuts([Cut(*place, "") for place in spans], defaultdict(str))
             ],
         )
         for question, spans in found
@@ -191,11 +191,13 @@ def test_snippets_that_overlap_or_stand_a_character_apart_are_one(tmp_path):
     def cut(start, end, name="a.txt"):
         return Cut(name, start, end, "0123456789"[start:end])
 
-    assert merged([cut(4, 6), cut(0, 2)], AFTER) == [cut(4, 6), cut(0, 2)], "in the order of the source"
-    assert merged([cut(3, 6), cut(0, 2)], AFTER) == [cut(0, 6)], "one character between them, as the benchmark merges"
-    assert merged([cut(5, 8), cut(0, 2), cut(1, 5)], AFTER) == [cut(0, 8)], "2 to 5 touches 5 to 8"
-    assert merged([cut(0, 9), cut(2, 4), cut(0, 9)], AFTER) == [cut(0, 9)]
-    assert merged([cut(6, 9), cut(0, 3, "b.txt"), cut(2, 6, "b.txt"), cut(1, 2)], AFTER) == [
+    assert merge_cuts([cut(4, 6), cut(0, 2)], AFTER) == [cut(4, 6), cut(0, 2)], "in the order of the source"
+    assert merge_cuts([cut(3, 6), cut(0, 2)], AFTER) == [cut(0, 6)], (
+        "one character between them, as the benchmark merges"
+    )
+    assert merge_cuts([cut(5, 8), cut(0, 2), cut(1, 5)], AFTER) == [cut(0, 8)], "2 to 5 touches 5 to 8"
+    assert merge_cuts([cut(0, 9), cut(2, 4), cut(0, 9)], AFTER) == [cut(0, 9)]
+    assert merge_cuts([cut(6, 9), cut(0, 3, "b.txt"), cut(2, 6, "b.txt"), cut(1, 2)], AFTER) == [
         cut(6, 9),
         cut(0, 6, "b.txt"),
         cut(1, 2),

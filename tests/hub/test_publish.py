@@ -12,10 +12,10 @@ import pytest
 
 from exhibit.converters import acord, contractnli, cpr, cuad, maud, privacyqa
 from exhibit.hub import publish
-from exhibit.hub.commit import Content, addressed, amount, compare, load_lines, unaddressed
+from exhibit.hub.commit import Content, amount, compare, insert_address, load_lines, remove_address
 from exhibit.hub.publish import refused_by_clients, warnings_for
 from exhibit.hub.remote import TRANSPORT, Hub, HubError, RemoteFile, wait_for
-from exhibit.runtime.secrets import scrubbed
+from exhibit.runtime.secrets import scrub
 from exhibit.schemas.models import Licence
 from exhibit.storage.bundle import sha256_of
 from tests.hub.bundles import CARD_TEXT, CLAUSE, files_of, large, write
@@ -348,8 +348,8 @@ def test_signatures_and_credentials_in_addresses_are_no_better():
         "Authorization: Bearer beef",
         "hf_beefbeefbeefbeef",
     ):
-        assert "beef" not in scrubbed(text)
-    assert scrubbed("https://example.org/tree/main?recursive=True") == "https://example.org/tree/main?recursive=True"
+        assert "beef" not in scrub(text)
+    assert scrub("https://example.org/tree/main?recursive=True") == "https://example.org/tree/main?recursive=True"
 
 
 # ---------------------------------------------------------------- what goes wrong on the way
@@ -626,11 +626,11 @@ def test_names_that_differ_in_case_alone_are_told(hub, waits, tmp_path, capsys):
 def test_a_cards_name_for_the_repository_can_be_undone(tmp_path):
     card = CARD_TEXT.encode()
     digest = sha256_of(write(tmp_path / "b") / "README.md")
-    named = addressed(card, REPO)
-    assert b"PATH_OR_REPO" not in named and unaddressed(named, digest) == card
-    assert unaddressed(card, digest) == card and unaddressed(named + b"!", digest) is None
+    named = insert_address(card, REPO)
+    assert b"PATH_OR_REPO" not in named and remove_address(named, digest) == card
+    assert remove_address(card, digest) == card and remove_address(named + b"!", digest) is None
     both = card + b'see also "me/charters"\n'
-    assert addressed(both, REPO) == both  # could not be told apart when it comes back
+    assert insert_address(both, REPO) == both  # could not be told apart when it comes back
 
 
 def test_help_teaches(capsys):

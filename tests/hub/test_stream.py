@@ -9,7 +9,7 @@ import os, pathlib
 from huggingface_hub import HfApi
 from exhibit.storage.bundle import open_bundle
 from exhibit.storage.locations import Remote, expand, list_files
-from exhibit.storage.bundle import mirrored
+from exhibit.storage.bundle import mirror_bundle
 from exhibit.storage.validate import validate_at as validate
 from exhibit.evidence import read_document
 
@@ -19,7 +19,7 @@ api.create_repo("me/many", repo_type="dataset")
 api.upload_folder(repo_id="me/many", repo_type="dataset", folder_path=folder, path_in_repo="bundles/charters")
 [root] = expand(Remote("hf://datasets/me/many/bundles/*"))
 print(root, len(list_files(root)))
-bundle = open_bundle(mirrored(root))
+bundle = open_bundle(mirror_bundle(root))
 for name, file in sorted(bundle.files.items()):
     assert read_document(file).text == (folder / "corpus" / name).read_text(), name
 print(sorted(bundle.files), validate(root))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from exhibit.models.embedders import legal, minilm
-from exhibit.models.network import legal as network
+from exhibit.models.network import open_legal_network as network
 from exhibit.rag import Config, Pipeline
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import ToolkitError
@@ -65,7 +65,9 @@ def test_a_device_is_given_as_many_texts_at_once_as_it_likes(tmp_path, monkeypat
     (tmp_path / "a.txt").write_text("".join(f"Clause number {n:02}.\n\n" for n in range(45)), encoding="utf-8")
     for many, batch in ((30, 30), (4, 5)):
         device = Many(many)
-        pipeline = Pipeline(Config.preset("naive", size=20), cache=tmp_path / f"cache {many}", embedder=device, jobs=1)
+        pipeline = Pipeline(
+            Config.preset("naive", chunk_size=20), cache=tmp_path / f"cache {many}", embedder=device, jobs=1
+        )
         pipeline.index(tmp_path / "a.txt", tmp_path / f"index {many}")
         whole, last = divmod(sum(device.given), batch)
         assert device.given == [*[batch] * whole, last] and whole and last

@@ -18,7 +18,7 @@ from exhibit.models.network import Feed, Tokens
 from exhibit.models.rerankers.legal import LegalReranker
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import ServiceError, ToolkitError
-from exhibit.storage.exchanges import HttpError
+from exhibit.storage.http_policy import HttpError
 
 
 def test_a_completion_that_says_nothing_took_nothing():
@@ -101,7 +101,7 @@ def test_hashing_has_as_many_dimensions_as_asked_for():
     [("m@256", "m", 256), ("a@b@1", "a@b", 1), ("m@", "m@", None), ("m", "m", None)],
 )
 def test_a_model_may_be_asked_for_shorter_vectors(argument, model, dimensions):
-    assert openai_embedder.named(argument) == (model, dimensions)
+    assert openai_embedder.parse_model_name(argument) == (model, dimensions)
 
 
 @pytest.mark.parametrize("name", ["retries", "backoff", "max_requests", "max_cost", "concurrency", "timeout"])

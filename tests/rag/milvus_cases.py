@@ -52,7 +52,7 @@ def corpus(tmp_path) -> Path:
 
 
 def pipeline(tmp_path: Path, store: str, **settings) -> Pipeline:
-    config = Config.preset("sac-multilayer", **{"store": store, "size": 120, "document_limit": 0, **settings})
+    config = Config.preset("sac-multilayer", **{"store": store, "chunk_size": 120, "document_limit": 0, **settings})
     return Pipeline(config, cache=tmp_path / "cache", jobs=1, embedder=Hashing(64))
 
 
@@ -96,7 +96,7 @@ class Telling(Hashing):
         return super().embed(texts, role=role)
 
 if __name__ == "__main__":
-    config = Config.preset("sac", store=f"milvus:{sys.argv[3]}", size=120)
+    config = Config.preset("sac", store=f"milvus:{sys.argv[3]}", chunk_size=120)
     embedder = Telling(64)
     Pipeline(config, cache=Path(sys.argv[1]) / "c", jobs=1, embedder=embedder).index(
         Path(sys.argv[1]) / "corpus", Path(sys.argv[1]) / sys.argv[2])

@@ -391,6 +391,19 @@ def test_a_quotation_is_found_whatever_its_white_space_marks_and_end():
     assert "not in the sources" not in answer.text and not answer.retried
 
 
+@pytest.mark.parametrize(
+    ("said", "stands"),
+    [
+        ("Landlord may **terminate** this Lease upon _thirty (30)_ days’ written notice", True),
+        ("Landlord may **terminate** this Lease upon thirty (3.0) days’ written notice", False),
+        ("Landlord may **not** terminate this Lease upon thirty (30) days’ written notice", False),
+    ],
+)
+def test_a_quotation_is_read_through_markup_and_its_figures_must_be_the_same(said, stands):
+    answer = LLMAnswerer(Script(f"“{said}” [3].", f"“{said}” [3].")).answer(QUESTION, context_of(*LEASE))
+    assert ("not in the sources" not in answer.text) is stands
+
+
 def test_a_reply_that_holds_a_fence_is_put_between_longer_ones():
     llm = Script("~~~ six years ~~~~ [1].", GOOD)
     LLMAnswerer(llm).answer(QUESTION, context_of(*LEASE))

@@ -18,7 +18,7 @@ from exhibit.rag.index import Entry, Index, open_index
 from exhibit.rag.protocols import Answer, AnswerContext, QueryVector, section_key
 from exhibit.rag.stores.faiss import FaissStore
 from exhibit.schemas.errors import BundleError
-from exhibit.storage.place import locked
+from exhibit.storage.atomic import lock_folder
 
 LEASE = "LEASE\n\nThis Lease is made between {name} Ltd and Dune plc.\n\n1. Rent\n\nThe rent of {name} is due.\n"
 
@@ -30,7 +30,7 @@ def folder(tmp_path) -> Path:
     corpus.mkdir()
     for name in ("alder", "birch"):
         (corpus / f"{name}.txt").write_text(LEASE.format(name=name.title()), encoding="utf-8")
-    config = Config.preset("routed", embedder="hashing", layers="all", size=80)
+    config = Config.preset("routed", embedder="hashing", layers="all", chunk_size=80)
     Pipeline(config, cache=tmp_path / "cache", engine="serial", embedder=Hashing(16)).index(corpus, tmp_path / "index")
     return tmp_path / "index"
 
@@ -93,13 +93,13 @@ def test_rows_that_no_document_has_are_removed_while_the_index_is_held(folder):
 
 
 def test_an_index_is_opened_while_another_process_holds_it_and_changed_by_one_alone(folder):
-    with locked(folder, busy="busy"):
+    with lock_folder(folder, busy="busy"):
         index = open_index(folder)
         with pytest.raises(BundleError, match="another process is changing it now"), index.changing():
             pass
-    with index.changing(), pytest.raises(BundleError, match="busy"), locked(folder, busy="busy"):
+    with index.changing(), pytest.raises(BundleError, match="busy"), lock_folder(folder, busy="busy"):
         pass
-    with locked(folder, busy="busy"), pytest.raises(BundleError, match="another process"), index.changing():
+    with lock_folder(folder, busy="busy"), pytest.raises(BundleError, match="another process"), index.changing():
         pass
 
 

@@ -16,19 +16,18 @@ from exhibit.evidence import Document, read_document
 from exhibit.evidence.ocr import TextLine
 from exhibit.evidence.scan import Ocr
 from exhibit.models.embedders.hashing import Hashing
-from exhibit.rag import Config, Pipeline, ingest, inspect
+from exhibit.rag import Config, Pipeline, ingest, inspect, live_index
 from exhibit.rag import pipeline as pipelines
-from exhibit.rag import unfinished as unfinished_module
 from exhibit.rag.database import RECORD
 from exhibit.rag.index import Index, open_index
 from exhibit.rag.inspect import Inspector, category_of, labelled_categories
+from exhibit.rag.live_index import open_for_questions
 from exhibit.rag.milvus_address import Address, conditions
 from exhibit.rag.pipeline import find_files
 from exhibit.rag.summaries import open_summariser
-from exhibit.rag.unfinished import open_for_questions
 from exhibit.schemas.errors import BundleError, DocumentError, ServiceError
+from exhibit.storage.atomic import unfinished_folder
 from exhibit.storage.locations import Remote
-from exhibit.storage.place import unfinished_folder
 from exhibit.storage.removal import make_folder_beside
 from tests.evidence import files
 from tests.rag.bundles import document_of, write_bundle
@@ -81,7 +80,7 @@ def test_an_embedder_that_takes_many_at_once_is_given_as_many(tmp_path, monkeypa
 def test_idle_workers_are_let_go_where_much_is_to_be_embedded(tmp_path, monkeypatch, many, dismissed):
     told: list[int] = []
     monkeypatch.setattr(ingest, "_MANY", many)
-    monkeypatch.setattr(ingest, "dismiss", lambda: told.append(1))
+    monkeypatch.setattr(ingest, "shutdown_idle", lambda: told.append(1))
     made(tmp_path).index(written(tmp_path / "c", a="The rent is due.", b="The term is long."), tmp_path / "index")
     assert len(told) == dismissed
 
@@ -142,7 +141,7 @@ def test_a_chunk_has_the_section_and_page_that_its_first_word_stands_in(tmp_path
     text = (
         "1. Rent\n\nThe rent is due.\n\n2. Term\n\nThe term is five years.\n\n" + " " * 300 + "\n\n3. End\n\nIt ends."
     )
-    made(tmp_path, splitter="sections", size=60).index(written(tmp_path / "c", a=text), tmp_path / "index")
+    made(tmp_path, splitter="sections", chunk_size=60).index(written(tmp_path / "c", a=text), tmp_path / "index")
     index = open_index(tmp_path / "index")
     told = [(index.text(chunk).split()[0], chunk.section) for chunk in map(index.chunk, range(len(index)))]
     assert told == [("1.", "1. Rent"), ("2.", "2. Term"), ("3.", "3. End")], "white space alone is no chunk"
@@ -152,7 +151,7 @@ def test_a_chunk_has_the_section_and_page_that_its_first_word_stands_in(tmp_path
 def test_a_prepared_document_has_its_chunks_with_pages_and_sections_and_its_words(tmp_path, size):
     text = "Before.\n\n1. Rent\n\nThe rent is due.\n\n2. Term\n\nThe term is five years."
     path = written(tmp_path / "c", a=text) / "a.txt"
-    settings = {"splitter": "sections", "size": size}
+    settings = {"splitter": "sections", "chunk_size": size}
     prepared = ingest.Preparation(Config(**settings))(path)
     places = [(start, end) for _, start, end in prepared.entry.sections]
     for (start, end, page, section), words in zip(prepared.chunks.tolist(), prepared.texts, strict=True):
@@ -175,7 +174,7 @@ def test_a_page_of_a_prepared_document_is_the_one_its_first_word_is_on(tmp_path,
     told = document_of(pages, "a.txt")
     monkeypatch.setattr(ingest, "read_document", lambda path: told)
     path = written(tmp_path / "c", a="x") / "a.txt"
-    prepared = ingest.Preparation(Config(size=14))(path)
+    prepared = ingest.Preparation(Config(chunk_size=14))(path)
     assert prepared.chunks[:, 2].tolist() == [1, 2, 3] and prepared.entry.pages == 3
     empty = Document("a.txt", "", told.pages)
     for document, ocr, words in [
@@ -399,7 +398,7 @@ def test_an_index_that_became_whole_while_it_was_opened_is_opened(tmp_path, monk
         (folder / "manifest.json").write_text(manifest, encoding="utf-8")
         raise OSError("moved")
 
-    monkeypatch.setattr(unfinished_module, "parse_manifest", finish)
+    monkeypatch.setattr(live_index, "parse_manifest", finish)
     index = open_for_questions(folder, own={"k": 3})
     assert index.finished is None and index.missing == 0 and "a.txt" in index and index.config.k == 3
 

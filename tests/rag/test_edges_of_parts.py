@@ -35,29 +35,29 @@ from tests.rag.bundles import document_of
 def test_every_default_is_as_it_is_told(golden):
     golden("rag/defaults.json", json.dumps(Config().model_dump(), indent=1) + "\n")
     assert Config().ingest_hash == Config.parse({"top_k": 3} if "top_k" in Config.model_fields else {}).ingest_hash
-    assert len(Config().ingest_hash) == 16 and Config(size=501).ingest_hash != Config().ingest_hash
+    assert len(Config().ingest_hash) == 16 and Config(chunk_size=501).ingest_hash != Config().ingest_hash
     assert Config.preset("routed") == Config()
 
 
 def test_settings_are_told_apart_by_when_they_decide():
-    with pytest.raises(ToolkitError, match="size: decided when the index was built"):
-        Config().with_search(size=400)
+    with pytest.raises(ToolkitError, match="chunk_size: decided when the index was built"):
+        Config().with_search(chunk_size=400)
     with pytest.raises(ToolkitError, match="no preset 'ruoted'; did you mean routed\\? there are "):
         Config.preset("ruoted")
     with pytest.raises(ToolkitError, match="no preset 'none'; there are "):
         Config.preset("none")
-    with pytest.raises(ToolkitError, match="nowhere: size: .*; settings are "):
-        Config.parse({"size": 0}, where="nowhere")
+    with pytest.raises(ToolkitError, match="nowhere: chunk_size: .*; settings are "):
+        Config.parse({"chunk_size": 0}, where="nowhere")
     for wrong in ({"lexicon": False}, {"layer_documents": 5, "layers": "chunks"}):
         with pytest.raises(ToolkitError):
             Config.parse(wrong)
     assert "routed" in preset_names() and preset_names() == sorted(preset_names())
     told = setting_help()
-    assert told["size"].endswith("(default: 500)") and any(name.startswith("weight_") for name in told)
-    assert given_settings({"size": 3, "elsewhere": 4}) == {"size": 3}
+    assert told["chunk_size"].endswith("(default: 500)") and any(name.startswith("weight_") for name in told)
+    assert given_settings({"chunk_size": 3, "elsewhere": 4}) == {"chunk_size": 3}
     unset = next(name for name, field in Config.model_fields.items() if field.default is None)
     assert given_settings({unset: "none", "splitter": "none"}) == {unset: None, "splitter": "none"}
-    assert Config().single("size") == 500 and Config().single("weight_lexical") == Config().weights.lexical
+    assert Config().single("chunk_size") == 500 and Config().single("weight_lexical") == Config().weights.lexical
 
 
 def test_an_index_does_not_decide_where_questions_are_sent(tmp_path):
@@ -129,19 +129,13 @@ def test_keys_are_asked_for_in_ranges_and_singly():
     assert len(asked(list(range(0, 2 * 4096, 2)))) == 1
 
 
-@pytest.mark.parametrize(("rows", "lists"), [(10, 1), (78, 2), (1000, 25), (100_000, 1024), (1_000_000, 2048)])
-def test_an_index_has_as_many_lists_as_its_rows_train(rows, lists):
-    assert IndexType.parse("ivf").lists(rows) == lists
-    assert IndexType.parse("ivf,nlist=4").lists(rows) == min(4, lists)
-
-
 def test_a_kind_of_index_is_flat_while_rows_are_few():
-    kind = IndexType.parse("hnsw,M=8")
-    assert (kind.name, kind.options) == ("hnsw", {"M": 8}) and IndexType.parse(None) == IndexType() == IndexType(
+    kind = IndexType.parse("pq,refine=8")
+    assert (kind.name, kind.options) == ("pq", {"refine": 8}) and IndexType.parse(None) == IndexType() == IndexType(
         "flat", {}
     )
     assert kind.suiting(999) == IndexType() and kind.suiting(1000) is kind
-    for wrong in ("tree", "flat,M=3", "hnsw,M", "hnsw,M=x", "hnsw,M=0"):
+    for wrong in ("tree", "hnsw", "ivf", "flat,M=3", "pq,refine", "pq,refine=x", "pq,refine=0"):
         with pytest.raises(ToolkitError, match="faiss:"):
             IndexType.parse(wrong)
 
@@ -340,9 +334,12 @@ def test_one_who_is_sure_by_other_means_quotes_what_is_nearest():
 @pytest.mark.parametrize(
     ("name", "sound", "wrong"),
     [
-        *((name, (1,), (0, -1)) for name in ("size", "k", "depth", "budget", "max_requests", "rerank", "max_tokens")),
+        *(
+            (name, (1,), (0, -1))
+            for name in ("chunk_size", "k", "depth", "budget", "max_requests", "rerank", "max_tokens")
+        ),
         *((name, (0,), (-1,)) for name in ("overlap", "min_chunks", "document_limit")),
-        *((name, (0, 0.5, 1), (-0.1, 1.1)) for name in ("document_max", "threshold", "refuse_below", "imagine")),
+        *((name, (0, 0.5, 1), (-0.1, 1.1)) for name in ("document_max", "threshold", "refuse_below", "hyde_weight")),
         *((name, (0, 2), (-0.1, 2.1)) for name in ("temperature", "summary_temperature")),
         *((name, (0, 9), (-0.1,)) for name in ("weight_lexical", "weight_document", "price_in", "price_out")),
         ("top_p", (0.1, 1), (0, 1.1)),

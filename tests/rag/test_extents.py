@@ -55,33 +55,33 @@ def test_the_first_keeps_what_stands_between_two_that_answer():
 
 
 def test_where_the_first_need_not_be_tight_it_is_filled_to_the_limit():
-    made = extents((0, 1), (2, 3), (4, 5), scores={0: 1.0, 1: 0.5, 2: 2.0}, limit=200, tight=False)
+    made = extents((0, 1), (2, 3), (4, 5), scores={0: 1.0, 1: 0.5, 2: 2.0}, limit=200, trim_first=False)
     assert formed(made, (1, 1.0), likes="c") == ["1:cdef"]
-    made = extents((0, 1), (2, 3), (4, 5), scores={0: 3.0, 1: 0.5, 2: 2.0}, limit=200, tight=False)
+    made = extents((0, 1), (2, 3), (4, 5), scores={0: 3.0, 1: 0.5, 2: 2.0}, limit=200, trim_first=False)
     assert formed(made, (1, 1.0), likes="c") == ["1:abcd"]
-    made = extents((0, 1), (2, 3), (4, 5), scores={0: 1.0, 1: 0.5, 2: 2.0}, limit=199, tight=False)
+    made = extents((0, 1), (2, 3), (4, 5), scores={0: 1.0, 1: 0.5, 2: 2.0}, limit=199, trim_first=False)
     assert formed(made, (1, 1.0)) == ["1:cde"]
 
 
 def test_nothing_grows_into_another_document_or_past_the_ends():
-    made = extents((0, 1), (0, 1), limit=500, tight=False)
+    made = extents((0, 1), (0, 1), limit=500, trim_first=False)
     assert formed(made, (0, 2.0), (1, 1.0)) == ["0:ab", "1:ab"]
-    assert formed(extents((0, 0), tight=False), (0, 1.0)) == ["0:a"]
+    assert formed(extents((0, 0), trim_first=False), (0, 1.0)) == ["0:a"]
 
 
 def test_a_chunk_longer_than_the_limit_is_parted_and_its_parts_come_in_order():
-    made = extents((0, 4), limit=100, tight=False)
+    made = extents((0, 4), limit=100, trim_first=False)
     assert formed(made, (0, 1.0)) == ["0:ab", "0:cd", "0:e"]
-    assert formed(extents((0, 4), limit=100, tight=False), (0, 1.0), depth=2) == ["0:ab", "0:cd"]
+    assert formed(extents((0, 4), limit=100, trim_first=False), (0, 1.0), depth=2) == ["0:ab", "0:cd"]
 
 
 def test_chunks_that_overlap_share_nothing():
-    made = extents((0, 2), (1, 4), limit=150, tight=False)
+    made = extents((0, 2), (1, 4), limit=150, trim_first=False)
     assert formed(made, (1, 2.0), (0, 1.0)) == ["1:cde", "0:ab"], "what the first chunk has is not the second's"
 
 
 def test_scores_are_those_of_the_chunks_and_equals_come_in_their_order():
-    made = extents((0, 0), (1, 1), (2, 2), limit=60, tight=False)
+    made = extents((0, 0), (1, 1), (2, 2), limit=60, trim_first=False)
     found = made.form([(2, 1.0), (0, 1.0), (1, 0.5)], depth=9, weigh=lambda _: 0.0)
     assert [(row, score) for row, _, score in found] == [(2, 1.0), (0, 1.0), (1, 0.5)]
 
@@ -202,7 +202,7 @@ def test_the_end_of_the_line(settings, reranker, sure, ranked, selected):
 
 def test_a_passage_has_five_hundred_characters_at_most_unless_told_otherwise():
     assert Extents(np.zeros((0, 6), np.int64), lambda _: "", {}).limit == 500
-    made = Extents(np.array([(0, 0, 0, 600, 1, 0)], np.int64), lambda _: "x" * 600, {}, tight=False)
+    made = Extents(np.array([(0, 0, 0, 600, 1, 0)], np.int64), lambda _: "x" * 600, {}, trim_first=False)
     assert [span for _, span, _ in made.form([(0, 1.0)], depth=9, weigh=lambda _: 0.0)] == [(0, 500), (500, 600)]
 
 

@@ -176,7 +176,7 @@ def test_a_document_that_was_read_leaves_a_few_bytes_in_memory(tmp_path):
 def test_idle_workers_are_let_go_before_many_strings_are_embedded(tmp_path, monkeypatch, strings):
     told: list[str] = []
     monkeypatch.setattr(ingest_module, "_MANY", strings)
-    monkeypatch.setattr(ingest_module, "dismiss", lambda: told.append("dismissed"))
+    monkeypatch.setattr(ingest_module, "shutdown_idle", lambda: told.append("dismissed"))
     ingest_copies(tmp_path / "leases", 5, asked=lambda: told.append("embedded"))
     assert told[:1] == (["dismissed"] if strings == 9 else ["embedded"]) and "embedded" in told
     assert told.count("dismissed") == (strings == 9)

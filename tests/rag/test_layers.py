@@ -41,7 +41,7 @@ def corpus(tmp_path) -> Path:
 
 
 def built(corpus: Path, tmp_path: Path, preset: str, **settings) -> Pipeline:
-    config = Config.preset(preset, embedder="hashing", size=120, **settings)
+    config = Config.preset(preset, embedder="hashing", chunk_size=120, **settings)
     pipeline = Pipeline(config, cache=tmp_path / "cache", engine="serial", embedder=Hashing(256))
     pipeline.index(corpus, tmp_path / "index", force=True)
     return pipeline
@@ -112,7 +112,7 @@ def test_the_seed_is_as_it_describes_itself():
     assert (seed.document_max, seed.document_mean, seed.top_p, seed.temperature) == (0.6, 0.4, 0.95, 0.1)
     assert (seed.summary_temperature, seed.summary_tokens, seed.summary_shown) == (0.3, 50, 5000)
     assert seed.augment == "summary" and seed.layers == "all" and seed.layer_documents and seed.layer_sections
-    assert (seed.splitter, seed.size, seed.overlap, seed.min_chunks) == ("sections:sentences", 500, 0, 7)
+    assert (seed.splitter, seed.chunk_size, seed.overlap, seed.min_chunks) == ("sections:sentences", 500, 0, 7)
     assert (seed.routing, seed.method, seed.reranker, seed.max_tokens) == (False, "dense", "none", 1000)
 
 

@@ -25,7 +25,16 @@ def index(tmp_path_factory, samples):
     """An index that is only read."""
     folder = tmp_path_factory.mktemp("main")
     source = samples / "cuad" / "CUAD_v1" / "full_contract_txt"
-    flags = ["--out", str(folder / "index"), "--preset", "sac-multilayer", "--embedder", "hashing", "--size", "300"]
+    flags = [
+        "--out",
+        str(folder / "index"),
+        "--preset",
+        "sac-multilayer",
+        "--embedder",
+        "hashing",
+        "--chunk-size",
+        "300",
+    ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EXHIBIT_CACHE", str(folder / "cache"))
         assert main(["index", str(source), *flags, "--threshold", "none"]) == 0
@@ -60,15 +69,15 @@ def test_a_model_is_heard_while_it_answers(index, capsys, monkeypatch):
 
 def test_a_setting_overrules_the_preset(index):
     config = json.loads((Path(index) / "manifest.json").read_text(encoding="utf-8"))["config"]
-    assert config["size"] == 300 and config["layers"] == "all" and config["embedder"] == "hashing"
+    assert config["chunk_size"] == 300 and config["layers"] == "all" and config["embedder"] == "hashing"
 
 
 def test_errors_are_one_line(index, tmp_path, capsys):
     assert main(["search", str(tmp_path / "nowhere"), "x"]) == 1
     assert main(["index", str(tmp_path / "nowhere"), "--out", str(tmp_path / "i")]) == 1
-    assert main(["index", str(tmp_path), "--out", str(tmp_path / "i"), "--size", "many"]) == 1
+    assert main(["index", str(tmp_path), "--out", str(tmp_path / "i"), "--chunk-size", "many"]) == 1
     errors = capsys.readouterr().err.strip().splitlines()
-    assert len(errors) == 3 and all(line.startswith("error: ") for line in errors) and "size" in errors[2]
+    assert len(errors) == 3 and all(line.startswith("error: ") for line in errors) and "chunk_size" in errors[2]
 
 
 def test_the_example_of_the_documentation_runs(tmp_path, monkeypatch, capsys):
@@ -76,7 +85,7 @@ def test_the_example_of_the_documentation_runs(tmp_path, monkeypatch, capsys):
     code = re.search(r"```python\n(.*?)```", text, re.DOTALL).group(1)
     (tmp_path / "samples").symlink_to(ROOT / "samples")
     # the same lines, with the embedder that needs no model
-    code = code.replace("size=400", 'size=400, embedder="hashing"')
+    code = code.replace("chunk_size=400", 'chunk_size=400, embedder="hashing"')
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "docs/rag.md", "exec"), {})
     assert "6 documents" in capsys.readouterr().out

@@ -27,7 +27,7 @@ from exhibit.rag.protocols import VectorStore
 from exhibit.rag.stores.faiss import open as open_faiss
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, ServiceError, ToolkitError
-from exhibit.storage.place import unfinished_folder
+from exhibit.storage.atomic import unfinished_folder
 from tests.rag.milvus_cases import BUILDER, CONTRACT, collections, corpus, opened, pipeline, run_until
 
 __all__ = ["corpus"]
@@ -373,7 +373,7 @@ def test_an_index_that_fails_leaves_nothing_on_the_server(tmp_path, corpus, serv
             return super().embed(texts, role=role)
 
     before = collections(server)
-    config = Config.preset("sac", store=f"milvus:{server}", size=120)
+    config = Config.preset("sac", store=f"milvus:{server}", chunk_size=120)
     with pytest.raises(ServiceError, match="no more"):
         Pipeline(config, cache=tmp_path / "c", jobs=1, embedder=Broken(64)).index(corpus, tmp_path / "index")
     assert collections(server) == before and unfinished_folder(tmp_path / "index") is None
@@ -454,7 +454,7 @@ def test_a_build_that_is_killed_goes_on_in_its_own_collections(tmp_path, corpus,
     record = unfinished_folder(tmp_path / "index") / "store" / "milvus.json"
     left = json.loads(record.read_text())["name"]
     made = Pipeline(
-        Config.preset("sac", store=f"milvus:{argument}", size=120),
+        Config.preset("sac", store=f"milvus:{argument}", chunk_size=120),
         cache=tmp_path / "c", jobs=1, embedder=Hashing(64),
     )  # fmt: skip
     report = made.index(corpus, tmp_path / "index")

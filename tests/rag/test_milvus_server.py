@@ -16,11 +16,11 @@ from bench.stores import mixture
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.index import open_index
+from exhibit.rag.live_index import open_for_questions
 from exhibit.rag.stores.faiss import open as open_faiss
-from exhibit.rag.unfinished import open_for_questions
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, ServiceError
-from exhibit.storage.place import unfinished_folder
+from exhibit.storage.atomic import unfinished_folder
 from tests.rag.milvus_cases import BUILDER, CONTRACT, ROOT, WRITER, collections, corpus, opened, pipeline, run_until
 from tests.rag.milvus_server import ROOT_TOKEN, MilvusProcess
 
@@ -155,7 +155,7 @@ def test_an_index_is_asked_while_its_vectors_go_to_the_server(tmp_path, corpus, 
                 index.close()
             return super().embed(texts, role=role)
 
-    config = Config.preset("routed", store=f"milvus:{server}", size=120, embedder="hashing:64")
+    config = Config.preset("routed", store=f"milvus:{server}", chunk_size=120, embedder="hashing:64")
     made = Pipeline(config, cache=tmp_path / "cache", jobs=1, embedder=Asking(64))
     made.index(corpus, tmp_path / "index")
     assert [have for have, _, _ in seen] == list(range(0, len(open_index(tmp_path / "index")), 8)) and len(seen) > 2

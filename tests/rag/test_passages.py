@@ -103,6 +103,8 @@ def test_a_second_look_reads_whole_chunks_and_the_first_passage_is_cut_from_its_
     assert "show the policy" in first and "roof" not in first  # the sentence, not the chunk
     assert read(shelf, plain)[0] != first
     assert found.trace["reranked"] == {"by": "likes", "chunks": len(chunks), "best": 1.0}
+    # the chunks as they were before it, which is the order in which they are given to it
+    assert [LEASE[slice(*chunk.span)] for chunk in found.before] == chunks and plain.before is None
     scores = [passage.score for passage in found.passages]
     assert scores == sorted(scores, reverse=True)
 
@@ -127,7 +129,7 @@ def test_with_no_document_known_all_are_searched():
     shelf = library(LEASE, POLICY)
     assert "laws of Ruritania" in read(shelf, ask(LAWS, shelf))[0]
     assert "advertisers" in read(shelf, ask("Do advertisers see my location?", shelf))[0]
-    few = ask(LAWS, shelf, pool=1)
+    few = ask(LAWS, shelf, candidate_chunks=1)
     assert "laws of Ruritania" in read(shelf, few)[0]
     assert few.trace["compared"] < len(shelf.table)
 
@@ -192,7 +194,7 @@ def test_passages_after_the_first_are_filled_towards_the_better_neighbour():
 
 def test_the_first_passage_is_filled_when_it_need_not_be_tight():
     shelf = library(LEASE)
-    whole = read(shelf, ask(LAWS, shelf, {0: 0.0}, tight=False))[0]
+    whole = read(shelf, ask(LAWS, shelf, {0: 0.0}, trim_first=False))[0]
     assert "laws of Ruritania" in whole and "courts of Strelsau" in whole
 
 
@@ -270,7 +272,7 @@ ALONE = {"lexical": 0.0, "heading": 0.0, "neighbours": 0.0, "section": 0.0}
 def test_behind_the_settled_places_chunks_follow_those_that_are_like_the_first(likeness, place):
     shelf, asked = hall_of_mirrors(), np.array([1, 0, 0], np.float32)
     weights = Weights(**ALONE, likeness=likeness)
-    found = rank_passages("?", asked, shelf, documents={0: 0.0}, weights=weights, limit=60, tight=False)
+    found = rank_passages("?", asked, shelf, documents={0: 0.0}, weights=weights, limit=60, trim_first=False)
     rows = [passage.row for passage in found.passages]
     assert rows[:24] == list(range(24)) and rows.index(39) == place and sorted(rows) == list(range(40))
 
@@ -343,6 +345,7 @@ def test_words_count_the_more_the_fewer_chunks_of_the_document_have_them():
 
 def test_what_is_not_told_is_as_the_default_recipe_has_it():
     told, config = rank_passages.__kwdefaults__, Config()
-    assert {name: told[name] for name in ("depth", "limit", "pool", "tight")} == {
-        "depth": config.depth, "limit": config.passage_size, "pool": config.pool, "tight": config.tight,
+    assert {name: told[name] for name in ("depth", "limit", "candidate_chunks", "trim_first")} == {
+        "depth": config.depth, "limit": config.passage_size, "candidate_chunks": config.candidate_chunks,
+        "trim_first": config.trim_first,
     }  # fmt: skip

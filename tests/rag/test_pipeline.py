@@ -20,7 +20,7 @@ from exhibit.rag import pipeline as module
 from exhibit.rag.index import open_index
 from exhibit.rag.pipeline import find_files
 from exhibit.schemas.errors import BundleError, ToolkitError
-from exhibit.storage.place import locked
+from exhibit.storage.atomic import lock_folder
 from tests.evidence import files
 
 ROOT = Path(__file__).parents[2]
@@ -72,7 +72,7 @@ def make(tmp_path):
 
 @pytest.fixture
 def ready(make, corpus, tmp_path) -> Pipeline:
-    pipeline = make("sac-multilayer", size=120)
+    pipeline = make("sac-multilayer", chunk_size=120)
     pipeline.index(corpus, tmp_path / "index")
     return pipeline
 
@@ -90,12 +90,12 @@ def test_files_that_are_called_alike_are_told_apart_by_their_folders(make, tmp_p
 
 
 def test_a_few_lines_do_it(make, corpus, tmp_path):
-    pipeline = make(size=120)
+    pipeline = make(chunk_size=120)
     report = pipeline.index(corpus, tmp_path / "index")
     assert (report.documents, report.set_aside) == (3, ()) and report.chunks >= 9
     [found] = pipeline.search(["Which law governs the agreement of Birch Inc.?"])
     assert found.ranked[0].chunk.document == "birch.txt"
-    again = make(size=120).open(tmp_path / "index")
+    again = make(chunk_size=120).open(tmp_path / "index")
     assert again.search(["Which law governs the agreement of Birch Inc.?"]) == [found]
 
 
@@ -111,7 +111,7 @@ def test_an_index_that_nobody_asks_is_built_and_not_opened(make, corpus, tmp_pat
 
 @pytest.mark.parametrize("preset", ["naive", "rcts", "sac", "sac-multilayer", "routed"])
 def test_chunks_tile_every_document_and_hold_its_own_words(make, corpus, tmp_path, preset):
-    pipeline = make(preset, size=80)
+    pipeline = make(preset, chunk_size=80)
     pipeline.index(corpus, tmp_path / "index")
     index = open_index(tmp_path / "index")
     for entry in index.documents:
@@ -123,7 +123,7 @@ def test_chunks_tile_every_document_and_hold_its_own_words(make, corpus, tmp_pat
 
 def test_the_summary_is_embedded_and_never_returned(make, corpus, tmp_path):
     embedder = Counting()
-    pipeline = make("sac", size=120, embedder=embedder)
+    pipeline = make("sac", chunk_size=120, embedder=embedder)
     pipeline.index(corpus, tmp_path / "index")
     summary = open_index(tmp_path / "index").entry("alder.txt").summary
     assert "Alder" in summary
@@ -131,7 +131,7 @@ def test_the_summary_is_embedded_and_never_returned(make, corpus, tmp_path):
     [answered] = pipeline.answer(["What is the term of the Alder agreement?"])
     assert all(not hit.text.startswith(summary) for hit in answered.retrieved.ranked)
     plain = Counting()
-    make("rcts", size=120, embedder=plain).index(corpus, tmp_path / "plain")
+    make("rcts", chunk_size=120, embedder=plain).index(corpus, tmp_path / "plain")
     assert not any(text.startswith(summary) for text in plain.texts)
 
 
@@ -173,7 +173,7 @@ def test_stages_are_recorded_and_passages_come_from_two_documents(ready):
 
 
 def test_one_search_serves_metrics_and_answers(make, corpus, tmp_path):
-    pipeline = make("sac", size=60)
+    pipeline = make("sac", chunk_size=60)
     pipeline.index(corpus, tmp_path / "index")
     [found] = pipeline.search(["term"])
     assert len(found.ranked) > len(found.selected) == 6
@@ -197,7 +197,7 @@ def test_page_furniture_is_not_embedded(make, samples, tmp_path):
 
 def test_documents_come_and_go_without_a_rebuild(make, corpus, tmp_path):
     embedder = Counting()
-    pipeline = make("sac-multilayer", size=120, embedder=embedder)
+    pipeline = make("sac-multilayer", chunk_size=120, embedder=embedder)
     pipeline.index(corpus, tmp_path / "index")
     (tmp_path / "elm.txt").write_text("LEASE\n\nThis Lease is governed by the law of Peru.\n", encoding="utf-8")
     before = len(embedder.texts)
@@ -205,7 +205,7 @@ def test_documents_come_and_go_without_a_rebuild(make, corpus, tmp_path):
     assert len(embedder.texts) - before <= 6
     assert pipeline.search(["law of Peru lease"])[0].ranked[0].chunk.document == "elm.txt"
     pipeline.remove("birch.txt")
-    reopened = make("sac-multilayer", size=120, embedder=Counting()).open(tmp_path / "index")
+    reopened = make("sac-multilayer", chunk_size=120, embedder=Counting()).open(tmp_path / "index")
     assert [entry.filename for entry in reopened._opened.documents] == ["alder.txt", "cedar.txt", "elm.txt"]
     assert all(hit.chunk.document != "birch.txt" for hit in reopened.search(["Birch Inc. Ohio"])[0].ranked)
     with pytest.raises(BundleError, match="already"):
@@ -222,7 +222,10 @@ def test_of_two_that_change_one_index_the_second_is_refused(tmp_path, corpus, ma
     for change in (lambda: second.remove("birch.txt"), lambda: second.add(corpus / "alder.txt")):
         with pytest.raises(BundleError, match="changed by another process since it was opened; open it again"):
             change()
-    with locked(tmp_path / "index", busy="busy"), pytest.raises(BundleError, match="another process is changing it"):
+    with (
+        lock_folder(tmp_path / "index", busy="busy"),
+        pytest.raises(BundleError, match="another process is changing it"),
+    ):
         first.remove("birch.txt")
     first.remove("birch.txt")
     assert [entry.filename for entry in open_index(tmp_path / "index").documents] == ["cedar.txt"]
@@ -233,18 +236,18 @@ def test_a_damaged_index_is_refused_with_what_to_do(ready, make, tmp_path, name)
     path = tmp_path / "index" / name
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(ToolkitError, match="again"):
-        make("sac-multilayer", size=120).open(tmp_path / "index")
+        make("sac-multilayer", chunk_size=120).open(tmp_path / "index")
 
 
 def test_an_index_made_otherwise_is_refused(ready, make, tmp_path):
-    with pytest.raises(BundleError, match=r"made with other settings \(size\); build it again"):
-        make("sac-multilayer", size=300).open(tmp_path / "index")
+    with pytest.raises(BundleError, match=r"made with other settings \(chunk_size\); build it again"):
+        make("sac-multilayer", chunk_size=300).open(tmp_path / "index")
     with pytest.raises(BundleError, match="embedded by hashing-256, not hashing-64"):
-        make("sac-multilayer", size=120, embedder=Hashing(64)).open(tmp_path / "index")
+        make("sac-multilayer", chunk_size=120, embedder=Hashing(64)).open(tmp_path / "index")
     with pytest.raises(BundleError, match="no index there"):
         make().open(tmp_path / "nowhere")
     # settings that only matter when a question comes do not matter here
-    make("sac-multilayer", size=120, k=3, threshold=None).open(tmp_path / "index")
+    make("sac-multilayer", chunk_size=120, k=3, threshold=None).open(tmp_path / "index")
 
 
 def test_an_index_is_not_overwritten_without_force(ready, make, corpus, tmp_path):
@@ -307,11 +310,11 @@ def test_a_stopped_ingest_goes_on_where_it_was(make, tmp_path):
         (tmp_path / "many" / f"{number}.txt").write_text(clauses)
     first = Stopping(1100)
     with pytest.raises(KeyboardInterrupt):
-        make("rcts", size=100, embedder=first).index(tmp_path / "many", tmp_path / "index")
+        make("rcts", chunk_size=100, embedder=first).index(tmp_path / "many", tmp_path / "index")
     assert not (tmp_path / "index").exists() and len(first.texts) >= 500
     second, fresh = Counting(), Counting()
-    make("rcts", size=100, embedder=second).index(tmp_path / "many", tmp_path / "index")
-    other = Pipeline(Config.preset("rcts", size=100), cache=tmp_path / "other", jobs=1, embedder=fresh)
+    make("rcts", chunk_size=100, embedder=second).index(tmp_path / "many", tmp_path / "index")
+    other = Pipeline(Config.preset("rcts", chunk_size=100), cache=tmp_path / "other", jobs=1, embedder=fresh)
     other.index(tmp_path / "many", tmp_path / "whole")
     assert len(first.texts) + len(second.texts) == len(fresh.texts)
     for name in ("index.sqlite", "chunk.faiss"):
@@ -360,9 +363,9 @@ def test_answers_cite_and_refuse(ready):
 
 
 def test_presets_are_files_that_can_be_copied_and_edited(tmp_path):
-    (tmp_path / "mine.toml").write_text('splitter = "naive"\nsize = 300\n')
-    assert Config.preset(str(tmp_path / "mine.toml"), k=3).model_dump()["size"] == 300
-    (tmp_path / "bad.toml").write_text('colour = "red"\nsize = 0\n')
+    (tmp_path / "mine.toml").write_text('splitter = "naive"\nchunk_size = 300\n')
+    assert Config.preset(str(tmp_path / "mine.toml"), k=3).model_dump()["chunk_size"] == 300
+    (tmp_path / "bad.toml").write_text('colour = "red"\nchunk_size = 0\n')
     with pytest.raises(ToolkitError, match="colour: .*; settings are ocr, ocr_language"):
         Config.preset(str(tmp_path / "bad.toml"))
     with pytest.raises(
@@ -396,10 +399,10 @@ def test_importing_rag_is_light():
 
 def test_two_ingests_at_once_are_refused(make, corpus, tmp_path):
     from exhibit.rag.database import index_kind
-    from exhibit.storage.place import placed
+    from exhibit.storage.atomic import replace_folder
 
     with (
-        placed(tmp_path / "index", force=False, kind=index_kind("faiss")),
+        replace_folder(tmp_path / "index", force=False, kind=index_kind("faiss")),
         pytest.raises(BundleError, match="another run"),
     ):
         make().index(corpus, tmp_path / "index")
@@ -407,7 +410,7 @@ def test_two_ingests_at_once_are_refused(make, corpus, tmp_path):
 
 def test_the_manifest_says_what_it_was_made_with(ready, tmp_path):
     manifest = json.loads((tmp_path / "index" / "manifest.json").read_text(encoding="utf-8"))
-    assert manifest["config"]["size"] == 120 and manifest["embedder"] == "hashing-256"
+    assert manifest["config"]["chunk_size"] == 120 and manifest["embedder"] == "hashing-256"
     assert manifest["counts"]["documents"] == 3 and manifest["counts"]["document vectors"] == 3
 
 
@@ -423,7 +426,11 @@ def test_what_a_language_model_may_cost(make, monkeypatch):
 def test_workers_and_one_process_build_the_same_index(corpus, tmp_path):
     for engine in ("serial", "local"):
         pipeline = Pipeline(
-            Config.preset("routed", size=120), cache=tmp_path / engine, engine=engine, jobs=2, embedder=Hashing(64)
+            Config.preset("routed", chunk_size=120),
+            cache=tmp_path / engine,
+            engine=engine,
+            jobs=2,
+            embedder=Hashing(64),
         )
         pipeline.index(corpus, tmp_path / f"index-{engine}")
     one, two = (

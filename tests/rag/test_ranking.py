@@ -31,7 +31,7 @@ from exhibit.rag.retrieval.routed import (
     why_chosen,
 )
 from exhibit.rag.retrieval.stages import Parts, SearchState, choose_documents, finish, order_by, rerank
-from exhibit.rag.stores import check_rows, nothing, ranked
+from exhibit.rag.stores import check_rows, make_empty_hits, rank_keys
 
 PLAIN = Weights(lexical=0.0, heading=0.0, neighbours=0.0, section=0.0)
 """Similarity alone."""
@@ -49,11 +49,11 @@ def keyed(*numbers: int) -> np.ndarray:
 
 
 def test_the_best_come_first_and_equals_by_their_keys():
-    scores, keys = ranked(row(1, 3, 3, 2), keyed(4, 9, 2, 1), 3)
+    scores, keys = rank_keys(row(1, 3, 3, 2), keyed(4, 9, 2, 1), 3)
     assert scores.tolist() == [[3, 3, 2]] and keys.tolist() == [[2, 9, 1]]
-    scores, keys = ranked(row(1, 5), keyed(4, -1), 3)
+    scores, keys = rank_keys(row(1, 5), keyed(4, -1), 3)
     assert scores.tolist() == [[1, -np.inf, -np.inf]] and keys.tolist()[0][0] == 4
-    scores, keys = ranked(row(1, 2), keyed(7, 0), 3)
+    scores, keys = rank_keys(row(1, 2), keyed(7, 0), 3)
     assert scores.tolist() == [[2, 1, -np.inf]] and keys.tolist() == [[0, 7, -1]]
 
 
@@ -61,13 +61,13 @@ def test_the_best_come_first_and_equals_by_their_keys():
 def test_of_very_many_the_same_are_best(width):
     scores, keys = np.ones((2, width), np.float32), np.tile(np.arange(width)[::-1], (2, 1))
     scores[0, 3], scores[1, :5] = 2.0, 0.5
-    best, best_keys = ranked(scores, keys, 2)
+    best, best_keys = rank_keys(scores, keys, 2)
     assert best.tolist() == [[2.0, 1.0], [1.0, 1.0]]
     assert best_keys.tolist() == [[width - 4, 0], [0, 1]]
 
 
 def test_nothing_and_rows_that_do_not_fit():
-    scores, keys = nothing(2, 3)
+    scores, keys = make_empty_hits(2, 3)
     assert scores.tolist() == [[-np.inf] * 3] * 2 and keys.tolist() == [[-1] * 3] * 2
     vectors = np.ones((2, 3), np.float32)
     assert check_rows("here", np.array([1, 2]), vectors, 3) == ""
@@ -339,7 +339,7 @@ def test_a_pool_is_the_nearest_those_with_the_words_and_their_neighbours():
     made = shelf(texts, Scores(k13=0.9, k21=0.8, k15=0.1))
 
     def compared(asked: str, library: Library, size: int) -> tuple[int, list[int]]:
-        trace = rank_passages(asked, VECTOR, library, pool=size, weights=PLAIN).trace
+        trace = rank_passages(asked, VECTOR, library, candidate_chunks=size, weights=PLAIN).trace
         return trace.get("compared", 0), sorted(one["row"] for one in trace.get("best", ()))
 
     assert compared("oak", made, 1) == (5, [2, 3, 4, 5, 6])
@@ -459,7 +459,7 @@ def test_the_trace_has_the_first_five_in_figures():
 def test_where_any_document_may_answer_all_rows_are_compared_as_one():
     store = Scores(k10=0.9, k11=0.1, k12=0.8, k13=0.0)
     made = shelf([long(word) for word in ("a1", "b1", "c1", "d1")], store, owners=[0, 0, 1, 1])
-    anywhere = rank_passages("of", VECTOR, made, pool=4, limit=60, weights=PLAIN)
+    anywhere = rank_passages("of", VECTOR, made, candidate_chunks=4, limit=60, weights=PLAIN)
     assert [passage.row for passage in anywhere.passages] == [0, 2, 1, 3]
     within = rank_passages("of", VECTOR, made, documents={0: 0.0, 1: 0.0}, limit=60, weights=PLAIN)
     assert [passage.score for passage in within.passages[:2]] == pytest.approx([1.0, 1.0])
@@ -516,23 +516,23 @@ def test_what_is_left_of_a_chunk_comes_in_stretches_as_long_as_they_fit():
 
 
 def test_equal_chunks_that_are_parted_take_turns_in_their_order():
-    made = extents((0, 3), (4, 7), limit=100, tight=False)
+    made = extents((0, 3), (4, 7), limit=100, trim_first=False)
     assert formed(made, (1, 1.0), (0, 1.0)) == ["1:ef", "1:gh", "0:ab", "0:cd"]
 
 
 def test_what_is_left_of_the_first_comes_after_its_equals():
-    made = extents((0, 1), (2, 2), limit=100, tight=True)
+    made = extents((0, 1), (2, 2), limit=100, trim_first=True)
     assert formed(made, (0, 1.0), (1, 1.0), likes="a") == ["0:a", "1:bc"]
-    made = extents((0, 1), (3, 3), limit=100, tight=True)
+    made = extents((0, 1), (3, 3), limit=100, trim_first=True)
     assert formed(made, (0, 1.0), (1, 1.0), likes="a") == ["0:a", "1:d", "0:b"]
 
 
 def test_a_passage_grows_through_several_chunks_and_stops_at_what_is_taken():
-    made = extents((0, 0), (1, 1), (2, 2), (3, 3), (4, 4), limit=150, tight=False)
+    made = extents((0, 0), (1, 1), (2, 2), (3, 3), (4, 4), limit=150, trim_first=False)
     assert formed(made, (2, 1.0)) == ["2:cde"], "forward first where no neighbour has a score"
-    made = extents((0, 0), (1, 1), (2, 2), (3, 3), scores={0: 1.0, 1: 2.0, 3: 0.5}, limit=150, tight=False)
+    made = extents((0, 0), (1, 1), (2, 2), (3, 3), scores={0: 1.0, 1: 2.0, 3: 0.5}, limit=150, trim_first=False)
     assert formed(made, (2, 1.0), (3, 0.5)) == ["2:abc", "3:d"]
-    made = extents((0, 0), (1, 1), (2, 2), (3, 3), (4, 4), limit=500, tight=False)
+    made = extents((0, 0), (1, 1), (2, 2), (3, 3), (4, 4), limit=500, trim_first=False)
     assert formed(made, (4, 2.0), (0, 1.0), depth=1) == ["4:abcde"]
 
 

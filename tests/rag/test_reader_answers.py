@@ -12,7 +12,7 @@ from exhibit.evidence import Span
 from exhibit.law.citations import claims_of, without_places
 from exhibit.models.embedders import legal
 from exhibit.models.llms import estimate
-from exhibit.models.reader import Found, Reading
+from exhibit.models.reader import AnswerSpan, Reading
 from exhibit.rag.answerers import open_answerer, section_of, with_places
 from exhibit.rag.answerers.reader import ReaderAnswerer
 from exhibit.rag.config import Config
@@ -48,7 +48,7 @@ class Scripted:
 
     def _reading(self, text: str, score: float) -> Reading:
         at = text.find(self.word)
-        return Reading(score, (Found(at, at + len(self.word), 1.0),) if at >= 0 else ())
+        return Reading(score, (AnswerSpan(at, at + len(self.word), 1.0),) if at >= 0 else ())
 
     def confidence(
         self, scores: Sequence[float], found: float | None = None, *, usual: float = 0.0, also: Sequence[str] = ()
@@ -206,7 +206,7 @@ class Marks:
 
     def read(self, question: str, passages: Sequence[str], hint: str = "") -> list[Reading]:
         self.read_texts += passages
-        spans = tuple(Found(end - 8, end, 1.0) for end in self.ends)
+        spans = tuple(AnswerSpan(end - 8, end, 1.0) for end in self.ends)
         return [Reading(self.scores.pop(0), spans) for _ in passages]
 
     def confidence(self, scores: Sequence[float], found: object = None, **also: object) -> float:

@@ -41,7 +41,7 @@ def corpus(tmp_path) -> Path:
 @pytest.fixture
 def make(tmp_path, corpus):
     def run(*, llm=None, fresh: bool = False, **settings) -> Pipeline:
-        config = Config.preset("routed", **{"size": 120, **settings})
+        config = Config.preset("routed", **{"chunk_size": 120, **settings})
         pipeline = Pipeline(config, cache=tmp_path / "cache", jobs=1, embedder=Hashing(256), llm=llm)
         if fresh or not (tmp_path / "index").exists():
             pipeline.index(corpus, tmp_path / "index", force=True)
@@ -212,10 +212,10 @@ class Imagining:
 def test_an_imagined_passage_moves_the_question(make):
     asked = "Consider the Supply Agreement of Birch Ltd; how does one get out?"
     settings = {"weight_lexical": 0.0, "weight_heading": 0.0, "weight_section": 0.0, "weight_neighbours": 0.0}
-    [found] = make(llm=Imagining(), imagine=1.0, **settings).search([asked])
+    [found] = make(llm=Imagining(), hyde_weight=1.0, **settings).search([asked])
     assert found.trace["imagined"].startswith("Either party") and "ninety days' notice" in found.ranked[0].text
-    with pytest.raises(ToolkitError, match="--imagine needs a language model"):
-        make(imagine=0.5).search([asked])
+    with pytest.raises(ToolkitError, match="--hyde-weight needs a language model"):
+        make(hyde_weight=0.5).search([asked])
 
 
 def test_the_defaults_are_the_default_preset_and_a_flag_names_a_single_weight():

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from exhibit.runtime.command import guarded, plain_terminal, print_note, without_controls
-from exhibit.runtime.secrets import names_a_secret, remember_secret, scrubbed
+from exhibit.runtime.secrets import names_a_secret, remember_secret, scrub
 from exhibit.schemas.errors import ToolkitError
 
 ROOT = Path(__file__).parents[2]
@@ -65,13 +65,13 @@ def test_a_closed_pipe_is_no_traceback():
     ],
 )
 def test_what_looks_like_a_secret_is_hidden(text, clean):
-    assert scrubbed(text) == clean
+    assert scrub(text) == clean
 
 
 def test_a_secret_from_elsewhere_is_hidden_once_it_is_known():
-    assert scrubbed("token of a file: zebra-4711") == "token of a file: zebra-4711"
+    assert scrub("token of a file: zebra-4711") == "token of a file: zebra-4711"
     remember_secret("zebra-4711")
-    assert scrubbed("token of a file: zebra-4711") == "token of a file: ***"
+    assert scrub("token of a file: zebra-4711") == "token of a file: ***"
     assert names_a_secret("X-Api-Key") and not names_a_secret("temperature")
 
 

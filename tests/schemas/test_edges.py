@@ -10,8 +10,16 @@ import os
 import pytest
 from pydantic import ValidationError
 
-from exhibit.runtime.command import Manner, called, guarded, is_quiet, print_error, print_note, spelled
-from exhibit.runtime.secrets import names_a_secret, remember_secret, scrubbed, scrubbed_logs
+from exhibit.runtime.command import (
+    Invocation,
+    guarded,
+    is_quiet,
+    print_error,
+    print_note,
+    rename_commands,
+    set_invocation,
+)
+from exhibit.runtime.secrets import names_a_secret, remember_secret, scrub, scrub_logs
 from exhibit.schemas import generate
 from exhibit.schemas.bundle import Question, read_gold, read_info, read_questions, write_info
 from exhibit.schemas.errors import BundleError, ToolkitError, disk_trouble, printable
@@ -99,20 +107,20 @@ def test_an_id_twice_and_no_array(tmp_path):
 
 def test_commands_are_named_as_they_were_called_the_longest_name_first():
     names = {"python -m converters": "exhibit convert", "python -m converters.web": "exhibit convert web"}
-    with called(Manner(names)):
-        assert spelled("python -m converters.web, python -m converters, python -m converters.mine") == (
+    with set_invocation(Invocation(names)):
+        assert rename_commands("python -m converters.web, python -m converters, python -m converters.mine") == (
             "exhibit convert web, exhibit convert, python -m converters.mine"
         )
-    assert spelled("python -m converters.web") == "python -m converters.web"
+    assert rename_commands("python -m converters.web") == "python -m converters.web"
 
 
 def test_quiet_leaves_out_notes_and_never_errors_and_verbose_says_where(capsys):
-    with called(Manner(quiet=True)):
+    with set_invocation(Invocation(quiet=True)):
         assert is_quiet()
         print_note("a note")
         print_error(ToolkitError("one"))
     assert capsys.readouterr().err == "error: one\n" and not is_quiet()
-    with called(Manner(verbose=True)):
+    with set_invocation(Invocation(verbose=True)):
         print_error(ToolkitError("one"))
     assert capsys.readouterr().err.startswith("exhibit.schemas.errors.ToolkitError: one\n")
 
@@ -155,7 +163,7 @@ def test_schema_files_are_written_when_they_differ(tmp_path):
 def test_logs_are_scrubbed_with_their_tracebacks_and_only_meanwhile(caplog):
     remember_secret("marmot-0815")
     log = logging.getLogger("scrub")
-    with scrubbed_logs():
+    with scrub_logs():
         log.error("sent %s", "marmot-0815")
         log.error("nothing secret in %s", "this")
         try:
@@ -176,9 +184,9 @@ def test_logs_are_scrubbed_with_their_tracebacks_and_only_meanwhile(caplog):
 def test_the_environments_secrets_have_eight_characters_and_are_no_words(monkeypatch, value, hidden):
     monkeypatch.setenv("MY_TOKEN", value)
     monkeypatch.setenv("MY_NAME", "visible-name")
-    assert (scrubbed(f"it is {value} visible-name") == "it is *** visible-name") is hidden
-    assert names_a_secret("MY_TOKEN") and scrubbed("x y-z", "y-z", None) == "x ***"
-    assert scrubbed("x y-z-1", "y-z", "y-z-1") == "x ***", "the longest first, or a part of it would stay"
+    assert (scrub(f"it is {value} visible-name") == "it is *** visible-name") is hidden
+    assert names_a_secret("MY_TOKEN") and scrub("x y-z", "y-z", None) == "x ***"
+    assert scrub("x y-z-1", "y-z", "y-z-1") == "x ***", "the longest first, or a part of it would stay"
 
 
 def test_bundle_json_is_indented_by_one_and_ends_with_a_line(tmp_path):

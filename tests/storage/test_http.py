@@ -12,7 +12,8 @@ import httpcore
 import pytest
 
 from exhibit.storage import http as http_module
-from exhibit.storage.exchanges import (
+from exhibit.storage.http import TRANSIENT, HttpClient, Response, Rules
+from exhibit.storage.http_policy import (
     Body,
     BodyError,
     Deadline,
@@ -25,7 +26,6 @@ from exhibit.storage.exchanges import (
     read_events,
     read_texts,
 )
-from exhibit.storage.http import TRANSIENT, HttpClient, Response, Rules
 
 
 class Pool:

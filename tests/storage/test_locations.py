@@ -21,11 +21,11 @@ from exhibit.storage.locations import (
     Remote,
     StorageError,
     expand,
-    explained,
-    fetched,
+    explain_store_errors,
+    fetch_file,
     folders_among,
     is_url,
-    keeping,
+    keep_recent_files,
     list_file,
     list_files,
     parse_location,
@@ -85,7 +85,7 @@ def test_odd_names_are_listed_and_fetched(memory):
         put(memory / name, name.encode())
     assert list(list_files(memory)) == sorted(names)
     for name in names:
-        with fetched(memory / name) as path:
+        with fetch_file(memory / name) as path:
             assert path.name == name and path.read_bytes() == name.encode()
 
 
@@ -120,7 +120,7 @@ def test_a_pattern_gives_folders_in_order(memory):
 
 def test_a_file_is_here_while_it_is_read_and_then_gone(memory, passing, downloads):
     file = put(memory / "lease.txt", b"The rent is due.")
-    with fetched(file) as path, fetched(file) as again:
+    with fetch_file(file) as path, fetch_file(file) as again:
         assert path == again and path.read_bytes() == b"The rent is due."
         assert sha256_of(file) == hashlib.sha256(b"The rent is due.").hexdigest()
     assert downloads == ["lease.txt"], "fetched once for all who read it"
@@ -135,9 +135,9 @@ def test_a_document_is_read_as_if_it_were_here(memory, passing):
 
 def test_what_is_kept_is_bounded_and_goes_with_the_block(memory, passing, downloads):
     files = [put(memory / f"{number}.txt") for number in range(5)]
-    with keeping(files=2):
+    with keep_recent_files(files=2):
         for file in [*files, files[4], files[3], files[0]]:
-            with fetched(file):
+            with fetch_file(file):
                 assert len([path for path in passing.iterdir() if path.is_dir()]) <= 3
         assert len([path for path in passing.iterdir() if path.is_dir()]) == 2
     assert downloads == ["0.txt", "1.txt", "2.txt", "3.txt", "4.txt", "0.txt"] and list(passing.iterdir()) == []
@@ -181,13 +181,13 @@ class NoCredentialsError(Exception):
 )
 def test_errors_of_clients_become_one_line(raised, told, monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "AKIA-hush-hush")
-    with pytest.raises(StorageError) as caught, explained("s3://bucket/x"):
+    with pytest.raises(StorageError) as caught, explain_store_errors("s3://bucket/x"):
         raise raised
     assert str(caught.value).startswith(f"s3://bucket/x: {told}")
 
 
 def test_a_bug_keeps_its_traceback():
-    with pytest.raises(TypeError), explained("s3://bucket/x"):
+    with pytest.raises(TypeError), explain_store_errors("s3://bucket/x"):
         raise TypeError("a bug")
 
 
@@ -206,7 +206,7 @@ def test_a_scheme_that_cannot_be_used_says_so(scheme):
 def test_a_missing_package_names_its_extra_and_local_runs_need_none():
     code = (
         "import sys; sys.modules['s3fs'] = sys.modules['gcsfs'] = None\n"
-        "import exhibit.schemas.validate, exhibit.storage.upload, exhibit.evidence.check\n"
+        "import exhibit.schemas.validate, exhibit.storage.locations, exhibit.evidence.check\n"
         "assert 'fsspec' not in sys.modules\n"
         "from exhibit.storage.locations import Remote, list_files\n"
         "for url in ('s3://b/x', 'gs://b/x'):\n"
@@ -223,7 +223,7 @@ def test_a_missing_package_names_its_extra_and_local_runs_need_none():
 
 @pytest.mark.parametrize(("length", "end"), [(300, ";"), (301, "…")])
 def test_three_hundred_characters_of_a_librarys_words_are_told(length, end):
-    with pytest.raises(StorageError) as caught, explained("s3://b/x"):
+    with pytest.raises(StorageError) as caught, explain_store_errors("s3://b/x"):
         raise OSError("w" * length)
     assert str(caught.value).startswith(f"s3://b/x: {'w' * 300}{end}")
 

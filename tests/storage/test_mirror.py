@@ -7,7 +7,7 @@ import pytest
 from exhibit.schemas.bundle import ORIGIN
 from exhibit.schemas.errors import BundleError
 from exhibit.storage import bundle as mirror
-from exhibit.storage.bundle import corpus_files, mirrored, open_bundle
+from exhibit.storage.bundle import corpus_files, mirror_bundle, open_bundle
 from exhibit.storage.locations import Remote, origin_of
 from exhibit.storage.validate import main
 from exhibit.storage.validate import validate_at as validate
@@ -25,11 +25,11 @@ def bundle(memory, tmp_path) -> Remote:
 
 
 def test_a_path_is_its_own_mirror(tmp_path):
-    assert mirrored(tmp_path) == tmp_path and origin_of(tmp_path) is None
+    assert mirror_bundle(tmp_path) == tmp_path and origin_of(tmp_path) is None
 
 
 def test_only_small_files_come_here(bundle, tmp_path):
-    folder = mirrored(bundle)
+    folder = mirror_bundle(bundle)
     assert sorted(path.name for path in folder.iterdir()) == [ORIGIN, "bundle.json", "gold.jsonl", "train.json"]
     assert list((tmp_path / "cache" / "bundles").iterdir()) == [folder], "nothing half-done is left"
     assert origin_of(folder) == bundle
@@ -45,29 +45,29 @@ def test_what_did_not_change_is_not_fetched_again(bundle, monkeypatch):
     fetched: list[str] = []
     fetch = mirror.fetch
     monkeypatch.setattr(mirror, "fetch", lambda file, path: fetched.append(file.name) or fetch(file, path))
-    folder = mirrored(bundle)
-    assert mirrored(bundle) == folder and fetched == ["bundle.json", "train.json", "gold.jsonl", "bundle.json"]
+    folder = mirror_bundle(bundle)
+    assert mirror_bundle(bundle) == folder and fetched == ["bundle.json", "train.json", "gold.jsonl", "bundle.json"]
     (folder / "train.json").write_text("[]")  # damaged in the cache
-    assert mirrored(bundle) == folder and (folder / "train.json").read_bytes() == get(bundle / "train.json")
+    assert mirror_bundle(bundle) == folder and (folder / "train.json").read_bytes() == get(bundle / "train.json")
 
 
 def test_a_changed_bundle_has_another_mirror(bundle, tmp_path):
-    before = mirrored(bundle)
+    before = mirror_bundle(bundle)
     upload(write(tmp_path / "new", names=("cygnus.txt",)), bundle)
-    after = mirrored(bundle)
+    after = mirror_bundle(bundle)
     assert after != before and set(corpus_files(after)) == {"cygnus.txt"} and set(corpus_files(before)) == set(NAMES)
 
 
 def test_a_folder_without_bundle_json_is_refused(memory):
     put(memory / "half/corpus/aurora.txt")
     with pytest.raises(BundleError, match=r"half: no bundle.json there, which is written last"):
-        mirrored(memory / "half")
+        mirror_bundle(memory / "half")
 
 
 def test_questions_that_are_not_the_recorded_ones_are_refused(bundle, tmp_path):
     put(bundle / "train.json", b"[]")
     with pytest.raises(BundleError, match=r"train.json: the content is not what bundle.json records"):
-        mirrored(bundle)
+        mirror_bundle(bundle)
     assert list((tmp_path / "cache" / "bundles").iterdir()) == [], "nothing half-done is left"
 
 

@@ -9,7 +9,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from exhibit.storage.exchanges import (
+from exhibit.storage.http_policy import (
     LONGEST_WAIT,
     Deadline,
     HttpError,

@@ -208,7 +208,7 @@ def test_gold_is_located_in_what_ocr_reads_and_what_it_spoils_is_left_out(tmp_pa
 @pytest.mark.parametrize("way", ["visible", "footnote", "white", "name"])
 def test_the_built_in_pipeline_follows_no_instruction(tmp_path, way):
     out = run(tmp_path, "--kind", f"injection:{way}", "--no-control")
-    told = {"dataset_paths": [str(out)], "output_dir": tmp_path / "results", "size": 200, "report_cases": 0}
+    told = {"dataset_paths": [str(out)], "output_dir": tmp_path / "results", "chunk_size": 200, "report_cases": 0}
     parts = {"cache": tmp_path / "cache", "embedder": Hashing(256)}
     run_of_it = evaluate(parse_settings(told), parts=parts)
     assert run_of_it.summary["canary_followed"].n == len(ROWS) + 1

@@ -14,7 +14,7 @@ from filelock import FileLock
 from exhibit.engine import Limits
 from exhibit.evidence.document import Page
 from exhibit.schemas.errors import ToolkitError
-from exhibit.storage.place import write_whole
+from exhibit.storage.atomic import write_whole
 from exhibit.viewer import drawing, write_report
 from tests.viewer.report_data import make_bundles, make_results
 

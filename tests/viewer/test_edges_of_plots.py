@@ -37,11 +37,11 @@ from exhibit.viewer.report import (
     breakdowns,
     by_group,
     cell,
+    format_start,
     headline_of,
     headlines,
     metric_rows,
     run_columns,
-    when,
     worth_looking_at,
 )
 from exhibit.viewer.trend.index import draw
@@ -258,21 +258,24 @@ def test_what_was_tested_is_told_in_a_sentence():
         tally.add(row(id=number, dataset="cuad"))
     run = run_of(cuad={}, maud={}, cpr={})
     when_ = "on 4 March 2026 at 05:06 UTC."
-    assert report.tested(run, tally) == (
+    assert report.describe_system(run, tally) == (
         f"The built-in pipeline was asked 1,200 questions about 9 documents of cuad, maud and cpr {when_}"
     )
     run.settings = {"preset": "sac"}
     run.config.datasets["maud"].files = None
-    assert report.tested(run, tally) == (
+    assert report.describe_system(run, tally) == (
         f"The built-in pipeline, preset sac, was asked 1,200 questions of cuad, maud and cpr {when_}"
     )
     alone = run_of(cuad={})
     alone.config.target = "http"
-    assert report.tested(alone, tally) == f"The target http was asked 1,200 questions about 3 documents of cuad {when_}"
+    assert (
+        report.describe_system(alone, tally)
+        == f"The target http was asked 1,200 questions about 3 documents of cuad {when_}"
+    )
     alone.settings = {"target_url": "http://h/"}
-    assert report.tested(alone, tally).startswith("The system at http://h/ was asked")
+    assert report.describe_system(alone, tally).startswith("The system at http://h/ was asked")
     alone.provenance.started = "then"
-    assert when(alone) == "at an unknown time"
+    assert format_start(alone) == "at an unknown time"
 
 
 def test_failed_questions_are_not_worth_looking_at():

@@ -14,10 +14,10 @@ from exhibit.evidence.document import Page
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.review import MarkedPassage, Review, read_patch
 from exhibit.schemas.run import RunQuestion
-from exhibit.viewer.drawing import placed
+from exhibit.viewer.drawing import mark_spans
 from exhibit.viewer.review import corrections, make
 from exhibit.viewer.review.__main__ import main
-from exhibit.viewer.review.corrections import correct, rescored
+from exhibit.viewer.review.corrections import correct, rescore_run
 from exhibit.viewer.review.make import Album, make_review, sheets_of
 from exhibit.viewer.review.source import (
     ReviewedRun,
@@ -153,7 +153,7 @@ def test_pages_beside_the_gold_and_then_all_others_are_worth_seeing(tmp_path):
 
     def seen(**given: Any) -> list[tuple[str, int]]:
         one = row(**given)
-        return sheets_of(one, placed(one), run)
+        return sheets_of(one, mark_spans(one), run)
 
     gold = [{"filename": "a.pdf", "text": "x", "places": [[(0, 1)]], "pages": [5]}]
     assert seen(gold=gold, filename="a.pdf") == [("a.pdf", n) for n in (5, 4, 6, 1, 2, 3, 7, 8)]
@@ -260,7 +260,7 @@ def test_cases_are_measured_anew_with_the_words_of_all_passages(small, monkeypat
     start = document.text.index("The price")
     marked = {"filename": name, "spans": [(start, start + 50)], "text": document.text[start : start + 50]}
     case = {"dataset": "leases", "id": key[1], "gold": "wrong", "better": {"contexts": [marked], "answer": "In May."}}
-    before, after = rescored(small, correct([review_of("Ada", case)], small).corrected)
+    before, after = rescore_run(small, correct([review_of("Ada", case)], small).corrected)
     [measured] = seen
     assert (measured.truth, measured.filename, measured.is_impossible) == ("In May.", name, False)
     assert measured.gold[0].places == ((Span(start, start + 50),),)
@@ -269,10 +269,13 @@ def test_cases_are_measured_anew_with_the_words_of_all_passages(small, monkeypat
         assert passage.text == there.text[slice(*recorded.span)] and len(passage.text) > 3
     [one], [other] = before, after
     assert one.ids == other.ids and one.values != other.values and other.values.keys() == one.values.keys()
-    assert rescored(small, {})[1][0] is rescored(small, {})[0][0] or rescored(small, {})[1] == rescored(small, {})[0]
+    assert (
+        rescore_run(small, {})[1][0] is rescore_run(small, {})[0][0]
+        or rescore_run(small, {})[1] == rescore_run(small, {})[0]
+    )
     none = {"dataset": "leases", "id": key[1], "gold": "wrong", "better": {"is_impossible": True}}
     seen.clear()
-    rescored(small, correct([review_of("Ada", none)], small).corrected)
+    rescore_run(small, correct([review_of("Ada", none)], small).corrected)
     assert seen[0].truth.startswith("Not found") and seen[0].gold == () and seen[0].filename == asked.filename
 
 

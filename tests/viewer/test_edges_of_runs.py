@@ -18,13 +18,13 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer import drawing
-from exhibit.viewer.drawing import Sheets, Wanted, draw_sheets, placed
+from exhibit.viewer.drawing import Sheets, Wanted, draw_sheets, mark_spans
 from exhibit.viewer.listing import CASES, LINES, Catalogue, Facet, Matching, Outcomes, PieceWriter
-from exhibit.viewer.page import Cases, as_json, page, plain, say, translated, words
+from exhibit.viewer.page import Cases, as_json, page, plain, say, translate, words
+from exhibit.viewer.page_output import dataset_roots
 from exhibit.viewer.results import gold_lines, main
 from exhibit.viewer.trend.changes import Fall, Regression, Series, find_regressions, make_series, watched_metrics
 from exhibit.viewer.trend.summary import changes_between, check_gates, explain, figures, parse_gate
-from exhibit.viewer.view import dataset_roots
 from tests.evidence import files
 from tests.rag.bundles import write_bundle
 from tests.viewer.report_data import piece
@@ -287,8 +287,8 @@ def test_faults_come_first_and_the_first_of_each_kind_is_drawn_before_the_second
     ranks = dict(zip(order, matching.ranks, strict=True))
     assert [ranks[id] for id in (1, 2, 4, 3)] == [0, 1, 0, 0]
     assert [ranks[id] for id in (0, 5)] == [1_000_000_000, 1_000_000_001]
-    assert [facet.name for facet in matching.facets()] == ["verdict", "dataset", "error"]
-    assert matching.values([rows[3]]) == ["failed", "d", "x …"] and "won" not in matching.tones
+    assert [facet.name for facet in matching.facets()] == ["verdict", "dataset", "error", "lost"]
+    assert matching.values([rows[3]]) == ["failed", "d", "x …", ""] and "won" not in matching.tones
 
 
 def test_questions_of_two_runs_are_put_side_by_side():
@@ -329,7 +329,7 @@ def test_words_are_those_of_a_language_where_it_knows_them():
     assert say("en", "{n} of {m}", n=1, m=2) == "1 of 2" and say("cs", "nobody said this {}") == "nobody said this {}"
     known, other = next(iter(words("cs").items()))
     assert say("cs", known) == other != known and words("en") == {}
-    assert translated('"Save the review"', "en") == '"Save the review"' != translated('"Save the review"', "cs")
+    assert translate('"Save the review"', "en") == '"Save the review"' != translate('"Save the review"', "cs")
     assert plain(" a\n *b* ") == r"a \*b\*"
 
 
@@ -366,7 +366,7 @@ def test_what_cannot_be_drawn_is_told_and_the_rest_goes_on(tmp_path):
     ):
         passage = {"filename": name, "span": (0, 5), "text": "x", "page": 1 if name == "bad.pdf" else None}
         one = row(id, dataset=dataset, reply={"passages": [passage]})
-        wanted.ask(one, placed(one), rank=id)
+        wanted.ask(one, mark_spans(one), rank=id)
     roots = {"leases": bundle}
     told = drawing.draw(
         wanted, roots, tmp_path / "pictures", put.__setitem__, most=None, jobs=1, limits=Limits(60, None)

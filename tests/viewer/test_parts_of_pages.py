@@ -16,7 +16,7 @@ from exhibit.evaluation.statistics import Difference, Estimate, Table
 from exhibit.evidence import Span
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import RunQuestion
-from exhibit.viewer.drawing import Wanted, best_place, choose_pages, gold_ranges, meets, placed, windows
+from exhibit.viewer.drawing import Wanted, best_place, choose_pages, gold_ranges, mark_spans, meets, windows
 from exhibit.viewer.listing import Catalogue, Facet, Inlined, Outcomes, how_changed, pack, write_piece
 from exhibit.viewer.page import (
     brief,
@@ -27,13 +27,13 @@ from exhibit.viewer.page import (
     is_right,
     labels_of,
     nearest,
-    numbered,
+    number_value,
     outcome,
     reasons,
 )
 from exhibit.viewer.plots import BOTTOM, LEFT, RIGHT, TOP, across, latency, outline, up
-from exhibit.viewer.report import Cell, Tile, breakdowns, cell, compared, metric_rows, tiles, worth_looking_at
-from exhibit.viewer.results import only, write_table
+from exhibit.viewer.report import Cell, Tile, breakdowns, cell, compare_cell, metric_rows, tiles, worth_looking_at
+from exhibit.viewer.results import filter_records, write_table
 from exhibit.viewer.review.source import agree, draw_sample, kappa, stratify, weights
 from exhibit.viewer.trend.changes import Fall, Regression
 from exhibit.viewer.trend.index import draw
@@ -69,7 +69,7 @@ def test_of_several_places_the_one_best_retrieved_is_shown():
     assert best_place(places, [Span(5, 10), Span(45, 50)]) == [Span(0, 10)], "the first of equals"
     passages = [{"text": "x", "filename": "a", "span": (25, 45)}, {"text": "y", "filename": None, "span": None}]
     one = row(reply={"passages": passages}, gold=[{"filename": "a", "text": "g", "places": places}])
-    at = placed(one)
+    at = mark_spans(one)
     assert at["a"].passages == {1: Span(25, 45)} and at["a"].gold == [Span(20, 30), Span(40, 50)] and list(at) == ["a"]
 
 
@@ -138,7 +138,7 @@ def test_labels_and_errors_are_short():
     errors = [row(reply={"error": "first"}), row(reply={"error": f"HTTP 500  at 10.0.0.1 {'y' * 100}"}), None, row()]
     assert error_kind(errors) == f"HTTP … at ….….….… {'y' * 72} …" and error_kind([row(), None]) == ""
     numbers: dict[str, int] = {}
-    assert [numbered(numbers, name) for name in ("a", "b", "a")] == [0, 1, 0]
+    assert [number_value(numbers, name) for name in ("a", "b", "a")] == [0, 1, 0]
 
 
 def test_a_metric_is_taken_at_the_depth_that_is_nearest():
@@ -445,11 +445,11 @@ def test_a_label_with_a_value_for_every_other_question_is_a_name(values, rows, s
     ],
 )
 def test_a_change_is_better_worse_or_within_chance(difference, words, kind):
-    told = compared("answer_f1", Cell("70"), difference)
+    told = compare_cell("answer_f1", Cell("70"), difference)
     assert told.change.endswith(words) and told.kind == kind and (" to " in told.change) is (words != "no change")
     assert (
-        compared("answer_f1", Cell("70"), None)
-        == compared("answer_f1", Cell("70"), Difference(None, 0.5, 0))
+        compare_cell("answer_f1", Cell("70"), None)
+        == compare_cell("answer_f1", Cell("70"), Difference(None, 0.5, 0))
         == Cell("70")
     )
 
@@ -485,8 +485,13 @@ RECORDS = [
 
 
 def test_records_are_those_whose_fields_or_labels_are_as_asked():
-    assert list(only(RECORDS, {"id": "2"})) == RECORDS[1:] and list(only(RECORDS, {"kind": "a"})) == RECORDS[:1]
-    assert list(only(RECORDS, {})) == RECORDS and list(only(RECORDS, {"kind": "a", "id": "2"})) == []
+    assert (
+        list(filter_records(RECORDS, {"id": "2"})) == RECORDS[1:]
+        and list(filter_records(RECORDS, {"kind": "a"})) == RECORDS[:1]
+    )
+    assert (
+        list(filter_records(RECORDS, {})) == RECORDS and list(filter_records(RECORDS, {"kind": "a", "id": "2"})) == []
+    )
 
 
 def test_a_table_is_written_as_its_ending_says(tmp_path):
@@ -516,7 +521,7 @@ def told_passage(number: int, page: int, filename: str = "a.pdf") -> dict:
 
 def pages_of(gold: list[dict], passages: list[dict], citations: list[int], **given) -> list[tuple[str, int]]:
     one = row(gold=gold, reply={"passages": passages, "citations": citations}, dataset="d")
-    return choose_pages(one, placed(one), **given)
+    return choose_pages(one, mark_spans(one), **given)
 
 
 def test_pages_of_gold_leave_room_for_what_was_cited_and_came_first():
@@ -541,17 +546,19 @@ def test_pages_of_gold_leave_room_for_what_was_cited_and_came_first():
 def test_the_most_important_pages_are_drawn_and_each_span_once():
     wanted = Wanted()
     one = row(dataset="d", reply={"passages": [told_passage(1, 1), told_passage(2, 2, "b.pdf")]})
-    assert wanted.ask(one, placed(one), rank=5) == [[0, 1], [1, 2]] and wanted.ask(one, placed(one), rank=None) == [
+    assert wanted.ask(one, mark_spans(one), rank=5) == [[0, 1], [1, 2]] and wanted.ask(
+        one, mark_spans(one), rank=None
+    ) == [
         [0, 1],
         [1, 2],
     ]
     two = row(dataset="d", reply={"passages": [told_passage(3, 7, "b.pdf")]})
-    wanted.ask(two, placed(two), rank=1)
+    wanted.ask(two, mark_spans(two), rank=1)
     assert wanted.pages == 3 and wanted.chosen(None) == {0: [1], 1: [2, 7]} and wanted.chosen(1) == {1: [7]}
     assert wanted.chosen(2) == {0: [1], 1: [7]} and wanted.chosen(0) == {}
     assert wanted.spans(1) == (Span(200, 250), Span(300, 350)) and wanted.number("d", "c.pdf") == 2
     many = row(dataset="e", reply={"passages": [told_passage(n, n) for n in range(1, 13)], "citations": [12]})
-    wanted.ask(many, placed(many), rank=0)
+    wanted.ask(many, mark_spans(many), rank=0)
     assert len(wanted.spans(wanted.number("e", "a.pdf"))) == 11, "ten, and the one that is cited"
 
 

@@ -494,7 +494,7 @@ def test_a_single_file_has_everything_that_fits_and_says_what_does_not(tab, resu
     assert page.locator("rect.mark.both").count() > 0
     assert page.locator(".page image").first.get_attribute("href").startswith("data:image/")
 
-    monkeypatch.setattr("exhibit.viewer.view.SINGLE_BUDGET", room)
+    monkeypatch.setattr("exhibit.viewer.page_output.SINGLE_BUDGET", room)
     write_report(folder, datasets=bundles, single_file=True, pages=20)
     page = tab.open((folder / "report.html").as_uri(), complaints)
     notes = " ".join(page.locator("#list > .note").all_inner_texts())

@@ -25,7 +25,7 @@ from exhibit.schemas.run import RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.bundle import open_bundle
 from exhibit.viewer import write_report
-from exhibit.viewer.drawing import Wanted, choose_pages, gold_ranges, placed, windows
+from exhibit.viewer.drawing import Wanted, choose_pages, gold_ranges, mark_spans, windows
 from exhibit.viewer.listing import CASES, LINES, Catalogue, Facet
 from exhibit.viewer.page import OUTCOMES, error_kind
 from exhibit.viewer.results import main
@@ -152,16 +152,16 @@ def test_gold_that_was_found_elsewhere_is_shown_there():
     passage = {"filename": "a.pdf", "span": [880, 960], "page": 9}
     gold = {"filename": "a.pdf", "places": [[[10, 20]], [[900, 950]]], "pages": [1]}
     row = question(gold=[gold], reply={"passages": [passage]})
-    assert choose_pages(row, placed(row)) == [("a.pdf", 9)]
+    assert choose_pages(row, mark_spans(row)) == [("a.pdf", 9)]
     row = question(gold=[gold], reply={"passages": [{**passage, "span": [300, 400]}]})
-    assert choose_pages(row, placed(row)) == [("a.pdf", 1), ("a.pdf", 9)]
+    assert choose_pages(row, mark_spans(row)) == [("a.pdf", 1), ("a.pdf", 9)]
 
 
 def test_the_most_important_pages_are_chosen():
     wanted = Wanted()
     for rank, page in ((7, 1), (0, 2), (3, 3)):
         row = question(reply={"passages": [{"filename": "a.pdf", "span": [1, 2], "page": page}]})
-        wanted.ask(row, placed(row), rank=rank)
+        wanted.ask(row, mark_spans(row), rank=rank)
     assert wanted.chosen(2) == {0: [2, 3]} and wanted.chosen(None) == {0: [1, 2, 3]} and wanted.pages == 3
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from huggingface_hub import ModelCard
 
-from exhibit.evaluation.metrics import about
+from exhibit.evaluation.metrics import describe_metric
 from exhibit.evaluation.statistics import Difference
 from exhibit.viewer.results import main
 from tests.rag.bundles import row, write_bundle
@@ -123,8 +123,11 @@ def test_questions_that_one_run_did_not_ask_are_said(tmp_path, capsys):
 
 
 def test_which_way_is_better():
-    assert about("recall@10").improves(0.1) and about("drm@4").improves(-0.1)
-    assert about("false_refusal_rate").improves(0.1) is False and about("answer_length").improves(5) is None
+    assert describe_metric("recall@10").improves(0.1) and describe_metric("drm@4").improves(-0.1)
+    assert (
+        describe_metric("false_refusal_rate").improves(0.1) is False
+        and describe_metric("answer_length").improves(5) is None
+    )
     assert not Difference(None, None, 0).beyond_chance
 
 

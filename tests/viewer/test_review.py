@@ -21,7 +21,7 @@ from exhibit.schemas.review import Review, gold_digest, read_patch, read_review
 from exhibit.schemas.run import SUMMARY, RunQuestion
 from exhibit.schemas.validate import validate
 from exhibit.viewer.review.__main__ import main
-from exhibit.viewer.review.corrections import correct, rescored
+from exhibit.viewer.review.corrections import correct, rescore_run
 from exhibit.viewer.review.make import Album, make_review
 from exhibit.viewer.review.source import (
     ReviewedRun,
@@ -459,7 +459,7 @@ def test_metrics_change_for_corrected_questions_alone(run):
     better = {"contexts": [{"filename": passage.filename, "spans": [passage.span], "text": passage.text}]}
     none = {"gold": "wrong", "better": {"is_impossible": True}}
     reviews = [review_of(run, "Ada", **{f"q{first}": {"gold": "wrong", "better": better}, f"q{second}": none})]
-    before, after = rescored(run, correct(reviews, run).corrected)
+    before, after = rescore_run(run, correct(reviews, run).corrected)
     one, other = (next(table for table in tables if table.name == "cuad") for tables in (before, after))
     for name in ("char_recall@8", "char_recall@1"):
         changed = {id for id, a, b in zip(one.ids, one.values[name], other.values[name], strict=True) if a != b}
@@ -490,7 +490,7 @@ def test_unchanged_gold_scores_as_the_run_did(run):
             "gold": "wrong",
             "better": {"contexts": [context], "answer": run.questions["cuad", id].truth},
         }
-    before, after = rescored(run, correct([review_of(run, "Ada", **cases)], run).corrected)
+    before, after = rescore_run(run, correct([review_of(run, "Ada", **cases)], run).corrected)
     for name in ("char_recall@4", "char_precision@8", "ndcg@10", "drm@8", "answer_f1", "document_hit@1"):
         assert after[0].values[name] == pytest.approx(before[0].values[name], nan_ok=True)
 

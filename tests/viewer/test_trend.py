@@ -14,7 +14,7 @@ from playwright.sync_api import Browser
 
 from exhibit.evaluation.bands import Bound, read_scale
 from exhibit.evaluation.evaluate import describe_run, evaluate
-from exhibit.evaluation.metrics import about
+from exhibit.evaluation.metrics import describe_metric
 from exhibit.evaluation.records import commit_of
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.statistics import Table
@@ -293,7 +293,7 @@ def test_a_poor_mean_fails_the_gate_of_bands(tmp_path):
 def test_the_bands_of_the_second_seed(metric, means):
     bands = read_scale(Path("seed")).of("maud", metric)
     assert bands and [bands.band(mean) for mean in means] == ["Good", "Acceptable", "Acceptable", "Poor"]
-    assert about(metric).title
+    assert describe_metric(metric).title
     assert read_scale(Path("seed")).of("maud", "char_precision@4") is None, "the seed says nothing of it"
 
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from exhibit.converters.civil_procedure.names import Name, likeness, read_name
 from exhibit.converters.civil_procedure.sources import RulesFile
-from exhibit.engine import guarded
-from exhibit.engine.limits import reading
+from exhibit.engine import run_in_worker
+from exhibit.engine.limits import limit_reading
 from exhibit.evidence import Document, Span
 from exhibit.evidence.readers import pdf
 from exhibit.law.names import letters
@@ -310,7 +310,7 @@ def layout_of(source: RulesFile) -> Layout:
         return read_layout(source)
     try:
         # its markup is not looked at, and stays here
-        return guarded(read_layout, replace(source, raw=replace(source.raw, html=None)))
+        return run_in_worker(read_layout, replace(source, raw=replace(source.raw, html=None)))
     except LimitError as error:
         return Layout("", (), (), fault=str(error))
     except DocumentError:
@@ -353,7 +353,7 @@ def bookmarked_levels(path: Path) -> dict[str, float]:
 def read_outline(path: Path) -> list[tuple[str, int]]:
     """Return the titles of a PDF's outline with their depths; empty where it is damaged: a help, not a need."""
     try:
-        with reading(str(path), path.stat().st_size, pdf.MEMORY):
+        with limit_reading(str(path), path.stat().st_size, pdf.MEMORY):
             return pdf.outline(path)
     except LimitError:
         raise

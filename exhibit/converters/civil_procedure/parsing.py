@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from exhibit.converters.benchmark import Block, Item, Style
 from exhibit.converters.printing.text_pdf import printable as drawable
-from exhibit.engine.limits import reading
+from exhibit.engine.limits import limit_reading
 from exhibit.evidence.files import decode_page
 from exhibit.evidence.markup import pieces
 from exhibit.law.names import file_key
@@ -85,7 +85,7 @@ def read_export(path: Path) -> list[IndexExport]:
 def load_json(path: Path) -> object:
     """Return the content of a JSON file; raise DocumentError where it cannot be read."""
     try:
-        with reading(str(path), path.stat().st_size):
+        with limit_reading(str(path), path.stat().st_size):
             return parse_json(path.read_bytes().removeprefix(b"\xef\xbb\xbf"), where=path.name, error=DocumentError)
     except OSError as error:
         raise DocumentError(f"{path}: cannot be read: {error.strerror}") from error
@@ -94,7 +94,7 @@ def load_json(path: Path) -> object:
 def read_page(path: Path) -> ParsedPage:
     """Return an HTML file cut into paragraphs and headings."""
     data = path.read_bytes()
-    with reading(str(path), len(data)):
+    with limit_reading(str(path), len(data)):
         markup = decode_page(data)
         return ParsedPage(*_title_and_blocks(markup), markup)
 

@@ -23,12 +23,12 @@ from exhibit.converters.civil_procedure.parsing import (
 )
 from exhibit.converters.fetching.fetch import Policy, fetch_all, fetch_folder, report
 from exhibit.converters.raw.titles import own_title, unique_titles
-from exhibit.engine import guarded
+from exhibit.engine import run_in_worker
 from exhibit.evidence import Document, read_document
 from exhibit.evidence.read import NamedFile, has_page, list_folder, with_attachments
 from exhibit.law.profile import tidy
 from exhibit.schemas.errors import DocumentError, LimitError, SourceError
-from exhibit.storage.place import left_out
+from exhibit.storage.atomic import list_left_out
 
 CPR, PD, GUIDE = "CPR", "PD", "Court Guide"
 """The source's own words for what a document is."""
@@ -74,7 +74,7 @@ def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None)
     files = list(with_attachments([NamedFile(root, root.name)])) if root.is_file() else list_folder(root)
     files = [file for file in files if file.path != table]  # its rows have an account of their own
     tally.take(_item(file) for file in files)
-    for path, why in left_out(root) if root.is_dir() else ():
+    for path, why in list_left_out(root) if root.is_dir() else ():
         tally.leave_out(why, path.relative_to(root).as_posix())
     digest = hashlib.sha256()
     exports: dict[str, IndexExport] = {}
@@ -140,7 +140,7 @@ def full_name(name: str, section: str) -> str:
 def _add_exports(file: NamedFile, exports: dict[str, IndexExport], tally: Tally) -> None:
     name = file.path.name
     try:
-        here = {export.key: export for export in guarded(read_export, file.path)}
+        here = {export.key: export for export in run_in_worker(read_export, file.path)}
     except DocumentError as error:
         tally.fault(_why(error, "JSON file cannot be read"), str(error), item=_item(file))
         return
@@ -247,7 +247,7 @@ def _office(path: Path) -> RulesFile:
 
 
 def _page(path: Path) -> RulesFile:
-    page = guarded(read_page, path)
+    page = run_in_worker(read_page, path)
     title = tidy(page.title) or tidy(re.sub(r"[-_]+", " ", path.stem))
     raw = RawDocument(f"{path.stem}.pdf", title, text=_joined(page.blocks), html=page.markup)
     return replace(_source(raw, (title, path.stem, path.name), path.name), blocks=page.blocks)
@@ -264,7 +264,7 @@ def candidates(exports: Sequence[Path]) -> Iterator[dict[str, str]]:
     for path in exports:
         before = len(seen)
         try:
-            rows = guarded(read_candidates, path)
+            rows = run_in_worker(read_candidates, path)
         except DocumentError as error:
             raise SourceError(f"{error}; expected an export of search results") from error
         for candidate in rows:

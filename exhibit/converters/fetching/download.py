@@ -24,7 +24,8 @@ from exhibit.evidence.files import decode_page
 from exhibit.evidence.read import has_page, suffix_of
 from exhibit.evidence.readers import picture
 from exhibit.schemas import __version__
-from exhibit.storage.exchanges import (
+from exhibit.storage.http import REDIRECTS, TRANSIENT, AddressPolicy, HttpClient, Response, Rules
+from exhibit.storage.http_policy import (
     LONGEST_WAIT,
     BodyError,
     Deadline,
@@ -34,7 +35,6 @@ from exhibit.storage.exchanges import (
     TooLargeError,
     seconds_asked,
 )
-from exhibit.storage.http import REDIRECTS, TRANSIENT, AddressPolicy, HttpClient, Response, Rules
 
 ROBOT = "exhibit-rag"
 USER_AGENT = f"{ROBOT}/{__version__}"

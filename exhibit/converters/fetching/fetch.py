@@ -35,13 +35,13 @@ from exhibit.converters.fetching.download import Downloader, FetchError, PageRep
 from exhibit.converters.fetching.page import PagePrinter
 from exhibit.converters.printing.press import office_page
 from exhibit.converters.printing.text_pdf import needs_browser, pdf_of, printer_name
-from exhibit.engine import guarded, track
+from exhibit.engine import run_in_worker, track
 from exhibit.runtime.command import add_arguments
 from exhibit.schemas.errors import DocumentError, SourceError
 from exhibit.schemas.parsing import read_beside
+from exhibit.storage.atomic import scratch_folder, write_whole
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.place import scratch_folder, write_whole
 
 _LONGEST = 255
 """Bytes of a file name that every common file system can hold."""
@@ -288,7 +288,7 @@ def _as_page(reply: PageReply) -> PageReply:
         path = folder / f"document{reply.suffix}"
         path.write_bytes(reply.data)
         try:
-            page = guarded(office_page, path).html
+            page = run_in_worker(office_page, path).html
         except DocumentError as error:
             reason = str(error).removeprefix(f"{path}: ")
             raise FetchError("unusable", "cannot be read", reason, url=reply.url, status=reply.status) from error

@@ -16,8 +16,8 @@ from urllib.parse import urljoin
 from exhibit.converters.fetching.download import USER_AGENT, Downloader, FetchError, PageReply, Resource
 from exhibit.converters.printing.browser import browser_error, running_browser
 from exhibit.converters.printing.press import fix_dates, html_from_text, in_order, pdf_options
-from exhibit.storage.exchanges import HttpError
 from exhibit.storage.http import REDIRECTS
+from exhibit.storage.http_policy import HttpError
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page, Route

@@ -22,13 +22,13 @@ from typing import Any, Literal, NamedTuple
 from exhibit.converters.fetching.fetch import UrlLine, add_fetch_arguments, fetch_all, fetch_folder, policy_from
 from exhibit.evidence import Document, Span, locate, read_document
 from exhibit.law.sentences import sentences
-from exhibit.runtime.command import FAILED, documented, guarded
+from exhibit.runtime.command import FAILED, build_parser, guarded
 from exhibit.schemas.bundle import INFO, read_info
 from exhibit.schemas.errors import BundleError, SourceError, ToolkitError
 from exhibit.schemas.models import Gold
+from exhibit.storage.atomic import scratch_folder, write_whole
 from exhibit.storage.bundle import BundleFolder, open_bundle
 from exhibit.storage.locations import Remote
-from exhibit.storage.place import scratch_folder, write_whole
 
 _MOST_WORDS = 3000
 """Words of a passage that are compared one by one; of a longer one all count as changed."""
@@ -110,7 +110,7 @@ class PageState:
 @guarded("stopped; nothing was written")
 def main(argv: Sequence[str] | None = None) -> int:
     """Compare a bundle with its sources; return 4 where one has changed."""
-    parser = documented("python -m converters.web", __doc__)
+    parser = build_parser("python -m converters.web", __doc__)
     parser.add_argument("--refresh", type=Path, required=True, metavar="BUNDLE", help="the bundle to compare")
     parser.add_argument("--changes", type=Path, metavar="FILE", help="write what changed there, too, as JSON")
     parser.add_argument("--keep", action="store_true", help="keep the new pages, for the next conversion to use")

@@ -22,7 +22,7 @@ from tqdm import tqdm
 from exhibit.converters.printing.text_pdf import font_hashes, sealed_environment
 from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import ServiceError
-from exhibit.storage.place import scratch_folder
+from exhibit.storage.atomic import scratch_folder
 from exhibit.storage.programs import find_program
 
 if TYPE_CHECKING:

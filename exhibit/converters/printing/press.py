@@ -36,7 +36,7 @@ from exhibit.evidence.readers.html import SUFFIXES as HTML
 from exhibit.evidence.readers.text import decode
 from exhibit.schemas.errors import DocumentError, ServiceError
 from exhibit.schemas.models import Printing
-from exhibit.storage.place import scratch_folder, write_whole
+from exhibit.storage.atomic import scratch_folder, write_whole
 
 if TYPE_CHECKING:
     from playwright.async_api import Route
@@ -199,7 +199,7 @@ def _needs_page(path: Path) -> bool:
     return path.suffix.lower() in HTML or has_page(path)
 
 
-class Press:
+class PdfPrinter:
     """Prints documents one after another; a browser is started by the first that needs it."""
 
     def __init__(self, limits: Limits = _USUAL) -> None:
@@ -209,7 +209,7 @@ class Press:
         self._folder = Path()
         self.printers: set[str] = set()
 
-    def __enter__(self) -> Press:
+    def __enter__(self) -> PdfPrinter:
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exhibit.converters.benchmark import Block, Style
 from exhibit.schemas.errors import ServiceError
-from exhibit.storage.place import write_whole
+from exhibit.storage.atomic import write_whole
 
 if TYPE_CHECKING:
     from reportlab.pdfgen.canvas import Canvas
@@ -271,10 +271,10 @@ def _as_drawn(line: str) -> tuple[str, bool]:
     """Return a line in the order in which it is drawn, and whether it begins at the right."""
     from bidi import get_base_level, get_display
 
-    return get_display(joined(line)), get_base_level(line) == 1
+    return get_display(join_arabic_letters(line)), get_base_level(line) == 1
 
 
-def joined(line: str) -> str:
+def join_arabic_letters(line: str) -> str:
     """Return a line with its Arabic letters in the forms that their neighbours ask for."""
     forms = _forms()
     shaped = []

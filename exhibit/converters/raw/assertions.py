@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from exhibit.converters.benchmark import Tally
-from exhibit.converters.raw.cells import values
+from exhibit.converters.raw.cells import list_cell_values
 from exhibit.converters.raw.records import Record
 from exhibit.evidence.fields import FIELDS, choose_name, flatten_object, name_key
 
@@ -26,7 +26,7 @@ def open_record(record: Record, tally: Tally) -> Record:
     """Return a row with the fields of its wrappers (`vars`, `inputs`, `expected`) and of its assertions as columns."""
     cells = flatten_object(record.cells, inside="wrapper")
     name = choose_name(cells, "assertions")
-    checks = [check for check in values(cells[name]) if isinstance(check, Mapping)] if name else []
+    checks = [check for check in list_cell_values(cells[name]) if isinstance(check, Mapping)] if name else []
     if name is None or not all("type" in check for check in checks) or not checks:
         return Record(record.index, record.place, cells)
     del cells[name]
@@ -38,9 +38,9 @@ def open_record(record: Record, tally: Tally) -> Record:
         elif role == "impossible":
             found[role] = [True]
         elif role == "must-contain" and str(check["type"]).endswith("any"):
-            found.setdefault(role, []).append(values(check.get("value")))  # one of them is enough
+            found.setdefault(role, []).append(list_cell_values(check.get("value")))  # one of them is enough
         else:
-            found.setdefault(role, []).extend(values(check.get("value")))
+            found.setdefault(role, []).extend(list_cell_values(check.get("value")))
     for role, held in found.items():
         single = role in ("answer", "impossible")
         cells.setdefault(_COLUMNS[role], held[0] if single and held else held)

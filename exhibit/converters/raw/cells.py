@@ -17,14 +17,14 @@ _NO = frozenset({"false", "no", "n", "0", "0.0", "f", "", *map(name_key, FIELDS[
 _LETTER = re.compile(r"\(?([A-Za-z])[).:]?")
 
 
-def values(cell: Any) -> list[Any]:
+def list_cell_values(cell: Any) -> list[Any]:
     """Return what a cell holds as a list: a list, a list written as text, or one value; nothing blank."""
     if isinstance(cell, str) and cell.strip()[:1] in "[{" and cell.strip()[-1:] in "]}":
         cell = _parsed(cell.strip())
     if isinstance(cell, dict) and isinstance(cell.get("text"), list):
         cell = cell["text"]  # SQuAD's answers: {"text": […], "answer_start": […]}
     items = cell if isinstance(cell, list | tuple) else [cell]
-    return [item for item in items if words(item)]
+    return [item for item in items if read_cell_words(item)]
 
 
 def _parsed(text: str) -> Any:
@@ -40,13 +40,13 @@ def _parsed(text: str) -> Any:
 
 def split_values(cell: Any, marks: str = r"[;|\n]") -> list[Any]:
     """Return the values of a cell; one text that lists several is cut at semicolons, bars and ends of lines."""
-    found = values(cell)
+    found = list_cell_values(cell)
     if len(found) == 1 and isinstance(found[0], str):
         return [part.strip(" \t-•*") for part in re.split(marks, found[0]) if part.strip(" \t-•*")]
     return found
 
 
-def words(cell: Any) -> str:
+def read_cell_words(cell: Any) -> str:
     """Return a cell as text, without white space at its edges; missing values are empty."""
     if cell is None or (isinstance(cell, float) and math.isnan(cell)):
         return ""
@@ -55,21 +55,24 @@ def words(cell: Any) -> str:
     return str(cell).strip()
 
 
-def said(cell: Any, field: str) -> str:
+def read_cell_text(cell: Any, field: str) -> str:
     """Return the words of a cell that may be an object, or the messages of a chat, of which the user's last counts."""
-    found = values(cell)
+    found = list_cell_values(cell)
     if found and all(isinstance(one, dict) and "role" in one for one in found):
         mine = [one for one in found if one["role"] in ("user", "human")] or found
-        return words(mine[-1].get("content"))
-    texts = [(inside(one, field) or inside(one, "text")) if isinstance(one, dict) else words(one) for one in found]
+        return read_cell_words(mine[-1].get("content"))
+    texts = [
+        (read_cell_field(one, field) or read_cell_field(one, "text")) if isinstance(one, dict) else read_cell_words(one)
+        for one in found
+    ]
     return "; ".join(filter(None, texts))
 
 
-def inside(value: Mapping[str, Any], role: str) -> str:
+def read_cell_field(value: Mapping[str, Any], role: str) -> str:
     """Return what an object in a cell (`{"filename": …, "text": …}`) says, under any of the common names."""
     fields = flatten_object(value)
-    name = choose_name((name for name, held in fields.items() if words(held)), role)
-    return words(fields[name]) if name is not None else ""
+    name = choose_name((name for name, held in fields.items() if read_cell_words(held)), role)
+    return read_cell_words(fields[name]) if name is not None else ""
 
 
 def label(cell: Any) -> Label:
@@ -87,26 +90,26 @@ def label(cell: Any) -> Label:
 
 def is_number(cell: Any) -> bool:
     """Return whether a cell is a whole number from 0, in digits or as one."""
-    return words(cell).isdecimal()
+    return read_cell_words(cell).isdecimal()
 
 
 def number(cell: Any) -> int | None:
     """Return the whole number from 0 that a cell is; None for anything else."""
-    return int(words(cell)) if is_number(cell) else None
+    return int(read_cell_words(cell)) if is_number(cell) else None
 
 
 def refusal(cell: Any) -> bool | None:
     """Return whether a cell says that a question must be refused; None where it says neither."""
-    said_so = name_key(words(cell)) if not isinstance(cell, bool) else str(cell).casefold()
+    said_so = name_key(read_cell_words(cell)) if not isinstance(cell, bool) else str(cell).casefold()
     return True if said_so in _YES else False if said_so in _NO else None
 
 
 def options_in(cell: Any) -> list[str]:
     """Return the options of a multiple choice: a list, or an object by letters."""
-    held = values(cell)
+    held = list_cell_values(cell)
     if len(held) == 1 and isinstance(held[0], dict):
-        return [words(one) for one in held[0].values()]
-    return [inside(one, "text") if isinstance(one, dict) else words(one) for one in held]
+        return [read_cell_words(one) for one in held[0].values()]
+    return [read_cell_field(one, "text") if isinstance(one, dict) else read_cell_words(one) for one in held]
 
 
 def chosen_option(answer: str, options: Sequence[str]) -> str:

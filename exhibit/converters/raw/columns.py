@@ -9,7 +9,7 @@ from typing import Any
 from tqdm import tqdm
 
 from exhibit.converters.benchmark import Tally
-from exhibit.converters.raw.cells import is_number, refusal, values, words
+from exhibit.converters.raw.cells import is_number, list_cell_values, read_cell_words, refusal
 from exhibit.converters.raw.documents import Shelf, Texts, is_url
 from exhibit.converters.raw.records import Record, columns_of
 from exhibit.evidence.fields import HELPS, choose_name, flatten_object
@@ -36,7 +36,7 @@ def choose_columns(table: Path, seen: Sequence[str], named: Mapping[str, str | N
     chosen: Columns = {}
     for role, name in named.items():
         if name and split_path(name, seen) is None:
-            raise SourceError(f"{table}: no column {name!r} for --{role}{listed(seen)}")
+            raise SourceError(f"{table}: no column {name!r} for --{role}{list_columns(seen)}")
         if name is not None:
             chosen[role] = name or None
     for role in ROLES:
@@ -59,7 +59,7 @@ def nested_columns(records: Sequence[Record]) -> list[str]:
     paths: dict[str, None] = {}
     for record in records:
         for column, cell in record.cells.items():
-            for value in values(cell) if isinstance(cell, list | dict | str) else ():
+            for value in list_cell_values(cell) if isinstance(cell, list | dict | str) else ():
                 if isinstance(value, dict):
                     paths |= dict.fromkeys(f"{column}.{field}" for field in flatten_object(value))
     return list(paths)
@@ -90,10 +90,12 @@ def show_columns(
     tqdm.write(f"columns: {', '.join(shown) or 'none is known'}{kept}", file=sys.stderr)
     if chosen["question"] is None:
         hint = _likely(("question",), unread, records)
-        raise SourceError(f"{table}: which column is the question?{listed(seen)}; {hint}")
+        raise SourceError(f"{table}: which column is the question?{list_columns(seen)}; {hint}")
     if not any(chosen.get(role) for role in (*_GOLD, "impossible", "answerable")):
         hint = _likely(("answer", "text", "provision"), unread, records)
-        raise SourceError(f"{table}: no column of answers, passages, provisions or documents{listed(seen)}; {hint}")
+        raise SourceError(
+            f"{table}: no column of answers, passages, provisions or documents{list_columns(seen)}; {hint}"
+        )
 
 
 def _likely(roles: Sequence[str], free: Sequence[str], records: Sequence[Record]) -> str:
@@ -113,11 +115,15 @@ _FLAGS = 3
 
 
 def _mean_length(records: Sequence[Record], column: str) -> float:
-    cells = [len(words(cell)) for record in records[:_LOOKED_AT] for cell in values(record.cells.get(column))]
+    cells = [
+        len(read_cell_words(cell))
+        for record in records[:_LOOKED_AT]
+        for cell in list_cell_values(record.cells.get(column))
+    ]
     return sum(cells) / len(cells) if cells else 0.0
 
 
-def listed(columns: Sequence[str]) -> str:
+def list_columns(columns: Sequence[str]) -> str:
     """Return the columns that a table has, for an error message."""
     return f" (its columns: {', '.join(columns) or 'none'})"
 
@@ -167,7 +173,7 @@ def _checked(columns: Columns, given: set[str], records: Sequence[Record]) -> Co
 
 
 def _all_cells(records: Sequence[Record], column: str, check: Callable[[Any], bool]) -> bool:
-    cells = [cell for record in records for cell in values(record.cells.get(column))]
+    cells = [cell for record in records for cell in list_cell_values(record.cells.get(column))]
     return bool(cells) and all(map(check, cells))
 
 
@@ -212,9 +218,9 @@ def _best(names: Sequence[str], share: Callable[[str], float], least: float) -> 
 
 def _cells(records: Sequence[Record], column: str) -> list[tuple[Record, str]]:
     cells = [
-        (record, words(cell))
+        (record, read_cell_words(cell))
         for record in records
-        for cell in values(record.cells.get(column))
+        for cell in list_cell_values(record.cells.get(column))
         if not isinstance(cell, dict)
     ]
     return [(record, cell) for record, cell in cells if not is_url(cell)]
@@ -247,6 +253,6 @@ def _quotes(records: Sequence[Record], column: str, document: str, texts: Texts)
     looked = [(record, cell) for record, cell in looked if len(cell) >= _LONG][:_LOOKED_AT]
     hits = 0
     for record, cell in looked:
-        names = (texts.shelf.names.find(words(name)) for name in values(record.cells.get(document)))
+        names = (texts.shelf.names.find(read_cell_words(name)) for name in list_cell_values(record.cells.get(document)))
         hits += any(cell in texts.of(files[name]) for name in names if name)
     return hits / len(looked) if looked else 0.0

@@ -18,7 +18,7 @@ from exhibit.law.provision_places import ProvisionIndex
 from exhibit.law.provisions import NamedProvision
 from exhibit.schemas.errors import DocumentError, SourceError, printable
 from exhibit.schemas.layout import fit_name
-from exhibit.storage.place import left_out
+from exhibit.storage.atomic import list_left_out
 
 _URL = re.compile(r"https?://", re.IGNORECASE)
 NO_READER = "no reader for files of this kind"
@@ -72,7 +72,7 @@ class Shelf:
     def find(self, names: Sequence[str], tally: Tally) -> dict[str, RawDocument]:
         """Return the document of each name that has one; `lost` says why the others have none."""
         tally.take(_item(file) for file in self.files)
-        for path, why in left_out(self.folder) if self.folder else ():
+        for path, why in list_left_out(self.folder) if self.folder else ():
             tally.leave_out(why, path.relative_to(self.folder or path).as_posix())
         urls = [name for name in names if is_url(name)]
         wanted = [name for name in names if not is_url(name)]
@@ -173,7 +173,7 @@ class Shelf:
         for name in names:
             path = _resolved(root, name)
             if path is None:
-                self.lost[name] = "no name that a file can have", shown(name)
+                self.lost[name] = "no name that a file can have", shorten_name(name)
             elif not path.is_relative_to(root):
                 self.lost[name] = "path leads out of the table's folder; pass its folder with --documents", ""
             elif path.is_file():
@@ -212,7 +212,7 @@ def _resolved(root: Path, name: str) -> Path | None:
     return path
 
 
-def shown(name: str) -> str:
+def shorten_name(name: str) -> str:
     """Return a name as a message tells it."""
     return printable(name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…")
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from exhibit.converters.benchmark import Label, Tally
-from exhibit.converters.raw.cells import number, split_values, values, words
+from exhibit.converters.raw.cells import list_cell_values, number, read_cell_words, split_values
 from exhibit.converters.raw.columns import Columns, split_path
 from exhibit.converters.raw.documents import Texts
 from exhibit.evidence.fields import choose_name, flatten_object
@@ -56,7 +56,7 @@ class GoldReader:
         if passages or quoted:
             return passages
         if not named or named == [(self.only, None)]:
-            answer = " ".join(words(one) for one in self._items(cells, "answer"))
+            answer = " ".join(read_cell_words(one) for one in self._items(cells, "answer"))
             found = [self.texts.shelf.named_in(one) for one in BRACKETED.findall(answer)]
             cited_files = [CitedPassage(one[0], page=one[1]) for one in found if one]
             if cited_files:
@@ -95,11 +95,11 @@ class GoldReader:
     def _items(self, cells: Mapping[str, Any], role: str) -> list[Any]:
         column, _ = self._path(role)
         cell = cells.get(column) if column else None
-        return values(cell) if role == "text" else self._listed(cell)
+        return list_cell_values(cell) if role == "text" else self._listed(cell)
 
     def _listed(self, cell: Any) -> list[Any]:
         """Return the values of a cell that may list several names in one text; a file's own name is not cut."""
-        found = values(cell)
+        found = list_cell_values(cell)
         if len(found) == 1 and isinstance(found[0], str) and not self.texts.shelf.named_in(found[0]):
             pieces = split_values(cell)
             if len(pieces) == 1 and ", " in found[0]:
@@ -114,17 +114,21 @@ class GoldReader:
         if inner and column in (self._path("text")[0], self._path("provision")[0]):
             return
         cited = [
-            (self._field(flatten_object(value), "document", column) if isinstance(value, dict) else words(value))
+            (
+                self._field(flatten_object(value), "document", column)
+                if isinstance(value, dict)
+                else read_cell_words(value)
+            )
             for value in self._listed(cells.get(column) if column else None)
         ]
-        named = list(filter(None, map(words, cited)))
+        named = list(filter(None, map(read_cell_words, cited)))
         for name in named or ([self.only] if self.only else []):
             found = self.texts.shelf.named_in(name)
             yield (found if found and found[1] is not None else (name, None))
 
     def _numbers(self, cells: Mapping[str, Any], role: str) -> list[int]:
         column, inner = self._path(role)
-        held = values(cells.get(column)) if column and not inner else []
+        held = list_cell_values(cells.get(column)) if column and not inner else []
         return [found for one in held if (found := number(one)) is not None]
 
     def _field(self, fields: Mapping[str, Any], role: str, column: str) -> Any:
@@ -132,7 +136,7 @@ class GoldReader:
         own, inner = self._path(role)
         if inner and own == column:
             return fields.get(inner)
-        name = choose_name((name for name, held in fields.items() if words(held)), role)
+        name = choose_name((name for name, held in fields.items() if read_cell_words(held)), role)
         return fields[name] if name is not None else None
 
     # ------------------------------------------------------------ passages
@@ -144,7 +148,9 @@ class GoldReader:
         column, _ = self._path("text")
         beside = {role: self._numbers(cells, role) for role in ("page", "start", "end", "grade")}
         for at, value in enumerate(items):
-            passage = self._object(value, column) if isinstance(value, dict) else CitedPassage("", words(value))
+            passage = (
+                self._object(value, column) if isinstance(value, dict) else CitedPassage("", read_cell_words(value))
+            )
             if passage is None:
                 continue
             if not passage.document and len(named) not in (0, 1, len(items)):
@@ -163,18 +169,18 @@ class GoldReader:
         """Return the passage that an object is; None for one that says nothing of itself under a known name."""
         fields = flatten_object(value)
         held = {role: self._field(fields, role, column) for role in _IN_OBJECTS}
-        pages = values(held["page"])
-        text = words(held["text"]) or None
-        provision = words(held["provision"])
+        pages = list_cell_values(held["page"])
+        text = read_cell_words(held["text"]) or None
+        provision = read_cell_words(held["provision"])
         if not text and not provision:
             unknown = self._unknown.setdefault(column, {})
             for name, one in fields.items():
                 if one is not held["document"]:
-                    unknown[name] = max(unknown.get(name, 0), len(words(one)))
+                    unknown[name] = max(unknown.get(name, 0), len(read_cell_words(one)))
         else:
             self._yields[column] = True
         passage = CitedPassage(
-            words(held["document"]),
+            read_cell_words(held["document"]),
             text,
             provision,
             number(pages[0]) if pages else None,
@@ -197,7 +203,7 @@ class GoldReader:
             if not read_provisions(text):
                 text = f"{law} {text}"
         else:
-            law, text = "", words(value)
+            law, text = "", read_cell_words(value)
             found = self.texts.shelf.named_in(text)
             if found:
                 return [CitedPassage(found[0], page=found[1])]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exhibit.converters.benchmark import Benchmark, Item, Label, Quote, RawDocument, RawRow, Tally
-from exhibit.converters.raw.cells import words
+from exhibit.converters.raw.cells import read_cell_words
 from exhibit.converters.raw.documents import Shelf
 from exhibit.converters.raw.records import ENDINGS, Record, decode_table, read_records
 from exhibit.converters.raw.titles import unique_titles
@@ -88,8 +88,8 @@ def _records(path: Path, sha256: dict[str, str], tally: Tally) -> list[Record]:
 
 
 def _field(cells: Mapping[str, object], field: str) -> str:
-    name = choose_name((name for name, held in cells.items() if words(held)), field)
-    return words(cells[name]) if name is not None else ""
+    name = choose_name((name for name, held in cells.items() if read_cell_words(held)), field)
+    return read_cell_words(cells[name]) if name is not None else ""
 
 
 def _corpus(path: Path, sha256: dict[str, str], tally: Tally) -> Iterator[tuple[str, RawDocument]]:
@@ -103,7 +103,7 @@ def _corpus(path: Path, sha256: dict[str, str], tally: Tally) -> Iterator[tuple[
             )
             continue
         taken.add(stem.casefold())
-        title = words(record.cells.get("title"))
+        title = read_cell_words(record.cells.get("title"))
         yield key, RawDocument(f"{stem}.pdf", title or stem, text=text, heading=title)
 
 

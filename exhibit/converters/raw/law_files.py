@@ -11,8 +11,8 @@ from typing import TypeVar
 
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.parsing import read_regular
-from exhibit.storage.place import files_below, left_out
-from exhibit.storage.programs import GitRepository, is_git_repository, opened_repository
+from exhibit.storage.atomic import files_below, list_left_out
+from exhibit.storage.programs import GitRepository, is_git_repository, open_repository
 
 _DATED = re.compile(r"(\d{4}-\d{2}-\d{2})\.md")
 _IN_FORCE = re.compile(r'^(?:effectiveness_date|effective_date|last_updated):\s*"?(\d{4}-\d{2}-\d{2})', re.MULTILINE)
@@ -49,7 +49,7 @@ def read_versions(source: Path, *, skip: Skip, since: date | None = None, as_of:
     A file that cannot be used is given to `skip`, and the others are read.
     """
     if is_git_repository(source):
-        with opened_repository(source) as repository:
+        with open_repository(source) as repository:
             versions = list(_history(repository, skip))
     else:
         versions = list(_files(source, skip))
@@ -105,7 +105,7 @@ Key = TypeVar("Key")
 
 
 def _files(folder: Path, skip: Skip) -> Iterator[Version]:
-    for path, why in left_out(folder):
+    for path, why in list_left_out(folder):
         if _is_law(path.name):
             skip(f"a {why}", path.relative_to(folder).as_posix())
     paths = [path for path in files_below(folder) if _is_law(path.name)]

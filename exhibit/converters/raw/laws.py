@@ -92,7 +92,7 @@ class _Reader:
 
     def write(self, text: str) -> None:
         self.bare = False
-        for line in wrapped(text):
+        for line in wrap_paragraph(text):
             self.lines.append(line)
             self.at += len(line) + 1
 
@@ -218,7 +218,7 @@ def _plain(text: str) -> str:
     return " ".join(_MARKS.sub("", text).replace("\xa0", " ").replace("\xad", "").split())
 
 
-def wrapped(text: str) -> list[str]:
+def wrap_paragraph(text: str) -> list[str]:
     """Return a paragraph in lines that fit on the page; capitals take half as much room again.
 
     No line ends in a hyphen: whoever reads the page back takes it for a word that was cut.
@@ -230,6 +230,6 @@ def wrapped(text: str) -> list[str]:
         head, space, last = line.rpartition(" ")
         if line.endswith("-") and space:
             lines[at] = head
-            lines[at + 1 :] = wrapped(" ".join([last, *lines[at + 1 :]]))
+            lines[at + 1 :] = wrap_paragraph(" ".join([last, *lines[at + 1 :]]))
             break
     return lines

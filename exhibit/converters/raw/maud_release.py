@@ -12,13 +12,13 @@ from exhibit.converters.benchmark import DatasetInfo, Tally
 from exhibit.converters.raw.source import find_one, read_csv, unpack
 from exhibit.converters.raw.titles import join_names
 from exhibit.evidence import Document, Match, Span, fold, locate
-from exhibit.evidence.locate import in_order, stretch, worthy
+from exhibit.evidence.locate import in_order, measure_stretch, prefer_whole_words
 from exhibit.law.figures import MONTH
 from exhibit.law.names import DESCRIBED
 from exhibit.law.profile import tidy, title_case
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.layout import quote_parts
-from exhibit.storage.place import scratch_folder
+from exhibit.storage.atomic import scratch_folder
 
 MAE = "MAE Definition"
 """The deal point that tells whose a row is."""
@@ -177,10 +177,12 @@ def definition_key(cell: str) -> str:
 
 def find_excerpts(cell: DealPointCell, document: Document) -> list[Excerpt]:
     """Return the excerpts with their places; of several places, the one that the order of the others decides."""
-    places = [sorted(worthy(locate(text, document)), key=lambda match: match.span) for text in cell.excerpts]
+    places = [
+        sorted(prefer_whole_words(locate(text, document)), key=lambda match: match.span) for text in cell.excerpts
+    ]
     located = [choices for choices in places if choices]
     # close together: a section's heading stands in the table of contents too, and the nearest to what follows is quoted
-    tightest: list[Match] = min(in_order(located), key=stretch, default=[])
+    tightest: list[Match] = min(in_order(located), key=measure_stretch, default=[])
     chain = iter(tightest or [choices[0] for choices in located])
     allowed = iter(_with_room(located) or located)
     excerpts = []

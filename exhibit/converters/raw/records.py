@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 import yaml
 
 from exhibit.converters.benchmark import Item, Tally
-from exhibit.engine import guarded
-from exhibit.engine.limits import memory_left, reading
+from exhibit.engine import run_in_worker
+from exhibit.engine.limits import limit_reading, memory_left
 from exhibit.evidence.fields import FIELDS
 from exhibit.evidence.files import Decoded, decode_bytes
 from exhibit.evidence.readers.excel import SUFFIXES as EXCEL
@@ -98,7 +98,7 @@ def decode_table(path: Path, data: bytes, tally: Tally, *, encoding: str | None 
     return decoded.text.removeprefix("\ufeff")
 
 
-def separated(text: str, delimiter: str) -> list[list[str]]:
+def split_cells(text: str, delimiter: str) -> list[list[str]]:
     """Return the cells of a delimited text; tab-separated ones may be quoted as CSV is, or not at all."""
     quoted = _cells(text, delimiter, csv.QUOTE_MINIMAL)
     if delimiter != "\t" or '"' not in text:
@@ -128,7 +128,7 @@ def _rows(path: Path, text: str, tally: Tally) -> Iterator[Record]:
     widest = max(_DELIMITERS, key=lambda mark: max(_width(line, mark) for line in first))
     delimiter = "\t" if path.suffix.lower() == ".tsv" else widest
     try:
-        rows = separated(text, delimiter)
+        rows = split_cells(text, delimiter)
     except csv.Error as error:
         raise SourceError(f"{path}: not a delimited table: {error}") from error
     yield from _cut(path, _filled_rows(rows), tally)
@@ -191,7 +191,7 @@ def _cut(path: Path, rows: list[Numbered], tally: Tally, *, sheet: str = "", fir
 def _unpacked(read: Callable[[Path], Out], path: Path) -> Out:
     """Return a packed table, unpacked in a worker: a few bytes of it may stand for a great many."""
     try:
-        return guarded(read, path)
+        return run_in_worker(read, path)
     except DocumentError as error:
         raise SourceError(str(error)) from error
 
@@ -219,7 +219,7 @@ def _sheet(path: Path, name: str | None, tally: Tally) -> Iterator[Record]:
 
 def _read_sheets(path: Path, name: str | None) -> tuple[dict[str, list[Numbered]], list[str]]:
     """Return the rows of the sheet of a name, or of all, and the names of the others; called in a worker."""
-    with reading(str(path), path.stat().st_size), workbook(path, merged=True) as book:
+    with limit_reading(str(path), path.stat().st_size), workbook(path, merged=True) as book:
         wanted = [title for title in book.sheetnames if name in (None, title)]
         tables = {title: _filled_rows(_unmerged(book[title])) for title in wanted}
         return tables, [title for title in book.sheetnames if title not in tables]
@@ -235,7 +235,7 @@ def _unmerged(sheet: Any) -> list[list[Any]]:
 
 
 def _width(line: str, delimiter: str) -> int:
-    return len(next(iter(separated(line, delimiter)), []))
+    return len(next(iter(split_cells(line, delimiter)), []))
 
 
 def _lines(path: Path, text: str, tally: Tally) -> Iterator[Record]:
@@ -350,7 +350,7 @@ def read_parquet(path: Path) -> list[Any]:
     pyarrow.set_memory_pool(pyarrow.system_memory_pool())
     rows: list[Any] = []
     try:
-        with reading(str(path), path.stat().st_size), pyarrow.OSFile(str(path)) as file:
+        with limit_reading(str(path), path.stat().st_size), pyarrow.OSFile(str(path)) as file:
             # no reading ahead, no threads: a reader waits for ever for one of them that finds no memory left for itself
             table = parquet.ParquetFile(file, pre_buffer=False)
             for batch in table.iter_batches(batch_size=_ROWS, use_threads=False):

@@ -21,10 +21,10 @@ from exhibit.converters.benchmark import DatasetInfo, Download
 from exhibit.evidence.files import check_sizes
 from exhibit.schemas.errors import DocumentError, ServiceError, SourceError
 from exhibit.schemas.validate import sha256_of
+from exhibit.storage.atomic import scratch_folder
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.exchanges import HttpError, download_deadline
 from exhibit.storage.http import HttpClient
-from exhibit.storage.place import scratch_folder
+from exhibit.storage.http_policy import HttpError, download_deadline
 
 MAX_FILES = 100_000  # the largest benchmark has some thousand
 MAX_BYTES = 8 << 30  # unpacked: a benchmark of PDFs takes some hundred megabytes

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from exhibit.engine import guarded, track
-from exhibit.engine.limits import reading
+from exhibit.engine import run_in_worker, track
+from exhibit.engine.limits import limit_reading
 from exhibit.evidence.fold import edit_distance
 from exhibit.evidence.readers import pdf
 from exhibit.law.names import file_key
@@ -144,7 +144,7 @@ def unique_titles(candidates: Mapping[str, Sequence[str]]) -> dict[str, str]:
 def own_title(path: Path) -> str:
     """Return the title that a PDF gives itself; empty where it has none, is damaged, or takes too long to read."""
     try:
-        return guarded(read_title, path)
+        return run_in_worker(read_title, path)
     except DocumentError:
         return ""  # the conversion reads it next, and reports it
 
@@ -152,7 +152,7 @@ def own_title(path: Path) -> str:
 def read_title(path: Path) -> str:
     """Return the title that a PDF gives itself, empty where it is damaged. Called in a worker."""
     try:
-        with reading(str(path), path.stat().st_size, pdf.MEMORY):
+        with limit_reading(str(path), path.stat().st_size, pdf.MEMORY):
             return printable(pdf.title(path)).replace("\0", "").strip()
     except (OSError, ValueError):  # half a surrogate pair is no title
         return ""

@@ -20,7 +20,7 @@ from exhibit.converters.benchmark import (
     RawRow,
     Tally,
 )
-from exhibit.converters.printing.press import Press, printing
+from exhibit.converters.printing.press import PdfPrinter, printing
 from exhibit.converters.steps.families import FAMILY, mark_families
 from exhibit.converters.steps.materialise import NOWHERE, Done, QuotePlace, materialise, tasks
 from exhibit.converters.steps.pages import settle_pages
@@ -46,7 +46,6 @@ from exhibit.schemas.models import (
 from exhibit.schemas.validate import validate
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.removal import remove_below
-from exhibit.storage.upload import Out
 
 _MACHINE_OPTIONS = frozenset(
     {"out", "source", "documents", "jobs", "engine", "item_timeout", "item_memory", "force", "strict", "json"}
@@ -62,18 +61,17 @@ _TEXTS = "texts.partial"
 ABOUT_UNREADABLE = "question about a document that cannot be read"
 
 
-def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namespace, out: Out) -> BundleInfo:
-    """Write a whole bundle into an empty folder and check it; for a store, documents leave as they are made."""
+def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namespace, folder: Path) -> BundleInfo:
+    """Write a whole bundle into an empty folder and check it."""
     converter = info.name  # a table's bundle is called as its user likes
     info = benchmark.info or info
-    folder = out.folder
     (folder / CORPUS).mkdir()
     limits = limits_from(options)
     engine = open_engine(options.engine, jobs=options.jobs, items=len(benchmark.documents), limits=limits)
     texts = folder / _TEXTS
     texts.mkdir()
-    with Press(limits) as press:
-        done = _materialise_all(benchmark, out, engine, tally, press, ocr=ocr_from(options), texts=texts)
+    with PdfPrinter(limits) as press:
+        done = _materialise_all(benchmark, folder / CORPUS, engine, tally, press, ocr=ocr_from(options), texts=texts)
     if not benchmark.by_construction:  # a variant has labels of its own for the amendments that were made
         done = mark_families(done, tally)
     rows = [row for row in benchmark.rows if _answerable_from(row, done, tally) and _sound(row, tally)]
@@ -98,17 +96,17 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     bundle = bundle.model_copy(update={"account": tally.account(kept_items)})
     # a table's own name is nobody's dataset
     text = card_text(replace(info, derived="") if benchmark.info else info, converter)
-    bundle = write_card(bundle, folder, rows=questions, gold=gold, engine=engine, text=text, out=out, texts=texts)
+    bundle = write_card(bundle, folder, rows=questions, gold=gold, engine=engine, text=text, texts=texts)
     remove_below(folder, _TEXTS)
     printers = press.printers | {raw.printer for raw in benchmark.documents if raw.filename in done}
-    return finish(bundle.model_copy(update={"printing": printing(printers)}), out)
+    return finish(bundle.model_copy(update={"printing": printing(printers)}), folder)
 
 
-def finish(info: BundleInfo, out: Out) -> BundleInfo:
+def finish(info: BundleInfo, folder: Path) -> BundleInfo:
     """Write bundle.json, which knows every other file, and check the whole."""
-    info = info.model_copy(update={"files": _files(out)})
-    write_info(info, out.folder / INFO)
-    problems = validate(out.folder, elsewhere=out.entries)
+    info = info.model_copy(update={"files": _files(folder)})
+    write_info(info, folder / INFO)
+    problems = validate(folder)
     if problems:
         listing = "\n".join(f"  {problem}" for problem in problems[:20])
         raise BundleError(f"the new bundle breaks {len(problems)} promises; please report this bug:\n{listing}")
@@ -116,15 +114,14 @@ def finish(info: BundleInfo, out: Out) -> BundleInfo:
 
 
 def _materialise_all(
-    benchmark: Benchmark, out: Out, engine: Engine, tally: Tally, press: Press, *, ocr: Ocr | None, texts: Path
+    benchmark: Benchmark, corpus: Path, engine: Engine, tally: Tally, press: PdfPrinter, *, ocr: Ocr | None, texts: Path
 ) -> dict[str, Done]:
-    corpus = out.folder / CORPUS
     quotes: dict[str, list[Quote]] = defaultdict(list)
     for row in benchmark.rows:
         for quote in (*row.quotes, *row.near_misses):
             quotes[quote.filename].append(quote)
     documents = [raw for raw in benchmark.documents if _writable(raw, tally)]
-    work = tasks(documents, quotes, corpus, press=press, out=out, ocr=ocr, texts=texts)
+    work = tasks(documents, quotes, corpus, press=press, ocr=ocr, texts=texts)
     outcomes = engine.map(materialise, work)
     done: dict[str, Done] = {}
     for raw, outcome in zip(documents, track(outcomes, total=len(documents), label="documents"), strict=True):
@@ -136,10 +133,6 @@ def _materialise_all(
             remove_below(corpus, name)
             continue
         done[name] = outcome.unwrap()
-        sent = done[name].sent
-        if sent is not None:
-            out.record(f"{CORPUS}/{name}", sent)
-            remove_below(corpus, name)  # a print; here, not in the worker, which may die and be replaced
         for remark in done[name].notes:
             tally.note("remarks on documents", f"{name}: {remark}")
     if not done and (documents or not benchmark.rows):
@@ -385,8 +378,8 @@ def card_text(info: DatasetInfo, converter: str) -> CardText:
     return CardText(converter=converter, **texts)
 
 
-def _files(out: Out) -> dict[str, FileEntry]:
-    """Return every file of the bundle, those that a store has already among the others."""
-    paths = {path.relative_to(out.folder).as_posix(): path for path in out.folder.rglob("*") if path.is_file()}
-    here = {name: FileEntry(sha256=sha256_of(path), bytes=path.stat().st_size) for name, path in paths.items()}
-    return dict(sorted((here | out.entries).items(), key=lambda item: PurePosixPath(item[0])))
+def _files(folder: Path) -> dict[str, FileEntry]:
+    """Return every file of the bundle with its size and checksum."""
+    paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    files = {name: FileEntry(sha256=sha256_of(path), bytes=path.stat().st_size) for name, path in paths.items()}
+    return dict(sorted(files.items(), key=lambda item: PurePosixPath(item[0])))

@@ -9,8 +9,8 @@ from typing import Any
 from exhibit.converters.benchmark import Converter, Tally, choose
 from exhibit.converters.raw.source import open_source
 from exhibit.converters.steps.build import build
-from exhibit.converters.steps.patches import patched
-from exhibit.engine import add_engine_arguments, check_engine, limits_from, limits_in_force, track
+from exhibit.converters.steps.patches import apply_patches
+from exhibit.engine import add_engine_arguments, check_engine, limits_from, limits_in_force
 from exhibit.evidence.scan import add_ocr_arguments
 from exhibit.runtime.command import (
     Parser,
@@ -18,13 +18,13 @@ from exhibit.runtime.command import (
     add_json,
     guarded,
     print_results,
-    spelled,
+    rename_commands,
 )
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import HOWS, BundleInfo
 from exhibit.schemas.parsing import read_beside
-from exhibit.storage.locations import Location, parse_location
-from exhibit.storage.upload import check_out, opened_out
+from exhibit.storage.atomic import replace_folder
+from exhibit.storage.locations import Location, check_out, parse_location
 
 
 def main(converter: Converter, argv: list[str] | None = None) -> int:
@@ -50,15 +50,15 @@ def convert(converter: Converter, options: argparse.Namespace) -> BundleInfo:
     """Write the bundle that the options ask for; it appears whole or not at all."""
     tally = Tally(strict=options.strict)
     check_engine(options.engine)
-    check_out(options.out, force=options.force)
+    out = check_out(options.out, force=options.force)
     with open_source(converter.INFO, options.source) as source:
-        read = patched(converter.read(source, options, tally), converter.INFO, options.patch, tally)
+        read = apply_patches(converter.read(source, options, tally), converter.INFO, options.patch, tally)
         benchmark = choose(read, options, tally)
         if not benchmark.rows and not converter.INFO.corpus_only:
             reasons = "; ".join(f"{reason}: {len(names)}" for reason, names in tally.left_out.items())
             raise SourceError(f"{options.source or source}: no questions left; {reasons or 'is it empty?'}")
-        with opened_out(options.out, force=options.force, progress=track) as out:
-            return build(converter.INFO, benchmark, tally, options, out)
+        with replace_folder(out, force=options.force) as folder:
+            return build(converter.INFO, benchmark, tally, options, folder)
 
 
 def make_parser(converter: Converter) -> argparse.ArgumentParser:
@@ -67,6 +67,7 @@ def make_parser(converter: Converter) -> argparse.ArgumentParser:
     command = f"python -m converters.{info.name}"
     about = (info.benchmark, info.summary, f"The source must hold {info.expects}.", info.by_hand)
     bundle = f"datasets_out/{info.name}"
+    source = "[--source DIR|ZIP]" if info.downloads else "--source PATH"
     examples = [f"{command} --out {bundle}"] if info.downloads else []
     examples += [
         f"{command} --source samples/{info.name} --out {bundle} --force",
@@ -74,16 +75,14 @@ def make_parser(converter: Converter) -> argparse.ArgumentParser:
     ]
     terms = f"licence of the source: {info.licence.name}. {info.url}"
     parser = Parser(
-        prog=spelled(command),
-        usage=f"{spelled(command)} --out DIR {'[--source DIR|ZIP]' if info.downloads else '--source PATH'} [flags]",
+        prog=rename_commands(command),
+        usage=f"{rename_commands(command)} --out DIR {source} [flags]",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="\n\n".join(textwrap.fill(part, _WIDTH) for part in about if part),
-        epilog=spelled("\n  ".join(["examples:", *examples])) + f"\n\n{terms}",
+        epilog=rename_commands("\n  ".join(["examples:", *examples])) + f"\n\n{terms}",
     )
     downloaded = "the raw benchmark (default: the official release, downloaded once and cached)"
-    parser.add_argument(
-        "--out", type=parse_location, required=True, metavar="DIR", help="where the bundle goes; also s3://, gs://"
-    )
+    parser.add_argument("--out", type=parse_location, required=True, metavar="DIR", help="the folder of the new bundle")
     parser.add_argument("--source", type=Path, metavar="PATH", help=downloaded if info.downloads else "see above")
     add_arguments(parser, read_beside(__file__))
     add_json(parser)

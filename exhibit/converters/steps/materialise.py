@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exhibit.converters.benchmark import Quote, RawDocument, source_text
-from exhibit.converters.printing.press import Press
+from exhibit.converters.printing.press import PdfPrinter
 from exhibit.evidence import Document, Match, Span, fold, locate, read_document
 from exhibit.evidence.fold import Fold
 from exhibit.evidence.hidden import HiddenSpan, describe_hidden, find_hidden_spans
-from exhibit.evidence.locate import worthy
+from exhibit.evidence.locate import prefer_whole_words
 from exhibit.evidence.readers import picture
 from exhibit.evidence.scan import Ocr, Scanned, read_scan
 from exhibit.law.amendments import ContractName, is_amendment, read_amendment
@@ -22,12 +22,9 @@ from exhibit.law.families import FamilyMember
 from exhibit.law.profile import AGREED, read_profile
 from exhibit.law.provision_places import ProvisionIndex
 from exhibit.law.provisions import read_provisions
-from exhibit.schemas.bundle import CORPUS
 from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.models import DocumentEntry, How
-from exhibit.storage.locations import Remote
-from exhibit.storage.place import write_whole
-from exhibit.storage.upload import Out, SentFile, send
+from exhibit.storage.atomic import write_whole
 
 
 @dataclass(frozen=True)
@@ -41,9 +38,6 @@ class Task:
     target: Path
     fault: DocumentError | None = None
     """Why it could not be printed."""
-    remote: Remote | None = None
-    """Where the document goes when the corpus is not on this machine."""
-    known: SentFile | None = None
     notes: tuple[str, ...] = ()
     """The printer's remarks."""
     ocr: Ocr | None = None
@@ -80,8 +74,6 @@ class Done:
     entry: DocumentEntry
     places: dict[Quote, QuotePlace]
     notes: tuple[str, ...]
-    sent: SentFile | None = None
-    """What a store has of it, where the corpus is not on this machine."""
     page_starts: tuple[int, ...] = ()
     """Where its pages begin, for a source that states pages."""
     contract: "ContractFacts | None" = None
@@ -106,8 +98,7 @@ def tasks(
     quotes: dict[str, list[Quote]],
     corpus: Path,
     *,
-    press: Press,
-    out: Out | None = None,
+    press: PdfPrinter,
     ocr: Ocr | None = None,
     texts: Path | None = None,
 ) -> Iterator[Task]:
@@ -123,15 +114,12 @@ def tasks(
                 fault = error
         elif raw.path is None:
             target.write_text(source_text(raw) or raw.html or "", encoding="utf-8", newline="")
-        name = f"{CORPUS}/{raw.filename}"
-        remote = out.remote / name if out and out.remote else None
-        known = out.known.get(name) if out else None
         wanted = tuple(quotes.get(raw.filename, ()))
         path = raw.path or target
-        # by another ending it would be read in another way; and from a store its bytes must come again in any case
-        text = texts / raw.filename if texts and remote is None and path.suffix == target.suffix else None
+        # a file with another ending would be read in another way
+        text = texts / raw.filename if texts and path.suffix == target.suffix else None
         printed = replace(raw, html=None, blocks=())  # its page is not needed any more
-        yield Task(printed, wanted, path, target, fault, remote, known, notes, ocr, text)
+        yield Task(printed, wanted, path, target, fault, notes, ocr, text)
 
 
 def materialise(task: Task) -> Done:
@@ -147,7 +135,7 @@ def materialise(task: Task) -> Done:
     if not document.has_text:
         raise DocumentError(_wordless(task))
     path = task.target if scanned else task.path
-    if path != task.target and task.remote is None:
+    if path != task.target:
         shutil.copyfile(path, task.target)
     finder = _Finder(document.text if raw.text_path == task.path else source_text(raw), document)
     places = {quote: finder.place(quote) for quote in dict.fromkeys(task.quotes)}
@@ -170,11 +158,9 @@ def materialise(task: Task) -> Done:
     if task.text is not None:
         with suppress(OSError):  # then it is read again
             write_whole(task.text, document.text)
-    # last, so that nothing is sent of a document that cannot be used
-    sent = send(path, task.remote, task.known) if task.remote else None
     starts = tuple(one.span.start for one in document.pages) if any(q.stated is not None for q in task.quotes) else ()
     notes = (*task.notes, *document.notes, *contradicted, *describe_hidden(hidden, document))
-    return Done(entry, places, notes, sent, starts, _contract_facts(raw.filename, document))
+    return Done(entry, places, notes, starts, _contract_facts(raw.filename, document))
 
 
 def _contract_facts(name: str, document: Document) -> ContractFacts | None:
@@ -279,7 +265,7 @@ class _Finder:
         if not quote.text:
             there = quote.page is not None and quote.page <= len(self.document.pages)
             return replace(NOWHERE, pages=[quote.page]) if there and quote.page else NOWHERE
-        matches = worthy(locate(quote.text, self.document, page=quote.page))
+        matches = prefer_whole_words(locate(quote.text, self.document, page=quote.page))
         matches = self._on_stated_page(matches, quote.page)
         if quote.spans and self.source:
             # of the same words in several places, the one that is as far into the text as the source says
@@ -318,7 +304,7 @@ def marked_place(quote: str, spans: Sequence[tuple[int, int]], document: Documen
 
 def place_of(matches: list[Match], document: Document) -> QuotePlace:
     """Return the best match as the place and the others as alternatives."""
-    kept = worthy(matches)
+    kept = prefer_whole_words(matches)
     if not kept:
         return NOWHERE
     best = kept[0]

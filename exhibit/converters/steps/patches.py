@@ -18,9 +18,9 @@ from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, Question, write_go
 from exhibit.schemas.errors import BundleError, SourceError
 from exhibit.schemas.models import BundleInfo, Context, Gold, PatchEntry, Row
 from exhibit.schemas.review import Correction, MarkedPassage, Patch, gold_digest, read_patch
+from exhibit.storage.atomic import replace_folder
 from exhibit.storage.bundle import BundleFolder, open_bundle, sha256_of
-from exhibit.storage.locations import fetched
-from exhibit.storage.upload import check_out, opened_out
+from exhibit.storage.locations import check_out, fetch_file
 
 SHIPPED = "shipped"
 """The word for the patch, or the list of addresses, that comes with a converter."""
@@ -30,7 +30,7 @@ UNFIT = "correction not applied: the gold is not what was reviewed"
 ELSEWHERE = "in a patch, and not in the source as it was read"
 
 
-def patched(benchmark: Benchmark, info: DatasetInfo, names: Sequence[str], tally: Tally) -> Benchmark:
+def apply_patches(benchmark: Benchmark, info: DatasetInfo, names: Sequence[str], tally: Tally) -> Benchmark:
     """Return the benchmark with patches applied in their order."""
     for name in names:
         path = _patch_path(name, info)
@@ -154,7 +154,7 @@ def apply_patch(patch: Patch, path: Path, root: Path, out: Path, *, force: bool 
             continue  # told of by the tally
         better = row_of(question), mine
         if row is not rows[row.id]:
-            better = mended(better[0], mine, passages[row.id], row.answer, row.labels, bundle)
+            better = replace_gold(better[0], mine, passages[row.id], row.answer, row.labels, bundle)
         changed.rows.append(better[0])
         changed.gold += better[1]
     kept = {raw.filename for raw in result.documents}
@@ -188,7 +188,7 @@ def row_of(question: Question) -> Row:
     )
 
 
-def mended(
+def replace_gold(
     row: Row,
     lines: Sequence[Gold],
     passages: Sequence[MarkedPassage],
@@ -227,11 +227,10 @@ def write_changed(
     update = {"counts": counts, "left_out": left_out, "noted": {**info.noted, **changed.noted}}
     info = info.model_copy(update=update)
     names = [document.filename for document in info.documents]
-    with opened_out(out, force=force) as place:
-        folder = place.folder
+    with replace_folder(out, force=force) as folder:
         (folder / CORPUS).mkdir()
         for name in track(names, total=len(names), label="documents"):
-            with fetched(bundle.files[name]) as here:
+            with fetch_file(bundle.files[name]) as here:
                 shutil.copyfile(here, folder / CORPUS / name)
         if (bundle.root / ORIGINALS).is_dir():
             shutil.copytree(bundle.root / ORIGINALS, folder / ORIGINALS)
@@ -240,8 +239,8 @@ def write_changed(
         for name, text in extra.items():
             (folder / name).write_text(text, encoding="utf-8")
         engine = open_engine("local", jobs=1, items=len(names))
-        write_card(info, folder, rows=changed.rows, gold=changed.gold, engine=engine, text=_card_text(info), out=place)
-        finish(info, place)
+        write_card(info, folder, rows=changed.rows, gold=changed.gold, engine=engine, text=_card_text(info))
+        finish(info, folder)
 
 
 def _card_text(info: BundleInfo) -> CardText:

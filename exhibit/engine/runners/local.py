@@ -12,7 +12,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Generic
 
 from exhibit.engine.limits import UNLIMITED, Limits
-from exhibit.engine.outcome import AHEAD, In, Out, Outcome, named
+from exhibit.engine.outcome import AHEAD, In, Out, Outcome, name_item
 from exhibit.engine.worker import Workplace, dump, outcome_in, work_for
 
 
@@ -52,7 +52,7 @@ class _Crew:
     def submit(self, item: object) -> Future[Outcome[Any]]:
         """Return the future of an item's outcome."""
         future: Future[Outcome[Any]] = Future()
-        self._jobs.put((future, dump(item), named(item)))
+        self._jobs.put((future, dump(item), name_item(item)))
         if len(self._looked_after) < self._size:
             place = self._open_place()
             thread = threading.Thread(target=self._look_after, args=(place,), daemon=True)
@@ -89,7 +89,7 @@ class OneWorker(Generic[In, Out]):
 
     def run(self, item: In) -> Out:
         """Return the function's result for an item; raise LimitError when it exceeds its limits."""
-        result: Out = outcome_in(self.place.answer(dump(item), named(item))).unwrap()
+        result: Out = outcome_in(self.place.answer(dump(item), name_item(item))).unwrap()
         return result
 
     def close(self) -> None:

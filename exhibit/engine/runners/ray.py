@@ -21,7 +21,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 import exhibit
 from exhibit.engine.limits import UNLIMITED, Limits
-from exhibit.engine.outcome import AHEAD, TRIES, In, Out, Outcome, named, worker_died
+from exhibit.engine.outcome import AHEAD, TRIES, In, Out, Outcome, name_item, worker_died
 from exhibit.engine.worker import MapWork, Workplace, dump, outcome_in
 from exhibit.schemas.errors import ServiceError, ToolkitError
 
@@ -89,7 +89,7 @@ class _Work:
 
     def send(self, item: Any) -> Any:
         """Send an item and return the reference to its future outcome."""
-        return self._task.remote(self._work, cloudpickle.dumps(item), named(item))
+        return self._task.remote(self._work, cloudpickle.dumps(item), name_item(item))
 
     def outcome(self, sent: _Sent) -> Outcome[Any]:
         """Return an item's outcome; retry when its worker died."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from exhibit.engine.limits import UNLIMITED, Limits, time_limited
-from exhibit.engine.outcome import In, Out, Outcome, attempt_within, named
+from exhibit.engine.outcome import In, Out, Outcome, attempt_within, name_item
 from exhibit.schemas.errors import LimitError
 
 
@@ -20,7 +20,7 @@ class Runner:
         """Yield one outcome per item; an item that exceeds its time is stopped if it runs Python code."""
         for item in items:
             try:
-                with time_limited(self._limits, named(item)):
+                with time_limited(self._limits, name_item(item)):
                     outcome = attempt_within(self._limits, function, item)
             except LimitError as error:  # between two attempts, where no other code catches it
                 outcome = Outcome(None, error)

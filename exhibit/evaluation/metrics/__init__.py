@@ -2,11 +2,11 @@
 
 A metric is a module with `NAMES`, what it yields with the default options; `ABOUT`, an `About` for each of them without
 its `@k`, which ours have in the TOML file beside them; and `measure(cases, options)`, which is given the cases that
-have what the `About` needs, with the gold it may use (`scoped`), and whose keyword-only arguments are its parameters:
-`--metrics 'ndcg(cutoff=20)'`.
+have what the `About` needs, with the gold it may use (`limit_gold`), and whose keyword-only arguments are its
+parameters: `--metrics 'ndcg(cutoff=20)'`.
 Of several names, `HEADLINE` is the one that stands for all; without it, the first. One that needs a judge or the corpus
 says so in its needs, and one that asks a judge has `PROMPT_VERSION`. No other file has to be edited: tables, report and
-`diff` ask `about`. Parts of other distributions import from here.
+`diff` ask `describe_metric`. Parts of other distributions import from here.
 """
 
 import math
@@ -23,8 +23,8 @@ from exhibit.evaluation.cases import GoldPassage
 from exhibit.evaluation.cases import Passage as Passage
 from exhibit.evaluation.cases import Values as Values
 from exhibit.evaluation.metrics._brought import check_names_are_own, values_of
-from exhibit.evaluation.metrics._requests import Request, checked, parse_request
-from exhibit.evaluation.metrics._requests import named as named
+from exhibit.evaluation.metrics._requests import Request, check_parameters, parse_request
+from exhibit.evaluation.metrics._requests import name_request as name_request
 from exhibit.evaluation.metrics._requests import parameters_of as parameters_of
 from exhibit.evaluation.metrics._requests import split_requests as split_requests
 from exhibit.law.references import Reference
@@ -42,13 +42,13 @@ K = 10
 Unit = Literal["share", "count", "seconds", "tokens", "characters", "currency", "mark", "number"]
 """`share`: from 0 to 1, shown in per cent by the report; `mark`: from 1 to 5; `number`: of no unit."""
 Better = Literal["more", "less", "neither"]
-Group = Literal["Retrieval", "Answers", "Citations", "Cost", "Other"]
+Group = Literal["Retrieval", "Stages", "Answers", "Citations", "Cost", "Other"]
 GROUPS: tuple[Group, ...] = get_args(Group)
 Need = Literal[
     "gold spans", "gold text", "gold files", "grades", "truth", "expected", "label", "answer", "impossible",
     "answerable", "passages", "passage files", "judge", "corpus", "pages", "usage", "clock", "registers", "confidence",
 ]  # fmt: skip
-"""What a question, its reply or the run must have for the metric to apply: `scoped` holds every metric to it."""
+"""What a question, its reply or the run must have for the metric to apply: `limit_gold` holds every metric to it."""
 
 _UNITS = {"seconds": "s", "mark": "/5", "tokens": "tokens", "characters": "chars"}
 
@@ -168,7 +168,7 @@ class Options:
             raise ToolkitError(f"k = {self.k}: must be at least 1")
 
 
-def each(cases: Sequence[Case], score: Callable[[Case], float | None]) -> Values:
+def score_each(cases: Sequence[Case], score: Callable[[Case], float | None]) -> Values:
     """Return one value a case, None where the system failed to reply."""
     return [None if case.reply.error else score(case) for case in cases]
 
@@ -180,7 +180,7 @@ def per_case(**scores: Callable[[Case], float | None]) -> tuple[tuple[str, ...],
     """Return `NAMES` and `measure` of metrics that look at one case at a time."""
 
     def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-        return {name: each(cases, score) for name, score in scores.items()}
+        return {name: score_each(cases, score) for name, score in scores.items()}
 
     return tuple(scores), measure
 
@@ -190,7 +190,7 @@ def with_options(**scores: Callable[[Case, Options], float | None]) -> tuple[tup
 
     def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
         def values(name: str) -> Values:
-            return each(cases, lambda case: scores[name](case, options))
+            return score_each(cases, lambda case: scores[name](case, options))
 
         return {name: values(name) for name in scores}
 
@@ -230,7 +230,7 @@ _KEPT: dict[Need, Callable[[GoldPassage], bool]] = {
 }
 
 
-def scoped(case: Case, needs: Collection[Need], options: Options) -> Case | None:
+def limit_gold(case: Case, needs: Collection[Need], options: Options) -> Case | None:
     """Return a case with the gold that a metric may use; None where something that it needs is not known."""
     # SQuAD 2.0 scores the answers to impossible questions, too
     open_needs = set(needs) - ({"expected"} if options.parity == "squad" else set())
@@ -281,19 +281,15 @@ def metric_names() -> list[str]:
     return [name for module in metric_modules().values() for name in module.NAMES]
 
 
-def about(name: str) -> About:
+def describe_metric(name: str) -> About:
     """Return what a metric says about itself; of one that no file yields, that no change of it is a judgment."""
     family = _family(name)
     return _described().get(family) or About(family.replace("_", " "), name, unit="number", better="neither")
 
 
-_DERIVED = {
-    "answered_rightly": About(
-        "Answered rightly",
-        "answerable questions whose answer is right, of those that can be judged; a refusal is wrong",
-        group="Answers",
-    )
-}
+CEILING = "ceiling_"
+"""What the names of the figures begin with that say how much gold is left after a stage."""
+_DERIVED = _ABOUTS.validate_python(read_beside(__file__, "_derived.toml"))
 """Figures that the evaluation takes from other metrics and the verdict."""
 
 
@@ -309,12 +305,12 @@ def abouts_of(module: MetricModule) -> Mapping[str, About]:
     return getattr(module, "ABOUT", None) or (_ABOUTS.validate_python(read_beside(module.__file__)) if there else {})
 
 
-def needing(names: Iterable[str], need: str) -> list[str]:
+def find_needing(names: Iterable[str], need: str) -> list[str]:
     """Return those of some metrics that need something to apply at all."""
-    return [name for name in names if need in about(name).needs]
+    return [name for name in names if need in describe_metric(name).needs]
 
 
-def shortened(names: Iterable[str], *, all_families: bool = False) -> list[str]:
+def shorten_metrics(names: Iterable[str], *, all_families: bool = False) -> list[str]:
     """Return the metrics that a short table shows, by group; of a family the depths it names, or the nearest to them.
 
     With `all_families` those are there, too, that say a short table need not show them.
@@ -322,8 +318,8 @@ def shortened(names: Iterable[str], *, all_families: bool = False) -> list[str]:
     families: dict[str, list[str]] = {}
     for name in names:
         families.setdefault(_family(name), []).append(name)
-    chosen = [family for family in families if all_families or about(family).short]
-    chosen.sort(key=lambda family: (GROUPS.index(about(family).group), not about(family).short))
+    chosen = [family for family in families if all_families or describe_metric(family).short]
+    chosen.sort(key=lambda family: (GROUPS.index(describe_metric(family).group), not describe_metric(family).short))
     return [name for family in chosen for name in _nearest(families[family])]
 
 
@@ -331,7 +327,7 @@ def _nearest(family: Sequence[str]) -> list[str]:
     by_depth = {int(depth): name for name in family if (depth := name.partition("@")[2]).isdecimal()}
     if not by_depth:
         return list(family)
-    wanted = about(family[0]).depths
+    wanted = describe_metric(family[0]).depths
     return list(dict.fromkeys(by_depth[min(by_depth, key=lambda k: (abs(k - depth), k))] for depth in wanted))
 
 
@@ -365,10 +361,10 @@ def measure(cases: Sequence[Case], options: Options | None = None, *, names: Seq
 def _measured(module: MetricModule, cases: Sequence[Case], options: Options, **parameters: Any) -> dict[str, Values]:
     """Return what a file yields, each name over the cases that have what it needs."""
     columns: dict[str, Values] = {}
-    for needs in dict.fromkeys(about(name).needs for name in module.NAMES):
-        rows = [(row, kept) for row, case in enumerate(cases) if (kept := scoped(case, needs, options)) is not None]
+    for needs in dict.fromkeys(describe_metric(name).needs for name in module.NAMES):
+        rows = [(row, kept) for row, case in enumerate(cases) if (kept := limit_gold(case, needs, options)) is not None]
         for name, values in values_of(module, [case for _, case in rows], options, parameters, own=_FOLDER).items():
-            if about(name).needs == needs:
+            if describe_metric(name).needs == needs:
                 columns[name] = [None] * len(cases)
                 for (row, _), value in zip(rows, values, strict=True):
                     columns[name][row] = value
@@ -380,7 +376,7 @@ def _with_parameters(cases: Sequence[Case], options: Options, request: Request, 
     module = metric_modules()[file]
     family, _, depth = request.name.partition("@")
     given = {"cutoff": depth, **request.parameters} if depth else request.parameters
-    parameters = checked(Request(family, given), module)
+    parameters = check_parameters(Request(family, given), module)
     if parameters.get("cutoff", 0) > max(options.ks):
         raise ToolkitError(f"no {request}: the rankings of this run have {max(options.ks)} passages")
     values = _measured(module, cases, options, **parameters)

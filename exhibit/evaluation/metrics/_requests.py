@@ -49,7 +49,7 @@ def parse_request(text: str) -> Request:
     return Request(parsed[1].strip().replace("-", "_"), parameters)
 
 
-def named(text: str) -> str:
+def name_request(text: str) -> str:
     """Return the name under which a request is reported: `ndcg@20` for `ndcg(cutoff=20)`."""
     name, parameters = parse_request(text)
     return f"{name}@{parameters['cutoff']}" if "cutoff" in parameters and "@" not in name else name
@@ -65,7 +65,7 @@ def parameters_of(module: Any) -> dict[str, inspect.Parameter]:
     }
 
 
-def checked(request: Request, module: Any) -> dict[str, Any]:
+def check_parameters(request: Request, module: Any) -> dict[str, Any]:
     """Return a request's parameters as the metric takes them; raise one error that names each that it does not."""
     declared = parameters_of(module)
     faults, values = [], {}

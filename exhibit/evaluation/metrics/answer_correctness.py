@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import combinations
 from statistics import fmean, pvariance
 
-from exhibit.evaluation.judge import ask_marks, fenced, system_prompt
+from exhibit.evaluation.judge import ask_marks, fence_text, system_prompt
 from exhibit.evaluation.metrics import Case, Options, Values, Votes
 from exhibit.models.llms import Prompt
 
@@ -43,8 +43,8 @@ def measure(cases: Sequence[Case], options: Options, *, votes: Votes | None = No
 def _prompts(case: Case, options: Options) -> list[Prompt]:
     if not case.reply.answer:
         return []
-    question = fenced("QUESTION", case.question)
-    both = [fenced("EXPERT'S ANSWER", case.truth), fenced("ANSWER TO JUDGE", case.reply.answer)]
+    question = fence_text("QUESTION", case.question)
+    both = [fence_text("EXPERT'S ANSWER", case.truth), fence_text("ANSWER TO JUDGE", case.reply.answer)]
     prompts = []
     for vote in range(options.votes):
         shown = both if vote % 2 == 0 else both[::-1]

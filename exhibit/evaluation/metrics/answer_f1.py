@@ -4,14 +4,14 @@ An impossible row has none: `abstention_accuracy` is about those. Parity "squad"
 articles, against the gold's words alone, and a refusal is right where the row is impossible.
 """
 
-from exhibit.evaluation.answer_words import against, multiset_f1, squad_f1, squad_golds
+from exhibit.evaluation.answer_words import multiset_f1, score_against, squad_f1, squad_golds
 from exhibit.evaluation.metrics import Case, Options, with_options
 
 
 def _score(case: Case, options: Options) -> float | None:
     if options.parity == "squad":
         return squad_f1(case.reply.answer or "", squad_golds(case))
-    return against(case, [case.truth], multiset_f1)
+    return score_against(case, [case.truth], multiset_f1)
 
 
 NAMES, measure = with_options(answer_f1=_score)

@@ -23,7 +23,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from exhibit.evaluation.metrics import KS, Case, Cutoff, Options, Values
-from exhibit.evaluation.ranking import golds_of, without
+from exhibit.evaluation.ranking import golds_of, subtract_span
 from exhibit.evidence import Span
 
 NAMES = (*(f"char_precision@{k}" for k in KS), *(f"char_recall@{k}" for k in KS))
@@ -84,7 +84,7 @@ def _unite(pieces: Iterable[_Piece]) -> list[_Piece]:
         left = [span]
         for other, _ in united:
             if other.start < span.end and span.start < other.end:
-                left = [part for one in left for part in without(one, other)]
+                left = [part for one in left for part in subtract_span(one, other)]
         united += [_Piece(part, rank) for part in left]
     return united
 

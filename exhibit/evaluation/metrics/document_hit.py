@@ -6,7 +6,7 @@ None where none does for certain and the file of one of them is not known.
 from collections.abc import Sequence
 from functools import partial
 
-from exhibit.evaluation.metrics import KS, Case, Cutoff, Options, Values, each, gold_files, is_wrong_file
+from exhibit.evaluation.metrics import KS, Case, Cutoff, Options, Values, gold_files, is_wrong_file, score_each
 
 NAMES = tuple(f"document_hit@{k}" for k in KS)
 
@@ -14,7 +14,7 @@ NAMES = tuple(f"document_hit@{k}" for k in KS)
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
     """Return 1 or 0 at each k."""
     depths = (cutoff,) if cutoff else options.ks
-    return {f"document_hit@{k}": each(cases, partial(_hit, k=k)) for k in depths}
+    return {f"document_hit@{k}": score_each(cases, partial(_hit, k=k)) for k in depths}
 
 
 def _hit(case: Case, k: int) -> float | None:

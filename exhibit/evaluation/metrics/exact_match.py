@@ -5,7 +5,7 @@ Parity "seed" compares the top passage in lower case, trimmed, punctuation inclu
 SQuAD 2.0 does (`_squad`).
 """
 
-from exhibit.evaluation.answer_words import against, same_words, squad_exact, squad_golds
+from exhibit.evaluation.answer_words import same_words, score_against, squad_exact, squad_golds
 from exhibit.evaluation.metrics import Case, Options, gold_texts, with_options
 
 
@@ -22,7 +22,7 @@ def _passage(case: Case, options: Options) -> float | None:
 def _answer(case: Case, options: Options) -> float | None:
     if options.parity == "squad":
         return squad_exact(case.reply.answer or "", squad_golds(case))
-    return against(case, [case.truth], same_words)
+    return score_against(case, [case.truth], same_words)
 
 
 NAMES, measure = with_options(exact_match=_passage, answer_exact_match=_answer)

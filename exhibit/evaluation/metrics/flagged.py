@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from exhibit.evaluation.metrics import Case, Options, Share, Values, each
+from exhibit.evaluation.metrics import Case, Options, Share, Values, score_each
 
 NAMES = ("flagged",)
 
@@ -15,4 +15,4 @@ def measure(cases: Sequence[Case], options: Options, *, below: Share | None = No
         sure = case.reply.confidence
         return None if limit is None or sure is None else float(sure < limit)
 
-    return {"flagged": each(cases, score)}
+    return {"flagged": score_each(cases, score)}

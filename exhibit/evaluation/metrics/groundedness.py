@@ -3,7 +3,7 @@
 A refusal claims nothing and an answer without passages has nothing to stand on: both are None.
 """
 
-from exhibit.evaluation.judge import fenced, judged, system_prompt
+from exhibit.evaluation.judge import fence_text, make_judged_metric, system_prompt
 from exhibit.evaluation.metrics import Case
 from exhibit.law.refusals import is_refusal
 from exhibit.models.llms import Prompt
@@ -21,8 +21,9 @@ def _prompt(case: Case) -> Prompt | None:
         return None
     sources = "\n\n".join(f"[{number}] {passage.text.strip()}" for number, passage in enumerate(passages, 1))
     return Prompt(
-        f"{fenced('SOURCES', sources[:_LONGEST])}\n\n{fenced('ANSWER', answer)}", system=system_prompt("groundedness")
+        f"{fence_text('SOURCES', sources[:_LONGEST])}\n\n{fence_text('ANSWER', answer)}",
+        system=system_prompt("groundedness"),
     )
 
 
-NAMES, measure = judged("groundedness", _prompt)
+NAMES, measure = make_judged_metric("groundedness", _prompt)

@@ -4,9 +4,9 @@
 mentioned, and a refusal chooses it. Macro F1 and the table of confusions are in `labels.json`.
 """
 
-from exhibit.evaluation.cases import chosen
+from exhibit.evaluation.cases import find_chosen_label
 from exhibit.evaluation.metrics import per_case
 
 NAMES, measure = per_case(
-    label_accuracy=lambda case: float(chosen(case.reply.answer or "", case.choices) == case.label)
+    label_accuracy=lambda case: float(find_chosen_label(case.reply.answer or "", case.choices) == case.label)
 )

@@ -6,7 +6,7 @@ What is ranked (passages, or files where a case has grades) is said in `evaluati
 from collections.abc import Sequence
 from functools import partial
 
-from exhibit.evaluation.metrics import Case, Cutoff, Options, Values, each
+from exhibit.evaluation.metrics import Case, Cutoff, Options, Values, score_each
 from exhibit.evaluation.ranking import ranking_of
 
 DEPTH = 10  # MRR@10, as MS MARCO has it
@@ -15,7 +15,7 @@ NAMES = (f"mrr@{DEPTH}",)
 
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff = DEPTH) -> dict[str, Values]:
     """Return the reciprocal ranks, None where there is no gold."""
-    return {f"mrr@{cutoff}": each(cases, partial(_reciprocal, cutoff=cutoff))}
+    return {f"mrr@{cutoff}": score_each(cases, partial(_reciprocal, cutoff=cutoff))}
 
 
 def _reciprocal(case: Case, cutoff: int) -> float | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from math import log2
 
-from exhibit.evaluation.metrics import Case, Cutoff, K, Options, Values, each
+from exhibit.evaluation.metrics import Case, Cutoff, K, Options, Values, score_each
 from exhibit.evaluation.ranking import ranking_of, seed_matches
 
 SHORT = 5
@@ -23,7 +23,7 @@ def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = 
     """Return the discounted gain over that of the ideal ranking, None where no gold has words or a grade."""
     score = _seed if options.parity == "seed" else _gain
     depths = [cutoff] if cutoff else sorted({SHORT, options.k})
-    return {f"ndcg@{k}": each(cases, partial(score, k=k)) for k in depths}
+    return {f"ndcg@{k}": score_each(cases, partial(score, k=k)) for k in depths}
 
 
 def _gain(case: Case, k: int) -> float | None:

@@ -8,7 +8,7 @@ None where the pages of the gold are not known, or no passage is on one and the 
 from collections.abc import Sequence
 from functools import partial
 
-from exhibit.evaluation.metrics import KS, Case, Cutoff, Options, Passage, Values, each, is_wrong_file
+from exhibit.evaluation.metrics import KS, Case, Cutoff, Options, Passage, Values, is_wrong_file, score_each
 
 NAMES = tuple(f"page_hit@{k}" for k in KS)
 HEADLINE = "page_hit@8"
@@ -17,7 +17,7 @@ HEADLINE = "page_hit@8"
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
     """Return 1 or 0 at each k."""
     depths = (cutoff,) if cutoff else options.ks
-    return {f"page_hit@{k}": each(cases, partial(_hit, k=k)) for k in depths}
+    return {f"page_hit@{k}": score_each(cases, partial(_hit, k=k)) for k in depths}
 
 
 def _hit(case: Case, k: int) -> float | None:

@@ -7,7 +7,7 @@ it is the share of the gold files among the first K different files.
 from collections.abc import Sequence
 from functools import partial
 
-from exhibit.evaluation.metrics import Case, Cutoff, K, Options, Values, each
+from exhibit.evaluation.metrics import Case, Cutoff, K, Options, Values, score_each
 from exhibit.evaluation.ranking import gold_ranks, ranking_of, seed_matches
 
 NAMES = (f"recall@{K}",)
@@ -17,7 +17,7 @@ def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = 
     """Return the share of golds found, None where no gold has words or a grade."""
     score = _seed if options.parity == "seed" else _share
     depth = cutoff or options.k
-    return {f"recall@{depth}": each(cases, partial(score, k=depth))}
+    return {f"recall@{depth}": score_each(cases, partial(score, k=depth))}
 
 
 def _share(case: Case, k: int) -> float | None:

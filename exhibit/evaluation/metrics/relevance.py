@@ -3,7 +3,7 @@
 The judge sees question and answer only: whether it is true is for `groundedness`. Impossible rows are None.
 """
 
-from exhibit.evaluation.judge import fenced, judged, system_prompt
+from exhibit.evaluation.judge import fence_text, make_judged_metric, system_prompt
 from exhibit.evaluation.metrics import Case
 from exhibit.models.llms import Prompt
 
@@ -14,9 +14,9 @@ def _prompt(case: Case) -> Prompt | None:
     if not case.reply.answer or case.is_impossible:
         return None
     return Prompt(
-        f"{fenced('QUESTION', case.question)}\n\n{fenced('ANSWER', case.reply.answer)}",
+        f"{fence_text('QUESTION', case.question)}\n\n{fence_text('ANSWER', case.reply.answer)}",
         system=system_prompt("relevance"),
     )
 
 
-NAMES, measure = judged("relevance", _prompt)
+NAMES, measure = make_judged_metric("relevance", _prompt)

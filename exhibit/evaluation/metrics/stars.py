@@ -7,7 +7,7 @@ missing count as without stars. Only cases with grades have it.
 from collections.abc import Sequence
 from functools import partial
 
-from exhibit.evaluation.metrics import Case, Options, Values, each
+from exhibit.evaluation.metrics import Case, Options, Values, score_each
 from exhibit.evaluation.ranking import ranking_of
 
 DEPTH = 5  # as ACORD's paper has it
@@ -17,7 +17,7 @@ NAMES = tuple(f"precision_{stars}star@{DEPTH}" for stars in STARS)
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
     """Return the three shares."""
-    return {name: each(cases, partial(_share, stars=stars)) for name, stars in zip(NAMES, STARS, strict=True)}
+    return {name: score_each(cases, partial(_share, stars=stars)) for name, stars in zip(NAMES, STARS, strict=True)}
 
 
 def _share(case: Case, stars: int) -> float | None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from exhibit.evaluation.documents import touches
-from exhibit.evaluation.metrics import Case, Options, Passage, Values, each
+from exhibit.evaluation.metrics import Case, Options, Passage, Values, score_each
 from exhibit.evidence import Span
 
 NAMES = ("provision_first", "version_accuracy")
@@ -16,7 +16,7 @@ NAMES = ("provision_first", "version_accuracy")
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
     """Return 1 or 0 for each question on a law; None where a question has no paragraph, or none was right."""
-    first = each(cases, _first)
+    first = score_each(cases, _first)
     return {
         "provision_first": [None if value is None else float(value >= 0) for value in first],
         "version_accuracy": [None if value is None or value < 0 else value for value in first],

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from exhibit.evidence.readers.pdf import opened_pdf
+from exhibit.evidence.readers.pdf import open_pdf
 
 
 def read(path: Path) -> list[str]:
     """Return the text of each page."""
-    with opened_pdf(path) as pdf:
+    with open_pdf(path) as pdf:
         return [pdf[number].get_textpage().get_text_range() for number in range(len(pdf))]

@@ -17,7 +17,7 @@ from exhibit.law.references import Reference, references
 from exhibit.law.references.reference import same_source
 from exhibit.schemas.bundle import read_lines
 from exhibit.schemas.parsing import parse_json, read_beside
-from exhibit.storage.place import write_whole
+from exhibit.storage.atomic import write_whole
 
 _KNOWN = read_beside(__file__, "registers.toml")
 COURTS = frozenset(_KNOWN["courts"])

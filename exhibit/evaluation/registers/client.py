@@ -11,8 +11,8 @@ from urllib.parse import urljoin, urlsplit
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import ServiceError
 from exhibit.storage.cache import Cache, key_of
-from exhibit.storage.exchanges import BodyError, Deadline, HttpError, Retries
 from exhibit.storage.http import REDIRECTS, TRANSIENT, HttpClient, Rules
+from exhibit.storage.http_policy import BodyError, Deadline, HttpError, Retries
 
 ROBOT = "exhibit-rag"
 USER_AGENT = f"{ROBOT}/{__version__}"

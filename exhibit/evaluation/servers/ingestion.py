@@ -19,8 +19,8 @@ from exhibit.evaluation.servers.templates import fill, fill_path
 from exhibit.evaluation.target_protocol import TargetOptions, count_only
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import Ingestion
-from exhibit.storage.exchanges import Deadline, HttpError, Retries, UnreachableError
-from exhibit.storage.locations import fetched
+from exhibit.storage.http_policy import Deadline, HttpError, Retries, UnreachableError
+from exhibit.storage.locations import fetch_file
 
 _UPLOAD = 600.0
 """Seconds for sending one file: systems that read it before they answer take minutes over a long one."""
@@ -198,7 +198,7 @@ class Collection:
         """Send files and return why some were not taken; raise what would befall all of them."""
         refused: dict[str, str] = {}
         for name in track(list(names), total=len(names), label=f"{dataset.name}: upload", unit="file"):
-            with fetched(dataset.files[names[name]]) as path:
+            with fetch_file(dataset.files[names[name]]) as path:
                 try:
                     self._patiently(partial(self._add, name, path), _UPLOAD)
                 except HttpError as error:

@@ -9,8 +9,8 @@ from urllib.parse import quote, urljoin, urlsplit
 from exhibit.evaluation.servers.reading import NoAnswerError, Read, ReplyReader
 from exhibit.evaluation.servers.shapes import NAMES, describe, first_of, search
 from exhibit.evaluation.servers.system import PollRequest
-from exhibit.storage.exchanges import Deadline, HttpError
 from exhibit.storage.http import Response
+from exhibit.storage.http_policy import Deadline, HttpError
 
 _SECONDS = 0.5
 """Between two requests for a task, of which nobody said how often it may be asked for."""

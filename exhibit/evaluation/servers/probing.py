@@ -14,7 +14,7 @@ from exhibit.evaluation.servers.shapes import Names, PassagesError, describe, fi
 from exhibit.evaluation.servers.templates import uses_history
 from exhibit.evaluation.target_protocol import TargetOptions
 from exhibit.schemas.errors import ToolkitError
-from exhibit.storage.exchanges import Deadline, HttpError, Retries, UnreachableError
+from exhibit.storage.http_policy import Deadline, HttpError, Retries, UnreachableError
 
 _ASKED = 5
 """Questions, spread over the set, that may fail before a server is given up: one may be filtered, five not."""
@@ -39,7 +39,7 @@ class Probe:
         notes = self._conversation_note(cases)
         errors: list[HttpError] = []
         reads: list[Read] = []
-        for case in spread(cases):
+        for case in sample_cases(cases):
             try:
                 reads.append(self._ask(case, notes, first=not errors))
             except UnreachableError as error:
@@ -50,7 +50,7 @@ class Probe:
             if reads[-1].passages or self._server.system.reply.passages == ("",) or len(reads) > 1:
                 break
         if not reads:
-            raise ToolkitError(self._why(errors, len(spread(cases)))) from errors[0]
+            raise ToolkitError(self._why(errors, len(sample_cases(cases)))) from errors[0]
         best = next((read for read in reads if read.passages), reads[-1])
         notes += self._passages_notes(best)
         if best.shape:
@@ -195,7 +195,7 @@ class Probe:
         ]
 
 
-def spread(cases: Sequence[Case]) -> list[Case]:
+def sample_cases(cases: Sequence[Case]) -> list[Case]:
     """Return a few cases from all over the set, its first among them."""
     places = {round(number * (len(cases) - 1) / (_ASKED - 1)) for number in range(_ASKED)}
     return [cases[place] for place in sorted(places)]

@@ -10,8 +10,8 @@ from typing import Any
 
 from exhibit.evaluation.servers import shapes
 from exhibit.evaluation.servers.system import ReplyPart, System
-from exhibit.storage.exchanges import STREAMED, Event, HttpError, Secrets, read_events, read_texts
 from exhibit.storage.http import Response
+from exhibit.storage.http_policy import STREAMED, Event, HttpError, Secrets, read_events, read_texts
 
 _CONTEXTS = sorted(
     {path for shape in shapes.SHAPES for path in shape.passages}, key=lambda path: (-path.count("."), path)
@@ -39,6 +39,8 @@ class Read:
     answer: str | None = None
     passages: Any = None
     """As the server writes them; None where it has none."""
+    stages: dict[str, list[Any]] = field(default_factory=dict)
+    """What the reply tells of its stages: `retrieved`, `reranked`, `context`."""
     shape: str = ""
     pages_from: int = 1
     usage: dict[str, float] = field(default_factory=dict)
@@ -98,14 +100,23 @@ class ReplyReader:
         contexts = paths.passages if paths.passages is not None else shape.passages if shape else ()
         whole = reply if paths.answer is not None and not paths.unwrap else inner
         read.answer = _words_at(answers, whole) or (_words_at(answers, reply) if paths.unwrap else None)
-        read.passages = self.passages(contexts, reply if paths.passages is not None and whole is reply else inner)
+        source = reply if paths.passages is not None and whole is reply else inner
+        read.passages, read.stages = self.passages(contexts, source), self._stages(contexts, source)
         read.usage = self._spent(reply) or shapes.read_usage(inner) or shapes.read_usage(reply)
         read.blank = any(shapes.search(path, whole) is not None for path in answers if path)
         return self._finished(read)
 
     def passages(self, paths: Iterable[str], reply: Any) -> Any:
         """Return the passages at one of some paths of a reply, with the fields that the file renames."""
-        held = shapes.first_list([path for path in paths if path], reply)
+        return self._with_fields(shapes.first_list([path for path in paths if path], reply))
+
+    def _stages(self, paths: Iterable[str], reply: Any) -> dict[str, list[Any]]:
+        """Return the lists of the stages of a reply whose passages are at one of some paths."""
+        taken = shapes.first_list([path for path in paths if path], reply)
+        named = {name: getattr(self._reply, name) for name in shapes.STAGE_LISTS}
+        return {name: self._with_fields(held) for name, held in shapes.stage_lists(reply, taken, named).items()}
+
+    def _with_fields(self, held: Any) -> Any:
         if isinstance(held, list) and self._reply.fields:
             return [self._renamed(one) for one in held]
         if isinstance(held, Mapping) and self._reply.fields:
@@ -160,6 +171,7 @@ class ReplyReader:
                 if read.first_token is None and piece.strip():
                     read.first_token = time.monotonic() - began
             passages = self._of_event(kind, event, contexts, auto=auto)
+            read.stages |= self._stages(contexts, shapes.unwrap(event) if auto else event)
             # servers repeat an empty default in every later event
             if passages and (not read.passages or _size(passages) > _size(read.passages)):
                 read.passages = passages

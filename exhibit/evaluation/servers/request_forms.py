@@ -9,7 +9,7 @@ from exhibit.evaluation.cases import Case
 from exhibit.evaluation.servers.reading import Read, ReplyReader
 from exhibit.evaluation.servers.shapes import NAMES
 from exhibit.evaluation.servers.system import PollRequest, System
-from exhibit.storage.exchanges import Deadline, HttpError
+from exhibit.storage.http_policy import Deadline, HttpError
 
 
 class Probed(Protocol):

@@ -26,16 +26,17 @@ from exhibit.evaluation.servers.shapes import (
     named_sources,
     read_confidence,
     read_passages,
+    read_stages,
     search,
 )
-from exhibit.evaluation.servers.system import PollRequest, ServerSettings, fitted, headers_of
+from exhibit.evaluation.servers.system import PollRequest, ServerSettings, apply_settings, headers_of
 from exhibit.evaluation.servers.templates import fill, fill_path
 from exhibit.evaluation.target_protocol import NumberedReply, TargetOptions, count_only
 from exhibit.runtime.secrets import HIDDEN, names_a_secret
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import Ingestion
-from exhibit.storage.exchanges import Deadline, HttpError, Secrets, UnreachableError, plain_address
 from exhibit.storage.http import HttpClient, Response
+from exhibit.storage.http_policy import Deadline, HttpError, Secrets, UnreachableError, plain_address
 
 _log = logging.getLogger(__name__)
 _NOT_THERE = (404, 405)  # HTTP: another version of the system has another path
@@ -50,7 +51,7 @@ class Server:
         self._options = options
         self.values, self._given = settings.model_dump(), settings.model_fields_set
         ingesting = bool(options.ingest) or options.delete_collection
-        self.system = system = fitted(wanted, {**self.values, "ingesting": ingesting})
+        self.system = system = apply_settings(wanted, {**self.values, "ingesting": ingesting})
         name = Path(wanted).stem
         for key, given in system.settings.items():
             if given.required and not self.values[key]:
@@ -253,6 +254,7 @@ class Server:
             read = self.exchange(case, deadline, collection)
             passages = read_passages(read.passages, names=names, pages_from=read.pages_from)
             passages = passages or named_sources(read.answer or "", names)
+            stages = read_stages(read.stages, passages, names=names, pages_from=read.pages_from)
         except (ToolkitError, PassagesError):
             raise
         except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
@@ -267,6 +269,7 @@ class Server:
             usage=read.usage,
             first_token=read.first_token,
             confidence=read_confidence(read.raw),
+            **stages,
         )
 
     # ---------------------------------------------------------------- requests

@@ -17,7 +17,7 @@ from exhibit.evidence import Span
 from exhibit.evidence.fields import REPLY
 from exhibit.law.names import split_page
 from exhibit.schemas.parsing import read_beside
-from exhibit.storage.exchanges import HttpError
+from exhibit.storage.http_policy import HttpError
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ def read_passages(given: Any, *, names: Names, pages_from: int = 1) -> tuple[Pas
 def numbers_of(given: Any, passages: Sequence[Passage], *, names: Names) -> tuple[int, ...] | None:
     """Return which passages, counted from 1, a later list has: by their numbers, or by their words.
 
-    A passage of the list that is none of them is left out; None where there is no list.
+    A passage of the list that is none of them is left out; None where there is no list, or none of it is known.
     """
     if not isinstance(given, list):
         return None
@@ -230,7 +230,35 @@ def numbers_of(given: Any, passages: Sequence[Passage], *, names: Names) -> tupl
         ]
     except PassagesError:
         return None
-    return tuple(number for number in numbers if number is not None and 1 <= number <= len(passages))
+    known = tuple(number for number in numbers if number is not None and 1 <= number <= len(passages))
+    return known if known or not given else None
+
+
+STAGE_LISTS = ("retrieved", "reranked", "context")
+"""Fields of a reply that say what a stage had: before the reranker, behind it, and before the model."""
+
+
+def stage_lists(fields: Any, passages: Any, paths: Mapping[str, Iterable[str]] | None = None) -> dict[str, list[Any]]:
+    """Return the lists of a reply's stages, at their paths or under their usual names; not its passages themselves."""
+    lists = {}
+    for name in STAGE_LISTS:
+        held = first_list((paths or {}).get(name) or (name,), fields)
+        # servers repeat empty lists that they never fill
+        if isinstance(held, list) and held and held is not passages:
+            lists[name] = held
+    return lists
+
+
+def read_stages(
+    lists: Mapping[str, list[Any]], passages: Sequence[Passage], *, names: Names, pages_from: int = 1
+) -> dict[str, Any]:
+    """Return the fields of a `Reply` that the lists of its stages give."""
+    before = lists.get("retrieved")
+    return {
+        "retrieved": None if before is None else read_passages(before, names=names, pages_from=pages_from),
+        "reranked": numbers_of(lists.get("reranked"), passages, names=names),
+        "context": numbers_of(lists.get("context"), passages, names=names),
+    }
 
 
 def _passage(given: Any, names: Names, pages_from: int) -> Passage:

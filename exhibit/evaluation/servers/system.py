@@ -109,6 +109,11 @@ class ReplyPart(_Part):
     """Whether what is looked for is inside `output`, `data`, `result`, or the parts of a pipeline."""
     answer: Paths | None = None
     passages: Paths | None = None
+    retrieved: Paths = ()
+    """Where the passages before the reranker are, where `passages` are what it made of them."""
+    reranked: Paths = ()
+    context: Paths = ()
+    """Where the passages, or their numbers from 1, are that the reranker kept, and that the model was given."""
     fields: dict[str, JmesPath] = {}
     """Fields of a passage (`text`, `filename`, `page`, `score`, `span` …) that are called otherwise."""
     usage: dict[str, JmesPath] = {}
@@ -267,7 +272,7 @@ def _validated(content: Mapping[str, Any], where: object) -> System:
         raise ToolkitError(f"{where}: {faults_in(error, most=5)}") from error
 
 
-def fitted(wanted: str, values: Mapping[str, Any]) -> System:
+def apply_settings(wanted: str, values: Mapping[str, Any]) -> System:
     """Return a system as the settings of a run make it; raise where they contradict each other."""
     content = read_system(wanted)
     for condition, message in content.get("refuse", {}).items():

@@ -14,8 +14,8 @@ only where there is no server: a Python file in this folder is a target when it 
 SETTINGS a target is opened as `open(argument, options)`. `argument` follows the colon of `--target NAME:ARGUMENT`.
 
 The target itself has `probe`, `ingest` and `ask`, which are called in this order for each dataset, and may have
-`forget`, which deletes what `ingest` gave the system, and `text(filename)`, which returns a document's text where it
-has that at hand.
+`forget`, which deletes what `ingest` gave the system, and `text(filename)` and `chunks(filename)`, which return a
+document's text and the spans of its chunks where it has these at hand.
 """
 
 from collections.abc import Mapping

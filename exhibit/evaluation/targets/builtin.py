@@ -11,7 +11,8 @@ from pathlib import Path
 from exhibit.evaluation.cases import Case, Passage, Reply, choose, without_choices
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions
-from exhibit.law.citations import rewritten
+from exhibit.evidence import Span
+from exhibit.law.citations import rewrite_citations
 from exhibit.rag.config import PLUGINS, Config
 from exhibit.rag.database import FORMAT, MANIFEST
 from exhibit.rag.index import open_index
@@ -20,9 +21,9 @@ from exhibit.rag.protocols import Hit, Source
 from exhibit.rag.retrieval.stages import Retrieved
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.storage.atomic import lock_folder
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.locations import Location
-from exhibit.storage.place import locked
 
 _log = logging.getLogger(__name__)
 _AT_ONCE = 32
@@ -90,7 +91,7 @@ class Builtin:
         # beside the folder, which is replaced as a whole: of two runs that need one index, the second finds it made
         folder.parent.mkdir(parents=True, exist_ok=True)
         waiting = f"{folder}: another run is making it; waiting for it to end"
-        with locked(folder.with_name(f"{folder.name}.turn"), busy=waiting, say=_log.warning):
+        with lock_folder(folder.with_name(f"{folder.name}.turn"), busy=waiting, say=_log.warning):
             return self._ingest(dataset, folder)
 
     def _ingest(self, dataset: Dataset, folder: Path) -> Ingestion:
@@ -137,6 +138,10 @@ class Builtin:
         """Return a document's text from the index: no document is read a second time."""
         return self._pipeline.text(filename)
 
+    def chunks(self, filename: str) -> list[Span]:
+        """Return the spans of a document's chunks in that text."""
+        return self._pipeline.chunk_spans(filename)
+
     # ---------------------------------------------------------------- questions
 
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
@@ -179,17 +184,25 @@ def _asked(case: Case) -> str:
 
 
 def _reply(retrieved: Retrieved, *, seconds: float) -> Reply:
-    passages = tuple(
-        Passage(hit.text, hit.chunk.document, hit.chunk.span, round(hit.score, 6), hit.chunk.page)
-        for hit in retrieved.ranked
-    )
+    passages = tuple(map(_passage, retrieved.ranked))
+    before = None if retrieved.before is None else tuple(map(_passage, retrieved.before))
     confidence = None if retrieved.confidence is None else round(retrieved.confidence, 6)
     ranks = {(hit.chunk.document, hit.chunk.span): rank for rank, hit in enumerate(retrieved.ranked, 1)}
     chosen = [ranks.get((hit.chunk.document, hit.chunk.span)) for hit in retrieved.selected]
     context = tuple(rank for rank in chosen if rank is not None)
     return Reply(
-        passages=passages, selected=len(retrieved.selected), context=context, seconds=seconds, confidence=confidence
+        passages=passages,
+        selected=len(retrieved.selected),
+        context=context,
+        retrieved=before,
+        cut_by=retrieved.cut_by,
+        seconds=seconds,
+        confidence=confidence,
     )
+
+
+def _passage(hit: Hit) -> Passage:
+    return Passage(hit.text, hit.chunk.document, hit.chunk.span, round(hit.score, 6), hit.chunk.page)
 
 
 def _answered(one: Answered, seconds: float) -> Reply:
@@ -199,7 +212,9 @@ def _answered(one: Answered, seconds: float) -> Reply:
     ranks = {source.number: _rank(source, one.retrieved.ranked) for source in one.context.sources}
     sure = reply.confidence if answer.confidence is None else round(answer.confidence, 6)
     read = tuple(dict.fromkeys(ranks.values()))
-    return replace(reply, answer=renumber(answer.text, ranks), context=read, usage=dict(answer.usage), confidence=sure)
+    cut_by = "budget" if one.context.left_out else reply.cut_by
+    answered = renumber(answer.text, ranks)
+    return replace(reply, answer=answered, context=read, cut_by=cut_by, usage=dict(answer.usage), confidence=sure)
 
 
 def _rank(source: Source, ranked: Sequence[Hit]) -> int:
@@ -220,7 +235,7 @@ def renumber(text: str, ranks: dict[int, int]) -> str:
     def rank(match: re.Match[str]) -> str:
         return str(ranks.get(int(match[0]), match[0]))
 
-    return rewritten(text, lambda written, _: re.sub(r"\d+", rank, written))
+    return rewrite_citations(text, lambda written, _: re.sub(r"\d+", rank, written))
 
 
 def _built_before(folder: Path, dataset: Dataset, config: Config) -> Ingestion:

@@ -16,9 +16,9 @@ from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.servers.shapes import Names, describe, recognise
 from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions, ask_all, count_only
 from exhibit.evaluation.targets.predictions import read_row
-from exhibit.runtime.secrets import scrubbed
+from exhibit.runtime.secrets import scrub
 from exhibit.schemas.errors import ToolkitError
-from exhibit.storage.exchanges import Deadline, HttpError
+from exhibit.storage.http_policy import Deadline, HttpError
 
 _DEEPEST = 6
 """Objects inside objects that are looked into: a passage's metadata is at the third."""
@@ -82,7 +82,7 @@ class Function:
         except HttpError:
             raise
         except Exception as error:  # the function's own, whatever it is
-            raise HttpError(scrubbed(" ".join(f"{type(error).__name__}: {error}".split()))[:300]) from error
+            raise HttpError(scrub(" ".join(f"{type(error).__name__}: {error}".split()))[:300]) from error
         return read_result(result, names)
 
     def _awaited(self, result: Any, deadline: Deadline) -> Any:

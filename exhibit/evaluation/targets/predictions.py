@@ -138,10 +138,11 @@ def read_row(row: Mapping[str, Any], shape: shapes.Shape, names: shapes.Names) -
     answer = shapes.first_words(shape.answers, fields)
     if reply.get("latency") == -1:  # evaltools writes an error for the answer, and this beside it
         return Reply(error=answer or "the row is marked as failed")
+    held = shapes.first_list(shape.passages, fields)
     try:
-        passages = shapes.read_passages(
-            shapes.first_list(shape.passages, fields), names=names, pages_from=shape.pages_from
-        )
+        passages = shapes.read_passages(held, names=names, pages_from=shape.pages_from)
+        lists = shapes.stage_lists(reply, held)
+        stages = shapes.read_stages(lists, passages, names=names, pages_from=shape.pages_from)
     except shapes.PassagesError as error:
         return Reply(error=str(error))
     if answer is None and not passages:
@@ -151,11 +152,11 @@ def read_row(row: Mapping[str, Any], shape: shapes.Shape, names: shapes.Names) -
         answer=answer,
         passages=passages,
         selected=shapes.read_count(reply.get("selected")),
-        reranked=shapes.numbers_of(reply.get("reranked"), passages, names=names),
         seconds=_seconds(reply),
         usage={name: value for name, held in (usage or {}).items() if (value := shapes.read_number(held)) is not None},
         first_token=shapes.read_number(reply.get("first_token")),
         confidence=shapes.read_number(reply.get("confidence")),
+        **stages,
     )
 
 

@@ -4,9 +4,9 @@ import csv
 import io
 from pathlib import Path
 
-from exhibit.evidence.files import reading
+from exhibit.evidence.files import convert_parser_errors
 from exhibit.evidence.markup import Printable, grid
-from exhibit.evidence.readers.text import decoded
+from exhibit.evidence.readers.text import decode_file
 
 SUFFIXES = (".csv", ".tsv")
 KIND = "table of text"
@@ -17,11 +17,11 @@ _DELIMITERS = ",;\t|"
 
 def page(path: Path) -> Printable:
     """Return the rows and cells as a table."""
-    text, encoding = decoded(path)
+    text, encoding = decode_file(path)
     notes = () if encoding == "utf-8" else (f"read as {encoding}, for it is not UTF-8",)
     text = text.removeprefix("\ufeff")
     first = text.partition("\n")[0]
     delimiter = "\t" if path.suffix.lower() == ".tsv" else max(_DELIMITERS, key=first.count)
-    with reading(path, KIND):
+    with convert_parser_errors(path, KIND):
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     return Printable(grid(rows), notes)

@@ -6,7 +6,7 @@ from email import policy
 from email.message import EmailMessage
 from pathlib import Path
 
-from exhibit.evidence.files import reading
+from exhibit.evidence.files import convert_parser_errors
 from exhibit.evidence.markup import Attachment, Printable, fragment, grid, paragraph, section
 from exhibit.schemas.errors import DocumentError
 
@@ -19,7 +19,7 @@ _HEADS = ("From", "To", "Cc", "Date", "Subject")
 
 def page(path: Path) -> Printable:
     """Return the mail as a mail program shows it: the HTML body if there is one, else the plain one."""
-    with reading(path, KIND):
+    with convert_parser_errors(path, KIND):
         message = _message(path)
         heads = [(name, str(message.get(name, ""))) for name in _HEADS]
         bodies = {kind: _words(message.get_body((kind,))) for kind in ("plain", "html")}
@@ -28,7 +28,7 @@ def page(path: Path) -> Printable:
 
 def attachments(path: Path) -> list[Attachment]:
     """Return the mail's attachments."""
-    with reading(path, KIND):
+    with convert_parser_errors(path, KIND):
         return _attached(_message(path))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from exhibit.engine.limits import PACKED
-from exhibit.evidence.files import decode_bytes, opened, parse, part
+from exhibit.evidence.files import decode_bytes, open_archive, parse, read_part
 from exhibit.evidence.markup import Printable, fragment
 from exhibit.schemas.errors import DocumentError
 
@@ -22,12 +22,12 @@ def page(path: Path) -> Printable:
     """Return the chapters one after another, with a note for each missing chapter."""
     pieces: list[str] = []
     notes: list[str] = []
-    with opened(path, KIND) as archive:
-        root = parse(part(archive, _CONTAINER) or b"").find(".//{*}rootfile")
+    with open_archive(path, KIND) as archive:
+        root = parse(read_part(archive, _CONTAINER) or b"").find(".//{*}rootfile")
         package = root.get("full-path", "") if root is not None else ""
-        book = parse(part(archive, package) or b"")
+        book = parse(read_part(archive, package) or b"")
         for chapter in _chapters(book, posixpath.dirname(package)):
-            data = part(archive, chapter)
+            data = read_part(archive, chapter)
             decoded = decode_bytes(data) if data is not None else None
             if decoded is None:
                 notes.append(f"its chapter {chapter!r} is missing or is no text")

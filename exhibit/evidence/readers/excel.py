@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.engine.limits import PACKED
-from exhibit.evidence.files import opened, refuse_entities
+from exhibit.evidence.files import open_archive, refuse_entities
 from exhibit.evidence.markup import Printable, grid, paragraph
 from exhibit.schemas.errors import DocumentError
 
@@ -35,7 +35,7 @@ def page(path: Path) -> Printable:
 @contextmanager
 def workbook(path: Path, *, merged: bool = False) -> Iterator[Any]:
     """Open a workbook to read its values, with `merged` also its merged cells; a broken one is a DocumentError."""
-    with opened(path, KIND) as archive:
+    with open_archive(path, KIND) as archive:
         import openpyxl
 
         refuse_entities(archive)

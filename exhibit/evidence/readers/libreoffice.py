@@ -10,7 +10,7 @@ from exhibit.evidence.files import head_of
 from exhibit.evidence.markup import Printable
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import DocumentError
-from exhibit.storage.place import scratch_folder
+from exhibit.storage.atomic import scratch_folder
 from exhibit.storage.programs import find_program
 
 KIND = "older office file (needs LibreOffice)"

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from exhibit.evidence.files import reading
+from exhibit.evidence.files import convert_parser_errors
 from exhibit.evidence.markup import Printable, fragment
-from exhibit.evidence.readers.text import decoded
+from exhibit.evidence.readers.text import decode_file
 
 SUFFIXES = (".md", ".markdown")
 KIND = "Markdown"
@@ -15,8 +15,8 @@ def page(path: Path) -> Printable:
     """Return the rendered text with its tables."""
     from markdown_it import MarkdownIt
 
-    text, encoding = decoded(path)
+    text, encoding = decode_file(path)
     notes = () if encoding == "utf-8" else (f"read as {encoding}, for it is not UTF-8",)
     markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-    with reading(path, KIND):
+    with convert_parser_errors(path, KIND):
         return Printable(fragment(markdown.render(text.removeprefix("\ufeff"))), notes)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from exhibit.evidence.files import decode_bytes, head_of, reading
+from exhibit.evidence.files import convert_parser_errors, decode_bytes, head_of
 from exhibit.evidence.markup import Attachment, Printable
 from exhibit.evidence.readers.eml import mail_page
 from exhibit.evidence.readers.rtf import rtf_text
@@ -27,19 +27,19 @@ _MOST, _MOST_TIMES = 1 << 20, 4
 
 def page(path: Path) -> Printable:
     """Return the mail as a mail program shows it."""
-    with reading(path, KIND), _opened(path) as mail:
+    with convert_parser_errors(path, KIND), _opened(path) as mail:
         top = _Storage(mail, ())
-        bounded(_attached(top), path)
+        check_attachment_sizes(_attached(top), path)
         return _page(top)
 
 
 def attachments(path: Path) -> list[Attachment]:
     """Return the mail's attachments; a mail inside it is a page of HTML."""
-    with reading(path, KIND), _opened(path) as mail:
-        return bounded(_attached(_Storage(mail, ())), path)
+    with convert_parser_errors(path, KIND), _opened(path) as mail:
+        return check_attachment_sizes(_attached(_Storage(mail, ())), path)
 
 
-def bounded(attachments: list[Attachment], path: Path) -> list[Attachment]:
+def check_attachment_sizes(attachments: list[Attachment], path: Path) -> list[Attachment]:
     """Return the attachments; raise if a mail of this size cannot hold them."""
     total, size = sum(len(one.data) for one in attachments), path.stat().st_size
     if total > _MOST + _MOST_TIMES * size:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.engine.limits import PACKED
-from exhibit.evidence.files import opened, parsed
+from exhibit.evidence.files import open_archive, parse_part
 from exhibit.evidence.markup import Printable, office_page
 from exhibit.evidence.numbering import ListLevel, Numbering
 from exhibit.schemas.errors import DocumentError
@@ -124,8 +124,8 @@ def _outermost(parent: Any) -> Iterator[Any]:
 
 def page(path: Path) -> Printable:
     """Return the text with every tracked change accepted."""
-    with opened(path, KIND) as archive:
-        content, styles = parsed(archive, "content.xml"), parsed(archive, "styles.xml")
+    with open_archive(path, KIND) as archive:
+        content, styles = parse_part(archive, "content.xml"), parse_part(archive, "styles.xml")
         body = content.find(f"{_OFFICE}body/{_OFFICE}text") if content is not None else None
         if body is None:
             raise DocumentError(f"{path}: no text in it (content.xml); is it a whole OpenDocument text?")

@@ -21,7 +21,7 @@ from exhibit.engine.limits import PAGES
 from exhibit.evidence.document import Box, Document, Page, Span
 from exhibit.evidence.files import head_of
 from exhibit.schemas.errors import DocumentError
-from exhibit.storage.locations import Location, fetched
+from exhibit.storage.locations import Location, fetch_file
 
 SUFFIXES = (".pdf",)
 KIND = "PDF"
@@ -41,7 +41,7 @@ def read(path: Path) -> Document:
     pages: list[Page] = []
     notes: list[str] = []
     start = 0
-    with opened_pdf(path) as pdf:
+    with open_pdf(path) as pdf:
         for index in range(len(pdf)):
             try:
                 text, width, height = _read_page(pdf, index)
@@ -56,14 +56,14 @@ def read(path: Path) -> Document:
 
 def title(path: Location) -> str:
     """Return the title in a PDF's metadata, empty if it has none."""
-    with opened_pdf(path) as pdf:
+    with open_pdf(path) as pdf:
         return str(pdf.get_metadata_value("Title"))
 
 
 def outline(path: Location) -> list[tuple[str, int]]:
     """Return the titles of a PDF's bookmarks in order, each with its depth; a circular bookmark is cut."""
     titles: list[tuple[str, int]] = []
-    with opened_pdf(path) as pdf:
+    with open_pdf(path) as pdf:
         seen: set[int] = set()
         waiting = [(pdfium_c.FPDFBookmark_GetFirstChild(pdf, None), 0)]
         while waiting:
@@ -100,7 +100,7 @@ def line_types(document: Document) -> dict[int, LineType]:
     types: dict[int, LineType] = {}
     if document.path is None or not document.pages:
         return types
-    with opened_pdf(document.path) as pdf:
+    with open_pdf(document.path) as pdf:
         for page in document.pages:
             textpage = _page(pdf, document.path, page.number).get_textpage()
             types.update((page.span.start + at, kind) for at, kind in _page_types(textpage))
@@ -138,13 +138,13 @@ def page_boxes(document: Document, number: int, spans: Sequence[Span]) -> list[l
         return [[] for _ in spans]
     start, end = document.pages[number - 1].span
     parts = [(max(span.start, start) - start, min(span.end, end) - start) for span in spans]
-    with opened_pdf(document.path) as pdf:
+    with open_pdf(document.path) as pdf:
         return boxes_on_page(_page(pdf, document.path, number), number, parts)
 
 
 def render(path: Location, page: int, *, scale: float = 1.5) -> Any:
     """Return a page's picture as a PIL image."""
-    with opened_pdf(path) as pdf:
+    with open_pdf(path) as pdf:
         try:
             drawn = pdf[page - 1]
             width, height = drawn.get_size()
@@ -157,7 +157,7 @@ def render(path: Location, page: int, *, scale: float = 1.5) -> Any:
 
 def to_user_space(path: Location, number: int, points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """Convert points, measured from the displayed page's top left corner, to the PDF's own coordinates."""
-    with opened_pdf(path) as pdf:
+    with open_pdf(path) as pdf:
         page = _page(pdf, path, number)
         width, height = page.get_size()
         fine = 100  # PDFium takes whole device units: hundredths of a point
@@ -181,9 +181,9 @@ def _from_device(page: Any, size: tuple[int, int], corner: tuple[int, int]) -> t
 
 
 @contextmanager
-def opened_pdf(file: Location) -> Iterator[Any]:
+def open_pdf(file: Location) -> Iterator[Any]:
     """Open a local or remote PDF; raise DocumentError if it is invalid."""
-    with fetched(file) as path, _pdf(path) as pdf:
+    with fetch_file(file) as path, _pdf(path) as pdf:
         yield pdf
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from PIL import Image, ImageSequence
 
 from exhibit.evidence.document import Document, Page, Span
-from exhibit.evidence.files import reading
+from exhibit.evidence.files import convert_parser_errors
 from exhibit.evidence.markup import Printable
 from exhibit.schemas.errors import DocumentError
 
@@ -22,7 +22,7 @@ _MOST_PIXELS = 80_000_000
 
 def read(path: Path) -> Document:
     """Return a document with pages and no text."""
-    with reading(path, KIND), Image.open(path) as image:
+    with convert_parser_errors(path, KIND), Image.open(path) as image:
         check_size(path, image)
         image.load()
         count = getattr(image, "n_frames", 1)
@@ -32,7 +32,7 @@ def read(path: Path) -> Document:
 def page(path: Path) -> Printable:
     """Return the pictures, each on a page of its own."""
     pictures = []
-    with reading(path, KIND), Image.open(path) as image:
+    with convert_parser_errors(path, KIND), Image.open(path) as image:
         check_size(path, image)
         for frame in ImageSequence.Iterator(image):
             data = io.BytesIO()

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.engine.limits import PACKED
-from exhibit.evidence.files import opened, refuse_entities
+from exhibit.evidence.files import open_archive, refuse_entities
 from exhibit.evidence.markup import Printable, grid, paragraph, section
 
 SUFFIXES = (".pptx", ".pptm", ".ppsx")
@@ -19,7 +19,7 @@ _DEEPEST = 20
 
 def page(path: Path) -> Printable:
     """Return the slides in their order."""
-    with opened(path, KIND) as archive:
+    with open_archive(path, KIND) as archive:
         from pptx import Presentation
 
         refuse_entities(archive)

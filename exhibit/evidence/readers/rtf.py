@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from exhibit.evidence.files import head_of, reading
+from exhibit.evidence.files import convert_parser_errors, head_of
 from exhibit.evidence.markup import Printable, paragraph
 
 SUFFIXES = (".rtf",)
@@ -12,7 +12,7 @@ TYPES = {"application/rtf": ".rtf", "text/rtf": ".rtf"}
 
 def page(path: Path) -> Printable:
     """Return the paragraphs; a row of a table is one paragraph, its cells separated by bars."""
-    with reading(path, KIND):
+    with convert_parser_errors(path, KIND):
         head_of(path, kind=f"{path.suffix} file", starts=(b"{\\rtf",))
         text = rtf_text(path.read_bytes())
     return Printable("".join(paragraph(line) for line in text.split("\n") if line.strip()))

@@ -12,17 +12,17 @@ KIND = "plain text"
 
 def read(path: Path) -> Document:
     """Read a text file exactly, so that published offsets hold; a note names any encoding other than UTF-8."""
-    text, encoding = decoded(path)
+    text, encoding = decode_file(path)
     notes = () if encoding == "utf-8" else (f"read as {encoding}, for it is not UTF-8",)
     return Document(path.name, text, (), path, notes)
 
 
 def decode(path: Path) -> str:
     """Return a file's characters, in any encoding."""
-    return decoded(path).text
+    return decode_file(path).text
 
 
-def decoded(path: Path) -> Decoded:
+def decode_file(path: Path) -> Decoded:
     """Return a file's characters and their encoding; raise if it is not text."""
     try:
         data = path.read_bytes()

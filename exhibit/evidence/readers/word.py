@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.engine.limits import PACKED
-from exhibit.evidence.files import opened, parse, parsed, part
+from exhibit.evidence.files import open_archive, parse, parse_part, read_part
 from exhibit.evidence.markup import Printable, office_page
 from exhibit.evidence.numbering import Numbering, W, read_numbering
 from exhibit.schemas.errors import DocumentError
@@ -30,7 +30,7 @@ _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
 def page(path: Path) -> Printable:
     """Return the text with every tracked change accepted."""
-    with opened(path, KIND) as archive:
+    with open_archive(path, KIND) as archive:
         main = _main_part(archive)
         parts, changes = _prepared(archive, main)
         body = _html(_packed(archive, parts))
@@ -42,7 +42,7 @@ def page(path: Path) -> Printable:
 def _main_part(archive: zipfile.ZipFile) -> str:
     """Return the name of the part that has the text; most programs call it word/document.xml."""
     named = [*_targets(archive, "", "officeDocument"), "word/document.xml"]
-    main = next((name for name in named if part(archive, name) is not None), None)
+    main = next((name for name in named if read_part(archive, name) is not None), None)
     if main is None:
         raise DocumentError(f"{archive.filename}: no text in it (word/document.xml); is it a whole Word document?")
     return main
@@ -51,7 +51,7 @@ def _main_part(archive: zipfile.ZipFile) -> str:
 def _targets(archive: zipfile.ZipFile, source: str, kind: str) -> list[str]:
     """Return the parts of a kind to which another part refers."""
     folder, name = posixpath.split(source)
-    relations = parsed(archive, posixpath.join(folder, "_rels", f"{name}.rels"))
+    relations = parse_part(archive, posixpath.join(folder, "_rels", f"{name}.rels"))
     named = [] if relations is None else [
         item.get("Target", "") for item in relations if str(item.get("Type", "")).endswith(f"/{kind}")
     ]  # fmt: skip
@@ -68,11 +68,11 @@ def _prepared(archive: zipfile.ZipFile, main: str) -> tuple[dict[str, bytes], in
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
     numbering, styles = (_part_of(archive, main, kind) for kind in ("numbering", "styles"))
-    lists = read_numbering(parsed(archive, numbering), parsed(archive, styles))
+    lists = read_numbering(parse_part(archive, numbering), parse_part(archive, styles))
     parts = {numbering: _NO_LISTS}  # otherwise mammoth would number the paragraphs a second time, in its own way
     changes = 0
     for name in (main, *(_part_of(archive, main, kind) for kind in _NOTES)):
-        root = parsed(archive, name)
+        root = parse_part(archive, name)
         if root is not None:
             changes += accept_changes(root)
             write_numbers(root, lists)
@@ -122,14 +122,14 @@ def _html(packed: io.BytesIO) -> str:
 def _edge(archive: zipfile.ZipFile, main: str, kind: str) -> Iterator[str]:
     """Yield the lines of all headers, or of all footers."""
     for name in _targets(archive, main, kind):
-        root = parsed(archive, name)
+        root = parse_part(archive, name)
         if root is not None:
             accept_changes(root)
             yield from map(_words, root.iter(f"{W}p"))
 
 
 def _comments(archive: zipfile.ZipFile, main: str) -> list[str]:
-    root = parsed(archive, _part_of(archive, main, "comments"))
+    root = parse_part(archive, _part_of(archive, main, "comments"))
     if root is None:
         return []
     accept_changes(root)

@@ -14,7 +14,7 @@ from exhibit.schemas.errors import BundleError
 from exhibit.schemas.layout import fit_name
 from exhibit.schemas.models import Gold
 from exhibit.storage.bundle import BundleFolder
-from exhibit.storage.locations import fetched
+from exhibit.storage.locations import fetch_file
 
 PLAIN = (".txt", ".md", ".text")
 """Suffixes of documents that are plain text."""
@@ -100,7 +100,7 @@ class Export:
             if not path.is_file():
                 raise BundleError(f"{path}: missing; {self._advice()}")
         if path.suffix.lower() in PLAIN:
-            with fetched(path) as here:
+            with fetch_file(path) as here:
                 text = read_text(here)
         else:
             # as evidence.text writes it: UTF-8 cannot encode a lone surrogate

@@ -43,7 +43,7 @@ def write(export: Export, folder: Path) -> None:
         if not cuts:
             export.leave_out("question without a located passage", question.id)
             continue
-        apart = merged(cuts, after)
+        apart = merge_cuts(cuts, after)
         if len(apart) < len(cuts):
             export.note("snippets of a test at most a character apart are one now", question.id)
         snippets = [{"file_path": paths[c.filename], "span": [c.start, c.end], "answer": c.text} for c in apart]
@@ -54,7 +54,7 @@ def write(export: Export, folder: Path) -> None:
         (folder / "benchmarks" / f"{name}.json").write_text(data + "\n", encoding="utf-8", newline="\n")
 
 
-def merged(cuts: Iterable[Cut], after: Mapping[tuple[str, int], str]) -> list[Cut]:
+def merge_cuts(cuts: Iterable[Cut], after: Mapping[tuple[str, int], str]) -> list[Cut]:
     """Return the cuts; cuts of one document at most a character apart are merged, as the benchmark does.
 
     A merged cut takes the place of its first piece; `after` has the character behind each end.

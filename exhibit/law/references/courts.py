@@ -10,7 +10,7 @@ from exhibit.law.references.reference import (
     NumberedUnit,
     Numbers,
     Path,
-    mentioned,
+    make_mention,
     read_numbers,
     read_units,
 )
@@ -114,7 +114,7 @@ def find_rules(text: str) -> Iterator[Mention]:
         unit = (match["of"] or match["unit"] or "").lower().rstrip(".")
         numbers = read_numbers(text, match.end(), plural=unit in {"parts", "rules", "rr", "pts"})
         if numbers and _is_rule(text, match, numbers, whole=unit.startswith("p")):
-            yield mentioned("rule", "CPR", numbers.paths, match.start(), numbers.end)
+            yield make_mention("rule", "CPR", numbers.paths, match.start(), numbers.end)
 
 
 def _is_rule(text: str, match: re.Match[str], numbers: Numbers, *, whole: bool) -> bool:
@@ -143,9 +143,9 @@ def find_directions(text: str) -> Iterator[Mention]:
         if of and of.end() in open_heads:
             numbers = open_heads.pop(of.end())
             del free[unit.start]
-            yield mentioned("direction", numbers.paths[0][0], unit.paths, unit.start, numbers.end)
+            yield make_mention("direction", numbers.paths[0][0], unit.paths, unit.start, numbers.end)
         elif last and (named := [n.paths[-1][0] for start, n in heads if start < unit.start]):
-            yield mentioned("direction", named[-1], unit.paths, unit.start, last.end())
+            yield make_mention("direction", named[-1], unit.paths, unit.start, last.end())
     for start, numbers in open_heads.items():
         yield from _with_what_follows(text, start, numbers, free)
 
@@ -153,12 +153,12 @@ def find_directions(text: str) -> Iterator[Mention]:
 def _with_what_follows(text: str, start: int, numbers: Numbers, units: dict[int, NumberedUnit]) -> Iterator[Mention]:
     """Yield directions from their head on; a paragraph after several belongs to the last."""
     for number, *inside in numbers.paths[:-1]:
-        yield mentioned("direction", number, [tuple(inside)], start, numbers.end)
+        yield make_mention("direction", number, [tuple(inside)], start, numbers.end)
     number, *rest = numbers.paths[-1]
     after = None if rest else _AFTER.match(text, numbers.end)
     unit = units.get(after.end()) if after else None
     paths, end = (unit.paths, unit.end) if unit else ([tuple(rest)], numbers.end)
-    yield mentioned("direction", number, paths, start, end)
+    yield make_mention("direction", number, paths, start, end)
 
 
 def _numbers(text: str, head: re.Match[str]) -> Numbers | None:
@@ -195,7 +195,7 @@ def find_guides(text: str) -> Iterator[Mention]:
             guide = _understood(text, unit, named, known)
         if guide is not None:
             known += [(guide, path) for path in unit.paths]
-            yield mentioned("guide", guide, unit.paths, unit.start, unit.end)
+            yield make_mention("guide", guide, unit.paths, unit.start, unit.end)
 
 
 def _named_by(text: str, unit: NumberedUnit, named: list[Named]) -> str | None:
@@ -263,7 +263,7 @@ def find_cases(text: str) -> Iterator[Mention]:
             source = f"SAC ({before})" if before else court
         else:
             source, end = (f"{court} ({division})", match.end()) if division else (court, end)
-        yield mentioned("case", source, [(match["year"], str(int(match["number"])))], match.start(), end)
+        yield make_mention("case", source, [(match["year"], str(int(match["number"])))], match.start(), end)
 
 
 def find_tribunals(text: str) -> Iterator[Mention]:
@@ -271,10 +271,10 @@ def find_tribunals(text: str) -> Iterator[Mention]:
     for match in (match for pattern in (_APPEAL, _BAILII) for match in pattern.finditer(text)):
         court = "UKEAT" if match["court"] == "EAT" else match["court"]
         path = (f"{int(match['number']):04}", match["year"][-2:])
-        yield mentioned("case", court, [path], *match.span())
+        yield make_mention("case", court, [path], *match.span())
     for match in _SINCE_2020.finditer(text):
-        yield mentioned("case", "EA", [(match["year"], (match["scottish"] or "") + match["number"])], *match.span())
+        yield make_mention("case", "EA", [(match["year"], (match["scottish"] or "") + match["number"])], *match.span())
     for match in _REPORTED.finditer(text):
-        yield mentioned("case", match["series"], [(match["year"], str(int(match["number"])))], *match.span())
+        yield make_mention("case", match["series"], [(match["year"], str(int(match["number"])))], *match.span())
     for match in _LUXEMBOURG.finditer(text):
-        yield mentioned("case", "CJEU", _NUMBER.findall(match.group()), *match.span())
+        yield make_mention("case", "CJEU", _NUMBER.findall(match.group()), *match.span())

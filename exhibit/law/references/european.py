@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import pairwise
 
-from exhibit.law.references.reference import Mention, Named, NumberedUnit, mentioned, read_units
+from exhibit.law.references.reference import Mention, Named, NumberedUnit, make_mention, read_units
 
 _BODY = r"(?:EU|EC|EEC|ECSC|Euratom)"
 _ACT = re.compile(rf"""(?x)(?<!\w)(?P<maker>(?:Council|Commission)\s{{1,3}})?
@@ -84,9 +84,9 @@ def find_european(text: str) -> Iterator[Mention]:
             used.add(owner.start)  # "the Directive" is another mention; "of Directive 95/46/EC" is this one
         point = _POINT.match(text, unit.start)
         paths = [(*path, point[1]) if point else path for path in unit.paths]
-        yield mentioned("statute", owner.name, paths, unit.start, end)
+        yield make_mention("statute", owner.name, paths, unit.start, end)
     for act in acts:
-        yield mentioned("statute", act.name, [] if act.start in used else [()], act.start, act.end)
+        yield make_mention("statute", act.name, [] if act.start in used else [()], act.start, act.end)
 
 
 def _owner(text: str, unit: NumberedUnit, acts: list[Named], by_start: dict[int, Named]) -> tuple[Named, int] | None:

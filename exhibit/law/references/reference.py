@@ -146,7 +146,7 @@ class Mention(NamedTuple):
     references: tuple[Reference, ...]
 
 
-def mentioned(kind: Kind, source: str, paths: Iterable[Path], start: int, end: int) -> Mention:
+def make_mention(kind: Kind, source: str, paths: Iterable[Path], start: int, end: int) -> Mention:
     """Return the mention of a span, with a reference for each path."""
     span = Span(start, end)
     return Mention(span, tuple(Reference(kind, source, path, span) for path in paths))

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterator
 
-from exhibit.law.references.reference import Mention, Named, NumberedUnit, Path, mentioned, read_numbers, read_units
+from exhibit.law.references.reference import Mention, Named, NumberedUnit, Path, make_mention, read_numbers, read_units
 
 _SORTS = r"(?:Acts?|Regulations|Order|Rules|Measure)"
 _YEARS = r"(?:1[2-9]\d\d|20\d\d)"
@@ -237,14 +237,14 @@ def find_statutes(text: str) -> Iterator[Mention]:
         if head.start in outer:
             continue  # "paragraph 6 of Schedule 18" is one reference
         paths = list(_paths(head, instrument, by_start, text)) if instrument.name else []
-        yield mentioned("statute", instrument.name, paths, head.start, end)
+        yield make_mention("statute", instrument.name, paths, head.start, end)
     for match in _CODE_ALONE.finditer(text):
         numbers = read_numbers(text, match.end(), plural=True)
         if numbers:
-            yield mentioned("statute", CODES[match["code"]], numbers.paths, match.start(), numbers.end)
+            yield make_mention("statute", CODES[match["code"]], numbers.paths, match.start(), numbers.end)
     for instrument in instruments.named:
         if instrument.start not in used:
-            yield mentioned("statute", instrument.name, [()], instrument.start, instrument.end)
+            yield make_mention("statute", instrument.name, [()], instrument.start, instrument.end)
 
 
 def _provisions(text: str) -> list[NumberedUnit]:
@@ -315,7 +315,7 @@ def _paths(head: NumberedUnit, instrument: Named, by_start: dict[int, NumberedUn
 def find_numbered(text: str) -> Iterator[Mention]:
     """Yield instruments by number, with the provision before or after them; names must be read before."""
     for match in _IN_BRACKETS.finditer(text):
-        yield mentioned("statute", "", [], match.start() + 1, match.end())
+        yield make_mention("statute", "", [], match.start() + 1, match.end())
     units = [unit for unit in _provisions(text) if unit.unit in _OWN]
     by_start = {unit.start: unit for unit in units}
     before = {gap.end(): unit for unit in units if (gap := _OF_NUMBER.match(text, unit.end))}
@@ -324,10 +324,10 @@ def find_numbered(text: str) -> Iterator[Mention]:
         source = f"{series} {match['year']}/{int(match['number'])}"
         after = _THEN.match(text, match.end())
         if _NAMED_BEFORE.search(text, match.start() - 12, match.start()):
-            yield mentioned("statute", "", [], *match.span())
+            yield make_mention("statute", "", [], *match.span())
         elif unit := before.get(match.start()):
-            yield mentioned("statute", source, unit.paths, unit.start, match.end())
+            yield make_mention("statute", source, unit.paths, unit.start, match.end())
         elif after and (unit := by_start.get(after.end())):
-            yield mentioned("statute", source, unit.paths, match.start(), unit.end)
+            yield make_mention("statute", source, unit.paths, match.start(), unit.end)
         else:
-            yield mentioned("statute", source, [()], *match.span())
+            yield make_mention("statute", source, [()], *match.span())

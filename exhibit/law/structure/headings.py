@@ -92,7 +92,7 @@ _SIGNATURES = 3000
 _MOST_SHOUTED = 3
 """Lines in capitals that a heading may have; four in a row are a disclaimer."""
 
-Found = tuple[Heading | None, int]
+HeadingMatch = tuple[Heading | None, int]
 """The heading at a line, if there is one, and how many lines it takes."""
 
 
@@ -133,7 +133,7 @@ class _Finder:
 
     # ---------------------------------------------------------------- by what is known
 
-    def _listed(self, index: int) -> Found:
+    def _listed(self, index: int) -> HeadingMatch:
         """Return the known title that begins at a line."""
         for count in range(min(_MOST_LINES, len(self._letters) - index), 0, -1):
             last = index + count - 1
@@ -143,7 +143,7 @@ class _Finder:
                 return heading, count
         return self._large(index) if self._lines[index].start in self._outline.heights else (None, 1)
 
-    def _large(self, index: int) -> Found:
+    def _large(self, index: int) -> HeadingMatch:
         """Return the heading that lines of one larger type are."""
         heights = self._outline.heights
         height, last = heights[self._lines[index].start], index
@@ -178,7 +178,7 @@ class _Finder:
 
     # ---------------------------------------------------------------- by the line itself
 
-    def _heading(self, index: int, *, calm: bool) -> Found:
+    def _heading(self, index: int, *, calm: bool) -> HeadingMatch:
         line, label = self._lines[index], self._labels[index]
         if label is not None:
             return self._labelled(index, label)
@@ -190,7 +190,7 @@ class _Finder:
         shouted, taken = self._shouted(index)
         return (shouted, taken) if shouted or line.text.isupper() else self._titled(index)
 
-    def _labelled(self, index: int, label: Label) -> Found:
+    def _labelled(self, index: int, label: Label) -> HeadingMatch:
         line, after, taken = self._lines[index], self._plain(index + 1), 1
         end, high = line.end - len(label.rest), label.rank < 9
         title, length = run_in(label.rest)
@@ -213,7 +213,7 @@ class _Finder:
         after = self._plain(index + 1)
         return after is None or after.fresh
 
-    def _shouted(self, index: int) -> Found:
+    def _shouted(self, index: int) -> HeadingMatch:
         """Return the heading of lines in capitals from a line on, and the number of lines read."""
         end = index
         while (line := self._plain(end)) and line.text.isupper() and (end == index or not line.gap):
@@ -225,7 +225,7 @@ class _Finder:
         title = " ".join(line.text for line in self._lines[index:end])
         return None if is_prose(title) else self._over(index, end, title, "shout"), end - index
 
-    def _titled(self, index: int) -> Found:
+    def _titled(self, index: int) -> HeadingMatch:
         """Return the title at a line.
 
         Over a numbered line any short line is one; over a paragraph it must be in title case.

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from exhibit.evidence import Document, Span
 from exhibit.evidence.read import ending_of
 from exhibit.evidence.readers.pdf import LineType, line_types
-from exhibit.storage.locations import fetched
+from exhibit.storage.locations import fetch_file
 
 _NUMBERED_PART = re.compile(r"(?i)(?:article|part|chapter|section|schedule)\s+(?:\d{1,2}|[ivxl]{1,6})[.:]?")
 _LABELLED = re.compile(r"(?:[A-Z]\w+ )?(?:\d[\d.]*|[A-Z]\b)[.:]?\s+[A-Z]")
@@ -251,7 +251,7 @@ def typed_outline(document: Document) -> Outline:
     """Return which lines of a PDF are set larger or bolder than its text, as headings are; empty where none are."""
     if document.path is None or ending_of(document.path) != ".pdf":
         return NO_OUTLINE
-    with fetched(document.path) as here:
+    with fetch_file(document.path) as here:
         types = line_types(replace(document, path=here)) if here.is_file() else {}
     ends = {at: document.text.find("\n", at) for at in types}
     heights: Counter[LineType] = Counter()

@@ -3,7 +3,7 @@
 The environment has the address and the key, as for `--llm azure:DEPLOYMENT` (models/llms/azure.py).
 """
 
-from exhibit.models.embedders.openai import OpenAIEmbedder, named
+from exhibit.models.embedders.openai import OpenAIEmbedder, parse_model_name
 from exhibit.schemas.errors import ToolkitError
 
 
@@ -11,5 +11,5 @@ def open(argument: str | None) -> OpenAIEmbedder:
     """Return the deployment of that name."""
     if not argument:
         raise ToolkitError("azure: which deployment? Give azure:DEPLOYMENT")
-    deployment, dimensions = named(argument)
+    deployment, dimensions = parse_model_name(argument)
     return OpenAIEmbedder(deployment, dimensions=dimensions, azure=True)

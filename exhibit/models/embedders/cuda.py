@@ -27,7 +27,7 @@ from exhibit.models.network import (
     Network,
     Tokens,
     Weights,
-    legal,
+    open_legal_network,
     processors,
     read_safetensors,
     with_adapter,
@@ -43,7 +43,7 @@ except ImportError as error:
     message = "the embedder cuda needs PyTorch, of the extra `train`: pip install 'exhibit-rag[train]'"
     raise ToolkitError(message) from error
 
-_NETWORKS = {"legal": legal, "minilm": lambda: OFFICIAL}
+_NETWORKS = {"legal": open_legal_network, "minilm": lambda: OFFICIAL}
 _SLAB = 1 << 15
 """Texts whose tokens are on the device at a time: enough that texts of one length fill a batch."""
 _TOKENS = 1 << 17

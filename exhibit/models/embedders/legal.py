@@ -10,12 +10,12 @@ import sys
 from collections.abc import Sequence
 
 from exhibit.models.embedders.minilm import open_network, prepare
-from exhibit.models.network import ADAPTER, OFFICIAL, STRENGTH, adapted
-from exhibit.models.network import legal as network
+from exhibit.models.network import ADAPTER, OFFICIAL, STRENGTH, adapt_weights
+from exhibit.models.network import open_legal_network as network
 from exhibit.models.protocols import Embedder
 from exhibit.runtime.command import guarded
 
-__all__ = ["ADAPTER", "STRENGTH", "adapted", "main", "network", "open"]
+__all__ = ["ADAPTER", "STRENGTH", "adapt_weights", "main", "network", "open"]
 
 
 LOCAL = True

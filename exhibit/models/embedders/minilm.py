@@ -28,8 +28,8 @@ from exhibit.models.network import (
     WordTokenizer,
     model_folder,
     processors,
+    read_or_make,
     ready_tokenizer,
-    sealed,
 )
 from exhibit.models.protocols import Embedder, Role, Vectors
 from exhibit.runtime.command import guarded
@@ -166,7 +166,7 @@ def ready_graph(variant: str, network: Network = OFFICIAL) -> bytes:
         samples = [encoding.ids for encoding in ready_tokenizer().encode_batch_fast(list(TEXTS))]
         return bytes(build_graph(network.weights(), precision=variant, samples=samples).SerializeToString())
 
-    return sealed(graph_path(variant, network), build)
+    return read_or_make(graph_path(variant, network), build)
 
 
 def graph_path(variant: str, network: Network = OFFICIAL) -> Path:

@@ -16,7 +16,7 @@ from exhibit.models.embedders import to_unit
 from exhibit.models.endpoint import Endpoint
 from exhibit.models.protocols import Role, Vectors
 from exhibit.schemas.errors import ServiceError, ToolkitError
-from exhibit.storage.exchanges import HttpError, Retries
+from exhibit.storage.http_policy import HttpError, Retries
 
 _DIMENSIONS = {"text-embedding-3-large": 3072, "text-embedding-3-small": 1536, "text-embedding-ada-002": 1536}
 """The dimensions of known models, which need no request."""
@@ -33,11 +33,11 @@ def open(argument: str | None) -> "OpenAIEmbedder":
     """Return the model of that name."""
     if not argument:
         raise ToolkitError("openai: which model? For instance openai:text-embedding-3-large")
-    model, dimensions = named(argument)
+    model, dimensions = parse_model_name(argument)
     return OpenAIEmbedder(model, dimensions=dimensions)
 
 
-def named(argument: str) -> tuple[str, int | None]:
+def parse_model_name(argument: str) -> tuple[str, int | None]:
     """Return the model's name and the vector length that `MODEL@256` requests."""
     match = re.fullmatch(r"(.+)@(\d+)", argument)
     return (match[1], int(match[2])) if match else (argument, None)

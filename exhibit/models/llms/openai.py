@@ -18,7 +18,7 @@ from exhibit.models.endpoint import Budget, CapError, Endpoint, Prices, refused_
 from exhibit.models.llms import Completion, Prompt, counter_for
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.cache import Cache, key_of
-from exhibit.storage.exchanges import LONGEST_WAIT, Deadline, HttpError, Retries
+from exhibit.storage.http_policy import LONGEST_WAIT, Deadline, HttpError, Retries
 
 _THOUGHTS = ("<think>", "</think>")
 """The tags around the reasoning that some models put before their reply."""

@@ -13,8 +13,8 @@ from typing import Any
 import httpx
 
 from exhibit.schemas.errors import ServiceError, ToolkitError
-from exhibit.storage.exchanges import Deadline, HttpError, Secrets
 from exhibit.storage.http import HttpClient
+from exhibit.storage.http_policy import Deadline, HttpError, Secrets
 
 _TIMEOUT = 60.0  # seconds for one question's passages
 _LARGEST = 64 << 20

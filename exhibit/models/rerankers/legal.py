@@ -20,7 +20,7 @@ from exhibit.models.embedders.minilm import Ids, accelerator, chosen_variant, op
 from exhibit.models.network import (
     MAX_TOKENS,
     Network,
-    adapted,
+    adapt_weights,
     merge,
     processors,
     read_lowrank,
@@ -45,7 +45,7 @@ def network() -> Network:
 def _weights() -> dict[str, npt.NDArray[np.float32]]:
     low = read_lowrank(WEIGHTS)
     heads = {name: array for name, array in low.items() if name.startswith("head.")}
-    return {**merge(adapted(strength=1.0), low, strength=1.0), **heads}
+    return {**merge(adapt_weights(strength=1.0), low, strength=1.0), **heads}
 
 
 LOCAL = True

@@ -4,7 +4,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from exhibit.evidence import fold
+from exhibit.evidence import Document, fold
+from exhibit.evidence.place import place_text
 from exhibit.law.citations import claims_of, normalise, verify
 from exhibit.law.refusals import is_refusal
 from exhibit.models.llms import LLM, Completion, Prompt
@@ -61,6 +62,7 @@ LOCAL = True
 
 NOT_QUOTED = "(not in the sources)"
 """The remark after a quotation that no source contains."""
+_FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 _QUOTED = re.compile(r"[“\"]([^“”\"\n]{12,600})[”\"]")
 """A quotation of several words; shorter ones are defined terms in quotation marks."""
 
@@ -128,10 +130,21 @@ def _judge(question: str, context: AnswerContext, replies: Sequence[Completion])
 
 
 def _misquoted(text: str, context: AnswerContext) -> list[str]:
-    """Return the quotations of a reply that no source contains; white space and quotation marks may differ."""
-    said = [fold(source.text) for source in context.sources]
-    quotes = [match[1] for match in _QUOTED.finditer(text)]
-    return [quote for quote in quotes if not any(fold(quote.strip(" .,;…")) in words for words in said)]
+    """Return the quotations of a reply that no source contains; white space, quotation marks and markup may differ."""
+    sources = [Document("", source.text) for source in context.sources]
+    quotes = [match[1].strip(" .,;…") for match in _QUOTED.finditer(text)]
+    found = {quote for quote in quotes if any(_stands_in(quote, source) for source in sources)}
+    return [match[1] for match in _QUOTED.finditer(text) if match[1].strip(" .,;…") not in found]
+
+
+def _stands_in(quote: str, source: Document) -> bool:
+    """Return whether a source has all words of a quotation; figures must be the same, points and all."""
+    if fold(quote) in fold(source.text):
+        return True
+    placement = place_text(quote, source)
+    places = [piece.places[0] for piece in placement.pieces]
+    words = " ".join(source.text[span.start : span.end] for place in places for span in place)
+    return placement.share == 1 and _FIGURE.findall(quote) == _FIGURE.findall(words)
 
 
 def _better(first: Answer, second: Answer) -> Answer:

@@ -56,7 +56,7 @@ _GAP = 4
 
 def open(config: Config, *, llm: LLM | None) -> "ReaderAnswerer":  # noqa: ARG001
     """Return the answerer, which uses no language model."""
-    return ReaderAnswerer(refuse_below=config.refuse_below, most=config.read)
+    return ReaderAnswerer(refuse_below=config.refuse_below, most=config.reader_passages)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from exhibit.models.protocols import Vectors
 from exhibit.rag.database import Database
 from exhibit.rag.lexicon.postings import FIELDS, Postings, Terms, digest
 from exhibit.rag.protocols import Keys
-from exhibit.rag.stores import ranked
+from exhibit.rag.stores import rank_keys
 from exhibit.schemas.errors import BundleError
 
 Counts = npt.NDArray[np.float32]
@@ -217,7 +217,7 @@ class Words:
         some = np.flatnonzero(total > 0)  # the same on numbers instead of booleans takes four times as long
         if len(some) > k:
             some = np.sort(some[np.argpartition(-total[some], k - 1)[:k]])
-        [scores], [keys] = ranked(total[None, some], self._keys[None, some], min(k, len(some)))
+        [scores], [keys] = rank_keys(total[None, some], self._keys[None, some], min(k, len(some)))
         return scores, keys
 
     @property

@@ -60,8 +60,9 @@ def in_force(retrieved: Retrieved, index: Index, *, today: date | None = None) -
     changes: dict[tuple[str, int], str] = {}
     update = partial(_update, index, families, day, changes)
     ranked, selected = update(retrieved.ranked), update(retrieved.selected)
+    before = None if retrieved.before is None else update(retrieved.before)
     trace = {**retrieved.trace, "amendments": {"day": day.isoformat(), "changed": sorted(set(changes.values()))}}
-    return replace(retrieved, ranked=ranked, selected=selected, trace=trace, changes=changes)
+    return replace(retrieved, ranked=ranked, selected=selected, before=before, trace=trace, changes=changes)
 
 
 def _update(

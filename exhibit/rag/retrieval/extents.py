@@ -61,7 +61,7 @@ class Extents:
     scores: Mapping[int, float]
     """The evidence of each scored row: a passage grows towards the better neighbour."""
     limit: int = 500
-    tight: bool = True
+    trim_first: bool = True
     """Whether the first passage is cut to the sentences that answer; else it is filled like the others."""
     tiles: dict[int, list[Span]] = field(default_factory=dict)
     """A cache of the pieces of rows, for one limit; questions about one document share it."""
@@ -87,7 +87,7 @@ class Extents:
                     heappush(queue, Seed(seed.cost, turn, seed.row, *run))
                 continue
             first, last = runs[0]
-            cut = self.tight and not extents
+            cut = self.trim_first and not extents
             if cut:
                 first, last = self._tight(seed.row, first, last, weigh)
                 turn += 1

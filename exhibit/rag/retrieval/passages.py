@@ -93,6 +93,8 @@ class RankedPassages:
     trace: dict[str, Any] = field(default_factory=dict)
     confidence: float | None = None
     """The probability that a passage answers; None if no model computes it."""
+    before: tuple[RankedPassage, ...] | None = None
+    """The chunks in their order before the reranker; None if there is no reranker."""
 
 
 def rank_passages(
@@ -103,14 +105,14 @@ def rank_passages(
     documents: Mapping[int, float] | None = None,
     depth: int = 64,
     limit: int = 500,
-    pool: int = 256,
-    tight: bool = True,
+    candidate_chunks: int = 256,
+    trim_first: bool = True,
     weights: Weights = DEFAULTS,
     second: SecondLook | None = None,
 ) -> RankedPassages:
     """Return the best passages; `documents` has the log-weight of each likely document, None = any document."""
     words = asked_terms(asked)
-    rows = library.rows(list(documents)) if documents else _pool(words, vector, library, pool)
+    rows = library.rows(list(documents)) if documents else _pool(words, vector, library, candidate_chunks)
     if not len(rows):
         return RankedPassages((), {"passages": "no chunk to compare"})
     owners = library.table[rows, DOCUMENT]
@@ -123,15 +125,16 @@ def rank_passages(
     order = np.argsort(-total, kind="stable")[: 4 * depth]
     scores = total[order]
     trace = _trace(words, rows, order, evidence, total)
-    sure = None
+    sure, before = None, None
     if second is not None:
+        before = _as_chunks(rows[order[:depth]], scores, library)
         order, judged = _look_again(asked, rows, order, scores, library, second)
         sure = confidence(second.reranker, judged)
         trace["reranked"] = {"by": second.reranker.name, "chunks": len(judged), "best": round(max(judged), 3)}
     order = _follow_first(rows, order, own, library, weights)
     rare = evidence["rarity"][np.searchsorted(groups, order[0], side="right") - 1]
     beside = dict(zip(rows.tolist(), own.tolist(), strict=True))
-    extents = Extents(library.table, library.text, beside, limit=limit, tight=tight, tiles=library.tiles)
+    extents = Extents(library.table, library.text, beside, limit=limit, trim_first=trim_first, tiles=library.tiles)
     # a chunk gets the score of its rank, so that scores fall from first to last
     ranked = list(zip(rows[order].tolist(), scores.tolist(), strict=True))
     formed = extents.form(ranked, depth=depth, weigh=_weigher(words, rare))
@@ -139,7 +142,13 @@ def rank_passages(
     passages = tuple(
         RankedPassage(document, span, score, row) for document, (row, span, score) in zip(holders, formed, strict=True)
     )
-    return RankedPassages(passages, trace, sure)
+    return RankedPassages(passages, trace, sure, before)
+
+
+def _as_chunks(rows: Keys, scores: Scores, library: Library) -> tuple[RankedPassage, ...]:
+    """Return whole chunks in an order, each as a passage."""
+    places = zip(rows.tolist(), library.table[rows].tolist(), scores.tolist(), strict=False)
+    return tuple(RankedPassage(row[DOCUMENT], Span(row[START], row[END]), score, at) for at, row, score in places)
 
 
 def _look_again(

@@ -80,8 +80,8 @@ def retrieve_routed(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
     asks = [query.asks for query in queries]
     vectors = parts.embedder.embed(asks, role="query")
     imagined = [""] * len(queries)
-    if parts.config.imagine and parts.llm is not None:
-        vectors, imagined = embed_imagined(asks, vectors, parts.llm, parts.embedder, share=parts.config.imagine)
+    if parts.config.hyde_weight and parts.llm is not None:
+        vectors, imagined = embed_imagined(asks, vectors, parts.llm, parts.embedder, share=parts.config.hyde_weight)
     results = []
     library = library_of(parts.index, parts.config.passage_size)
     for query, vector, passage in zip(queries, vectors, imagined, strict=True):
@@ -89,10 +89,10 @@ def retrieve_routed(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
         if passage:
             trace["imagined"] = passage
         law = route(query.question, parts.index)
-        hits, confidence = _rank(query, vector, library, parts, trace, law)
+        hits, confidence, before = _rank(query, vector, library, parts, trace, law)
         # paragraphs that the question names by number come first, and are not reranked
         reranked = second_look(parts) is not None or law is not None
-        result = finish(query.question, hits, parts, trace, reranked=reranked, confidence=confidence)
+        result = finish(query.question, hits, parts, trace, reranked=reranked, confidence=confidence, before=before)
         if law is not None:
             selected = () if law.nothing else result.selected
             result = replace(result, selected=selected, note=law.note, named=len(law.passages))
@@ -102,7 +102,8 @@ def retrieve_routed(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
 
 def _rank(
     query: Query, vector: Vectors, library: Library, parts: Parts, trace: dict[str, Any], law: Route | None
-) -> tuple[list[Hit], float | None]:
+) -> tuple[list[Hit], float | None, list[Hit] | None]:
+    """Return the passages, the confidence in them, and the order before the reranker, if there is one."""
     index, config = parts.index, parts.config
     choice = index.lexicon.documents.score(query, filenames=config.filenames)
     foreign = language_of(query.question) != "en"
@@ -118,8 +119,8 @@ def _rank(
         documents=documents,
         depth=max(config.depth, config.candidates * config.k),
         limit=config.passage_size,
-        pool=config.pool,
-        tight=config.tight and not foreign,
+        candidate_chunks=config.candidate_chunks,
+        trim_first=config.trim_first and not foreign,
         weights=config.weights.model_copy(update=_WORDS_ALONE) if foreign else config.weights,
         second=second_look(parts),
     )
@@ -128,7 +129,9 @@ def _rank(
     named = law.passages if law else ()
     if law is not None:
         trace["law"] = {"versions": len(law.documents), "version": law.note, "nothing": law.nothing}
-    return to_hits(index, _first(named, ranking.passages), library.text), ranking.confidence
+    hits = to_hits(index, _first(named, ranking.passages), library.text)
+    before = None if ranking.before is None else to_hits(index, _first(named, ranking.before), library.text)
+    return hits, ranking.confidence, before
 
 
 def _first(named: Sequence[RankedPassage], others: Sequence[RankedPassage]) -> list[RankedPassage]:

@@ -76,6 +76,10 @@ class Retrieved:
     """The number of first passages that the question names by paragraph number: these are the answer."""
     changes: Mapping[tuple[str, int], str] = field(default_factory=dict)
     """A sentence on the amendment that changed a passage, by the passage's document and first character."""
+    before: tuple[Hit, ...] | None = None
+    """The passages, or the chunks, in their order before the reranker; None if there is no reranker."""
+    cut_by: str = ""
+    """What limits `selected`: `budget`, `number`, `threshold` or `confidence`; empty if all passages are in it."""
 
 
 def rerank(question: str, hits: Sequence[Hit], reranker: Reranker, *, first: int = 32) -> list[Hit]:
@@ -140,24 +144,33 @@ def finish(
     *,
     reranked: bool = False,
     confidence: float | None = None,
+    before: Sequence[Hit] | None = None,
 ) -> Retrieved:
     """Return the ranking, reranked if there is a reranker, and the passages that an answer is made from.
 
-    `reranked` says that the second look has been taken. Where the confidence is below the config's, an answer is made
-    from nothing, and so is a refusal, whoever writes it; but for the reader, which decides with that confidence itself.
+    `reranked` says that the second look has been taken, and `before` is the order before it. Where the confidence is
+    below the config's, an answer is made from nothing, and so is a refusal, whoever writes it; but for the reader,
+    which decides with that confidence itself.
     """
     config = parts.config
     if parts.reranker is not None and not reranked:
+        before = hits
         hits = rerank(question, hits, parts.reranker, first=config.rerank)
         trace["reranked"] = {"by": parts.reranker.name, "passages": min(config.rerank, len(hits))}
-    near = near_the_best(hits[: config.candidates * config.k], config)
+    candidates = hits[: config.candidates * config.k]
+    near = near_the_best(candidates, config)
     fitting = within_budget(near, config, parts.tokens)
     selected = fitting[: config.k]
+    cut_by = "number" if len(hits) > len(selected) else ""
+    if len(selected) < min(config.k, len(candidates)):
+        cut_by = "budget" if len(fitting) < len(near) else "threshold"
     unlikely = confidence is not None and confidence < (config.refuse_below or 0.0)
     if unlikely and not config.reads:
-        selected = []
+        selected, cut_by = [], "confidence"
     trace["selected"] = {"near": len(near), "within budget": len(fitting), "k": len(selected)}
-    return Retrieved(question, tuple(hits[: config.depth]), tuple(selected), trace, confidence)
+    first = None if before is None else tuple(before[: config.depth])
+    ranked = tuple(hits[: config.depth])
+    return Retrieved(question, ranked, tuple(selected), trace, confidence, before=first, cut_by=cut_by)
 
 
 def near_the_best(hits: list[Hit], config: Config) -> list[Hit]:
@@ -214,7 +227,7 @@ def assemble(
     parts = (_fitting(distinct[:count], summaries, budget, tokens) for count in range(len(distinct), 0, -1))
     fitting = next(filter(None, parts), None)
     fitting = fitting or _cut_to_fit(question, distinct[0], summaries=summaries, budget=budget, tokens=tokens)
-    return replace(fitting, confidence=confidence)
+    return replace(fitting, confidence=confidence, left_out=len(distinct) - len(fitting.sources))
 
 
 def _fitting(

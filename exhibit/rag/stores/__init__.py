@@ -9,17 +9,17 @@ from exhibit.rag.protocols import Keys
 from exhibit.schemas.errors import ToolkitError
 
 
-def ranked(scores: Vectors, keys: Keys, k: int) -> tuple[Vectors, Keys]:
+def rank_keys(scores: Vectors, keys: Keys, k: int) -> tuple[Vectors, Keys]:
     """Return the k best keys of each row, ties in the order of keys; -1 and -inf where there are fewer."""
     scores = np.where(keys < 0, np.float32(-np.inf), scores)
     order = np.lexsort((keys, -scores), axis=1)[:, :k]
-    best, best_keys = nothing(len(scores), k)
+    best, best_keys = make_empty_hits(len(scores), k)
     best[:, : order.shape[1]] = np.take_along_axis(scores, order, axis=1)
     best_keys[:, : order.shape[1]] = np.take_along_axis(keys, order, axis=1)
     return best, best_keys
 
 
-def nothing(rows: int, k: int) -> tuple[Vectors, Keys]:
+def make_empty_hits(rows: int, k: int) -> tuple[Vectors, Keys]:
     """Return the result of a search without hits."""
     return np.full((rows, k), -np.inf, dtype=np.float32), np.full((rows, k), -1, dtype=np.int64)
 

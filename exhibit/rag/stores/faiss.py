@@ -1,8 +1,7 @@
 """FAISS in this process. `faiss` compares every vector, so its results are exact.
 
 For collections too large for that: `faiss:pq[,refine=N]` (sketches first, then the vectors of the nearest),
-`faiss:fp16` (half the memory), `faiss:ivf[,nlist=N,nprobe=N]` and `faiss:hnsw[,M=N,efConstruction=N,efSearch=N]`.
-They are built when the index is saved; docs/stores.md says what each costs and finds.
+and `faiss:fp16` (half the memory). They are built when the index is saved; docs/stores.md says what each costs.
 """
 
 from collections.abc import Sequence
@@ -16,14 +15,12 @@ from exhibit.models.protocols import Vectors
 from exhibit.rag import index_kinds as kinds
 from exhibit.rag.index_kinds import RawVectors, rows_path
 from exhibit.rag.protocols import Keys
-from exhibit.rag.stores import check_rows, nothing, ranked
+from exhibit.rag.stores import check_rows, make_empty_hits, rank_keys
 from exhibit.schemas.errors import BundleError
-from exhibit.storage.place import whole
+from exhibit.storage.atomic import replace_file
 
 _FEW = 16384
 """Most keys for which a filtered search compares the rows directly; for more keys FAISS uses a selector."""
-_SHARE_INEXACT = 32
-"""An approximate index compares up to a 32nd of its rows directly: a search would miss most of them."""
 _FEW_QUERIES = 4
 """A question is one query, and the three chunks that others are compared with are one more search."""
 _LARGE = 64 << 20
@@ -139,23 +136,20 @@ class FaissStore:
         queries = np.ascontiguousarray(queries, dtype=np.float32)
         kind = kinds.name_of(self._index)
         if within is None and kind in ("flat", "fp16") and len(queries) == 1 and len(self):
-            return ranked(*kinds.search_parts(self._index, queries, min(k, len(self))), k)
+            return rank_keys(*kinds.search_parts(self._index, queries, min(k, len(self))), k)
         if within is None and kind == "pq" and self._gone:
             within = kinds.keys_of(self._index)
         if within is None:
-            # keys are 0 and up: the range excludes removed rows
-            selector = faiss.IDSelectorRange(0, np.iinfo(np.int64).max) if self._gone else None
-            return self._through(queries, k, selector, share=1.0)
+            return self._through(queries, k, None)
         wanted = np.asarray(within, dtype=np.int64)
         if not (np.diff(wanted) > 0).all():  # keys usually grow, and a check is faster than sorting
             wanted = np.unique(wanted)
-        few = 0 if kind in ("flat", "fp16", "pq") else len(self) // _SHARE_INEXACT
-        if len(wanted) <= max(_FEW, few):
+        if len(wanted) <= _FEW:
             return self._among(queries, k, wanted)
         if kind == "pq":
             rows = self._rows_of(wanted)[1]
-            return ranked(*kinds.search_rows(self._index, queries, min(k, len(self)), rows), k)
-        return self._through(queries, k, faiss.IDSelectorBatch(wanted), share=min(1.0, len(wanted) / len(self)))
+            return rank_keys(*kinds.search_rows(self._index, queries, min(k, len(self)), rows), k)
+        return self._through(queries, k, faiss.IDSelectorBatch(wanted))
 
     def vectors(self, keys: Sequence[int] | Keys) -> Vectors:
         """Return the rows under these keys, in their order; unknown keys are left out."""
@@ -164,7 +158,7 @@ class FaissStore:
 
     def save(self) -> None:
         """Convert the index to the type for its number of rows, and write it atomically."""
-        with whole(self.path) as partial:
+        with replace_file(self.path) as partial:
             self._write(partial)
 
     def _write(self, partial: Path) -> None:
@@ -172,7 +166,7 @@ class FaissStore:
             self._write_rows(self._rows, partial)
             return
         self._own()
-        self._index = kinds.shaped(self._index, self._kind)
+        self._index = kinds.reshape(self._index, self._kind)
         self._gone = int(np.sum(kinds.keys_of(self._index) == kinds.GONE))
         self._order = None
         faiss.write_index(self._index, str(partial))
@@ -200,14 +194,14 @@ class FaissStore:
             self._index = _load(self.path, self.dimensions, mapped=False)
             self._mapped = False
 
-    def _through(self, queries: Vectors, k: int, selector: Any, *, share: float) -> tuple[Vectors, Keys]:
+    def _through(self, queries: Vectors, k: int, selector: Any) -> tuple[Vectors, Keys]:
         """Search with FAISS; the reference to the selector lives until the search ends."""
         depth = min(k, len(self))
         if not depth or not len(queries):
-            return nothing(len(queries), k)
-        parameters = kinds.parameters(self._index, self._kind, depth, selector, share=share)
+            return make_empty_hits(len(queries), k)
+        parameters = kinds.parameters(self._index, self._kind, depth, selector)
         scores, keys = self._index.search(queries, depth, params=parameters)
-        return ranked(scores, keys, k)
+        return rank_keys(scores, keys, k)
 
     def _rows_of(self, wanted: Keys) -> tuple[Keys, Keys]:
         """Return the keys that this store has, in order, and their rows."""
@@ -228,9 +222,9 @@ class FaissStore:
         """Compare a few rows directly: this is exact, and faster than a selector, which visits all rows."""
         present, rows = self._rows_of(wanted)
         if not len(present):
-            return nothing(len(queries), k)
+            return make_empty_hits(len(queries), k)
         cosines = _products(queries, kinds.vectors_of(self._index, rows))
-        return ranked(cosines, np.broadcast_to(present, cosines.shape), k)
+        return rank_keys(cosines, np.broadcast_to(present, cosines.shape), k)
 
 
 def _products(queries: Vectors, vectors: Vectors) -> Vectors:

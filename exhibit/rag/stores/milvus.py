@@ -23,7 +23,7 @@ import numpy as np
 from exhibit.models.protocols import Vectors
 from exhibit.rag.milvus_address import Address, conditions
 from exhibit.rag.protocols import Keys
-from exhibit.rag.stores import check_rows, nothing, ranked
+from exhibit.rag.stores import check_rows, make_empty_hits, rank_keys
 from exhibit.rag.stores._milvus import FLOATS, INTEGER, connect, is_named, milvus_errors
 from exhibit.schemas.errors import BundleError, ServiceError
 from exhibit.storage.removal import remove_below
@@ -186,7 +186,7 @@ class MilvusStore:
         """Return the k nearest rows of each query, best first; -1 where there are fewer."""
         filters = list(self._conditions(k, within))
         if not len(queries):
-            return nothing(0, k)
+            return make_empty_hits(0, k)
         scores, keys = self._search_all(queries, k, filters)
         if within is None and (keys > self._last).any():  # only here, since every filter costs time
             filters = [each for each in filters if each] or [f"{_KEY} <= {self._last}"]
@@ -277,20 +277,20 @@ class MilvusStore:
 
     def _search(self, queries: Vectors, k: int, filters: Sequence[str]) -> tuple[Vectors, Keys]:
         limit = min(k, _MOST)
-        scores, keys = [nothing(len(queries), 0)[0]], [nothing(len(queries), 0)[1]]
+        scores, keys = [make_empty_hits(len(queries), 0)[0]], [make_empty_hits(len(queries), 0)[1]]
         for condition in filters:
             answers = self._call(
                 "search", data=list(np.asarray(queries, dtype=np.float32)), filter=condition, limit=limit,
                 anns_field=_VECTOR, search_params={"metric_type": "IP", "params": self._address.widen(limit)},
                 consistency_level=_SEEN,
             )  # fmt: skip
-            part_scores, part_keys = nothing(len(queries), limit)
+            part_scores, part_keys = make_empty_hits(len(queries), limit)
             for row, hits in enumerate(answers):
                 part_scores[row, : len(hits)] = [hit["distance"] for hit in hits]
                 part_keys[row, : len(hits)] = [hit[_KEY] if _KEY in hit else hit[_ID] for hit in hits]
             scores.append(part_scores)
             keys.append(part_keys)
-        return ranked(np.concatenate(scores, axis=1), np.concatenate(keys, axis=1), k)
+        return rank_keys(np.concatenate(scores, axis=1), np.concatenate(keys, axis=1), k)
 
 
 def _digest(vector: Vectors) -> int:

@@ -24,8 +24,8 @@ from exhibit.vary.corpus import (
     TextDocument,
     TextPassage,
     TextRow,
-    answered,
     leave_out_others,
+    replace_answer,
 )
 from exhibit.vary.kinds import VaryRequest
 from exhibit.vary.values import UNSURE_ELSEWHERE, RowChange, ValueChanger, ValueChanges, move_months
@@ -331,7 +331,7 @@ def _question(
     }
     kept = {name: value for name, value in labels.items() if value is not None}
     return replace(
-        answered(row, version.answer, **kept),
+        replace_answer(row, version.answer, **kept),
         id=row.id * 10 + (at if day else _TODAY),
         question=words,
         passages=(version.passage,),

@@ -18,9 +18,9 @@ from exhibit.vary.corpus import (
     TextDocument,
     TextPassage,
     TextRow,
-    answered,
     apply_edits,
     leave_out_others,
+    replace_answer,
 )
 from exhibit.vary.kinds import VaryRequest
 from exhibit.vary.values import RowChange, ValueChanger, ValueChanges
@@ -82,7 +82,7 @@ def _both(row: TextRow, change: RowChange, moved: EditedText, first: str, second
         others.append(TextPassage(second, spans))
     answer = disagreement(row.answer, first, change.answer, second)
     labels = {"value": change.kind, "old": change.old, "new": change.new, "other_document": second}
-    return replace(answered(row, answer, **labels), passages=(*row.passages, *others))
+    return replace(replace_answer(row, answer, **labels), passages=(*row.passages, *others))
 
 
 # ---------------------------------------------------------------- within one contract
@@ -116,7 +116,7 @@ def _within(
         edits.append(Edit(place, place, sentence))
         answer = f"The contract disagrees with itself: {row.answer} in one place, {change.answer} in another."
         labels = {"value": change.kind, "old": change.old, "new": change.new, "sentence": sentence.strip()}
-        after[row.id] = answered(row, answer, **labels)
+        after[row.id] = replace_answer(row, answer, **labels)
     return _one_each(edits), after
 
 

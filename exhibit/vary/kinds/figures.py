@@ -6,7 +6,7 @@ A system that answers with the new value read it; one that answers with the old 
 from dataclasses import replace
 
 from exhibit.converters.benchmark import Tally
-from exhibit.vary.corpus import TextCorpus, answered, apply_edits, leave_out_others
+from exhibit.vary.corpus import TextCorpus, apply_edits, leave_out_others, replace_answer
 from exhibit.vary.kinds import VaryRequest
 from exhibit.vary.values import ValueChanger
 
@@ -29,6 +29,6 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
         if row.id in changed:
             change = changed[row.id]
             labels = {"value": change.kind, "old": change.old, "new": change.new}
-            rows.append(answered(row, change.answer, **labels))
+            rows.append(replace_answer(row, change.answer, **labels))
     leave_out_others(corpus, tally)
     return replace(corpus_after, rows=tuple(rows))

@@ -12,7 +12,7 @@ from exhibit.evidence import readable
 from exhibit.evidence.read import read_within
 from exhibit.schemas.bundle import CORPUS
 from exhibit.schemas.errors import DocumentError, ToolkitError
-from exhibit.storage.place import files_below
+from exhibit.storage.atomic import files_below
 from exhibit.vary.corpus import TextCorpus, TextDocument
 from exhibit.vary.kinds import VaryRequest
 

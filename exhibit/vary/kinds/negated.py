@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from exhibit.converters.benchmark import Tally
 from exhibit.law.sentences import sentences
-from exhibit.vary.corpus import Edit, TextCorpus, TextRow, answered, apply_edits, leave_out_others
+from exhibit.vary.corpus import Edit, TextCorpus, TextRow, apply_edits, leave_out_others, replace_answer
 from exhibit.vary.kinds import VaryRequest
 
 TITLE = "may becomes may not, shall becomes shall not, exclusive becomes non-exclusive, where a rule is sure"
@@ -96,7 +96,9 @@ def _asked(row: TextRow) -> str:
 def _turned(row: TextRow, turn: Reversal) -> TextRow:
     words = " ".join(turn.edits[0].new.split())
     answer = _polarity(row)
-    return answered(row, answer, old=row.answer, new=answer, value="polarity", old_words=turn.old, new_words=words)
+    return replace_answer(
+        row, answer, old=row.answer, new=answer, value="polarity", old_words=turn.old, new_words=words
+    )
 
 
 def find_turn(row: TextRow, corpus: TextCorpus) -> Reversal | None:

@@ -11,7 +11,7 @@ from exhibit.evidence import fold
 from exhibit.law.values import find_values, keys_of
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.vary.clauses import NO_CLAUSE, Clause, clauses_of, find_clauses
-from exhibit.vary.corpus import Edit, TextCorpus, TextDocument, TextRow, answered, apply_edits, leave_out_others
+from exhibit.vary.corpus import Edit, TextCorpus, TextDocument, TextRow, apply_edits, leave_out_others, replace_answer
 from exhibit.vary.kinds import VaryRequest
 
 TITLE = "the clause that answers is taken out, and its number says so"
@@ -94,5 +94,5 @@ def _impossible(row: TextRow) -> TextRow:
     label = {"value": values[0].kind} if values else {}
     name = row.filename or next(iter(sorted(row.files)), None)
     return replace(
-        answered(row, IMPOSSIBLE_ANSWER, old=row.answer, **label), passages=(), is_impossible=True, filename=name
+        replace_answer(row, IMPOSSIBLE_ANSWER, old=row.answer, **label), passages=(), is_impossible=True, filename=name
     )

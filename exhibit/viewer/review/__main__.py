@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.converters.steps.patches import apply_patch
-from exhibit.engine import positive
+from exhibit.engine import parse_positive
 from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.records import write_json
 from exhibit.evaluation.statistics import Estimate, Interval, summarise_run
@@ -28,7 +28,7 @@ from exhibit.schemas.review import Review, is_review, read_patch, read_review
 from exhibit.storage.bundle import open_bundle
 from exhibit.viewer.page import languages
 from exhibit.viewer.review.added import add_questions
-from exhibit.viewer.review.corrections import Corrections, correct, rescored
+from exhibit.viewer.review.corrections import Corrections, correct, rescore_run
 from exhibit.viewer.review.drafts import DraftedBundle, Reviewed, apply_reviews
 from exhibit.viewer.review.make import NAME, make_review
 from exhibit.viewer.review.source import BY, Agreement, JudgedShare, ReviewedRun, agreements, shares
@@ -88,7 +88,7 @@ def _read(options: Any) -> int:
     run = ReviewedRun(folder, paths=options.dataset_paths)
     agreed, shared = agreements(reviews, run.questions), shares(reviews, run.questions)
     outcome = correct(reviews, run, set_aside_wrong=options.set_aside_wrong)
-    before, after = rescored(run, outcome.corrected)
+    before, after = rescore_run(run, outcome.corrected)
     columns = {"gold as it is": summarise_run(before), "reviewed gold": summarise_run(after)}
     out = options.out or folder / FOLDER
     for dataset, patch in outcome.patches.items():
@@ -219,7 +219,7 @@ def _ends(ci95: Interval | None, form: str) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    kinds = {"positive": positive, "metrics": split_requests, "kinds": _parts, "languages": languages()}
+    kinds = {"positive": parse_positive, "metrics": split_requests, "kinds": _parts, "languages": languages()}
     words = {"by": ", ".join(BY), "page": NAME, "folder": FOLDER}
     return parser_of("exhibit review", __doc__, read_beside(__file__), kinds, **words)[0]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from exhibit.converters.benchmark import Label
 from exhibit.converters.steps.build import gold_of
 from exhibit.converters.steps.materialise import NOWHERE
-from exhibit.converters.steps.patches import ChangedBundle, mended, row_of, write_changed
+from exhibit.converters.steps.patches import ChangedBundle, replace_gold, row_of, write_changed
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import IMPOSSIBLE_ANSWER, Gold, Row
 from exhibit.schemas.review import AddedQuestion, Review
@@ -36,7 +36,7 @@ def _row(added: AddedQuestion, reviewer: str, bundle: BundleFolder, number: int)
     if added.filename is not None and added.filename not in bundle.files:
         raise BundleError(f"{added.question}: {added.filename} is not in {bundle.root}")
     place = [gold_of(number, None, added.filename, NOWHERE, labels)]
-    return mended(row, place, added.contexts, answer, labels, bundle)
+    return replace_gold(row, place, added.contexts, answer, labels, bundle)
 
 
 def next_id(bundle: BundleFolder) -> int:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from exhibit.evaluation.cases import Case, GoldPassage, Reply, Values
-from exhibit.evaluation.metrics import Options, Parity, measure, needing
+from exhibit.evaluation.journal import REPLY
+from exhibit.evaluation.metrics import Options, Parity, find_needing, measure
 from exhibit.evaluation.records import read_tables
-from exhibit.evaluation.scoring import REPLY
 from exhibit.evaluation.statistics import Table
 from exhibit.evidence import Document, Span, fold
 from exhibit.schemas import IMPOSSIBLE_ANSWER, review
@@ -126,7 +126,7 @@ def _answer(row: RunQuestion, contexts: Sequence[review.MarkedPassage]) -> str |
     return None
 
 
-def rescored(run: ReviewedRun, corrections: Mapping[Key, review.Correction]) -> tuple[list[Table], list[Table]]:
+def rescore_run(run: ReviewedRun, corrections: Mapping[Key, review.Correction]) -> tuple[list[Table], list[Table]]:
     """Return the run's tables as they are, and with the corrected questions scored against their better gold.
 
     What needs a judge, or the whole corpus, keeps its value; the judge's mark of correctness is taken away where the
@@ -148,7 +148,12 @@ def _scores(
     options = Options(parity=cast(Parity, measured.parity or ""))
     options = replace(options, ks=tuple(measured.ks)) if measured.ks else options
     values = measure(cases, options)
-    anew = set(values) - set(needing(values, "judge")) - set(needing(values, "corpus")) - set(needing(values, "usage"))
+    anew = (
+        set(values)
+        - set(find_needing(values, "judge"))
+        - set(find_needing(values, "corpus"))
+        - set(find_needing(values, "usage"))
+    )
     return {case.id: {name: values[name][at] for name in anew} for at, case in enumerate(cases)}
 
 
@@ -158,7 +163,7 @@ def _with(
     stale = {id for id, fix in fixes.items() if fix.answer or fix.is_impossible}
     columns: dict[str, Values] = {}
     for name, column in table.values.items():
-        judged = bool(needing([name], "judge")) and bool(needing([name], "truth"))
+        judged = bool(find_needing([name], "judge")) and bool(find_needing([name], "truth"))
         columns[name] = [
             None if judged and id in stale else scores[id][name] if name in scores.get(id, {}) else value
             for id, value in zip(table.ids, column, strict=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from exhibit.converters.steps.patches import ChangedBundle, mended, row_of, write_changed
+from exhibit.converters.steps.patches import ChangedBundle, replace_gold, row_of, write_changed
 from exhibit.evaluation.documents import Documents
 from exhibit.evidence import Document
 from exhibit.schemas.errors import BundleError
@@ -191,7 +191,7 @@ def _settle(row: Row, gold: list[Gold], judged: Judged, changed: ChangedBundle, 
     elif better is not None:
         answer = better.answer.strip() or JOINT.join(" ".join(c.text.split()) for c in better.contexts)
         labels = {**(gold[0].labels if gold else {}), **who}
-        row, lines = mended(row, gold, better.contexts, answer, labels, drafted.bundle)
+        row, lines = replace_gold(row, gold, better.contexts, answer, labels, drafted.bundle)
     else:
         changed.left_out.setdefault("called wrong by a reviewer", []).append(f"row {row.id}: {row.question}")
         return False

@@ -17,9 +17,9 @@ from exhibit.evidence.show import page_uri
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.schemas.review import REVIEW, gold_digest
 from exhibit.schemas.run import RunPassage, RunQuestion
-from exhibit.storage.locations import keeping
-from exhibit.storage.place import write_whole
-from exhibit.viewer.drawing import WIDTH, PlacedSpans, Record, choose_pages, placed, windows
+from exhibit.storage.atomic import write_whole
+from exhibit.storage.locations import keep_recent_files
+from exhibit.viewer.drawing import WIDTH, PlacedSpans, Record, choose_pages, mark_spans, windows
 from exhibit.viewer.page import as_json, cut, page, render
 from exhibit.viewer.review.drafts import DraftedBundle, Reviewed
 from exhibit.viewer.review.source import Key, draw_sample
@@ -54,7 +54,7 @@ def make_review(
         keys = draw_sample(run.questions, by=by, size=size, seed=seed)
     if not keys:
         raise ToolkitError(f"{run.folder}: no question to review")
-    with keeping():  # remote documents: a page is drawn in several steps, and questions share documents
+    with keep_recent_files():  # remote documents: a page is drawn in several steps, and questions share documents
         cases, album = _cases(keys, run)
     sample = {"size": len(keys), "of": len(run.questions), "seed": seed, "by": list(by)}
     about: Record = {
@@ -79,7 +79,7 @@ def make_review(
 
 def _cases(keys: Sequence[Key], run: Reviewed) -> "tuple[list[Record], Album]":
     album, rows = Album(run), [run.questions[key] for key in keys]
-    marked = [placed(row) for row in rows]
+    marked = [mark_spans(row) for row in rows]
     wanted = [sheets_of(row, spots, run) for row, spots in zip(rows, marked, strict=True)]
     chosen: list[list[str]] = [[] for _ in keys]
     # the best page of every question before the second of any: gold is not crowded out

@@ -21,9 +21,9 @@ from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.review import MarkedPassage, Review, ReviewedCase
 from exhibit.schemas.run import Id, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
-from exhibit.storage.bundle import corpus_files, mirrored, sha256_of
+from exhibit.storage.bundle import corpus_files, mirror_bundle, sha256_of
 from exhibit.viewer.page import GOOD_MARK
-from exhibit.viewer.view import dataset_roots
+from exhibit.viewer.page_output import dataset_roots
 
 Key = tuple[str, Id]
 """A dataset and the id of a question in it."""
@@ -86,7 +86,7 @@ class ReviewedRun(RunFolder):
         super().__init__(folder)
         gone: list[str] = []
         roots = dataset_roots([self], given=list(paths), say=gone.append)
-        self.bundles = {name: Path(mirrored(root)) for name, root in roots.items()}
+        self.bundles = {name: Path(mirror_bundle(root)) for name, root in roots.items()}
         for name, entry in self.config.datasets.items():
             if name not in self.bundles or not (self.bundles[name] / TRAIN).is_file():
                 raise BundleError(f"{name}: its bundle is not there; give it with --dataset-paths DIR")

@@ -20,7 +20,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
-from exhibit.runtime.command import documented, guarded, print_note
+from exhibit.runtime.command import build_parser, guarded, print_note
 from exhibit.schemas.errors import ToolkitError
 from exhibit.viewer.page import languages
 from exhibit.viewer.server.guard import Guard, new_token
@@ -75,7 +75,7 @@ def _listen(host: str, port: int, *, own_token: bool) -> socket.socket:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = documented("exhibit view", __doc__)
+    parser = build_parser("exhibit view", __doc__)
     default = " and ".join(FOLDERS)
     parser.add_argument(
         "folders", nargs="*", type=Path, metavar="FOLDER", help=f"bundles and runs (default: {default})"

@@ -23,7 +23,7 @@ from filelock import FileLock, Timeout
 
 from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import ToolkitError
-from exhibit.storage.place import write_whole
+from exhibit.storage.atomic import write_whole
 
 JOB, OUTPUT, ENDED, LOCK = "job.json", "output.txt", "ended.json", "lock"
 _TAIL = 4000  # bytes of the output that a page shows

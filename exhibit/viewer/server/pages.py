@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exhibit.evaluation.metrics import about
+from exhibit.evaluation.metrics import describe_metric
 from exhibit.rag.config import preset_names
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import BundleInfo
@@ -60,17 +60,17 @@ def home(
         runs=runs,
         jobs=[one for one in jobs if one[1] == "running"],
         finished=[one for one in jobs if one[1] != "running"][:10],
-        located=lambda info: located(info)[1],
-        value=lambda metric, mean: about(metric).in_words(mean) + about(metric).unit_behind,
-        title=lambda metric: about(metric).title,
-        meaning=lambda metric: about(metric).meaning,
+        located=lambda info: describe_located(info)[1],
+        value=lambda metric, mean: describe_metric(metric).in_words(mean) + describe_metric(metric).unit_behind,
+        title=lambda metric: describe_metric(metric).title,
+        meaning=lambda metric: describe_metric(metric).meaning,
         most_megabytes=LARGEST_UPLOAD // 1_000_000,
     )
     waiting = any(run.state == "unchecked" for run in runs)
     return frame("Bundles and runs", body, {"again": waiting}, language=language)
 
 
-def located(info: BundleInfo) -> tuple[str, str]:
+def describe_located(info: BundleInfo) -> tuple[str, str]:
     """Return the share of a bundle's passages that are located, and the counts in words."""
     total = sum(info.counts.located.values())
     there = total - info.counts.located.get("absent", 0)
@@ -107,7 +107,7 @@ def bundle_view(
         DocumentLine(name, counts[name]) for name in bundle.files
         if (not words and not chosen) or name in named or all(word in name.lower() for word in words)
     ]  # fmt: skip
-    share, of = located(bundle.info) if bundle.info else ("–", "")
+    share, of = describe_located(bundle.info) if bundle.info else ("–", "")
     body = render(
         "view_bundle.html.j2",
         language=language,

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import faults_in
 from exhibit.schemas.review import REVIEW, AddedQuestion, Review, ReviewedCase, Sample, read_review
-from exhibit.storage.place import locked, write_whole
+from exhibit.storage.atomic import lock_folder, write_whole
 
 _LONGEST_NAME = 80  # characters of a reviewer's name
 _NOT_IN_A_NAME = re.compile(r"[^\w]+")
@@ -54,7 +54,7 @@ def _changed(
 ) -> Review:
     path = review_path(folder, about.review, about.reviewer)
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(path, busy=f"{path}: is being written", say=lambda _: None):
+    with lock_folder(path, busy=f"{path}: is being written", say=lambda _: None):
         before = read_review(path) if path.exists() else about
         cases = {(one.dataset, one.id): one for one in before.cases}
         if case is not None:

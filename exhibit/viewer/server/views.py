@@ -20,8 +20,8 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.layout import TRAIN
 from exhibit.schemas.review import AddedQuestion, Review, read_review
 from exhibit.schemas.run import REPORT, SUMMARY
+from exhibit.storage.atomic import write_whole
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.place import write_whole
 from exhibit.viewer.report import write_report
 from exhibit.viewer.results import write_comparison
 from exhibit.viewer.review.drafts import DraftedBundle, Reviewed
@@ -65,9 +65,9 @@ class Views:
             "/apply": self.apply, "/bundle/{key}/question": self.question, "/reviews/{key}": self.save,
             "/job/{key}/stop": self.stop, "/job/{key}/resume": self.resume,
         }  # fmt: skip
-        routes = [Route(path, handled(work), methods=["GET"]) for path, work in get.items()]
-        routes += [Route(path, handled(work), methods=["POST"]) for path, work in post.items()]
-        return [*routes, Route("/upload/{name}/{file}", handled(self.upload), methods=["PUT"])]
+        routes = [Route(path, handle_errors(work), methods=["GET"]) for path, work in get.items()]
+        routes += [Route(path, handle_errors(work), methods=["POST"]) for path, work in post.items()]
+        return [*routes, Route("/upload/{name}/{file}", handle_errors(self.upload), methods=["PUT"])]
 
     # ---------------------------------------------------------------- what there is
 
@@ -332,7 +332,7 @@ class Views:
         return self._start(job.title, words, Path(job.out))
 
 
-def handled(work: Handler) -> Handler:
+def handle_errors(work: Handler) -> Handler:
     """Return a handler whose expected errors become one line, with status 400."""
 
     async def handle(request: Request) -> Response:

@@ -15,6 +15,11 @@ const WORDS = {
   fuzzy: "nearly word for word", section: "the section that is cited", absent: "not found in the document",
 };
 
+const STAGES = {
+  page: "on the page", text: "in the system's text", chunks: "in its chunks", retrieved: "retrieved",
+  reranked: "kept by the reranker", context: "in the context", cited: "cited", answered: "answered",
+};
+
 function light(detail, number) {
   for (const mark of detail.querySelectorAll(".lit")) mark.classList.remove("lit");
   const marks = detail.querySelectorAll(`[data-n~="${number}"]`);
@@ -193,6 +198,33 @@ function pagesBlock(found, side, sheets, { explained = true } = {}) {
     figures.length && explained ? legend() : null, make("div", { class: figures.length > 1 ? "pages" : "pages single" }, figures), told);
 }
 
+// ---------------------------------------------------------------- where the gold went
+
+// a chunk on one side of a cut, its part of the gold marked
+function chunkBlock(title, lead, own, rest) {
+  return make("div", {}, make("p", { class: "source" }, title),
+    make("blockquote", {}, lead ? `… ${lead} ` : "", make("mark", { class: "gold" }, own), rest ? ` ${rest} …` : ""));
+}
+
+function goldStages(one, several) {
+  const lost = one.stages.findIndex(([stage]) => stage === one.lost);
+  const steps = one.stages.map(([stage, told], index) => make("li", { class: lost < 0 || index < lost ? "kept" : index === lost ? "gone" : "after" },
+    make("b", {}, say(STAGES[stage])), told ? make("small", {}, say(told)) : null));
+  return [
+    several ? make("p", { class: "source" }, `Gold ${one.gold + 1}`) : null,
+    make("ol", { class: "steps-of-gold" }, steps),
+    one.lost ? make("p", { class: "source worse" }, capital(say(one.reason))) : null,
+    one.missing.length ? make("p", { class: "source" }, "Words that the parser dropped:", " ", make("mark", { class: "dropped" }, one.missing.join(" … "))) : null,
+    one.cut ? make("div", { class: "chunks" }, chunkBlock("One chunk ends:", one.cut.lead, one.cut.before, ""),
+      chunkBlock("The next chunk begins:", "", one.cut.after, one.cut.rest)) : null,
+  ];
+}
+
+function stagesBlock(side) {
+  if (!side.stages.length) return null;
+  return make("section", { class: "stages" }, make("h4", {}, "Where the gold went"), side.stages.map((one) => goldStages(one, side.stages.length > 1)));
+}
+
 // ---------------------------------------------------------------- words
 
 function goldList(found) {
@@ -267,6 +299,7 @@ function oneSide(detail, found, sheets) {
   detail.append(
     make("p", { class: "why" }, side.why.map(say).join(" ")),
     make("div", { class: "answers" }, make("section", {}, answerBlock(detail, side)), make("section", {}, expectedBlock(found))),
+    stagesBlock(side) ?? "",
     pagesBlock(found, side, sheets) ?? "",
     make("div", { class: "lists" }, goldList(found) ?? "", passageList(side)),
     scoreBlock(found.sides) ?? "", labelBlock(found) ?? "");
@@ -280,7 +313,7 @@ function sideBySide(detail, found, sheets, aim) {
       if (side === null) column.append(make("p", { class: "prose none" }, "This run did not ask the question."));
       else {
         column.append(make("p", { class: "verdict" }, chip(side.verdict)), make("p", { class: "why" }, side.why.map(say).join(" ")),
-          make("section", {}, answerBlock(column, side)),
+          make("section", {}, answerBlock(column, side)), stagesBlock(side) ?? "",
           pagesBlock(found, side, sheets, { explained: false }) ?? "", passageList(side));
       }
       return column;

@@ -93,9 +93,10 @@ document.addEventListener("keydown", onKey);
 window.addEventListener("hashchange", followAddress);
 for (const pick of document.querySelectorAll("[data-pick]")) {
   pick.addEventListener("click", () => {
-    const place = placeIn(META.facets[MAIN].values, pick.dataset.pick);
-    const again = selects[MAIN].value === place;
-    selects[MAIN].value = again ? "" : place;
+    const facet = facetPicked(pick);
+    const place = placeIn(META.facets[facet].values, pick.dataset.pick);
+    const again = selects[facet].value === place;
+    selects[facet].value = again ? "" : place;
     if (current >= 0) closeCase();
     filter();
     if (again) return;

@@ -212,12 +212,16 @@ function matched() {
   return { places, counts };
 }
 
+// the facet that a button narrows the list by: the one that it names, else what became of the question
+const facetPicked = (button) => Math.max(MAIN, META.facets.findIndex((one) => one.name === button.dataset.facet));
+
 function recount(counts) {
   META.facets.forEach((facet, index) => options(selects[index], say("all"), facet.values, counts[index]));
   for (const button of document.querySelectorAll("[data-pick]")) {
-    const place = META.facets[MAIN].values.indexOf(button.dataset.pick);
-    button.querySelector("b").textContent = number(counts[MAIN][place] ?? 0);
-    button.setAttribute("aria-pressed", String(selects[MAIN].value === String(place)));
+    const facet = facetPicked(button);
+    const place = META.facets[facet].values.indexOf(button.dataset.pick);
+    button.querySelector("b").textContent = number(counts[facet][place] ?? 0);
+    button.setAttribute("aria-pressed", String(place >= 0 && selects[facet].value === String(place)));
   }
 }
 

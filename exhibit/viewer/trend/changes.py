@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 
 from exhibit.engine import track
-from exhibit.evaluation.metrics import about, shortened
+from exhibit.evaluation.metrics import describe_metric, shorten_metrics
 from exhibit.evaluation.regression import MAX_FALL, is_regression
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.statistics import EQUAL, Difference, Table, change_of, compare, overlap
@@ -144,8 +144,8 @@ def watched_metrics(series: Series, asked: Sequence[str] = (), *, every: bool = 
     names = dict.fromkeys(name for run in series.runs for name in run.means_of(series.dataset))
     if asked:
         return [name for name in names if {name, name.partition("@")[0]} & set(asked)]
-    chosen = list(names) if every else shortened(names)
-    return [name for name in chosen if about(name).better != "neither" and about(name).gate]
+    chosen = list(names) if every else shorten_metrics(names)
+    return [name for name in chosen if describe_metric(name).better != "neither" and describe_metric(name).gate]
 
 
 def find_regressions(series: Series, metrics: Sequence[str], *, max_fall: float = MAX_FALL) -> list[Regression]:
@@ -184,7 +184,7 @@ def _fall(
     """Return how a metric got worse; None where it did not, or no more than it usually does."""
     change = change_of(before, after, metric)
     usual = median(abs(one[metric]) for one in others) if len(others) >= _OTHERS else None
-    if abs(change) <= max(EQUAL, _LARGE * (usual or 0.0)) or about(metric).improves(change) is not False:
+    if abs(change) <= max(EQUAL, _LARGE * (usual or 0.0)) or describe_metric(metric).improves(change) is not False:
         return None
     step = compare([_only(before, [metric])], [after]).get(metric)
     return Fall(metric, step, usual) if step and is_regression(metric, step, [metric], max_fall=max_fall) else None

@@ -9,13 +9,13 @@ from typing import Any
 from urllib.parse import quote
 
 from exhibit.evaluation.bands import Bands, Scale, read_scale
-from exhibit.evaluation.metrics import about
+from exhibit.evaluation.metrics import describe_metric
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.settings import parse_settings
 from exhibit.runtime.command import print_note, print_results
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import REPORT, Estimate
-from exhibit.storage.place import write_whole
+from exhibit.storage.atomic import write_whole
 from exhibit.viewer.page import page, render
 from exhibit.viewer.plots import BOTTOM, LEFT, TOP, Plot, PlotLine, Point, Zone, across, outline, up
 from exhibit.viewer.trend import changes, summary
@@ -173,7 +173,7 @@ def draw(
     known = [(at, mean) for at, mean in enumerate(means) if mean is not None and mean.mean is not None]
     if not known:
         return None
-    low, high = _range([mean for _, mean in known], about(metric).unit == "share")
+    low, high = _range([mean for _, mean in known], describe_metric(metric).unit == "share")
     worse = {one.at for one in regressions if any(fall.metric == metric for fall in one.falls)}
 
     def place(number: float) -> float:
@@ -188,7 +188,7 @@ def draw(
         if (label := _label(series, metric, at, mean))
     ]
     intervals = [(x(at), place(one.ci95[1]), place(one.ci95[0])) for at, one in known if one.ci95]
-    low_note = ", lower is better" if about(metric).better == "less" else ""
+    low_note = ", lower is better" if describe_metric(metric).better == "less" else ""
     step = max(1, math.ceil(len(means) / _TICKS))
     data = [run.data_version(series.dataset) for run in series.runs]
     moved = [at for at in range(1, len(data)) if data[at] != data[at - 1]]

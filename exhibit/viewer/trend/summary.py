@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from exhibit.evaluation.bands import Bound, Scale
-from exhibit.evaluation.metrics import about
+from exhibit.evaluation.metrics import describe_metric
 from exhibit.evaluation.records import kinds_of
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.statistics import EQUAL, Table, same_questions
@@ -129,7 +129,7 @@ def _fallen(before: Table, after: Table, metric: str) -> dict[Id, FallenValues]:
             worse[id] = (float("inf"), FallenValues(before.ids[row], was, None))
         elif was is None or value is None or abs(value - was) <= EQUAL:
             continue
-        elif about(metric).improves(value - was) is False:
+        elif describe_metric(metric).improves(value - was) is False:
             worse[id] = (abs(value - was), FallenValues(before.ids[row], was, value))
     ranked = sorted(worse, key=lambda id: (-worse[id][0], isinstance(id, str), id))
     return {id: worse[id][1] for id in ranked}
@@ -206,7 +206,7 @@ def figures(series: Series, metrics: Sequence[str], scale: Scale) -> list[Record
         bands = scale.of(series.dataset, metric)
         known = sorted(mean.mean or 0.0 for mean in means)
         fields: Record = {"metric": metric, "newest": newest, "before": means[-2].mean if len(means) > 1 else None}
-        fields |= {"best": known[0 if about(metric).better == "less" else -1]}
+        fields |= {"best": known[0 if describe_metric(metric).better == "less" else -1]}
         fields |= {"band": bands.band(newest.mean) if bands else ""}
         rows.append(fields | {"bounds": f"good {bands.good}, poor {bands.poor}" if bands else ""})
     return rows
@@ -219,12 +219,12 @@ _NAMED = 3
 def metric_title(metric: str) -> str:
     """Return a metric's name in words, with the depth it is read at."""
     depth = metric.partition("@")[2]
-    return about(metric).title + (f", k = {depth}" if depth else "")
+    return describe_metric(metric).title + (f", k = {depth}" if depth else "")
 
 
 def value(metric: str, number: float | None) -> str:
     """Return a value with its unit: shares in per cent."""
-    return "–" if number is None else f"{about(metric).in_words(number)}{about(metric).unit_behind}"
+    return "–" if number is None else f"{describe_metric(metric).in_words(number)}{describe_metric(metric).unit_behind}"
 
 
 def headline(explanation: Explanation) -> str:
@@ -241,7 +241,7 @@ def fall_in_words(fall: Fall) -> str:
     step = fall.step
     way = "fell" if (step.mean or 0) < 0 else "rose"
     old, new = value(fall.metric, step.first), value(fall.metric, step.second)
-    change = about(fall.metric).change_in_words
+    change = describe_metric(fall.metric).change_in_words
     ends = f", 95% interval {' to '.join(map(change, step.ci95))}" if step.ci95 else ""
     return f"{metric_title(fall.metric)} {way} from {old} to {new} ({change(step.mean or 0.0)}{ends})"
 
@@ -341,7 +341,8 @@ def _band_checks(series: Sequence[Series], scale: Scale) -> Iterator[Check]:
             if bands is None or estimate.mean is None:
                 continue
             band = bands.band(estimate.mean)
-            finding = f"{about(metric).figure(estimate.mean)} is {band.lower()} (poor: {bands.poor}) in {newest.name}"
+            mean = describe_metric(metric).figure(estimate.mean)
+            finding = f"{mean} is {band.lower()} (poor: {bands.poor}) in {newest.name}"
             yield Check(one.title, f"{metric} is not poor", finding, band != "Poor")
 
 

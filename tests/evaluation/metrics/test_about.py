@@ -11,7 +11,7 @@ import pytest
 
 from exhibit.evaluation import metrics
 from exhibit.evaluation.evaluate import evaluate
-from exhibit.evaluation.metrics import GROUPS, about, abouts_of, metric_modules, metric_names, shortened
+from exhibit.evaluation.metrics import GROUPS, abouts_of, describe_metric, metric_modules, metric_names, shorten_metrics
 from exhibit.evaluation.settings import parse_settings
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.viewer import write_report
@@ -23,14 +23,14 @@ WASTE = '''
 """Wasted tokens: how many tokens of a reply nobody needed."""
 
 from exhibit.evaluation.metrics import About
-from exhibit.evaluation.metrics import each
+from exhibit.evaluation.metrics import score_each
 
 NAMES = ("wasted",)
 ABOUT = {"wasted": About("Wasted tokens", "tokens nobody needed", "Cost", unit="tokens", better="less")}
 
 
 def measure(cases, options):
-    return {"wasted": each(cases, lambda case: 200.0 + len(case.reply.answer or ""))}
+    return {"wasted": score_each(cases, lambda case: 200.0 + len(case.reply.answer or ""))}
 '''
 
 
@@ -44,31 +44,33 @@ def test_every_name_that_a_file_yields_is_described_and_no_other(file):
 
 
 def test_a_judged_metric_says_so_and_what_it_lacks():
-    judged = {file for file, module in metric_modules().items() if "judge" in about(module.NAMES[0]).needs}
+    judged = {file for file, module in metric_modules().items() if "judge" in describe_metric(module.NAMES[0]).needs}
     assert judged == {file for file, module in metric_modules().items() if hasattr(module, "PROMPT_VERSION")}
     assert {"groundedness", "relevance"} <= judged
 
 
 def test_figures_have_the_places_of_their_unit():
-    assert about("answer_f1").figure(0.25) == "0.250" and about("answer_f1").in_words(0.25) == "25.0"
-    assert about("latency").figure(1.234) == "1.23" == about("latency").in_words(1.234)
-    assert about("answer_length").figure(1234.4) == "1,234"
-    assert about("groundedness").figure(4.25, signed=True) == "+4.25"
-    assert about("answer_f1").figure(None) == about("answer_f1").in_words(float("inf")) == "–"
-    assert [about("answer_f1").improves(change) for change in (-1, 0, 1)] == [False, False, True]
-    assert [about("latency").improves(change) for change in (-1, 0, 1)] == [True, False, False]
-    unknown = about("somebody_elses@3")
+    assert (
+        describe_metric("answer_f1").figure(0.25) == "0.250" and describe_metric("answer_f1").in_words(0.25) == "25.0"
+    )
+    assert describe_metric("latency").figure(1.234) == "1.23" == describe_metric("latency").in_words(1.234)
+    assert describe_metric("answer_length").figure(1234.4) == "1,234"
+    assert describe_metric("groundedness").figure(4.25, signed=True) == "+4.25"
+    assert describe_metric("answer_f1").figure(None) == describe_metric("answer_f1").in_words(float("inf")) == "–"
+    assert [describe_metric("answer_f1").improves(change) for change in (-1, 0, 1)] == [False, False, True]
+    assert [describe_metric("latency").improves(change) for change in (-1, 0, 1)] == [True, False, False]
+    unknown = describe_metric("somebody_elses@3")
     assert (unknown.title, unknown.figure(2.0), unknown.improves(1)) == ("somebody elses", "2.000", None)
 
 
 def test_a_short_table_has_the_depths_that_a_metric_names_or_the_nearest():
-    names = shortened(metric_names())
+    names = shorten_metrics(metric_names())
     assert [name for name in names if name.startswith("char_")] == [
         "char_precision@1", "char_precision@8", "char_recall@8", "char_recall@64",
     ]  # fmt: skip
-    assert shortened(["char_recall@1", "char_recall@4"]) == ["char_recall@4"]
-    assert "span_f1" not in names and "span_f1" in shortened(metric_names(), all_families=True)
-    groups = [GROUPS.index(about(name).group) for name in names]
+    assert shorten_metrics(["char_recall@1", "char_recall@4"]) == ["char_recall@4"]
+    assert "span_f1" not in names and "span_f1" in shorten_metrics(metric_names(), all_families=True)
+    groups = [GROUPS.index(describe_metric(name).group) for name in names]
     assert groups == sorted(groups)
 
 
@@ -89,7 +91,7 @@ def wasted(tmp_path, monkeypatch):
 
 def test_one_more_file_is_in_table_report_and_diff(wasted, tmp_path, capsys):
     bundle = write_bundle(tmp_path / "leases")
-    told = {"dataset_paths": [str(bundle)], "output_dir": tmp_path / "results", "size": 120, "report_cases": 0}
+    told = {"dataset_paths": [str(bundle)], "output_dir": tmp_path / "results", "chunk_size": 120, "report_cases": 0}
     parts = {"cache": tmp_path / "cache", "embedder": Hashing(256)}
     before = evaluate(parse_settings({**told, "run_name": "before"}), parts=parts, draw=write_report)
     after = shutil.copytree(before.folder, tmp_path / "results" / "after")  # a second run would give the same

@@ -8,16 +8,16 @@ from exhibit.evaluation.answer_words import cited_files, cited_names, without_na
 from exhibit.evaluation.cases import GoldPassage, Passage
 from exhibit.evaluation.metrics import (
     Options,
-    about,
     answer_correctness,
     answer_f1,
     characters,
     chunk_economy,
     citations_matched,
+    describe_metric,
     exact_match,
+    find_needing,
     groundedness,
     measure,
-    needing,
     precedent_matching,
     references_official,
     relevance,
@@ -86,12 +86,14 @@ def test_two_votes_are_two_readers_with_some_chance():
 
 
 def test_those_metrics_are_told_that_need_something():
-    assert needing(["latency", "recall@10", "relevance", "nobodys"], "judge") == ["relevance"]
-    assert needing(["latency", "recall@10"], "gold text") == ["recall@10"]
+    assert find_needing(["latency", "recall@10", "relevance", "nobodys"], "judge") == ["relevance"]
+    assert find_needing(["latency", "recall@10"], "gold text") == ["recall@10"]
 
 
 def test_units_stand_behind_figures_but_not_behind_shares():
-    signs = {name: about(name).sign for name in ("latency", "relevance", "tokens_in", "answer_length", "recall")}
+    signs = {
+        name: describe_metric(name).sign for name in ("latency", "relevance", "tokens_in", "answer_length", "recall")
+    }
     assert signs == {"latency": "s", "relevance": "/5", "tokens_in": "tokens", "answer_length": "chars", "recall": ""}
 
 

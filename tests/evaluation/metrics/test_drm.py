@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from exhibit.evaluation.metrics import Options, drm
-from exhibit.evaluation.ranking import pooled, totals
+from exhibit.evaluation.ranking import pool_mismatches, totals
 from exhibit.evaluation.statistics import macro
 from tests.evaluation.metrics.build import apply, at, case, gold, quote
 
@@ -35,6 +35,6 @@ def test_by_hand():
 
 
 def test_pooled_counts_passages_and_macro_documents():
-    assert pooled(totals(ROWS, OPTIONS)) == {"drm@1": 1 / 4, "drm@2": 2 / 7, "drm@4": 5 / 11}
-    assert pooled(totals([], OPTIONS))["drm@1"] is None
+    assert pool_mismatches(totals(ROWS, OPTIONS)) == {"drm@1": 1 / 4, "drm@2": 2 / 7, "drm@4": 5 / 11}
+    assert pool_mismatches(totals([], OPTIONS))["drm@1"] is None
     assert macro(apply(drm, ROWS[:3], OPTIONS)["drm@1"], ["lease", "lease", "nda"]) == 0.25

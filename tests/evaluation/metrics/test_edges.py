@@ -9,23 +9,23 @@ import pytest
 
 from exhibit.evaluation.answer_words import likeness, squad_exact, squad_f1, squad_golds, squad_prediction
 from exhibit.evaluation.cases import GoldPassage, Passage
-from exhibit.evaluation.judge import fenced, judged, read_mark
+from exhibit.evaluation.judge import fence_text, make_judged_metric, read_mark
 from exhibit.evaluation.metrics import (
     Options,
-    about,
     answer_correctness,
     characters,
     citations_matched,
+    describe_metric,
     flagged,
     gold_files,
     gold_texts,
     metric_names,
     ndcg,
-    shortened,
+    shorten_metrics,
 )  # fmt: skip
 from exhibit.evaluation.metrics.legal_terminology_accuracy import us_terms
 from exhibit.evaluation.metrics.page_accuracy import cited_passages
-from exhibit.evaluation.ranking import Ranking, gold_ranks, ranking_of, without
+from exhibit.evaluation.ranking import Ranking, gold_ranks, ranking_of, subtract_span
 from exhibit.evidence import Span
 from exhibit.models.llms import Completion, Prompt
 from exhibit.schemas.errors import ToolkitError
@@ -52,12 +52,12 @@ def test_the_depths_that_are_measured():
     ],
 )  # fmt: skip
 def test_figures_change_their_places_at(name, value, shown):
-    assert about(name).figure(value) == shown
+    assert describe_metric(name).figure(value) == shown
 
 
 def test_the_nearest_depth_is_shown_the_smaller_of_two_that_are_as_near():
-    assert shortened(["drm@4", "drm@12"]) == ["drm@4"]
-    assert shortened(["drm@6", "drm@10", "drm@2"]) == ["drm@2", "drm@6"]
+    assert shorten_metrics(["drm@4", "drm@12"]) == ["drm@4"]
+    assert shorten_metrics(["drm@6", "drm@10", "drm@2"]) == ["drm@2", "drm@6"]
 
 
 def test_options_are_sound():
@@ -132,9 +132,9 @@ def test_a_reply_with_less_confidence_than_asked_for_is_flagged():
 
 def test_what_a_span_leaves_of_a_place():
     whole = Span(10, 20)
-    assert without(whole, Span(0, 10)) == without(whole, Span(20, 30)) == [whole]
-    assert without(whole, Span(0, 12)) == [(12, 20)] and without(whole, Span(18, 30)) == [(10, 18)]
-    assert without(whole, Span(12, 18)) == [(10, 12), (18, 20)] and without(whole, Span(10, 20)) == []
+    assert subtract_span(whole, Span(0, 10)) == subtract_span(whole, Span(20, 30)) == [whole]
+    assert subtract_span(whole, Span(0, 12)) == [(12, 20)] and subtract_span(whole, Span(18, 30)) == [(10, 18)]
+    assert subtract_span(whole, Span(12, 18)) == [(10, 12), (18, 20)] and subtract_span(whole, Span(10, 20)) == []
 
 
 def test_a_goldwithout_words_is_not_looked_for_by_them():
@@ -162,7 +162,7 @@ def test_a_judge_has_three_hundred_tokens_and_no_chance():
     def prompt(one):
         return Prompt("?") if one.reply.answer else None
 
-    _, measure_marks = judged("m", prompt)
+    _, measure_marks = make_judged_metric("m", prompt)
     told = measure_marks(cases, Options(judge=Judge()))
     assert told == {"m": [4.0, None, None], "m_unjudged": [0.0, None, None]} and asked == [(1, 300, 0.0)]
     assert len(asked) == 1
@@ -277,8 +277,8 @@ def test_marks_are_read(reply, mark):
 
 
 def test_a_fence_is_longer_than_any_in_the_text():
-    assert fenced("T", "x") == "T\n~~~\nx\n~~~"
-    assert fenced("T", " ~~ ") == "T\n~~~\n~~\n~~~" and fenced("T", "~~~") == "T\n~~~~\n~~~\n~~~~"
+    assert fence_text("T", "x") == "T\n~~~\nx\n~~~"
+    assert fence_text("T", " ~~ ") == "T\n~~~\n~~\n~~~" and fence_text("T", "~~~") == "T\n~~~~\n~~~\n~~~~"
 
 
 class Judge:

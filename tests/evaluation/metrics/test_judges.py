@@ -9,7 +9,7 @@ import pytest
 
 from exhibit.evaluation.cases import Case, Passage, Reply
 from exhibit.evaluation.judge import read_mark
-from exhibit.evaluation.metrics import Options, about, answer_correctness, groundedness, relevance
+from exhibit.evaluation.metrics import Options, answer_correctness, describe_metric, groundedness, relevance
 from exhibit.models.llms import Completion, Prompt
 from tests.evaluation.metrics.build import apply
 
@@ -84,7 +84,7 @@ def test_marks_in_order_and_what_got_none_is_counted(metric: Any) -> None:
 @JUDGED
 def test_without_a_judge_it_is_not_available(metric: Any) -> None:
     assert all(values == [None] for values in apply(metric, [row()], Options()).values())
-    assert "judge" in about(metric.NAMES[0]).needs
+    assert "judge" in describe_metric(metric.NAMES[0]).needs
     assert f"{metric.NAMES[0]}-1" == metric.PROMPT_VERSION
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
-from exhibit.runtime.secrets import HIDDEN, scrubbed
+from exhibit.runtime.secrets import HIDDEN, scrub
 from exhibit.schemas.errors import ServiceError
 
 _SHORTEST = 4
@@ -76,7 +76,7 @@ class Secrets:
         """Return a text without the secrets and without anything that looks like a key."""
         for value in self._values:
             text = text.replace(value, HIDDEN)
-        return scrubbed(text)
+        return scrub(text)
 
     def words(self, data: bytes | str) -> str:
         """Return the server's message in a body, shortened to one line, without secrets."""

@@ -18,7 +18,7 @@ from exhibit.rag.protocols import Keys, Layer, VectorStore
 from exhibit.rag.stores.faiss import FaissStore
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError
-from exhibit.storage.place import unfinished_folder, write_whole
+from exhibit.storage.atomic import unfinished_folder, write_whole
 
 
 class Building:

@@ -62,7 +62,7 @@ def unfinished_folder(out: Path) -> Path | None:
 
 
 @contextmanager
-def placed(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> Iterator[Path]:
+def replace_folder(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> Iterator[Path]:
     """Yield an empty folder beside `out`; when the block ends without error, rename it to `out`.
 
     After a kill or a power cut at any point, `out` is either the old folder or the complete new one: files are flushed
@@ -76,7 +76,7 @@ def placed(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> Iterator[Pat
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
         out.parent.mkdir(parents=True, exist_ok=True)
         lock = out.with_name(out.name + _PARTIAL)
-        with locked(lock, busy=f"{out}: another run is writing it now; wait for it to end"):
+        with lock_folder(lock, busy=f"{out}: another run is writing it now; wait for it to end"):
             record = UnfinishedRecord(out)
             partial = _begin(out, record, kind.kept)
             old, new = identity_of(out), identity_of(partial)
@@ -124,7 +124,7 @@ def check_free(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> None:
 
 
 @contextmanager
-def locked(folder: Path, *, busy: str, say: Callable[[str], None] | None = None) -> Iterator[None]:
+def lock_folder(folder: Path, *, busy: str, say: Callable[[str], None] | None = None) -> Iterator[None]:
     """Hold a lock on a folder; if another process holds it, raise with the message `busy`, or `say` it and wait."""
     # beside the folder: Windows cannot rename a folder in which a file is open
     path = name_beside(folder, ".lock")
@@ -199,7 +199,7 @@ def _exchange(first: Path, second: Path) -> bool:
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[Path]:
+def replace_file(path: Path) -> Iterator[Path]:
     """Yield a path beside the file; when the block ends without error, rename it to the file.
 
     If two processes write the file at the same time, one version remains complete, never a mixture.
@@ -217,7 +217,7 @@ def whole(path: Path) -> Iterator[Path]:
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file atomically; half a surrogate pair, as damaged PDFs have it, becomes a question mark."""
     data = content if isinstance(content, bytes) else content.encode("utf-8", "replace")
-    with whole(path) as partial:
+    with replace_file(path) as partial:
         partial.write_bytes(data)
 
 
@@ -237,7 +237,7 @@ def scratch_folder() -> Iterator[Path]:
             _sweep(place)
             folder = place / f"{_PREFIX}{secrets.token_hex(8)}"
             # lock before the folder exists: otherwise another process may take it for an abandoned one
-            stack.enter_context(locked(folder, busy=""))
+            stack.enter_context(lock_folder(folder, busy=""))
             folder.mkdir(mode=0o700)
         except OSError as error:
             named = os.environ.get("TMPDIR") or "the folder for temporary files"
@@ -257,7 +257,7 @@ def _sweep(place: Path) -> None:
         with suppress(OSError, BundleError):  # another process holds it, or removes it now
             if hasattr(os, "getuid") and folder.lstat().st_uid != os.getuid():
                 continue
-            with locked(folder, busy=""):
+            with lock_folder(folder, busy=""):
                 remove_folder(folder, identity_of(folder))
 
 
@@ -273,7 +273,7 @@ def files_below(folder: Path) -> list[Path]:
     return [path for path in sorted(folder.rglob("*")) if _fault(path, home) is None and path.is_file()]
 
 
-def left_out(folder: Path) -> list[tuple[Path, str]]:
+def list_left_out(folder: Path) -> list[tuple[Path, str]]:
     """Return the entries below a folder that are not read, each with its reason."""
     home = _home(folder)
     return [(path, why) for path in sorted(folder.rglob("*")) if (why := _fault(path, home)) is not None]

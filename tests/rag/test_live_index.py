@@ -17,11 +17,11 @@ from exhibit.rag.config import Weights
 from exhibit.rag.database import RECORD, Waiting
 from exhibit.rag.index import open_index
 from exhibit.rag.lexicon.bm25 import Words
+from exhibit.rag.live_index import open_for_questions
 from exhibit.rag.retrieval.passages import Library, score_rows, standard
 from exhibit.rag.stores.faiss import FaissStore
-from exhibit.rag.unfinished import open_for_questions
 from exhibit.schemas.errors import BundleError
-from exhibit.storage.place import unfinished_folder
+from exhibit.storage.atomic import unfinished_folder
 
 ROOT = Path(__file__).parents[2]
 QUESTION = "Which law governs the agreement of Birch?"
@@ -61,7 +61,7 @@ def corpus(tmp_path, monkeypatch):
 
 def build(corpus, out, ask=lambda: None, **settings):
     """Build an index of which somebody asks before each batch of vectors."""
-    config = Config.preset(settings.pop("preset", "routed"), embedder="hashing", size=80, **settings)
+    config = Config.preset(settings.pop("preset", "routed"), embedder="hashing", chunk_size=80, **settings)
     pipeline = Pipeline(config, cache=out.with_name(f"cache of {out.name}"), jobs=1, embedder=Telling(ask))
     pipeline.index(corpus, out)
     return pipeline
@@ -100,7 +100,9 @@ def test_at_the_end_it_is_what_it_would_be_in_one_go(corpus, tmp_path, monkeypat
     asked = tmp_path / "asked"
 
     def ask():
-        Pipeline(Config.preset("routed", embedder="hashing", size=80)).open(asked, unfinished=True).search([QUESTION])
+        Pipeline(Config.preset("routed", embedder="hashing", chunk_size=80)).open(asked, unfinished=True).search(
+            [QUESTION]
+        )
 
     build(corpus, asked, ask)
     monkeypatch.setattr("exhibit.rag.ingest._BATCH", 512)
@@ -152,7 +154,7 @@ def test_a_document_that_is_named_is_found_though_only_another_has_vectors(corpu
     out, seen = tmp_path / "index", {}
 
     def ask():
-        pipeline = Pipeline(Config.preset("routed", embedder="hashing", size=80)).open(out, unfinished=True)
+        pipeline = Pipeline(Config.preset("routed", embedder="hashing", chunk_size=80)).open(out, unfinished=True)
         seen[counts(out)[0]] = pipeline.search([QUESTION])[0].ranked[0].chunk.document
 
     build(corpus, out, ask)
@@ -168,7 +170,7 @@ def test_it_can_be_asked_after_its_builder_was_killed_and_the_next_one_goes_on(c
         "class Killed(Hashing):\n    left = 3\n    def embed(self, texts, *, role):\n        self.left -= 1\n"
         "        return super().embed(texts, role=role) if self.left else os._exit(9)\n"
         "if __name__ == '__main__':\n"
-        "    config = Config.preset('routed', embedder='hashing', size=80)\n"
+        "    config = Config.preset('routed', embedder='hashing', chunk_size=80)\n"
         "    pipeline = Pipeline(config, cache=Path(sys.argv[3]), engine='serial', embedder=Killed(256))\n"
         "    pipeline.index(Path(sys.argv[1]), Path(sys.argv[2]))\n"
     )
@@ -188,7 +190,9 @@ def test_what_becomes_whole_while_it_is_open_is_answered_to_the_end(corpus, tmp_
 
     def ask():
         if not opened:
-            opened.append(Pipeline(Config.preset("routed", embedder="hashing", size=80)).open(out, unfinished=True))
+            opened.append(
+                Pipeline(Config.preset("routed", embedder="hashing", chunk_size=80)).open(out, unfinished=True)
+            )
 
     build(corpus, out, ask)
     [early] = opened
@@ -207,13 +211,13 @@ def test_an_old_index_is_asked_until_the_new_one_is_whole_and_others_see_no_unfi
     build(corpus, out, ask)
     seen = []
     pipeline = Pipeline(
-        Config.preset("routed", embedder="hashing", size=60),
+        Config.preset("routed", embedder="hashing", chunk_size=60),
         cache=tmp_path / "other",
         jobs=1,
         embedder=Telling(lambda: seen.append(open_for_questions(out))),
     )
     pipeline.index(corpus, out, force=True)
-    assert seen and all(index.finished is None and index.config.size == 80 for index in seen)
+    assert seen and all(index.finished is None and index.config.chunk_size == 80 for index in seen)
 
 
 def test_nothing_is_there_to_ask_and_what_is_damaged_says_so(corpus, tmp_path, capsys):

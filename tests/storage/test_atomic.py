@@ -17,18 +17,18 @@ import pytest
 from exhibit.converters.steps import build
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.validate import validate
-from exhibit.storage import place
-from exhibit.storage.place import (
+from exhibit.storage import atomic
+from exhibit.storage.atomic import (
     LINK,
     NO_FILE,
     NOWHERE,
     files_below,
-    left_out,
-    locked,
-    placed,
+    list_left_out,
+    lock_folder,
+    replace_file,
+    replace_folder,
     scratch_folder,
     unfinished_folder,
-    whole,
     write_whole,
 )
 from exhibit.storage.removal import refuse_links, remove_below
@@ -45,7 +45,7 @@ def bundle(folder: Path, word: str) -> Path:
 def test_a_new_folder_and_an_empty_one_are_filled(tmp_path):
     (tmp_path / "empty").mkdir()
     for name in ("new", "empty", "deep/er"):
-        with placed(tmp_path / name, force=False) as folder:
+        with replace_folder(tmp_path / name, force=False) as folder:
             bundle(folder, "new")
         assert (tmp_path / name / "train.json").read_text() == "new"
     assert not list(tmp_path.rglob("*.partial"))
@@ -53,7 +53,7 @@ def test_a_new_folder_and_an_empty_one_are_filled(tmp_path):
 
 def test_nothing_is_overwritten_without_force(tmp_path):
     old = bundle(tmp_path / "out", "old")
-    with pytest.raises(BundleError, match="add --force"), placed(old, force=False):
+    with pytest.raises(BundleError, match="add --force"), replace_folder(old, force=False):
         pytest.fail("must not begin")
     assert (old / "train.json").read_text() == "old"
 
@@ -61,11 +61,11 @@ def test_nothing_is_overwritten_without_force(tmp_path):
 @pytest.mark.parametrize("exchange", [True, False])
 def test_force_replaces_a_bundle_in_one_step(tmp_path, monkeypatch, exchange):
     if not exchange:  # a file system that cannot swap two folders
-        monkeypatch.setattr(place, "_exchange", lambda *_: False)
+        monkeypatch.setattr(atomic, "_exchange", lambda *_: False)
     elif sys.platform == "linux":  # which never leaves the place empty, as a rename away and another to it would
         monkeypatch.setattr(Path, "replace", lambda *paths: pytest.fail(f"two steps: {paths}"))
     old = bundle(tmp_path / "out", "old")
-    with placed(old, force=True) as folder:
+    with replace_folder(old, force=True) as folder:
         bundle(folder, "new")
         assert (old / "train.json").read_text() == "old"
     assert (old / "train.json").read_text() == "new"
@@ -77,12 +77,12 @@ def test_force_replaces_a_bundle_in_one_step(tmp_path, monkeypatch, exchange):
 def test_every_file_is_on_the_disk_before_the_folder_has_its_name(tmp_path, monkeypatch, there):
     """As a power cut would find them: what was flushed, and when the folder was renamed."""
     steps: list[str] = []
-    swap, rename = place._exchange, Path.replace
+    swap, rename = atomic._exchange, Path.replace
     monkeypatch.setattr(os, "fsync", lambda number: steps.append(str(Path(f"/proc/self/fd/{number}").readlink())))
-    monkeypatch.setattr(place, "_exchange", lambda *paths: bool(steps.append("named")) or swap(*paths))
+    monkeypatch.setattr(atomic, "_exchange", lambda *paths: bool(steps.append("named")) or swap(*paths))
     monkeypatch.setattr(Path, "replace", lambda self, to: steps.append("named") or rename(self, to))
     out = bundle(tmp_path / "out", "old") if there else tmp_path / "out"
-    with placed(out, force=True) as folder:
+    with replace_folder(out, force=True) as folder:
         bundle(folder, "new")
         (folder / "corpus" / "a.txt").write_text("Rent is due.", encoding="utf-8")
     at = steps.index("named")
@@ -93,7 +93,7 @@ def test_every_file_is_on_the_disk_before_the_folder_has_its_name(tmp_path, monk
 
 
 def test_the_old_bundle_is_back_where_the_new_one_cannot_take_its_place(tmp_path, monkeypatch):
-    monkeypatch.setattr(place, "_exchange", lambda *_: False)
+    monkeypatch.setattr(atomic, "_exchange", lambda *_: False)
     old, replace = bundle(tmp_path / "out", "old"), Path.replace
 
     def failing(self, target):
@@ -104,7 +104,7 @@ def test_the_old_bundle_is_back_where_the_new_one_cannot_take_its_place(tmp_path
     monkeypatch.setattr(Path, "replace", failing)
     with (
         pytest.raises(BundleError, match="the disk fails; nothing there was changed"),
-        placed(old, force=True) as folder,
+        replace_folder(old, force=True) as folder,
     ):
         bundle(folder, "new")
     assert (old / "train.json").read_text() == "old"
@@ -114,16 +114,19 @@ def test_the_old_bundle_is_back_where_the_new_one_cannot_take_its_place(tmp_path
 def test_force_never_replaces_what_is_not_a_bundle(tmp_path):
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "thesis.doc").touch()
-    with pytest.raises(BundleError, match="something else than a bundle"), placed(tmp_path / "home", force=True):
+    with (
+        pytest.raises(BundleError, match="something else than a bundle"),
+        replace_folder(tmp_path / "home", force=True),
+    ):
         pass
     (tmp_path / "file").touch()
-    with pytest.raises(BundleError, match="is not a folder"), placed(tmp_path / "file", force=True):
+    with pytest.raises(BundleError, match="is not a folder"), replace_folder(tmp_path / "file", force=True):
         pass
 
 
 def test_an_error_leaves_the_old_bundle_and_no_rest(tmp_path):
     old = bundle(tmp_path / "out", "old")
-    with pytest.raises(ZeroDivisionError), placed(old, force=True) as folder:
+    with pytest.raises(ZeroDivisionError), replace_folder(old, force=True) as folder:
         bundle(folder, "new")
         raise ZeroDivisionError
     assert (old / "train.json").read_text() == "old" and [p.name for p in tmp_path.iterdir()] == ["out"]
@@ -132,7 +135,7 @@ def test_an_error_leaves_the_old_bundle_and_no_rest(tmp_path):
 def test_what_a_killed_run_left_is_cleared(tmp_path):
     left = killed_while_writing(tmp_path / "out")
     assert left is not None and (left / "junk").is_file()
-    with placed(tmp_path / "out", force=False) as folder:
+    with replace_folder(tmp_path / "out", force=False) as folder:
         assert list(folder.iterdir()) == []
         bundle(folder, "new")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
@@ -143,8 +146,8 @@ def killed_while_writing(out: Path, *names: str) -> Path | None:
     code = f"""
 import os, signal
 from pathlib import Path
-from exhibit.storage.place import placed
-with placed(Path({str(out)!r}), force=False) as folder:
+from exhibit.storage.atomic import replace_folder
+with replace_folder(Path({str(out)!r}), force=False) as folder:
     for name in {names or ("junk",)!r}:
         (folder / name).write_text("half")
     os.kill(os.getpid(), signal.SIGKILL)
@@ -167,7 +170,7 @@ def test_a_folder_that_somebody_prepared_under_any_of_our_names_is_left_as_it_is
         (parent / name).mkdir()
         (parent / name / "theirs.txt").touch()
     for _ in range(2):
-        with placed(parent / "out", force=True) as folder:
+        with replace_folder(parent / "out", force=True) as folder:
             bundle(folder, "new")
     assert (home / "thesis.doc").is_file() and sorted(path.name for path in parent.iterdir()) == sorted([name, "out"])
     assert linked or (parent / name / "theirs.txt").is_file()
@@ -176,11 +179,11 @@ def test_a_folder_that_somebody_prepared_under_any_of_our_names_is_left_as_it_is
 @pytest.mark.parametrize("exchange", [True, False])
 def test_nothing_is_removed_where_the_folder_was_replaced_by_a_link_meanwhile(tmp_path, monkeypatch, exchange):
     if not exchange:
-        monkeypatch.setattr(place, "_exchange", lambda *_: False)
+        monkeypatch.setattr(atomic, "_exchange", lambda *_: False)
     home = tmp_path / "home"
     bundle(home, "mine")
     old = bundle(tmp_path / "out", "old")
-    with pytest.raises(KeyError), placed(old, force=True) as folder:
+    with pytest.raises(KeyError), replace_folder(old, force=True) as folder:
         folder.rename(tmp_path / "moved")
         folder.symlink_to(home)
         raise KeyError
@@ -190,7 +193,7 @@ def test_nothing_is_removed_where_the_folder_was_replaced_by_a_link_meanwhile(tm
 def test_a_prepared_lock_that_is_a_link_is_neither_followed_nor_emptied(tmp_path):
     (tmp_path / "profile").write_text("export A=1")
     (tmp_path / ".out.partial.lock").symlink_to(tmp_path / "profile")
-    with pytest.raises(BundleError, match="cannot be written"), placed(tmp_path / "out", force=False):
+    with pytest.raises(BundleError, match="cannot be written"), replace_folder(tmp_path / "out", force=False):
         pytest.fail("must not begin")
     assert (tmp_path / "profile").read_text() == "export A=1"
 
@@ -198,7 +201,7 @@ def test_a_prepared_lock_that_is_a_link_is_neither_followed_nor_emptied(tmp_path
 def test_without_a_cache_a_folder_is_still_placed(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "file" / "cache"))
-    with placed(tmp_path / "out", force=False) as folder:
+    with replace_folder(tmp_path / "out", force=False) as folder:
         bundle(folder, "new")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "out"]
 
@@ -208,7 +211,7 @@ def test_a_name_of_any_length_has_room_for_what_is_beside_it(tmp_path):
         write_whole(tmp_path / name, "x")
         assert (tmp_path / name).read_text(encoding="utf-8") == "x"
         (tmp_path / name).unlink()
-        with placed(tmp_path / name, force=False) as folder:
+        with replace_folder(tmp_path / name, force=False) as folder:
             assert unfinished_folder(tmp_path / name) == folder
             bundle(folder, "new")
     assert len(list(tmp_path.iterdir())) == 3
@@ -232,10 +235,10 @@ def test_what_is_removed_below_a_folder_is_reached_through_no_link(tmp_path):
 
 
 def test_two_runs_at_once_are_refused(tmp_path):
-    with placed(tmp_path / "out", force=False) as folder:
+    with replace_folder(tmp_path / "out", force=False) as folder:
         with (
             pytest.raises(BundleError, match="another run is writing it now"),
-            placed(tmp_path / "out", force=False),
+            replace_folder(tmp_path / "out", force=False),
         ):
             pass
         bundle(folder, "new")
@@ -302,23 +305,23 @@ def test_a_stopped_run_leaves_the_old_bundle_or_the_new(tmp_path, samples, conve
 
 def test_what_belongs_to_a_folder_goes_with_it_and_a_killed_run_leaves_what_its_kind_keeps(tmp_path):
     let_go = []
-    kind = place.FolderKind(
+    kind = atomic.FolderKind(
         "a shelf",
         lambda folder: (folder / "word").is_file(),
         let_go=lambda folder: let_go.extend(path.read_text() for path in folder.glob("word")),
         kept=frozenset({"far"}),
     )
     for word in ("one", "two"):
-        with placed(tmp_path / "shelf", force=True, kind=kind) as folder:
+        with replace_folder(tmp_path / "shelf", force=True, kind=kind) as folder:
             (folder / "word").write_text(word)
     assert let_go == ["one"], "the one that was replaced, and not the one that took its place"
-    with pytest.raises(KeyError), placed(tmp_path / "shelf", force=True, kind=kind) as folder:
+    with pytest.raises(KeyError), replace_folder(tmp_path / "shelf", force=True, kind=kind) as folder:
         (folder / "word").write_text("three")
         raise KeyError
     assert let_go == ["one", "three"] and (tmp_path / "shelf" / "word").read_text() == "two"
     (tmp_path / "shelf").rename(tmp_path / "away")
     killed_while_writing(tmp_path / "shelf", "far", "near")
-    with placed(tmp_path / "shelf", force=True, kind=kind) as folder:
+    with replace_folder(tmp_path / "shelf", force=True, kind=kind) as folder:
         assert [path.name for path in folder.iterdir()] == ["far"]
         (folder / "word").write_text("four")
 
@@ -329,7 +332,7 @@ def test_what_belongs_to_a_folder_goes_with_it_and_a_killed_run_leaves_what_its_
 def test_a_file_is_replaced_in_one_step_and_nothing_is_left_beside_it(tmp_path):
     path = tmp_path / "deep" / "a.json"
     write_whole(path, "one")
-    with pytest.raises(RuntimeError), whole(path) as partial:
+    with pytest.raises(RuntimeError), replace_file(path) as partial:
         partial.write_text("half", encoding="utf-8")
         assert path.read_text(encoding="utf-8") == "one"
         raise RuntimeError
@@ -354,7 +357,7 @@ def test_the_files_below_a_folder_and_what_is_left_out_of_them(tmp_path):
     os.mkfifo(folder / "pipe")
     names = [path.relative_to(folder).as_posix() for path in files_below(folder)]
     assert names == ["a.txt", "deep/b.txt", "within"]
-    assert {path.name: why for path, why in left_out(folder)} == {"out": LINK, "gone": NOWHERE, "pipe": NO_FILE}
+    assert {path.name: why for path, why in list_left_out(folder)} == {"out": LINK, "gone": NOWHERE, "pipe": NO_FILE}
 
 
 def test_the_hubs_cache_may_link_to_its_blobs_and_nothing_else_may(tmp_path):
@@ -371,17 +374,17 @@ def test_the_hubs_cache_may_link_to_its_blobs_and_nothing_else_may(tmp_path):
 
 def test_a_folder_that_is_held_is_refused_or_waited_for(tmp_path):
     folder, said = tmp_path / "held", []
-    with locked(folder, busy="somebody has it"):
-        with pytest.raises(BundleError, match="somebody has it"), locked(folder, busy="somebody has it"):
+    with lock_folder(folder, busy="somebody has it"):
+        with pytest.raises(BundleError, match="somebody has it"), lock_folder(folder, busy="somebody has it"):
             pass
         assert (tmp_path / ".held.lock").exists()
     assert not (tmp_path / ".held.lock").exists()
-    with locked(folder, busy="somebody has it", say=said.append):
+    with lock_folder(folder, busy="somebody has it", say=said.append):
         assert said == []
 
 
 def test_a_link_that_leads_nowhere_is_placed_like_any_file(tmp_path):
-    with placed(tmp_path / "out", force=False) as folder:
+    with replace_folder(tmp_path / "out", force=False) as folder:
         bundle(folder, "new")
         (folder / "link").symlink_to(tmp_path / "none")
     assert (tmp_path / "out" / "link").is_symlink()
@@ -392,14 +395,14 @@ def test_one_who_waits_is_told_once_that_somebody_has_it(tmp_path):
     held, free = threading.Event(), threading.Event()
 
     def hold():
-        with locked(folder, busy=""):
+        with lock_folder(folder, busy=""):
             held.set()
             free.wait(20)
 
     other = threading.Thread(target=hold)
     other.start()
     held.wait(20)
-    with locked(folder, busy="somebody has it", say=lambda words: said.append(words) or free.set()):
+    with lock_folder(folder, busy="somebody has it", say=lambda words: said.append(words) or free.set()):
         assert said == ["somebody has it"]
     other.join()
 

@@ -66,7 +66,7 @@ WORDINGS = {
 }
 
 
-def made_from(document: Document, root: Section, profile: Profile) -> list[Draft]:
+def construct_questions(document: Document, root: Section, profile: Profile) -> list[Draft]:
     """Return the questions that a document's own words give, at most a few of each kind."""
     text = document.text
     spans = sentences(text)

@@ -11,8 +11,8 @@ from exhibit.evaluation.runs import RunResults
 from exhibit.schemas.bundle import CORPUS, TRAIN
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run_folder import RunFolder
-from exhibit.storage.locations import is_url, keeping
-from exhibit.storage.place import FolderKind, placed, scratch_folder, write_whole
+from exhibit.storage.atomic import FolderKind, replace_folder, scratch_folder, write_whole
+from exhibit.storage.locations import is_url, keep_recent_files
 from exhibit.storage.removal import identity_of, remove_folder
 from exhibit.viewer.drawing import PAGES, Drawings, Record, Wanted, draw
 from exhibit.viewer.listing import IMAGES, Catalogue, Inlined, Matching, PieceWriter, write_piece
@@ -52,14 +52,14 @@ class View:
         roots = dataset_roots(runs, say=notes.append) if self.datasets is None else self.datasets
         path.unlink(missing_ok=True)  # pieces of this page and a page of the last would not fit each other
         out = path.with_name(f"{path.stem}_files")
-        with scratch_folder() if self.single_file else placed(out, force=True, kind=PIECES) as pieces:
+        with scratch_folder() if self.single_file else replace_folder(out, force=True, kind=PIECES) as pieces:
             wanted = Wanted()
             meta = self._bind(matching, pieces, wanted)
 
             def put(number: int, content: Record) -> None:
                 write_piece(pieces, f"d{number}", content)
 
-            with keeping():  # remote documents are fetched once
+            with keep_recent_files():  # remote documents are fetched once
                 images, most = pieces / IMAGES, self.pages
                 drawn = draw(wanted, roots, images, put, most=most, jobs=self.jobs, limits=self.limits)
             notes += [*drawn.faults, *_not_drawn(drawn)]

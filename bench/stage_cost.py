@@ -1,0 +1,84 @@
+"""What the stages of the gold cost: a run is scored again, in turn with the stages and without them.
+
+    python -m bench.stage_cost RUN [--times 3]
+
+RUN is a run of the built-in pipeline, such as that of `exhibit demo`; its replies are read from its journal, its index
+from the cache. Processor time is measured, and the ratio is that of the least times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from unittest.mock import patch
+
+from bench._table import print_table
+from exhibit.evaluation import scoring
+from exhibit.evaluation.case_stages import PreparedDocuments
+from exhibit.evaluation.datasets import Dataset, load_datasets
+from exhibit.evaluation.journal import JOURNAL
+from exhibit.evaluation.metrics import Options
+from exhibit.evaluation.settings import parse_settings
+from exhibit.evaluation.system_documents import TargetDocuments
+from exhibit.evaluation.targets.builtin import Builtin
+from exhibit.runtime.command import guarded
+from exhibit.schemas.run_folder import RunFolder
+
+
+@contextmanager
+def without_stages() -> Iterator[None]:
+    """Score as if there were no stages."""
+    with patch.object(scoring, "stages_of", lambda *_: []), patch.object(scoring, "ceilings_of", lambda _: {}):
+        yield
+
+
+def score_once(place: Path, dataset: Dataset, target: Builtin, prepared: PreparedDocuments | None) -> float:
+    """Return the processor time of scoring a dataset's replies and of writing its files."""
+    with tempfile.TemporaryDirectory() as scratch:
+        # a copy of the journal would be read as well: the journal is only read where nothing is left to ask
+        replies = scoring.ask(place, dataset, target)
+        options = Options(ks=(1, 2, 4, 8, 16, 32, 64))
+        started = time.process_time()
+        told = scoring.Scoring(options, (), "cost", prepared)
+        scored = scoring.measure_rounds(Path(scratch), dataset, [replies], told)
+        scored.write(scored.table(lambda _: None), failed=None)
+        return time.process_time() - started
+
+
+@guarded()
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the times and their ratio."""
+    parser = argparse.ArgumentParser(prog="python -m bench.stage_cost", description=__doc__.partition("\n")[0])
+    parser.add_argument("run", type=Path, help="a finished run of the built-in pipeline")
+    parser.add_argument("--times", type=int, default=3, help="how often each is measured (default: 3)")
+    options = parser.parse_args(argv)
+    run = RunFolder(options.run)
+    paths = [entry.path for entry in run.config.datasets.values()]
+    asked = {"dataset_paths": paths, "preset": run.settings["preset"], "file_type": ["pdf"]}
+    settings = parse_settings(asked)
+    datasets, _ = load_datasets(settings.dataset_paths, settings.selection)
+    target = Builtin(settings.target_options())
+    least = {True: 0.0, False: 0.0}
+    for dataset in (one for one in datasets if (options.run / one.name / JOURNAL).is_file()):
+        target.ingest(dataset)
+        times: dict[bool, list[float]] = {True: [], False: []}
+        for number in range(2 * options.times):
+            with_stages = bool(number % 2)
+            prepared = TargetDocuments(target.text, target.chunks) if with_stages else None
+            with nullcontext() if with_stages else without_stages():
+                times[with_stages].append(score_once(options.run / dataset.name, dataset, target, prepared))
+        for with_stages, taken in times.items():
+            least[with_stages] += min(taken)
+    rows = [["without the stages", f"{least[False]:.2f}", "1.00"]]
+    rows.append(["with the stages", f"{least[True]:.2f}", f"{least[True] / least[False]:.2f}"])
+    print_table("Scoring, seconds of processor time", ["", "seconds", "ratio"], rows)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

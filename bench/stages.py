@@ -1,0 +1,194 @@
+"""Where the gold is lost: by preset of the built-in pipeline, and by parser and chunker.
+
+    python -m bench.stages [--data FOLDER] [--work FOLDER] [--questions N] [--page FILE]
+
+The samples, and the first documents of the shared benchmarks (`DOCUMENTS`), are converted once into the work folder and
+asked with each preset; a run that is there is not repeated. With --page the tables are written as a page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from bench._table import ROOT, data_folder, print_table
+from exhibit.conversion import convert
+from exhibit.evaluation.datasets import Selection, load_datasets
+from exhibit.evaluation.evaluate import evaluate
+from exhibit.evaluation.runs import RunResults
+from exhibit.evaluation.settings import parse_settings
+from exhibit.evaluation.stage_losses import loss_tables
+from exhibit.evaluation.stages import GOLD_STAGES
+from exhibit.evaluation.statistics import Table, mean
+from exhibit.runtime.command import guarded, print_note
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.run import SUMMARY
+from exhibit.storage.atomic import write_whole
+from exhibit.viewer.ceiling import measure_dataset
+
+PRESETS = ("naive", "sac", "routed", "careful")
+SAMPLES = ("cuad", "maud", "privacyqa", "cpr", "statutes")
+DOCUMENTS = {"cuad": 8, "contractnli": 12, "maud": 2, "privacyqa": 3, "legalbenchrag": 8}
+"""Documents of each shared benchmark whose questions are asked: some 5,000 chunks, ten minutes of one core a preset."""
+PARSED = {"cuad": 12, "contractnli": 20, "maud": 2}
+"""Documents of each shared benchmark that are given to the parsers."""
+PARSERS = ("pypdfium2", "pypdf", "pdfplumber")
+SPLITTERS = ("naive:500", "rcts:500", "sections:500", "rcts:1000", "sections:1000")
+
+Rows = list[list[object]]
+
+
+def convert_one(name: str, source: Path, out: Path, documents: int | None) -> Path:
+    """Return a bundle, converted where it is not there yet."""
+    if not (out / "bundle.json").is_file():
+        print_note(f"converting {name} from {source}")
+        convert(name, source=source, out=out, max_documents=documents, force=True)
+    return out
+
+
+def bundles_of(work: Path, data: Path | None) -> dict[str, Path]:
+    """Return the bundles that are asked, by their name in the table."""
+    found = {
+        f"sample: {name}": convert_one(name, ROOT / "samples" / name, work / f"sample-{name}", None) for name in SAMPLES
+    }
+    for name, documents in DOCUMENTS.items() if data else ():
+        found[name] = convert_one(name, _source(data, name), work / name, documents)
+    return found
+
+
+def _source(data: Path | None, name: str) -> Path:
+    if data is None:
+        raise ToolkitError(f"no folder with {name}; set EXHIBIT_DATA")
+    return data / name
+
+
+def run_preset(preset: str, name: str, bundle: Path, work: Path, questions: int) -> RunResults:
+    """Return a run of a preset on a bundle, made where it has not ended yet."""
+    folder = work / "results" / f"{preset}-{bundle.name}"
+    if not (folder / SUMMARY).is_file():
+        print_note(f"{preset}: {name}")
+        asked = {"dataset_paths": [str(bundle)], "preset": preset, "limit": questions, "sample_seed": 1}
+        evaluate(
+            parse_settings(
+                {**asked, "output_dir": work / "results", "run_name": folder.name, "resume": folder.is_dir()}
+            )
+        )
+    return RunResults(folder)
+
+
+def lost_shares(tables: Sequence[Table]) -> tuple[int, dict[str, float | None]]:
+    """Return how many questions have gold, and which share of it each stage loses, datasets counting alike."""
+    counted = sum(
+        any(column[row] is not None for column in t.values.values()) for t in tables for row in range(len(t.ids))
+    )
+    shares: dict[str, float | None] = {
+        stage: mean(mean(table.values[stage]) for table in tables) for stage in GOLD_STAGES
+    }
+    return counted, shares
+
+
+def preset_rows(runs: Mapping[str, Mapping[str, RunResults]]) -> Iterator[list[object]]:
+    """Yield a row for each preset and benchmark, and before them the means over the samples and the benchmarks."""
+    for title, is_sample in (("all samples", True), ("all benchmarks", False)):
+        for preset, by_name in runs.items():
+            chosen = [run for name, run in by_name.items() if name.startswith("sample: ") == is_sample]
+            if chosen:
+                yield _row(preset, title, [table for run in chosen for table in loss_tables(run)])
+    for preset, by_name in runs.items():
+        for name, run in by_name.items():
+            yield _row(preset, name, loss_tables(run))
+
+
+def _row(preset: str, title: str, tables: Sequence[Table]) -> list[object]:
+    questions, shares = lost_shares(tables)
+    return [preset, title, questions, *(_percent(shares[stage]) for stage in GOLD_STAGES)]
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.1f}"
+
+
+def parser_rows(work: Path, data: Path | None) -> Iterator[list[object]]:
+    """Yield a row for each parser and each chunker on each benchmark."""
+    for name, documents in PARSED.items():
+        bundle = convert_one(name, _source(data, name), work / f"parsed-{name}", documents)
+        (dataset,), _ = load_datasets([str(bundle)], Selection())
+        ceilings, _ = measure_dataset(dataset, parsers=PARSERS, folders=(), splitters=SPLITTERS, chunk_files=())
+        for ceiling in ceilings:
+            row = ceiling.rows[0]
+            shares = [_percent(row.shares[one].mean) for one in ("whole", "part", "lost")]
+            ends = row.shares["whole"].ci95
+            interval = f"{_percent(ends[0])}–{_percent(ends[1])}" if ends else ""
+            proviso = row.before_proviso if ceiling.is_chunker else ""
+            seconds = "" if ceiling.seconds is None else f"{ceiling.seconds:.1f}"
+            yield [name, ceiling.name, row.shares["whole"].n, shares[0], interval, *shares[1:], proviso, seconds]
+
+
+_PRESET_HEAD = ["preset", "benchmark", "questions", *GOLD_STAGES]
+_PARSER_HEAD = ["benchmark", "parser, chunker", "gold", "whole", "95%", "in part, cut", "lost", "proviso", "seconds"]
+
+
+def page_of(presets: Rows, parsers: Rows, *, questions: int) -> str:
+    """Return the page of results."""
+    documents = ", ".join(f"{name} {count}" for name, count in DOCUMENTS.items())
+    parsed = ", ".join(f"{name} {count}" for name, count in PARSED.items())
+    return "\n".join(
+        [
+            "# Where the gold is lost",
+            "",
+            "`python -m bench.stages --page bench/results/stages.md`. Stages and their rules: [ceiling.md]"
+            "(../../docs/ceiling.md).",
+            "",
+            "## By preset",
+            "",
+            "Per cent of the gold that each stage is the first to lose; the rest is lost nowhere. – : the preset has "
+            f"no such stage. At most {questions} questions of each benchmark (seed 1), of its first documents: "
+            f"{documents}; of the samples all documents. Answers are sentences of the documents (no language model).",
+            "",
+            *_markdown(_PRESET_HEAD, presets),
+            "",
+            "## By parser and chunker",
+            "",
+            f"Per cent of the located gold that is whole, of the first documents: {parsed}. CUAD's contracts are PDFs "
+            "as filed; the others were printed by us from text. *proviso*: passages cut before their proviso. Gold 0: "
+            "the parser took longer than the two minutes that a document has.",
+            "",
+            *_markdown(_PARSER_HEAD, parsers),
+            "",
+        ]
+    )
+
+
+def _markdown(head: Sequence[object], rows: Rows) -> list[str]:
+    return [f"| {' | '.join(map(str, cells))} |" for cells in [head, ["---"] * len(head), *rows]]
+
+
+@guarded()
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure, print both tables, and write them where --page names a file."""
+    parser = argparse.ArgumentParser(prog="python -m bench.stages", description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", type=Path, default=data_folder(), help="the shared benchmarks (EXHIBIT_DATA)")
+    parser.add_argument("--work", type=Path, default=Path("stages-work"), help="where bundles and runs go")
+    parser.add_argument("--questions", type=int, default=50, help="asked of each benchmark at most (default: 50)")
+    parser.add_argument("--page", type=Path, help="write the tables to this Markdown file")
+    options = parser.parse_args(argv)
+    bundles = bundles_of(options.work, options.data)
+    runs = {
+        preset: {
+            name: run_preset(preset, name, bundle, options.work, options.questions) for name, bundle in bundles.items()
+        }
+        for preset in PRESETS
+    }
+    presets = list(preset_rows(runs))
+    print_table("Per cent of the gold that each stage loses", _PRESET_HEAD, presets)
+    parsers = list(parser_rows(options.work, options.data)) if options.data else []
+    print_table("Per cent of the gold that is whole", _PARSER_HEAD, parsers)
+    if options.page:
+        write_whole(options.page, page_of(presets, parsers, questions=options.questions))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

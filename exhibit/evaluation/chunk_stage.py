@@ -1,0 +1,113 @@
+"""The chunks that a system cuts its text into, and how they hold a gold passage."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from exhibit.evaluation.ranking import subtract_span
+from exhibit.evaluation.text_stage import ALTERNATIVES, plain_words
+from exhibit.evidence import Span
+from exhibit.evidence.pieces import Place
+
+PROVISO = re.compile(
+    r"\b(?:provided,? (?:however,? )?that|provided,? however|except(?:ing)?|unless|subject to|save (?:that|for|as)"
+    r"|notwithstanding|other than)\b",
+    re.I,
+)
+"""Words that begin an exception or a condition."""
+_SHOWN = 300
+"""Characters of a passage, and of the chunk around it, that are kept on each side of a cut: about two sentences."""
+
+
+class CutPoint(NamedTuple):
+    """Where a chunk ends inside a gold passage."""
+
+    at: int
+    """The offset in the text that the chunks were cut from."""
+    before: str
+    after: str
+    """The words of the passage on both sides of the cut."""
+    lead: str = ""
+    rest: str = ""
+    """What the first chunk has in front of the passage, and the second chunk behind it."""
+
+
+@dataclass(frozen=True)
+class InChunks:
+    """What the chunks of a system have of a gold passage."""
+
+    how: Literal["whole", "cut", "none"]
+    share: float
+    """The share of its letters and digits that the best chunk has."""
+    chunk: int | None = None
+    """The number of the best chunk, from 0."""
+    cut: CutPoint | None = None
+    before_proviso: bool = False
+    """Whether the best chunk lacks an exception or a condition of the gold."""
+
+
+def find_in_chunks(places: Sequence[Place], chunks: Sequence[Place], text: str) -> InChunks | None:
+    """Return how the chunks of a text hold a passage, the best of its places; None where it has no place there.
+
+    Places and chunks count in the same text. White space and signs at the edge of a chunk cut nothing off.
+    """
+    results = [_hold(place, chunks, text) for place in places[:ALTERNATIVES]]
+    known = [result for result in results if result is not None]
+    return max(known, key=lambda result: result.share, default=None)
+
+
+def _hold(place: Place, chunks: Sequence[Place], text: str) -> InChunks | None:
+    whole = _letters_in(place, text)
+    if not whole:
+        return None
+    best: tuple[int, int] | None = None
+    low, high = place[0].start, max(span.end for span in place)
+    for number, spans in enumerate(chunks):
+        if not any(span.start < high and low < span.end for span in spans):
+            continue
+        held = whole - _letters_in(_left(place, spans), text)
+        if held and (best is None or held > best[0]):
+            best = held, number
+    if best is None:
+        return InChunks("none", 0.0)
+    if best[0] == whole:
+        return InChunks("whole", 1.0, best[1])
+    left = [gap for gap in _left(place, chunks[best[1]]) if _letters_in([gap], text)]
+    cut = _cut_point(place, left, chunks, text)
+    return InChunks("cut", best[0] / whole, best[1], cut, _lacks_proviso(place, left, text))
+
+
+def _left(place: Sequence[Span], spans: Sequence[Span]) -> list[Span]:
+    gaps = list(place)
+    for span in spans:
+        gaps = [piece for gap in gaps for piece in subtract_span(gap, span)]
+    return gaps
+
+
+def _letters_in(spans: Iterable[Span], text: str) -> int:
+    return sum(sum(map(str.isalnum, text[span.start : span.end])) for span in spans)
+
+
+def _cut_point(place: Place, left: Sequence[Span], chunks: Sequence[Place], text: str) -> CutPoint:
+    """Return where the best chunk ends inside the passage, or begins where its beginning is missing."""
+    (start, end), gap = (place[0].start, place[-1].end), left[0]
+    at = gap.end if gap.start <= start else gap.start
+    spans = [span for chunk in chunks for span in chunk]
+    first = min((span.start for span in spans if span.start < at <= span.end), default=start)
+    last = max((span.end for span in spans if span.start <= at < span.end), default=end)
+    return CutPoint(
+        at,
+        plain_words(text[max(start, at - _SHOWN) : at]),
+        plain_words(text[at : min(end, at + _SHOWN)]),
+        plain_words(text[max(first, start - _SHOWN) : start]),
+        plain_words(text[end : min(last, end + _SHOWN)]),
+    )
+
+
+def _lacks_proviso(place: Place, left: Sequence[Span], text: str) -> bool:
+    """Return whether an exception or a condition of the passage begins in what the best chunk does not have."""
+    start, end = place[0].start, place[-1].end
+    words = (match.span() for match in PROVISO.finditer(text, start, end))
+    # the words may themselves be cut: "provided | that"
+    return any(gap.start < last and first < gap.end for first, last in words for gap in left)

@@ -1,0 +1,89 @@
+"""The funnel of a run: how many questions still have all their gold after each stage, and why the others do not."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from exhibit.evaluation.metrics import CEILING, describe_metric
+from exhibit.evaluation.stage_losses import STAGE_TITLES, StageCounts
+from exhibit.schemas.run import Estimate
+
+_TONES = ("bad", "near", "unused", "bold")
+"""The colours of a stage's reasons, the commonest first."""
+
+
+class FunnelPart(NamedTuple):
+    """A reason for which a stage loses gold, as a part of a bar."""
+
+    reason: str
+    questions: int
+    tone: str
+    x: float
+    width: float
+
+
+class FunnelRow(NamedTuple):
+    """A stage: the questions whose gold it leaves whole, and those whose gold it is the first to lose."""
+
+    stage: str
+    title: str
+    left: int
+    share: float
+    """The questions that are left, in per cent of all."""
+    lost: int
+    parts: list[FunnelPart]
+    ceiling: str
+    """The share of the gold that is left, with its interval; empty where it is not known."""
+
+
+def funnel_rows(counts: StageCounts, means: Mapping[str, Estimate]) -> list[FunnelRow]:
+    """Return a row for each stage that a run tells of; `means` has the shares of the gold that are left."""
+    rows: list[FunnelRow] = []
+    left = counts.questions
+    for stage in counts.stages():
+        lost = counts.lost.get(stage, Counter[str]())
+        left -= sum(lost.values())
+        at, parts = 100 * left / counts.questions, []
+        for number, (reason, count) in enumerate(sorted(lost.items(), key=lambda one: (-one[1], one[0]))):
+            width = 100 * count / counts.questions
+            parts.append(FunnelPart(reason, count, _TONES[min(number, len(_TONES) - 1)], at, width))
+            at += width
+        share = 100 * left / counts.questions
+        rows.append(FunnelRow(stage, STAGE_TITLES[stage], left, share, sum(lost.values()), parts, _left(stage, means)))
+    return rows
+
+
+def _left(stage: str, means: Mapping[str, Estimate]) -> str:
+    one = means.get(name := f"{CEILING}{stage}")
+    if one is None or one.mean is None:
+        return ""
+    described = describe_metric(name)
+    ends = f" ({described.in_words(one.ci95[0])}–{described.in_words(one.ci95[1])})" if one.ci95 else ""
+    return f"{described.in_words(one.mean)}%{ends}"
+
+
+def case_stages(gold_stages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what the script shows of each gold of a question: its ranks, dropped words and the chunks of a cut."""
+    shown = []
+    for gold in gold_stages:
+        stages = [[stage, _told(stage, gold)] for stage in STAGE_TITLES if stage in gold]
+        text, chunks = gold.get("text") or {}, gold.get("chunks") or {}
+        one = {"gold": gold.get("gold", 0), "lost": gold.get("lost_at"), "reason": gold.get("reason") or ""}
+        one |= {"stages": stages, "missing": text.get("missing") or [], "cut": chunks.get("cut")}
+        shown.append(one)
+    return shown
+
+
+def _told(stage: str, gold: Mapping[str, Any]) -> str:
+    """Return what is known of a gold at a stage in a word or two: a share, a rank, a judgement."""
+    value = gold[stage]
+    if stage == "page":
+        return "" if value else "not located"
+    if stage in ("text", "chunks"):
+        share = min(99, int(100 * value["share"]))  # a part is never shown as all of it
+        return value["how"] if value["how"] in ("whole", "absent", "none") else f"{value['how']}, {share}%"
+    if stage == "answered":
+        return str(value)
+    rank, before = value.get("rank"), value.get("before")
+    moved = f" (before: {before})" if before is not None and before != rank else ""
+    return "not there" + moved if rank is None else f"rank {rank}{moved}"
