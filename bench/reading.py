@@ -172,7 +172,7 @@ def _ask(questions: Iterable[Question], pipeline: Pipeline) -> Iterator[Seen]:
     for question in questions:
         [answered] = pipeline.answer([question.text])
         answer = answered.answer
-        said = without_citations(answer.text)
+        said = " ".join(answer.quotes) or without_citations(answer.text)
         golds = [*question.gold, " ".join(question.gold)]
         f1 = max(multiset_f1(said, gold) for gold in golds) if question.gold and not answer.refused else 0.0
         sure = 1.0 if answer.confidence is None else answer.confidence  # answered by rules, which refuse nothing

@@ -13,6 +13,7 @@ from exhibit.evidence import Span
 from exhibit.rag.config import Config
 from exhibit.rag.ingest import Preparation, Prepared
 from exhibit.rag.questions import understand
+from exhibit.schemas.bundle import Question
 from exhibit.schemas.errors import BundleError, DocumentError
 from exhibit.schemas.models import Gold
 from exhibit.storage.bundle import BundleFolder, open_bundle
@@ -35,6 +36,8 @@ class Asked:
     gold: tuple[Span, ...] = ()
     group: str = ""
     """The benchmark within a collection of several."""
+    answer: str = ""
+    """The expected answer in its source's words."""
 
 
 @dataclass(frozen=True)
@@ -73,11 +76,11 @@ def read_material(root: Path) -> Material:
             split = str(own[0].labels.get("split") or "")
             material.graded.append(Graded(question.question, json.loads(grades), split))
             continue
-        material.asked += _asked(question.question, question.is_impossible, own, material)
+        material.asked += _asked(question, own, material)
     return material
 
 
-def _asked(question: str, impossible: bool, lines: list[Gold], material: Material) -> Iterator[Asked]:
+def _asked(question: Question, lines: list[Gold], material: Material) -> Iterator[Asked]:
     files = {line.filename for line in lines if line.filename}
     if len(files) != 1:
         material.skipped["question on no document, or on several"] += 1
@@ -86,11 +89,12 @@ def _asked(question: str, impossible: bool, lines: list[Gold], material: Materia
     label = LABELS.get(material.source)
     kind = lines[0].labels.get(label) if label else None
     spans = tuple(Span(*span) for line in lines for span in line.spans)
-    if not impossible and not spans:
+    if not question.is_impossible and not spans:
         material.skipped["answer that was not located"] += 1
         return
     full, group = f"{material.source}/{kind}" if kind else "", str(lines[0].labels.get("benchmark") or "")
-    yield Asked(name, full, understand(question).asks, impossible, spans, group)
+    asks = understand(question.question).asks
+    yield Asked(name, full, asks, question.is_impossible, spans, group, question.answer)
 
 
 class Reader:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -17,13 +18,13 @@ from typing import Any
 import numpy as np
 from tokenizers import Tokenizer
 
-from exhibit.evidence import read_document
+from exhibit.evidence import Span, read_document
 from exhibit.models.network import TOKENIZER, find_file
 from exhibit.rag.ingest import Prepared
 from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import ToolkitError
 from training._reading import Asked, Material, Reader, read_material, words_hash
-from training.exclusion import NEVER, Excluded, read_names
+from training.exclusion import NEVER, Excluded, document_key, read_names
 from training.pack import MOST_TOKENS, ROLES, Pack, Role, save_pack
 from training.questions import read_queries, read_wordings
 
@@ -33,6 +34,21 @@ _LEAST_DEV = 3
 """Documents of a source for tuning, at least: one says nothing."""
 _HEADING = range(2, 13)
 """Words of a heading that says something and is no sentence."""
+
+
+_VERDICTS = {"Yes": 1, "No": 0}
+_LONGEST_SHORT = 0.8
+"""A short answer that is longer than this share of its gold is the gold itself: there is nothing to choose in it."""
+
+
+def find_short(answer: str, gold: Sequence[Span], text: str) -> list[Span]:
+    """Return where the words of a short answer first stand inside the gold; [] if they do not, or if they are it."""
+    words = r"\s+".join(re.escape(word) for word in answer.split())
+    for start, end in gold if words else ():
+        found = re.compile(words, re.IGNORECASE).search(text, start, end)
+        if found and len(found[0]) <= _LONGEST_SHORT * (end - start):
+            return [Span(*found.span())]
+    return []
 
 
 class _Tables:
@@ -52,6 +68,8 @@ class _Tables:
         self.headings: list[tuple[int, int]] = []
         self.grades: list[tuple[int, int, int]] = []
         self.also: list[tuple[int, int]] = []
+        self.short: list[tuple[int, int, int]] = []
+        self.says: list[tuple[int, int]] = []
         self._known: dict[tuple[str, int, int], int] = {}
 
     def query(self, text: str, kind: int, role: Role) -> int:
@@ -95,14 +113,14 @@ class _Tables:
             self.passage_texts.append(text)
         return number
 
-    def add_rows(self, document: int, asked: Sequence[Asked]) -> None:
+    def add_rows(self, document: int, text: str, asked: Sequence[Asked]) -> None:
         """Add the questions on a document, which keeps the group they name."""
         if asked and asked[0].group:
             self.documents[document]["group"] = asked[0].group
         for one in asked:
-            self.add_row(document, one)
+            self.add_row(document, text, one)
 
-    def add_row(self, document: int, asked: Asked) -> None:
+    def add_row(self, document: int, text: str, asked: Asked) -> None:
         """Add a question on a document, and the passages that have its gold."""
         kind = self.kind(asked.kind)
         query = -1 if kind >= 0 else self.query(asked.asks, -1, "asked")
@@ -116,6 +134,10 @@ class _Tables:
             if owner == document:
                 shared[at] += sum(max(0, min(end, span.end) - max(start, span.start)) for span in asked.gold)
         self.gold += [(row, *span) for span in asked.gold]
+        if asked.answer in _VERDICTS and not asked.kind.startswith("cuad/"):  # there all that answers is a yes
+            self.says.append((row, _VERDICTS[asked.answer]))
+        elif kind < 0:  # the answers of known kinds are clauses, not short answers
+            self.short += [(row, *span) for span in find_short(asked.answer, asked.gold, text)]
         self.positives += [(row, at, count) for at, count in sorted(shared.items()) if count]
 
     def pack(self, purpose: Any, notes: dict[str, Any]) -> Pack:
@@ -139,6 +161,8 @@ class _Tables:
             headings=np.array(self.headings, np.int64).reshape(-1, 2),
             grades=np.array(self.grades, np.int64).reshape(-1, 3),
             also=np.array(self.also, np.int64).reshape(-1, 2),
+            short=np.array(self.short, np.int64).reshape(-1, 3),
+            says=np.array(self.says, np.int64).reshape(-1, 2),
             places=np.array(places, np.int64).reshape(-1, 2),
             tokens=np.concatenate([np.array(one, np.uint16) for one in ids]) if ids else np.zeros(0, np.uint16),
             ends=np.cumsum([len(one) for one in ids], dtype=np.int64),
@@ -149,8 +173,18 @@ class _Tables:
 # ---------------------------------------------------------------- gathering
 
 
-def gather(roots: Sequence[Path], *, excluded: Excluded, measure: bool = False, dev: float = DEV) -> Pack:
-    """Return what bundles give: for training all but what is excluded; for measuring all, or what is excluded alone."""
+def gather(
+    roots: Sequence[Path],
+    *,
+    excluded: Excluded,
+    measure: bool = False,
+    dev: float = DEV,
+    tuned: Excluded | None = None,
+) -> Pack:
+    """Return what bundles give: for training all but what is excluded; for measuring all, or what is excluded alone.
+
+    Documents that `tuned` lists are for tuning, beside those that are drawn.
+    """
     materials = [read_material(root) for root in roots]
     for material in materials:
         if not measure and material.source in NEVER:
@@ -176,10 +210,10 @@ def gather(roots: Sequence[Path], *, excluded: Excluded, measure: bool = False, 
             if prepared is None:
                 skipped[f"{material.source}: {flaw}"] += 1
                 continue
-            split = "dev" if name in tuning else "train"
+            split = "dev" if name in tuning or (tuned and tuned.lists(name)) else "train"
             headings = not measure and not material.graded
             numbers[name] = tables.add_document(material.source, prepared, split, headings=headings)
-            tables.add_rows(numbers[name], asked[name])
+            tables.add_rows(numbers[name], prepared.text, asked[name])
         skipped.update(_add_grades(material, numbers, tables))
     notes = {"skipped": dict(skipped), "excluded": len(excluded.names), "dev": dev}
     return tables.pack("measuring" if measure else "training", notes)
@@ -224,7 +258,8 @@ def _learn_excluded(materials: Sequence[Material], excluded: Excluded) -> None:
 def draw_dev(material: Material, excluded: Excluded, share: float) -> frozenset[str]:
     """Return the documents for tuning: those with the smallest hashes of their names, the same on every machine."""
     names = [name for name in material.bundle.files if not excluded.lists(name)]
-    names.sort(key=lambda name: hashlib.sha256(name.encode()).digest())
+    # by what is common to all spellings of a name: a contract is for tuning in every bundle, or in none
+    names.sort(key=lambda name: hashlib.sha256(document_key(name).encode()).digest())
     return frozenset(names[: max(round(share * len(names)), _LEAST_DEV)] if share else ())
 
 
@@ -237,9 +272,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--exclude", type=Path, metavar="FILE", help="documents that are not trained on (TSV)")
     parser.add_argument("--measure", action="store_true", help="to measure on: with --exclude, only what it lists")
     parser.add_argument("--dev", type=float, default=DEV, help=f"share of documents for tuning (default: {DEV})")
+    parser.add_argument("--tune", type=Path, metavar="FILE", help="documents that are for tuning as well (TSV)")
     options = parser.parse_args(arguments)
+    tuned = Excluded(read_names(options.tune)) if options.tune else None
     excluded = Excluded(read_names(options.exclude) if options.exclude else ())
-    pack = gather(options.bundles, excluded=excluded, measure=options.measure, dev=options.dev)
+    pack = gather(options.bundles, excluded=excluded, measure=options.measure, dev=options.dev, tuned=tuned)
     save_pack(pack, options.out)
     for line in describe(pack):
         print(line)

@@ -26,6 +26,10 @@ MOST = 256
 """Tokens of a text, or of a pair, with its marks."""
 _STEP = 16
 """Tokens that a batch is filled up to a multiple of."""
+LABELS = 6
+"""Numbers for each token of a window: inside, start and end of the quote, then of the short answer."""
+LEAST_INSIDE = 1e-3
+"""The least sum of shares by which a mean is divided: a window without a quote has next to none."""
 ASKED = 64
 """Tokens of a question beside a passage, at most."""
 
@@ -143,29 +147,44 @@ class Judge(nn.Module):
 
 
 class Reader(nn.Module):
-    """Question and window read together: a score as a `Judge` gives, and of each token whether it is the answer's."""
+    """Reads a question and a window together.
+
+    It returns a score as a `Judge` does, the log-odds that the answer is yes, and for each token whether it is inside
+    the quote that answers, begins it or ends it, and the same for the short answer in the quote.
+    """
 
     def __init__(self, weights: Mapping[str, Array], *, rank: int, seed: int) -> None:
         super().__init__()
-        self.judge = Judge(weights, rank=rank, seed=seed)
-        if "head.weight" in weights:  # those of the reranker that the network stands on
-            with torch.no_grad():
-                self.judge.head.weight.copy_(torch.from_numpy(weights["head.weight"]))
-                self.judge.head.bias.copy_(torch.from_numpy(weights["head.bias"]))
-        self.spans = nn.Linear(self.judge.encoder.width, 3)
+        self.encoder = Encoder(weights, rank=rank, seed=seed)
+        self.head = nn.Linear(2 * self.encoder.width, 1)
+        self.says = nn.Linear(2 * self.encoder.width, 1)
+        self.spans = nn.Linear(self.encoder.width, LABELS)
         with torch.no_grad():
             maker = torch.Generator().manual_seed(seed + 2)
+            for layer in (self.head, self.says):
+                layer.weight.copy_(torch.randn(layer.weight.shape, generator=maker) * 0.02)
+                layer.bias.zero_()
+            if "head.weight" in weights:  # the score begins as that of the reranker below
+                self.head.weight.copy_(torch.from_numpy(weights["head.weight"]))
+                self.head.bias.copy_(torch.from_numpy(weights["head.bias"]))
             self.spans.weight.copy_(torch.randn(self.spans.weight.shape, generator=maker) * 0.02)
             self.spans.bias.fill_(-2.0)  # few tokens are an answer's
 
     def forward(
         self, ids: Tensor, mask: Tensor, types: Tensor, merged: Mapping[str, Tensor] | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """Return a score for each pair, and three numbers for each token: inside, start, end."""
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return scores, the odds of a yes, and for each token inside, start, end of quote and short answer.
+
+        Yes or no is read from the first token and from the quote: the mean of the tokens that are likely inside it.
+        """
         with half(ids.device):
-            state = self.judge.encoder(ids, mask, types, merged or self.judge.encoder.merged()).float()
+            state = self.encoder(ids, mask, types, merged or self.encoder.merged()).float()
         both = torch.cat([state[:, 0], _mean(state, mask)], dim=-1)
-        return self.judge.head(both)[:, 0], self.spans(state)
+        tokens = self.spans(state)
+        inside = torch.sigmoid(tokens[:, :, :1]) * types[:, :, None]
+        quoted = (inside * state).sum(1) / inside.sum(1).clamp(min=LEAST_INSIDE)
+        yes = self.says(torch.cat([state[:, 0], quoted], dim=-1))
+        return self.head(both)[:, 0], yes[:, 0], tokens
 
 
 class Texts:

@@ -57,6 +57,10 @@ class Pack:
     """query, query: other words for a query on a library of clauses, to train on."""
     places: Ints = field(default_factory=lambda: np.zeros((0, 2), np.int64))
     """start, end of each token of the passages, in characters of its passage: what a reader is taught by."""
+    short: Ints = field(default_factory=lambda: np.zeros((0, 3), np.int64))
+    """row, start, end: where the short answer stands inside a row's gold."""
+    says: Ints = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    """row, verdict: 1 if the answer to a yes-or-no question is yes, 0 if it is no."""
     notes: dict[str, Any] = field(default_factory=dict)
 
     def text(self, number: int) -> npt.NDArray[np.uint16]:
@@ -80,7 +84,7 @@ def is_called(kind: str, names: Set[str]) -> bool:
 
 _ARRAYS = [f.name for f in fields(Pack) if f.name not in {"purpose", "documents", "kinds", "notes"}]
 
-_LATER = {"also", "places"}
+_LATER = {"also", "places", "short", "says"}
 """Arrays that packs of before do not have."""
 
 

@@ -31,7 +31,7 @@ from training.pack import Pack
 from training.reading import Models, report_all, stacked, with_hints
 from training.reranker import Group, Groups, scores_loss
 from training.tensors import Array
-from training.windows import Batch, Tokens, Window, Windows
+from training.windows import OUTSIDE, Batch, Tokens, Window, Windows
 
 _EDGE = 0.2
 """What the edges of an answer count beside each of its tokens: there are two of them, and they are summed."""
@@ -45,8 +45,8 @@ Say = Callable[[str], None]
 class Recipe(reranker.Recipe):
     """How a reader is trained: as a reranker, and on tokens."""
 
-    rank: int = 44
-    epochs: int = 8
+    rank: int = 64
+    epochs: int = 10
     batch: int = 32
     impossible: float = 1.0
     headings: float = 0.0
@@ -58,6 +58,10 @@ class Recipe(reranker.Recipe):
     average: float = 0.995
     spans: float = 3.0
     """What the tokens count beside the verdicts on windows and questions."""
+    short: float = 1.0
+    """What the tokens of short answers count beside those of quotes."""
+    says: float = 1.5
+    """What a verdict of yes or no counts beside the verdicts on windows."""
     hints: float = 0.7
     """How often a question is shown beside the words of the kind it is taken for."""
 
@@ -83,7 +87,7 @@ def train_reader(
             shown = windows.batch(
                 [one for group in batch for one in _shown(group, windows, hints, random)], ground.device
             )
-            losses.append(loop.step(read_loss(reader, shown, batch, recipe)))
+            losses.append(loop.step(read_loss(reader, shown, batch, windows, recipe)))
         say(f"epoch {epoch + 1}: loss {np.mean(losses):.4f}, {steps} steps, {time.monotonic() - begun:.1f} s")
     loop.settle()
     return reader
@@ -116,11 +120,23 @@ def _shown(
     return shown
 
 
-def read_loss(reader: Reader, shown: Batch, batch: Sequence[Group], recipe: Recipe) -> Tensor:
-    """Return how wrong scores and tokens are."""
-    scores, tokens = reader(shown.ids, shown.mask, shown.types)
-    verdicts = scores_loss(scores, [group.shares for group in batch], sure=recipe.sure, exists=recipe.exists)
-    return verdicts + recipe.spans * tokens_loss(tokens, shown.labels)
+def read_loss(reader: Reader, shown: Batch, batch: Sequence[Group], windows: Windows, recipe: Recipe) -> Tensor:
+    """Return how wrong scores, verdicts and tokens are."""
+    scores, yes, tokens = reader(shown.ids, shown.mask, shown.types)
+    order = scores_loss(scores, [group.shares for group in batch], sure=recipe.sure, exists=recipe.exists)
+    said = [windows.verdict(group.row, group.query) if share else OUTSIDE for group in batch for share in group.shares]
+    verdicts = says_loss(yes, torch.tensor(said, device=scores.device))
+    quotes = tokens_loss(tokens[..., :3], shown.labels[..., :3])
+    short = tokens_loss(tokens[..., 3:], shown.labels[..., 3:])
+    return order + recipe.says * verdicts + recipe.spans * (quotes + recipe.short * short)
+
+
+def says_loss(odds: Tensor, said: Tensor) -> Tensor:
+    """Return how wrong the verdicts of yes and no are where they are known."""
+    known = said >= 0
+    if not known.any():
+        return odds.sum() * 0
+    return f.binary_cross_entropy_with_logits(odds[known], said[known].float())
 
 
 def tokens_loss(tokens: Tensor, labels: Tensor) -> Tensor:
@@ -130,8 +146,9 @@ def tokens_loss(tokens: Tensor, labels: Tensor) -> Tensor:
     inside = wrong[:, :, 0].sum(1) / known[:, :, 0].sum(1).clamp(min=1)
     each = inside + _EDGE * wrong[:, :, 1:].sum((1, 2))
     answered = (labels[:, :, 0] == 1).any(1)
-    parts = [share * each[some].mean() for some, share in ((answered, 1.0), (~answered, _WITHOUT)) if some.any()]
-    return torch.stack(parts).sum()
+    empty = (labels[:, :, 0] == 0).any(1) & ~answered
+    parts = [share * each[some].mean() for some, share in ((answered, 1.0), (empty, _WITHOUT)) if some.any()]
+    return torch.stack(parts).sum() if parts else tokens.sum() * 0
 
 
 # ---------------------------------------------------------------- the command
@@ -162,8 +179,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def arrays_of(reader: Reader) -> dict[str, Array]:
     """Return what was trained, by name."""
-    arrays = lowrank(reader.judge.encoder)
-    for name, layer in (("head", reader.judge.head), ("spans", reader.spans)):
+    arrays = lowrank(reader.encoder)
+    for name, layer in (("head", reader.head), ("says", reader.says), ("spans", reader.spans)):
         arrays[f"{name}.weight"] = layer.weight.detach().cpu().numpy()
         arrays[f"{name}.bias"] = layer.bias.detach().cpu().numpy()
     return arrays

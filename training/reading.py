@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from exhibit.models.reader import decode
+from exhibit.models.reader import best_range, decode
 from exhibit.runtime.command import guarded
 from training import _cli
 from training.hints import Kinds, learn
@@ -29,7 +29,7 @@ from training.pack import Pack, Role, load_pack
 from training.published import Predicted, published
 from training.scoring import embed_all, rankings
 from training.tensors import Array, read_tensors
-from training.windows import Tokens, Window, Windows
+from training.windows import OUTSIDE, Tokens, Window, Windows
 
 _READ = 400
 """Passages that are read for CUAD's own measures: the whole contract, as its authors' systems do."""
@@ -47,10 +47,12 @@ Span = tuple[int, int]
 
 
 class Reading(NamedTuple):
-    """What is read in a window: its score, and spans of its document with theirs."""
+    """What is read in a window: its score, spans of its document with theirs, short answers, the odds of a yes."""
 
     score: float
     spans: tuple[tuple[Span, float], ...]
+    short: tuple[Span, ...] = ()
+    yes: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -81,26 +83,36 @@ def read(
 ) -> Iterator[Reading]:
     """Yield what is read in each window, beside the tokens of its question, in order."""
     device = reader.spans.weight.device
-    merged = reader.judge.encoder.merged()
+    merged = reader.encoder.merged()
     order = sorted(range(len(asked)), key=lambda at: asked[at][1].end - asked[at][1].start)
     found: dict[int, Reading] = {}
     for start in range(0, len(order), _ROOM):
         some = order[start : start + _ROOM]
         batch = windows.batch([(-1, *asked[at]) for at in some], device)
         with torch.no_grad():
-            scores, tokens = (part.float().cpu().numpy() for part in reader(batch.ids, batch.mask, batch.types, merged))
+            parts = reader(batch.ids, batch.mask, batch.types, merged)
+            scores, yes, tokens = (part.float().cpu().numpy() for part in parts)
         known = (batch.labels[:, :, 0] >= 0).cpu().numpy()
         for row, at in enumerate(some):
-            found[at] = _reading(float(scores[row]), tokens[row][known[row]], asked[at][1], windows, lean)
+            found[at] = _reading((scores[row], yes[row]), tokens[row][known[row]], asked[at][1], windows, lean)
     yield from (found[at] for at in range(len(asked)))
 
 
-def _reading(score: float, tokens: npt.NDArray[np.float32], window: Window, windows: Windows, lean: float) -> Reading:
+def _reading(
+    scores: tuple[float, float],
+    tokens: npt.NDArray[np.float32],
+    window: Window,
+    windows: Windows,
+    lean: float,
+) -> Reading:
     low, high = windows.low[window.start :], windows.high[window.start :]
-    return Reading(score, tuple(
+    spans = tuple(
         ((int(low[first]), int(high[last - 1])), float(tokens[first:last, 0].mean()))
-        for first, last in decode(tokens, lean=lean)
-    ))  # fmt: skip
+        for first, last in decode(tokens[:, :3], lean=lean)
+    )
+    short = best_range(tokens[:, 3:], decode(tokens[:, :3], lean=lean))
+    value = ((int(low[short[0]]), int(high[short[1] - 1])),) if short else ()
+    return Reading(float(scores[0]), spans, value, float(scores[1]))
 
 
 def overlap(spans: Sequence[Span], gold: Sequence[Span]) -> float:
@@ -138,6 +150,26 @@ def report(title: str, pack: Pack, models: Models, *, role: Role, split: str | N
             at = (f"{share:g}: {np.mean(np.array(no) < np.quantile(yes, share)):.2f}" for share in REFUSALS)
             line += f", AUROC {area:.3f}, right abstentions at false refusals of {', '.join(at)}"
         print(line)
+        for figures in _short_figures(pack, windows, some):
+            print(f"  {figures}")
+
+
+def _short_figures(pack: Pack, windows: Windows, read: Sequence[tuple[Ask, list[Reading]]]) -> Iterator[str]:
+    """Yield, of the window with the best score: whether it has gold, how good its short answer and its verdict are."""
+    best = [(ask, max(few, key=lambda one: one.score)) for ask, few in read if few and not ask.impossible]
+    chosen = [any(overlap([span], ask.gold) for span, _ in one.spans) for ask, one in best]
+    yield f"the best window has gold: {np.mean(chosen):.3f} of {len(chosen)}"
+    short = [(one.short, windows.short[ask.row].tolist()) for ask, one in best if ask.row in windows.short]
+    if short:
+        exact = np.mean([list(map(list, ours)) == gold for ours, gold in short])
+        f1 = np.mean([overlap(ours, gold) for ours, gold in short])
+        yield f"short answers: F1 {f1:.3f}, exact {exact:.3f} of {len(short)}"
+    said = [(one.yes, windows.verdict(ask.row, int(pack.queries[ask.query, 0]))) for ask, one in best]
+    known = np.array([(odds, truth) for odds, truth in said if truth != OUTSIDE]).reshape(-1, 2)
+    for least in (0.0, 0.5, 1.0, 2.0) if len(known) else ():
+        sure = known[np.abs(known[:, 0]) >= least]
+        right = np.mean((sure[:, 0] > 0) == (sure[:, 1] == 1)) if len(sure) else float("nan")
+        yield f"yes or no at odds of {least:g}: {right:.3f} right of {len(sure)} decided of {len(known)}"
 
 
 def report_published(title: str, pack: Pack, models: Models, words: Sequence[str]) -> None:
@@ -179,9 +211,9 @@ def loaded_reader(judged: Mapping[str, Array], low: Mapping[str, Array]) -> Read
     """Return a reader; `judged` are the weights of the reranker that it stands on."""
     rank = next(int(array.shape[0]) for name, array in low.items() if name.endswith(".down"))
     reader = Reader(judged, rank=rank, seed=0)
-    load(reader.judge.encoder, low)
+    load(reader.encoder, low)
     with torch.no_grad():
-        for name, layer in (("head", reader.judge.head), ("spans", reader.spans)):
+        for name, layer in (("head", reader.head), ("says", reader.says), ("spans", reader.spans)):
             layer.weight.copy_(torch.from_numpy(low[f"{name}.weight"]))
             layer.bias.copy_(torch.from_numpy(low[f"{name}.bias"]))
     return reader

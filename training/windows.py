@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from exhibit.schemas.errors import ToolkitError
-from training.network import ASKED, CLS, MOST, SEP, padded
-from training.pack import Ints, Pack
+from training.network import ASKED, CLS, LABELS, MOST, SEP, padded
+from training.pack import ROLES, Ints, Pack
 from training.sampling import Random
 
 OUTSIDE = -1
@@ -24,6 +24,8 @@ _SENTENCE = 0.15
 """How often it is cut at sentences inside it, as the pipeline cuts its first passage."""
 _STOPS = (1012, 1025)
 """A full stop and a semicolon in BERT's vocabulary."""
+
+_NOWHERE: Ints = np.zeros((0, 2), np.int64)
 
 Labels = npt.NDArray[np.int64]
 Tokens = npt.NDArray[np.uint16]
@@ -40,7 +42,10 @@ class Window:
 
 @dataclass(frozen=True)
 class Batch:
-    """Questions beside windows on the device; `labels` has inside, start and end of the answer, OUTSIDE elsewhere."""
+    """Questions beside windows on the device.
+
+    `labels` has inside, start and end of the quote, then of the short answer, and OUTSIDE where nothing is known.
+    """
 
     ids: Tensor
     mask: Tensor
@@ -60,11 +65,10 @@ class Windows:
         self.starts = np.concatenate([[0], self.ends[:-1]])
         origin = np.repeat(pack.passages[:, 1], self.ends - self.starts)
         self.low, self.high = pack.places[:, 0] + origin, pack.places[:, 1] + origin
-        self.gold: dict[int, Ints] = {}
-        spans: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        for row, start, end in pack.gold.tolist():
-            spans[row].append((start, end))
-        self.gold = {row: np.array(some, np.int64) for row, some in spans.items()}
+        self.gold, self.short = _by_row(pack.gold), _by_row(pack.short)
+        self._says: dict[int, int] = dict(pack.says.tolist())
+        roles = (ROLES.index("own"), ROLES.index("asked"))
+        self._as_asked = {text for text, _, role in pack.queries.tolist() if role in roles}
 
     def around(self, passage: int, random: Random | None = None, *, room: int = MOST - ASKED - 2) -> Window:
         """Return a passage as it is; or, drawn by chance, cut at its sentences or with what stands around it."""
@@ -90,11 +94,21 @@ class Windows:
         span = self.pack.passages_of(document)
         return slice(int(self.starts[span.start]), int(self.ends[span.stop - 1]))
 
+    def verdict(self, row: int, query: int) -> int:
+        """Return 1 if the answer to a question in these words is yes, 0 if it is no, OUTSIDE if that is unknown.
+
+        Other wordings of a kind may ask for the contrary, so only the source's own words have a verdict.
+        """
+        return self._says.get(row, OUTSIDE) if query in self._as_asked else OUTSIDE
+
     def inside(self, row: int, window: Window) -> npt.NDArray[np.bool_]:
         """Return which tokens of a window are part of a row's answers."""
+        return self._within(self.gold.get(row, _NOWHERE), window)
+
+    def _within(self, spans: Ints, window: Window) -> npt.NDArray[np.bool_]:
         low, high = self.low[window.start : window.end], self.high[window.start : window.end]
         inside = np.zeros(len(low), np.bool_)
-        for start, end in self.gold.get(row, np.zeros((0, 2), np.int64)).tolist():
+        for start, end in spans.tolist():
             inside |= (low < end) & (high > start)
         return inside
 
@@ -106,16 +120,26 @@ class Windows:
         ]
         width = padded(max(sizes))
         ids, types = (np.zeros((len(asked), width), np.int64) for _ in range(2))
-        labels = np.full((len(asked), width, 3), OUTSIDE, np.int64)
+        labels = np.full((len(asked), width, LABELS), OUTSIDE, np.int64)
         for at, (question, size, (row, _, window)) in enumerate(zip(questions, sizes, asked, strict=True)):
             front = len(question) + 2
             ids[at, 0], ids[at, 1 : front - 1], ids[at, front - 1], ids[at, size - 1] = CLS, question, SEP, SEP
             read = Window(window.document, window.start, window.start + size - 1 - front)
             ids[at, front : size - 1] = self.pack.tokens[read.start : read.end]
             types[at, front:size] = 1
-            labels[at, front : size - 1] = edges(self.inside(row, read))
+            labels[at, front : size - 1, :3] = edges(self.inside(row, read))
+            if row in self.short and (inside := self._within(self.short[row], read)).any():
+                labels[at, front : size - 1, 3:] = edges(inside)
         mask = np.arange(width)[None, :] < np.array(sizes)[:, None]
         return Batch(*(torch.from_numpy(array).to(device) for array in (ids, mask, types, labels)))
+
+
+def _by_row(spans: Ints) -> dict[int, Ints]:
+    """Return the spans of each row."""
+    found: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for row, start, end in spans.tolist():
+        found[row].append((start, end))
+    return {row: np.array(some, np.int64) for row, some in found.items()}
 
 
 def edges(inside: npt.NDArray[np.bool_]) -> Labels:

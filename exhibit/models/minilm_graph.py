@@ -1,7 +1,8 @@
 """Builds all-MiniLM-L6-v2 as an ONNX graph from its weights: token ids in, unit vectors out.
 
 Weights with a head make a graph that reads a question and a passage together and outputs their score; with a span head
-it also outputs three numbers for each token: whether it is inside, begins or ends the answer.
+it also outputs the odds that the answer is yes, and for each token whether it is inside, begins or ends the quote that
+answers, and the short answer in it.
 The texts of a batch have the same number of tokens, so there is no padding and no mask.
 
 In int8, a graph of vectors has a scale per token, and one per column of the weights: processors have instructions for
@@ -20,7 +21,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from exhibit.models.network import EPSILON, HEADS, LAYERS, WIDTH
 
-VECTORS, SCORES, TOKENS = "vectors", "scores", "tokens"
+VECTORS, SCORES, TOKENS, VERDICTS = "vectors", "scores", "tokens", "verdicts"
 """The names of the graphs' outputs."""
 _BLOCK = 128
 """Numbers that share a scale, in the weights and, with `accuracy_level` 4, in each token's state.
@@ -34,6 +35,8 @@ _ZERO = 128
 
 The weights are unsigned, too: with signed ones, processors without VNNI add two products in 16 bits and overflow.
 """
+_LEAST_INSIDE = 1e-3
+"""The least sum of shares by which a mean is divided, as in training: a passage without a quote has next to none."""
 _CONTRIB = "com.microsoft"
 _OPSET = 20  # the first with Gelu
 _SINGLE = npt.NDArray[np.float32]
@@ -45,7 +48,7 @@ def build_graph(
     """Return the network in int8, fp16 or fp32: embeddings, six layers of attention and feed-forward, mean, norm.
 
     Weights with a head have a second input, which marks the passage's tokens, and a score in place of the norm; weights
-    with a span head also output three numbers for each token.
+    with a span head also output the odds of a yes, and numbers for each token.
     `samples` are token ids of typical texts: with them, int8 has a scale per token, without them, one per block.
     """
     judges, reads = "head.weight" in weights, "spans.weight" in weights
@@ -60,8 +63,9 @@ def build_graph(
         graph.head(both, "head", SCORES)
         if reads:
             graph.head(state, "spans", TOKENS)
-        tokens = {TOKENS: ("texts", "tokens", 3)} if reads else {}
-        return graph.model(inputs=("ids", "types"), outputs={SCORES: ("texts", 1), **tokens})
+            graph.head(_quoted(graph, state), "says", VERDICTS)
+        more = {VERDICTS: ("texts", 1), TOKENS: ("texts", "tokens", len(weights["spans.weight"]))} if reads else {}
+        return graph.model(inputs=("ids", "types"), outputs={SCORES: ("texts", 1), **more})
     graph.add("LpNormalization", mean, outputs=[VECTORS], axis=-1, p=2)
     return graph.model(inputs=("ids",), outputs={VECTORS: ("texts", WIDTH)})
 
@@ -79,6 +83,18 @@ def _encode(graph: "_Graph", *, pairs: bool, **gelu: Any) -> str:
         narrow = graph.linear(wide, f"{layer}.output.dense")
         state = graph.normalise(graph.add("Add", narrow, state), f"{layer}.output.LayerNorm")
     return state
+
+
+def _quoted(graph: "_Graph", state: str) -> str:
+    """Return the first token's state, and the mean of the passage's states by how likely each is quoted."""
+    inside = graph.add("Sigmoid", graph.add("Slice", TOKENS, *map(graph.integers, (0, 1, 2))))
+    passage = graph.add("Unsqueeze", graph.add("Cast", "types", to=TensorProto.FLOAT), graph.integers(2))
+    share = graph.add("Mul", inside, passage)
+    total = graph.add("ReduceSum", graph.add("Mul", state, share), graph.integers(1), keepdims=0)
+    least = graph.constant(np.array(_LEAST_INSIDE, np.float32), exact=True)
+    whole = graph.add("Max", graph.add("ReduceSum", share, graph.integers(1), keepdims=0), least)
+    first = graph.add("Gather", state, graph.scalar(0), axis=1)
+    return graph.add("Concat", first, graph.add("Div", total, whole), axis=-1)
 
 
 def _embed_tokens(graph: "_Graph", *, pairs: bool) -> str:

@@ -13,7 +13,8 @@ Role = Literal["query", "passage"]
 class Embedder(Protocol):
     """Embeds texts as unit vectors. A module in `models/embedders/` has `open(argument: str | None) -> Embedder`.
 
-    An embedder that is fastest on many texts at once, as on a device, has the number in `many`.
+    An embedder that is fastest on many texts at once, as on a device, has the number in `many`. One that knows few
+    languages has their codes in `languages`: documents in others are found by their words alone.
     """
 
     name: str

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exhibit.models.embedders.minilm import chosen_variant
+from exhibit.models.minilm_graph import SCORES, TOKENS, VERDICTS
 from exhibit.models.network import Network, merge, read_lowrank, read_record
 from exhibit.models.rerankers.legal import Pair, PairModel
 from exhibit.models.rerankers.legal import network as reranker
@@ -51,6 +52,7 @@ FEW = 3
 3 and all tell which documents for tuning do with AUROC 0.945 and 0.938 (CUAD), 0.940 and 0.933 (ContractNLI).
 """
 Also = Literal["short", "policy"]
+Numbers = npt.NDArray[np.floating]
 
 
 class AnswerSpan(NamedTuple):
@@ -67,6 +69,10 @@ class Reading(NamedTuple):
     score: float
     """The log-odds that the passage answers, before calibration."""
     spans: tuple[AnswerSpan, ...]
+    short: AnswerSpan | None = None
+    """The words inside the spans that answer in short; None if there are no spans."""
+    yes: float = 0.0
+    """The log-odds that the answer to a yes-or-no question is yes."""
 
 
 class QuestionKind(NamedTuple):
@@ -76,6 +82,8 @@ class QuestionKind(NamedTuple):
     usual: float = 0.0
     number: int = -1
     """Its number among the known kinds; -1: no known kind."""
+    clause: bool = False
+    """Whether it asks for a kind of clause, so that a document with such a clause answers yes."""
 
 
 def network() -> Network:
@@ -84,7 +92,7 @@ def network() -> Network:
 
     def merged() -> dict[str, npt.NDArray[np.float32]]:
         low = read_lowrank(WEIGHTS)
-        heads = {name: array for name, array in low.items() if name.startswith(("head.", "spans."))}
+        heads = {name: array for name, array in low.items() if name.startswith(("head.", "says.", "spans."))}
         return {**merge(reranker().weights(), low, strength=1.0), **heads}
 
     return Network(name, f"{name}-", merged)
@@ -109,7 +117,9 @@ class Kinds:
         self._weight, self._bias = arrays["weight"], arrays["bias"]
         self._spots = [arrays[f"spots.{name}"] for name in ("weight", "bias", "slope", "offset")]
         each = enumerate(record["kinds"].items())
-        self._kinds = [QuestionKind(asks, record["usual"][name], number) for number, (name, asks) in each]
+        self._kinds = [
+            QuestionKind(asks, record["usual"][name], number, name.startswith("cuad/")) for number, (name, asks) in each
+        ]
         self._least: float = record["least"]
 
     def of(self, vector: npt.NDArray[np.float32]) -> QuestionKind:
@@ -188,20 +198,40 @@ class Reader(PairModel):
         return 1 / (1 + math.exp(-odds))
 
     def _read(self, pair: Pair) -> Reading:
-        scores, tokens = self._session.run(None, {"ids": pair.ids, "types": pair.types})
+        scores, verdicts, tokens = self._session.run([SCORES, VERDICTS, TOKENS], {"ids": pair.ids, "types": pair.types})
         places = pair.offsets
         read = tokens[0, -1 - len(places) : -1]
-        spans = tuple(
-            AnswerSpan(places[first][0], places[last - 1][1], float(read[first:last, 0].mean()))
-            for first, last in decode(read, lean=LEAN)
-        )
-        return Reading(float(scores[0, 0]), spans)
+        ranges = decode(read[:, :3], lean=LEAN)
+        spans = tuple(_answer_span(places, one, read[:, 0]) for one in ranges)
+        short = best_range(read[:, 3:], ranges)
+        value = _answer_span(places, short, read[:, 3]) if short else None
+        return Reading(float(scores[0, 0]), spans, value, float(verdicts[0, 0]))
+
+
+def _answer_span(places: Sequence[tuple[int, int]], tokens: tuple[int, int], inside: Numbers) -> AnswerSpan:
+    first, last = tokens
+    return AnswerSpan(places[first][0], places[last - 1][1], float(inside[first:last].mean()))
 
 
 # ---------------------------------------------------------------- tokens to answers
 
 
-Numbers = npt.NDArray[np.floating]
+def best_range(tokens: Numbers, within: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
+    """Return the half-open range of at least one token, inside one of the given ranges, that has the greatest sum.
+
+    A range is scored as in `decode`. None if no range is given.
+    """
+    best: tuple[float, tuple[int, int]] | None = None
+    for low, high in within:
+        begun, start = -np.inf, low
+        for at in range(low, high):
+            inside, begins, ends = tokens[at].tolist()
+            if begins >= begun:
+                begun, start = begins, at
+            begun += inside
+            if best is None or begun + ends > best[0]:
+                best = (begun + ends, (start, at + 1))
+    return best[1] if best else None
 
 
 def decode(tokens: Numbers, *, lean: float = 0.0) -> list[tuple[int, int]]:

@@ -23,6 +23,7 @@ from exhibit.evidence import Document, Span, read_document
 from exhibit.evidence.hidden import blank_hidden
 from exhibit.evidence.readers import picture
 from exhibit.evidence.scan import Ocr, choose_ocr, read_scan
+from exhibit.law.language import language_of
 from exhibit.law.profile import Profile, read_profile
 from exhibit.law.structure import read_structure, section_path
 from exhibit.law.structure.tree import Section
@@ -41,6 +42,8 @@ from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.locations import Location, fetch_file
 
+_TOLD_BY = 20_000
+"""Characters of a document that tell its language: stop words recur throughout it."""
 _BATCH = 512
 """Strings in one batch of embedding, across documents."""
 _MANY = 1 << 17
@@ -264,7 +267,8 @@ class _Vectors:
         if prepared.words is not None:
             index.lexicon.add(number, prepared.words, chunks=keys, sections=sections)
         front = f"{line}\n" if config.augment == "summary" and line else ""
-        self._waiting["chunk"].add(keys, [front + words for words in prepared.texts])
+        known = self._knows(prepared)
+        self._waiting["chunk"].add(keys, [front + words if known else "" for words in prepared.texts])
         if config.layers == "all":
             self._waiting["document"].add([number], [line or entry.filename])
             lines = zip(summary.sections if summary else (), entry.sections, strict=True)
@@ -281,12 +285,26 @@ class _Vectors:
                 unit="part",
             )
             for keys, texts in batches:
-                vectors: Vectors = self._embedder.embed(texts, role="passage")
-                self._index.store(layer).add(keys, vectors)
+                self._index.store(layer).add(keys, self._embed(texts))
                 done += len(keys)
                 if building is not None:
                     building.tell(layer, done)
             waiting.close()
+
+    def _knows(self, prepared: Prepared) -> bool:
+        """Return whether the embedder knows the language of a document, or whether vectors are all there is."""
+        languages: Collection[str] | None = getattr(self._embedder, "languages", None)
+        if languages is None or prepared.words is None:
+            return True
+        return language_of(prepared.text[:_TOLD_BY]) in languages
+
+    def _embed(self, texts: Sequence[str]) -> Vectors:
+        """Return a vector for each text; an empty text has none of its own, so all of its numbers are 0."""
+        rows = [row for row, text in enumerate(texts) if text]
+        vectors: Vectors = np.zeros((len(texts), self._embedder.dimensions), np.float32)
+        if rows:
+            vectors[rows] = self._embedder.embed([texts[row] for row in rows], role="passage")
+        return vectors
 
 
 def chunk_texts(document: Document, chunks: npt.NDArray[np.int64]) -> Iterator[str]:

@@ -168,3 +168,7 @@ class Answer:
     usage: dict[str, float] = field(default_factory=dict)
     confidence: float | None = None
     """The probability that the documents answer; None if the answerer computes none."""
+    short: str = ""
+    """The short answer: a value, a name, Yes or No; "" if the question asks for none or none is sure."""
+    quotes: tuple[str, ...] = ()
+    """The quoted words of the documents, as they stand in the text."""

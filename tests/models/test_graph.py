@@ -47,7 +47,7 @@ def made(*heads: str) -> dict[str, np.ndarray]:
         norms += [f"{layer}.attention.output.LayerNorm", f"{layer}.output.LayerNorm"]
     for name in norms:
         weights[f"{name}.weight"], weights[f"{name}.bias"] = 1 + random(WIDTH), random(WIDTH)
-    for name, rows, columns in (("head", 1, 2 * WIDTH), ("spans", 3, WIDTH)):
+    for name, rows, columns in (("head", 1, 2 * WIDTH), ("says", 1, 2 * WIDTH), ("spans", 6, WIDTH)):
         if name in heads:
             weights[f"{name}.weight"], weights[f"{name}.bias"] = random(rows, columns), random(rows)
     return weights
@@ -118,16 +118,20 @@ def test_vectors_are_the_means_of_the_tokens_at_length_one(precision, samples, m
 
 @pytest.mark.parametrize(("precision", "samples", "most"), CASES, ids=["fp32", "fp16", "blocks", "rows"])
 @pytest.mark.parametrize("spans", [False, True])
-def test_a_score_is_read_from_the_first_token_and_the_mean_and_spans_from_every_token(precision, samples, most, spans):
-    weights = made("head", *(["spans"] if spans else []))
+def test_scores_are_read_from_the_first_token_and_a_mean_and_spans_from_every_token(precision, samples, most, spans):
+    weights = made("head", *(["says", "spans"] if spans else []))
     state = states(weights, TYPES)
     both = np.concatenate([state[:, 0], state.mean(axis=1)], axis=-1)
-    scores, *tokens = run(weights, precision, samples=samples)
+    scores, *more = run(weights, precision, samples=samples)
     scale = 30 * most
     assert np.abs(scores - (both @ weights["head.weight"].T + weights["head.bias"])).max() < scale
-    assert len(tokens) == spans
-    for told in tokens:
-        assert np.abs(told - (state @ weights["spans.weight"].T + weights["spans.bias"])).max() < scale
+    assert len(more) == 2 * spans
+    if spans:
+        tokens = state @ weights["spans.weight"].T + weights["spans.bias"]
+        assert np.abs(more[1] - tokens).max() < scale
+        inside = TYPES[:, :, None] / (1 + np.exp(-tokens[:, :, :1]))
+        quoted = np.concatenate([state[:, 0], (inside * state).sum(1) / inside.sum(1)], axis=-1)
+        assert np.abs(more[0] - (quoted @ weights["says.weight"].T + weights["says.bias"])).max() < scale
 
 
 def test_which_graphs_have_a_scale_for_each_token():
@@ -139,7 +143,7 @@ def test_which_graphs_have_a_scale_for_each_token():
     assert "MatMulNBits" in kinds() and "MatMulIntegerToFloat" not in kinds()
     assert "MatMulIntegerToFloat" in kinds(samples=rows) and "MatMulNBits" not in kinds(samples=rows)
     assert "MatMulNBits" in kinds("head", samples=rows), "scores alone keep the blocks"
-    assert "MatMulIntegerToFloat" in kinds("head", "spans", samples=rows)
+    assert "MatMulIntegerToFloat" in kinds("head", "says", "spans", samples=rows)
 
 
 def test_channels_are_measured_and_balanced_by_powers_of_two():

@@ -12,7 +12,7 @@ import pytest
 
 from exhibit.models import reader
 from exhibit.models.embedders import legal, minilm
-from exhibit.models.reader import decode
+from exhibit.models.reader import best_range, decode
 from tests.rag.reference import states
 
 LAW = "12. Notices are sent by courier. 13. This Agreement is governed by the laws of the State of Delaware. 14. Costs."
@@ -42,6 +42,30 @@ def test_nothing_is_found_where_nothing_speaks_for_it_and_several_where_it_does(
     tokens[[0, 1, 4]] = 4.0
     assert decode(tokens) == [(0, 2), (4, 5)]
     assert decode(np.full((2, 3), -1.0), lean=5.0) == [(0, 2)]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_other_range_inside_the_quotes_is_worth_more(seed: int) -> None:
+    tokens = np.random.default_rng(seed).normal(size=(8, 3)) * 2
+    quotes = [(1, 4), (5, 8)]
+    inside = [(a, b) for low, high in quotes for a in range(low, high) for b in range(a + 1, high + 1)]
+    found = best_range(tokens, quotes)
+    assert found in inside and worth(tokens, [found]) == pytest.approx(max(worth(tokens, [one]) for one in inside))
+    assert best_range(tokens, []) is None
+
+
+def test_it_finds_the_short_answer_in_the_words_that_answer() -> None:
+    text = "Either party may end this Agreement by giving ninety (90) days' notice in writing to the other party."
+    [read] = reader.shared_reader().read("How many days' notice ends the agreement?", [text])
+    assert read.short is not None and "ninety (90) days" in text[read.short.start : read.short.end]
+    assert any(span.start <= read.short.start < read.short.end <= span.end for span in read.spans)
+
+
+def test_it_tells_yes_from_no() -> None:
+    allowed = "The Tenant may sublet the Premises without the Landlord's consent."
+    forbidden = "The Tenant shall not sublet the Premises without the Landlord's consent."
+    yes, no = reader.shared_reader().read("May the tenant sublet without asking the landlord?", [allowed, forbidden])
+    assert yes.yes > no.yes and no.yes < 0
 
 
 def test_it_reads_the_words_that_answer_in_the_passage_that_has_them() -> None:
@@ -130,14 +154,17 @@ def test_what_it_says_is_that_of_the_trained_weights() -> None:
     [read] = model.read(QUESTION, [RENT])
     assert read.score == pytest.approx(float(both @ weights["head.weight"][0] + weights["head.bias"][0]), abs=1e-3)
     tokens = state[asked:-1] @ weights["spans.weight"].T + weights["spans.bias"]
-    assert len(read.spans) == len(decode(tokens))
+    assert len(read.spans) == len(decode(tokens[:, :3]))
+    inside = 1 / (1 + np.exp(-(state[asked:] @ weights["spans.weight"][:1].T + weights["spans.bias"][:1])))
+    quoted = np.concatenate([state[0], (inside * state[asked:]).sum(axis=0) / inside.sum()])
+    assert read.yes == pytest.approx(float(quoted @ weights["says.weight"][0] + weights["says.bias"][0]), abs=1e-2)
 
 
 def test_its_weights_are_small_and_those_of_their_record() -> None:
-    assert reader.WEIGHTS.stat().st_size <= 2_000_000
+    assert reader.WEIGHTS.stat().st_size <= 3_000_000
     record = json.loads(reader.WEIGHTS.with_suffix(".json").read_text(encoding="utf-8"))
     assert record["sha256"] == hashlib.sha256(reader.WEIGHTS.read_bytes()).hexdigest()
-    assert set(record["documents"]) == {"cuad", "contractnli", "maud", "lessons"}
+    assert set(record["documents"]) == {"cuad", "contractnli", "maud", "lessons", "people"}
     told = json.loads(reader.CALIBRATION.read_text(encoding="utf-8"))
     assert told["alone"]["questions"] > told["alone"]["answerable"] > 0 < told["together"]["reranker"]
 

@@ -468,3 +468,19 @@ def test_ranges_weigh_as_much_as_four_keys_and_are_joined_in_pairs_of_pairs():
     a, b, c, d, e = (f"(id >= {10 * n} and id <= {10 * n + 4})" for n in range(5))
     assert ranges(2) == [f"{a} or {b}"] and ranges(4) == [f"({a} or {b}) or ({c} or {d})"]
     assert ranges(5) == [f"(({a} or {b}) or ({c} or {d})) or {e}"]
+
+
+@pytest.mark.parametrize("languages", [frozenset({"en"}), None])
+def test_a_document_in_a_language_that_the_embedder_does_not_know_is_found_by_its_words_alone(tmp_path, languages):
+    embedder = Batches()
+    if languages:
+        embedder.languages = languages
+    german = "Der Mieter zahlt die Miete im Voraus und darf die Wohnung nicht ohne Erlaubnis untervermieten. " * 9
+    english = "The Tenant pays the rent each month in advance and shall not sublet the flat without permission. " * 9
+    folder = written(tmp_path / "corpus", vertrag=german, lease=english)
+    pipeline = made(tmp_path, embedder, preset="routed")
+    pipeline.index(folder, tmp_path / "index")
+    assert any("Tenant" in text for text in embedder.texts)
+    assert any("Mieter" in text for text in embedder.texts) is (languages is None)
+    [found] = pipeline.search(["Darf der Mieter die Wohnung ohne Erlaubnis untervermieten?"])
+    assert "Mieter" in found.ranked[0].text

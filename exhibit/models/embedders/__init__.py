@@ -78,6 +78,7 @@ class CachedEmbedder:
     def __init__(self, embedder: Embedder, cache: VectorCache) -> None:
         self.name, self.dimensions = embedder.name, embedder.dimensions
         self.many: int = getattr(embedder, "many", 0)
+        self.languages: frozenset[str] | None = getattr(embedder, "languages", None)
         self._embedder, self._cache = embedder, cache
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:

@@ -76,6 +76,7 @@ class Cuda:
     """
 
     dimensions = WIDTH
+    languages = frozenset({"en"})
 
     def __init__(
         self,

@@ -92,6 +92,7 @@ class MiniLM:
     """
 
     dimensions = WIDTH
+    languages = frozenset({"en"})
 
     def __init__(
         self,

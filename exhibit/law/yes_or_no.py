@@ -1,0 +1,39 @@
+"""Tells whether a question asks for a yes or a no, and whether a clause denies or restricts something."""
+
+import re
+
+_PARTS = re.compile(r"[,;:]\s+|(?<=\S)\s*\?\s+|\)\s+")
+"""Matches the end of a phrase before the question itself: "Under the lease, may the tenant sublet?"."""
+_ASKS = re.compile(
+    r"\W*(?:and\s|but\s|so\s)?(?:"
+    r"(?P<verdict>(?:is|are|was|were|am|does|do|did|has|have|had|can|could|may|might|must|shall|should|will|would|"
+    r"isn't|aren't|doesn't|don't|can't|won't)\b(?!\s+not\s+only))"
+    r"|(?P<other>(?:what|which|who|whom|whose|when|where|why|how|to\s+what|by\s+(?:what|when|which)|in\s+(?:what|which)|"
+    r"under\s+(?:what|which)|for\s+(?:what|how|which)|on\s+(?:what|which)|at\s+(?:what|which)|list|name|state|"
+    r"give|describe|explain|find|quote|identify)\b))",
+    re.IGNORECASE,
+)
+_DENIES = re.compile(
+    r"\b(?:not|no|never|neither|nor|without|prohibit\w*|forbid\w*|cannot|none|nothing|exclud\w*|waive\w*|refus\w*|"
+    r"restrict\w*|solely|only|unless|except)\b|\bnon-",
+    re.IGNORECASE,
+)
+_LONGEST = 2_000
+"""Characters of a question that are looked at: a longer text is no question."""
+
+
+def asks_yes_or_no(question: str) -> bool:
+    """Return whether a question asks for a yes or a no: the first phrase with a verb or a question word decides.
+
+    "Under the lease, may the tenant sublet?" does, "When may the tenant sublet?" does not.
+    """
+    for part in _PARTS.split(question[:_LONGEST]):
+        found = _ASKS.match(part)
+        if found:
+            return found["verdict"] is not None
+    return False
+
+
+def denies(text: str) -> bool:
+    """Return whether a text has a word that denies or restricts: not, without, only, unless."""
+    return _DENIES.search(text) is not None

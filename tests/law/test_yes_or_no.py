@@ -1,0 +1,36 @@
+"""Questions that ask for a yes or a no."""
+
+import pytest
+
+from exhibit.law.yes_or_no import asks_yes_or_no
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "May the tenant sublet?",
+        "Under the lease, may the tenant sublet without consent?",
+        "According to the Supply Agreement between Orrin plc and Vale Ltd, does the warranty survive delivery?",
+        "can they resell it to a sister company",
+        "If the buyer defaults, is the seller entitled to interest?",
+        "Isn't a signature needed for an amendment?",
+    ],
+)
+def test_a_question_that_begins_with_a_verb_asks_for_a_yes_or_a_no(question):
+    assert asks_yes_or_no(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "When may the tenant sublet?",
+        "Under the lease, how long is the term?",
+        "If the buyer defaults, what is the rate of interest?",
+        "Which law governs, and is it exclusive?",
+        "notice address of the licensor?",
+        "List every fee that is due.",
+        "",
+    ],
+)
+def test_any_other_question_does_not(question):
+    assert not asks_yes_or_no(question)

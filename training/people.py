@@ -1,0 +1,86 @@
+"""Writes the questions that people would ask as a table with its documents, for `exhibit convert table`.
+
+    python -m training.people --data FOLDER --out FOLDER
+    exhibit convert table --source FOLDER/questions.jsonl --documents FOLDER/documents --as is --name people \\
+      --out datasets_out/people
+
+`people/questions.jsonl` has a question a line: its document, the short answer, and where the words that answer it stand
+in the document's text. The words themselves are not there: documents belong to others, and --data names the folder with
+CUAD, ContractNLI and MAUD as their authors published them. The lessons are our own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from exhibit.runtime.command import guarded
+from exhibit.schemas.errors import SourceError
+
+QUESTIONS = Path(__file__).parent / "people" / "questions.jsonl"
+LESSONS = Path(__file__).parent / "lessons" / "documents"
+_CUAD = "cuad/CUAD_v1/full_contract_txt"
+_CONTRACTNLI = "contractnli/contract-nli/train.json"
+_MAUD = "maud/maud-main/data/contracts"
+
+
+@guarded()
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the table and its documents."""
+    parser = argparse.ArgumentParser(prog="python -m training.people", description=__doc__.partition("\n")[0])
+    parser.add_argument(
+        "--data", type=Path, required=True, metavar="DIR", help="has the folders cuad, contractnli, maud"
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="for questions.jsonl and documents/")
+    options = parser.parse_args(arguments)
+    count = write_table(options.data, options.out)
+    print(f"{count} questions: {options.out / 'questions.jsonl'}; documents: {options.out / 'documents'}")
+    return 0
+
+
+def write_table(data: Path, out: Path) -> int:
+    """Write each question with its quotes, and the documents as text files; return the number of questions."""
+    documents = out / "documents"
+    documents.mkdir(parents=True, exist_ok=True)
+    rows = []
+    for line in QUESTIONS.read_text(encoding="utf-8").splitlines():
+        told = json.loads(line)
+        text = read_text(data, told["document"])
+        start, end = told.get("part", (0, len(text)))
+        name = f"{Path(told['document']).stem}.txt"
+        (documents / name).write_text(text[start:end], encoding="utf-8", newline="")
+        quotes = [text[low:high] for low, high in told["spans"]]
+        rows.append({
+            "question": told["question"], "document": name, "answer": told["answer"], "text": quotes,
+            "impossible": told["kind"] == "none",
+        })  # fmt: skip
+    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    (out / "questions.jsonl").write_text("".join(lines), encoding="utf-8")
+    return len(rows)
+
+
+@cache
+def read_text(data: Path, document: str) -> str:
+    """Return the text of `source/name` as its authors published it."""
+    source, _, name = document.partition("/")
+    if source == "contractnli":
+        return _read_agreements(data)[name]
+    folder = {"cuad": data / _CUAD, "maud": data / _MAUD, "lessons": LESSONS}[source]
+    path = next(iter(sorted(folder.rglob(name))), None)
+    if path is None:
+        raise SourceError(f"{folder}: no file {name!r}; give the folder of the published data with --data")
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+@cache
+def _read_agreements(data: Path) -> dict[str, str]:
+    told = json.loads((data / _CONTRACTNLI).read_text(encoding="utf-8"))
+    return {document["file_name"]: document["text"] for document in told["documents"]}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
