@@ -22,7 +22,7 @@ from exhibit.rag.ingest import Report, ingest
 from exhibit.rag.live_index import open_for_questions
 from exhibit.rag.protocols import Answer, AnswerContext, QueryVector
 from exhibit.rag.questions import understand
-from exhibit.rag.retrieval.amendments import in_force, with_changes
+from exhibit.rag.retrieval.amendments import in_force, question_to_answer, with_changes
 from exhibit.rag.retrieval.disagreement import with_disagreement
 from exhibit.rag.retrieval.routed import retrieve
 from exhibit.rag.retrieval.stages import Parts, Retrieved, assemble
@@ -194,7 +194,7 @@ class Pipeline:
         """Return an answer to each question from its retrieved passages."""
         contexts = [self.context(retrieved) for retrieved in searched]
         answers = open_answerer(self.config, llm=self.llm).answer_all(
-            [(retrieved.question, context) for retrieved, context in zip(searched, contexts, strict=True)]
+            [(question_to_answer(retrieved), context) for retrieved, context in zip(searched, contexts, strict=True)]
         )
         return [
             Answered(retrieved, context, self._annotated(answer, retrieved, context))

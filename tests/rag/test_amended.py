@@ -8,7 +8,8 @@ import pytest
 
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
-from exhibit.rag.retrieval.amendments import asked_day
+from exhibit.rag.retrieval.amendments import asked_day, question_to_answer
+from exhibit.rag.retrieval.stages import Retrieved
 from tests.law.contracts import CONTRACT, FIRST, OTHER, SECOND
 
 ABOUT = "Consider the Hosting Agreement between Quillfeather Systems, Inc. and Marrowdale Clinics LLC"
@@ -64,6 +65,13 @@ def test_words_that_an_amendment_replaces_are_read_in_the_clause(ask, day, state
     assert ({"Ohio", "Vermont"} - {state}).pop() not in text
     first = answered.retrieved.selected[0].chunk
     assert first.document == ("hosting.txt" if state == "Ohio" else "first.txt")
+
+
+def test_the_answerer_is_asked_without_the_day_that_chose_the_passages(ask):
+    question = f"As of July 4, 2020: {LAW}"
+    assert question_to_answer(ask(question, FAMILY).retrieved) == LAW
+    assert question_to_answer(Retrieved(question, (), ())) == question
+    assert question_to_answer(Retrieved(LAW, (), (), {"amendments": {}})) == LAW
 
 
 def test_a_contract_without_amendments_is_left_as_it_is(ask):

@@ -33,6 +33,7 @@ _PIECE = 700
 """Characters of a section that become a passage: the reader model reads 900 with the question."""
 _LEAST = 60  # characters of a passage that stays when a section in it gives way: fewer are a heading
 _ASKED = re.compile(r"(?i)\b(?:as\s+of|as\s+at|on|at|before|after|until|by)\W+(?:the\s+)?$")
+_LEAD = re.compile(r"(?i)\s*as (?:of|at) [^:;?]{6,30}[:;]\s*(?=\S)")
 _OTHERWISE = re.compile(r"(?i)\b(?:dated|entered\s+into|made|executed|signed|effective)\W+(?:as\s+of|on)?\W*$")
 
 _FAMILIES: WeakKeyDictionary[Index, tuple[Keys, frozenset[int], dict[int, Family[int] | None]]] = WeakKeyDictionary()
@@ -46,6 +47,14 @@ def asked_day(question: str) -> date | None:
         if value.kind == "date" and _ASKED.search(before) and not _OTHERWISE.search(before):
             return date.fromisoformat(value.key)
     return None
+
+
+def question_to_answer(retrieved: Retrieved) -> str:
+    """Return the question without its leading day where the passages are of that day: no answer is to repeat it."""
+    question = retrieved.question
+    if "amendments" not in retrieved.trace or not (lead := _LEAD.match(question)) or asked_day(lead[0]) is None:
+        return question
+    return question[lead.end() :]
 
 
 def in_force(retrieved: Retrieved, index: Index, *, today: date | None = None) -> Retrieved:
