@@ -168,13 +168,12 @@ def load_datasets(
         raise BundleError("\n".join(problems))
     warnings += [f"{bundles[name].address}: no question is asked; left out" for name in bundles if not asked[name]]
     datasets = [_dataset(name, bundles[name], asked[name], selection, limits) for name in bundles if asked[name]]
-    warnings += lone_variants(datasets)
+    warnings += lone_variants({one.name: one.cases[0].labels for one in datasets if one.cases})
     return datasets, [*warnings, *(warning for dataset in datasets for warning in dataset.warnings)]
 
 
-def lone_variants(datasets: Sequence[Dataset]) -> list[str]:
-    """Return a line for each variant whose control is not among the datasets: its effect cannot be told alone."""
-    labels = {dataset.name: dataset.cases[0].labels for dataset in datasets if dataset.cases}
+def lone_variants(labels: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return a line for each variant whose control is not among the datasets, by the labels of a question of each."""
     controls = {own.get("pair") for own in labels.values() if own.get("varied") == "control"}
     return [
         f"{name}: a variant ({own['varied']}) without its control; evaluate the control as well: "

@@ -88,6 +88,11 @@ class Table:
         return replace(first, values=means, failed=failed, repeats=repeats)
 
     @property
+    def pair(self) -> str | None:
+        """What a variant of a bundle and its control have in common; None for any other dataset."""
+        return self.labels[0].get("pair") if self.labels else None
+
+    @property
     def errors(self) -> int:
         """How many replies are errors."""
         return sum(self.failed)
@@ -172,7 +177,8 @@ def _estimate(tables: Sequence[Table], name: str) -> Estimate:
 def compare(first: Sequence[Table], second: Sequence[Table]) -> dict[str, Difference]:
     """Return how the second run differs from the first over the same questions, for the metrics that both have.
 
-    Questions are paired by dataset and content (words, expected answer, gold, documents), not by id.
+    Questions are paired by dataset and content (words, expected answer, gold, documents), not by id. A variant of a
+    bundle and its control are paired by the question that both come from.
     """
     pairs = list(_pairs(first, second))
     names = dict.fromkeys(name for one, other in pairs for name in one.values if name in other.values)
@@ -225,7 +231,9 @@ def same_questions(first: Table, second: Table) -> Iterator[tuple[int, int]]:
 
 def _namesakes(first: Sequence[Table], second: Sequence[Table]) -> list[tuple[Table, Table]]:
     others = {table.name: table for table in second}
-    return [(table, others[table.name]) for table in first if table.name in others]
+    twins = {table.pair: table for table in second if table.pair}
+    found = ((table, others.get(table.name) or twins.get(table.pair or "")) for table in first)
+    return [(table, other) for table, other in found if other is not None]
 
 
 def _pairs(first: Sequence[Table], second: Sequence[Table]) -> Iterator[tuple[Table, Table]]:
@@ -236,6 +244,12 @@ def _pairs(first: Sequence[Table], second: Sequence[Table]) -> Iterator[tuple[Ta
 
 def _shared_rows(first: Table, second: Table) -> tuple[list[int], list[int]]:
     """Return the rows of the first table that the second has too, and where: by content, or by id without it."""
+    if first.name != second.name:  # a variant and its control: by the question of the parent
+        twins = defaultdict[Any, list[int]](list)
+        for at, labels in enumerate(second.labels):
+            twins[labels.get("control")].append(at)
+        pairs = [(row, at) for row, labels in enumerate(first.labels) for at in twins[labels.get("control")]]
+        return [row for row, _ in pairs], [at for _, at in pairs]
     by_content = bool(first.contents) and bool(second.contents)
     place = {key: row for row, key in enumerate(_keys(second, by_content))}
     rows = [(row, place[key]) for row, key in enumerate(_keys(first, by_content)) if key in place]

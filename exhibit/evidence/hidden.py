@@ -1,17 +1,35 @@
 """Finds words of a PDF that are invisible on the page: white on white, tiny, off the page, or under a box.
 
 A program reads hidden words like any others, so a user who scores a system or feeds a model should know about them.
+A page is first examined by its text objects: mode, colour, size, place, and later shapes over them. Letters are
+examined only in the objects that this first look suspects, so that an ordinary page costs about a millisecond.
 """
 
 import ctypes
+import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
 from exhibit.evidence.document import Document, Span
+from exhibit.evidence.page_objects import (
+    Colour,
+    PageBounds,
+    address_of,
+    bounds_of,
+    bounds_on_page,
+    fill_of,
+    is_filled,
+    is_opaque,
+    is_rectangle,
+    matrix_of,
+    opaque_fill_of,
+    scale_of,
+)
 from exhibit.evidence.readers.pdf import counted_text, open_pdf
 
 INVISIBLE = "drawn invisibly"
@@ -20,20 +38,21 @@ SAME_COLOUR = "in the colour of what is behind them"
 TINY = "smaller than anybody reads"
 OUTSIDE = "outside the page"
 COVERED = "under a box"
+UNDER_PICTURE = "under a picture"
 
 _LEAST_HEIGHT = 1.5  # points: the smallest print that people read has 4, and a superscript in it about 2.5
 _LEAST_CONTRAST = 16  # of 255: colours nearer than this look the same on paper and on a screen
 _LEAST_ALPHA = 13  # of 255, 5%: fainter ink is invisible
+_SMALL = 3.0  # points: twice `_LEAST_HEIGHT`; a flat text object may be a dash, so its font size decides
 _DEEPEST = 4  # levels of nested forms that are searched for text
-_MOST_OBJECTS = 20_000  # of one page; with more shapes, letters are not compared with each
+_MOST_SHAPES = 20_000  # of one page; letters are not compared with further ones
+_SCAN = 0.5  # share of the page: a larger picture is a scan, and words below it are those that OCR read in it
 _MODES = {
     pdfium_c.FPDF_TEXTRENDERMODE_FILL,
     pdfium_c.FPDF_TEXTRENDERMODE_FILL_CLIP,
 }
 """Text rendering modes in which only the fill colour is visible."""
 _UNSEEN = {pdfium_c.FPDF_TEXTRENDERMODE_INVISIBLE, pdfium_c.FPDF_TEXTRENDERMODE_CLIP}
-
-Colour = tuple[int, int, int]
 
 
 class HiddenSpan(NamedTuple):
@@ -58,6 +77,29 @@ def find_hidden_spans(document: Document, spans: Sequence[Span] | None = None) -
     return found
 
 
+def blank_hidden(document: Document) -> Document:
+    """Return a document with spaces in place of hidden words, and a note for each page that has some.
+
+    So every offset of the other words stays. A document without hidden words is returned as it is.
+    """
+    hidden = find_hidden_spans(document)
+    if not hidden:
+        return document
+    text = list(document.text)
+    for span, _ in hidden:
+        text[slice(*span)] = [letter if letter.isspace() else " " for letter in text[slice(*span)]]
+    notes = (f"{note}; left out" for note in describe_hidden(hidden, document))
+    return replace(document, text="".join(text), notes=(*document.notes, *notes))
+
+
+def describe_hidden(hidden: Sequence[HiddenSpan], document: Document) -> list[str]:
+    """Return a note for each page that has hidden words: how many, and why they are hidden."""
+    counts: Counter[tuple[int, str]] = Counter()
+    for span, why in hidden:
+        counts[document.pages_of(span)[0], why] += len(document.text[slice(*span)].split())
+    return [f"page {number} has {count} hidden words, {why}" for (number, why), count in counts.items()]
+
+
 def _clipped(span: Span, page: Span) -> range | None:
     """Return the part of a span on a page, in characters of the page."""
     start, end = max(span.start, page.start), min(span.end, page.end)
@@ -67,12 +109,15 @@ def _clipped(span: Span, page: Span) -> range | None:
 def _on_page(pdf: Any, number: int, start: int, parts: Sequence[range]) -> list[HiddenSpan]:
     try:
         page = pdf[number - 1]
+        drawn = _Drawn(page)
+        if not drawn.suspects:
+            page.close()
+            return []
         textpage = page.get_textpage()
     except pdfium.PdfiumError:
         return []  # a page whose text was empty
     try:
         counted = counted_text(textpage)
-        drawn = _Drawn(page)
         found: list[HiddenSpan] = []
         for part in parts:
             text = counted.text[part.start : part.stop]
@@ -104,19 +149,19 @@ def _runs(text: str, reasons: Sequence[str | None], start: int) -> Iterator[Hidd
 def _why(drawn: "_Drawn", textpage: Any, unit: int) -> str | None:
     """Return the reason why a character is invisible; None if it is visible or unknown."""
     index = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, unit)
-    box = pdfium_c.FS_RECTF()
-    if index < 0 or pdfium_c.FPDFText_IsGenerated(textpage, index) == 1:
+    thing = pdfium_c.FPDFText_GetTextObject(textpage, index) if index >= 0 else None
+    if not thing or address_of(thing) not in drawn.suspects or pdfium_c.FPDFText_IsGenerated(textpage, index) == 1:
         return None
+    box = pdfium_c.FS_RECTF()
     if not pdfium_c.FPDFText_GetLooseCharBox(textpage, index, box):
         return None
-    bounds = _Bounds(*sorted((box.left, box.right)), *sorted((box.bottom, box.top)))
+    bounds = PageBounds(*sorted((box.left, box.right)), *sorted((box.bottom, box.top)))
     if not bounds.touches(drawn.page):
         return OUTSIDE
     if min(bounds.top - bounds.bottom, _turned_height(bounds)) < _LEAST_HEIGHT:
         return TINY
-    thing = pdfium_c.FPDFText_GetTextObject(textpage, index)
     order = drawn.order(thing)
-    mode = pdfium_c.FPDFTextObj_GetTextRenderMode(thing) if thing else pdfium_c.FPDF_TEXTRENDERMODE_UNKNOWN
+    mode = pdfium_c.FPDFTextObj_GetTextRenderMode(thing)
     if mode in _UNSEEN:
         return None if drawn.has_picture(bounds) else INVISIBLE  # over a picture: the words that OCR read in it
     colour = _fill_of_letter(textpage, index)
@@ -124,12 +169,12 @@ def _why(drawn: "_Drawn", textpage: Any, unit: int) -> str | None:
         if colour[3] < _LEAST_ALPHA:
             return TRANSPARENT
         behind = drawn.colour_behind(bounds, order)
-        if behind is not None and max(abs(a - b) for a, b in zip(behind, colour, strict=False)) < _LEAST_CONTRAST:
+        if behind is not None and _alike(colour, behind):
             return SAME_COLOUR
-    return COVERED if drawn.is_covered(bounds, order) else None
+    return drawn.cover(bounds, order)
 
 
-def _turned_height(bounds: "_Bounds") -> float:
+def _turned_height(bounds: "PageBounds") -> float:
     """Return the width of a box that is taller than any letter: words set from bottom to top."""
     height, width = bounds.top - bounds.bottom, bounds.right - bounds.left
     return width if height > 4 * width > 0 and width > _LEAST_HEIGHT else height
@@ -143,90 +188,109 @@ def _fill_of_letter(textpage: Any, index: int) -> tuple[int, int, int, int] | No
     return red, green, blue, alpha
 
 
-class _Bounds(NamedTuple):
-    left: float
-    right: float
-    bottom: float
-    top: float
-
-    def touches(self, other: "_Bounds") -> bool:
-        x, y = (self.left + self.right) / 2, (self.bottom + self.top) / 2
-        return other.left <= x <= other.right and other.bottom <= y <= other.top
-
-    def holds(self, other: "_Bounds") -> bool:
-        slack = 1.0  # a loose box is a little larger than its letter
-        return (
-            self.left <= other.left + slack
-            and self.right >= other.right - slack
-            and self.bottom <= other.bottom + slack
-            and self.top >= other.top - slack
-        )
-
-
 class _Filled(NamedTuple):
     """A rectangle of one colour, and its place in the drawing order."""
 
     order: int
-    bounds: _Bounds
+    bounds: PageBounds
     colour: Colour
 
 
+class _Picture(NamedTuple):
+    """A picture of the page; `thing` is None for one inside a form, whose pixels are not examined."""
+
+    order: int
+    bounds: PageBounds
+    thing: Any
+
+
 class _Drawn:
-    """The objects of a page, in drawing order."""
+    """The objects of a page, in drawing order; `suspects` has the addresses of text objects that may be hidden."""
 
     def __init__(self, page: Any) -> None:
         left, bottom, right, top = page.get_bbox()
-        self.page = _Bounds(left, right, bottom, top)
+        self.page = PageBounds(left, right, bottom, top)
+        self._handle = page
         self._orders: dict[int, int] = {}
+        self._texts: list[tuple[Any, PageBounds | None, float]] = []
+        """Text objects, their bounds on the page, and the scale of the forms around them."""
         self._filled: list[_Filled] = []
-        self._unknown: list[tuple[int, _Bounds]] = []
+        self._unknown: list[tuple[int, PageBounds]] = []
         """Pictures, shadings and shapes, whose colour at a point is not known."""
-        self._pictures: list[_Bounds] = []
-        count = pdfium_c.FPDFPage_CountObjects(page)
-        for order in range(min(count, _MOST_OBJECTS)):
+        self._pictures: list[_Picture] = []
+        self._opaque: dict[int, bool] = {}
+        for order in range(pdfium_c.FPDFPage_CountObjects(page)):
             self._add(pdfium_c.FPDFPage_GetObject(page, order), order)
+        covers = [one for one in self._filled if one.bounds.least >= _LEAST_HEIGHT]  # a thin one is an underline
+        self.suspects = {address_of(text[0]) for text in self._texts if self._suspect(*text, covers)}
+        self._texts.clear()
 
     def _add(self, thing: Any, order: int) -> None:
         kind = pdfium_c.FPDFPageObj_GetType(thing)
-        bounds = _bounds_of(thing)
+        bounds = bounds_of(thing)
         if kind == pdfium_c.FPDF_PAGEOBJ_TEXT:
-            self._orders[_address(thing)] = order
+            self._orders[address_of(thing)] = order
+            self._texts.append((thing, bounds, 1.0))
         elif kind == pdfium_c.FPDF_PAGEOBJ_FORM:
-            self._enter(thing, order, 1)
+            self._enter(thing, order, 1, (matrix_of(thing),))
             if bounds:
                 self._unknown.append((order, bounds))
-        elif bounds and kind == pdfium_c.FPDF_PAGEOBJ_PATH and _is_filled(thing):
-            colour = _fill_of(thing)
-            if colour is not None and _is_rectangle(thing):
+        elif bounds is None or len(self._filled) + len(self._unknown) >= _MOST_SHAPES:
+            return
+        elif kind == pdfium_c.FPDF_PAGEOBJ_PATH and is_filled(thing):
+            colour = opaque_fill_of(thing)
+            if colour is not None and is_rectangle(thing):
                 self._filled.append(_Filled(order, bounds, colour))
             else:
                 self._unknown.append((order, bounds))
-        elif bounds and kind in (pdfium_c.FPDF_PAGEOBJ_IMAGE, pdfium_c.FPDF_PAGEOBJ_SHADING):
+        elif kind in (pdfium_c.FPDF_PAGEOBJ_IMAGE, pdfium_c.FPDF_PAGEOBJ_SHADING):
             self._unknown.append((order, bounds))
             if kind == pdfium_c.FPDF_PAGEOBJ_IMAGE:
-                self._pictures.append(bounds)
+                self._pictures.append(_Picture(order, bounds, thing))
 
-    def _enter(self, form: Any, order: int, depth: int) -> None:
+    def _enter(self, form: Any, order: int, depth: int, matrices: "tuple[pdfium.PdfMatrix, ...]") -> None:
         """Add the text and the pictures of a form, which the page draws as one object."""
-        for at in range(min(pdfium_c.FPDFFormObj_CountObjects(form), _MOST_OBJECTS)):
+        for at in range(pdfium_c.FPDFFormObj_CountObjects(form)):
             thing = pdfium_c.FPDFFormObj_GetObject(form, at)
             kind = pdfium_c.FPDFPageObj_GetType(thing)
             if kind == pdfium_c.FPDF_PAGEOBJ_TEXT:
-                self._orders[_address(thing)] = order
+                self._orders[address_of(thing)] = order
+                self._texts.append(
+                    (thing, bounds_on_page(bounds_of(thing), matrices), math.prod(map(scale_of, matrices)))
+                )
             elif kind == pdfium_c.FPDF_PAGEOBJ_FORM and depth < _DEEPEST:
-                self._enter(thing, order, depth + 1)
-            elif kind == pdfium_c.FPDF_PAGEOBJ_IMAGE and (bounds := _bounds_of(form)):
-                self._pictures.append(bounds)
+                self._enter(thing, order, depth + 1, (matrix_of(thing), *matrices))
+            elif kind == pdfium_c.FPDF_PAGEOBJ_IMAGE and (bounds := bounds_on_page(bounds_of(thing), matrices)):
+                self._pictures.append(_Picture(order, bounds, None))
+
+    def _suspect(self, thing: Any, bounds: PageBounds | None, scale: float, covers: Sequence[_Filled]) -> bool:
+        """Return whether letters of a text object may be hidden; what is certain, its letters tell."""
+        if bounds is None:
+            return True
+        mode = pdfium_c.FPDFTextObj_GetTextRenderMode(thing)
+        if mode in _UNSEEN and not any(picture.bounds.holds(bounds) for picture in self._pictures):
+            return True
+        if not self.page.holds(bounds) or (bounds.least < _SMALL and _is_small(thing, scale)):
+            return True
+        if mode in _MODES:
+            colour = fill_of(thing)
+            if colour is None or colour[3] < _LEAST_ALPHA or _alike(colour, (255, 255, 255)):
+                return True
+            if any(one.bounds.overlaps(bounds) and _alike(colour, one.colour) for one in covers):
+                return True
+        order = self._orders[address_of(thing)]
+        later = (one.bounds for some in (covers, self._pictures) for one in some if one.order > order)
+        return any(one.overlaps(bounds) for one in later)
 
     def order(self, thing: Any) -> int | None:
         """Return the place of a text in the drawing order; None if it is unknown."""
-        return self._orders.get(_address(thing)) if thing else None
+        return self._orders.get(address_of(thing)) if thing else None
 
-    def has_picture(self, bounds: _Bounds) -> bool:
+    def has_picture(self, bounds: PageBounds) -> bool:
         """Return whether a picture is behind or over the letter."""
-        return any(bounds.touches(picture) for picture in self._pictures)
+        return any(bounds.touches(picture.bounds) for picture in self._pictures)
 
-    def colour_behind(self, bounds: _Bounds, order: int | None) -> Colour | None:
+    def colour_behind(self, bounds: PageBounds, order: int | None) -> Colour | None:
         """Return the background colour of a letter, white for the bare page; None if a picture or a shape is there."""
         if order is None:
             return None
@@ -236,47 +300,32 @@ class _Drawn:
             return None
         return (255, 255, 255) if last is None else last.colour
 
-    def is_covered(self, bounds: _Bounds, order: int | None) -> bool:
-        """Return whether a filled rectangle is later drawn over a letter."""
-        return order is not None and any(one.order > order and one.bounds.holds(bounds) for one in self._filled)
+    def cover(self, bounds: PageBounds, order: int | None) -> str | None:
+        """Return the reason if a filled rectangle, or a picture that is no scan, is later drawn over a letter."""
+        if order is None:
+            return None
+        if any(one.order > order and one.bounds.holds(bounds) for one in self._filled):
+            return COVERED
+        over = (one for one in self._pictures if one.order > order and one.bounds.holds(bounds))
+        return UNDER_PICTURE if any(map(self._hides, over)) else None
 
-
-def _address(thing: Any) -> int:
-    return ctypes.addressof(thing.contents)
-
-
-def _bounds_of(thing: Any) -> _Bounds | None:
-    edges = [ctypes.c_float() for _ in range(4)]
-    if not pdfium_c.FPDFPageObj_GetBounds(thing, *map(ctypes.byref, edges)):
-        return None
-    left, bottom, right, top = (edge.value for edge in edges)
-    return _Bounds(left, right, bottom, top)
-
-
-def _is_filled(path: Any) -> bool:
-    fill, stroke = ctypes.c_int(), ctypes.c_int()
-    return bool(pdfium_c.FPDFPath_GetDrawMode(path, ctypes.byref(fill), ctypes.byref(stroke)) and fill.value)
-
-
-def _fill_of(path: Any) -> Colour | None:
-    """Return a path's fill colour; None if it is translucent, like a yellow marker."""
-    parts = [ctypes.c_uint() for _ in range(4)]
-    if not pdfium_c.FPDFPageObj_GetFillColor(path, *map(ctypes.byref, parts)):
-        return None
-    if parts[3].value < 255 or pdfium_c.FPDFPageObj_HasTransparency(path):
-        return None
-    return parts[0].value, parts[1].value, parts[2].value
-
-
-def _is_rectangle(path: Any) -> bool:
-    """Return whether a path is a rectangle along the page's axes: any other path is smaller than its bounds."""
-    points = []
-    for at in range(min(pdfium_c.FPDFPath_CountSegments(path), 7)):
-        segment = pdfium_c.FPDFPath_GetPathSegment(path, at)
-        if pdfium_c.FPDFPathSegment_GetType(segment) == pdfium_c.FPDF_SEGMENT_BEZIERTO:
+    def _hides(self, picture: _Picture) -> bool:
+        """Return whether a picture is opaque and smaller than a scan of the page."""
+        if picture.thing is None or picture.bounds.area > _SCAN * self.page.area:
             return False
-        x, y = ctypes.c_float(), ctypes.c_float()
-        pdfium_c.FPDFPathSegment_GetPoint(segment, ctypes.byref(x), ctypes.byref(y))
-        points.append((round(x.value, 2), round(y.value, 2)))
-    straight = all(a[0] == b[0] or a[1] == b[1] for a, b in pairwise(points))
-    return 4 <= len(points) <= 6 and straight and len(set(points)) == 4
+        address = address_of(picture.thing)
+        if address not in self._opaque:
+            self._opaque[address] = is_opaque(self._handle, picture.thing)
+        return self._opaque[address]
+
+
+def _is_small(text: Any, scale: float) -> bool:
+    """Return whether a flat text object is in small print: a dash is flat in any size."""
+    size = ctypes.c_float()
+    known = pdfium_c.FPDFTextObj_GetFontSize(text, ctypes.byref(size))
+    return not known or size.value * scale * scale_of(matrix_of(text)) < _SMALL
+
+
+def _alike(colour: Sequence[int], other: Sequence[int]) -> bool:
+    red, green, blue = (abs(one - two) < _LEAST_CONTRAST for one, two in zip(colour[:3], other, strict=True))
+    return red and green and blue

@@ -105,8 +105,10 @@ def without_places(text: str) -> str:
     return whole[: listed.start()].rstrip() if listed else text
 
 
-_QUOTATION = re.compile(rf"^“(?:(?!\n\n).)*”(?P<cites>(?:\s*{CITATION})+)", re.MULTILINE | re.DOTALL)
-"""A paragraph that quotes: the citation at its end supports all its sentences."""
+_QUOTATION = re.compile(
+    rf"^(?:[^“”\n]{{1,600}}:\s)?“(?:(?!\n\n).)*”(?P<cites>(?:\s*{CITATION})+)", re.MULTILINE | re.DOTALL
+)
+"""A paragraph that quotes, maybe after a short answer: the citation at its end supports all its sentences."""
 
 
 def claims_of(text: str) -> list[Claim]:

@@ -53,6 +53,8 @@ class Ingest(FlagModel):
     """the language that OCR reads: en, de, cs-CZ …"""
     ocr_engine: str = "auto"
     """the OCR engine, or auto: the first one that is installed and knows the language"""
+    hidden_text: Literal["skip", "index"] = "skip"
+    """words of a PDF that nobody sees on the page (white, tiny, off it, covered): skip them, or index them"""
     splitter: str = "rcts"
     """how documents are cut into chunks"""
     chunk_size: Positive = 500

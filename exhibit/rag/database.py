@@ -24,7 +24,7 @@ from exhibit.schemas.validate import sha256_of
 from exhibit.storage.atomic import FolderKind
 from exhibit.storage.cache import Cache, cache_folder, key_of
 
-FORMAT = "exhibit-index/5"
+FORMAT = "exhibit-index/6"
 MANIFEST = "manifest.json"
 RECORD = "building.json"
 _STORE = "store"

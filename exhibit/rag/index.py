@@ -115,6 +115,11 @@ class Index:
         """Return the documents of a kind, as their profiles name it."""
         return [self.document(*row) for row in self._database.read("SELECT number FROM names WHERE kind = ?", kind)]
 
+    @property
+    def amendments(self) -> frozenset[int]:
+        """The numbers of the documents that amend others."""
+        return frozenset(number for (number,) in self._database.read("SELECT number FROM names WHERE amends"))
+
     def __len__(self) -> int:
         return self._extent("chunk")[0] if self._known_table is None else len(self._known_table)
 

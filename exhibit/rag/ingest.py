@@ -20,6 +20,7 @@ from PIL import Image, ImageSequence
 
 from exhibit.engine import Engine, shutdown_idle, track
 from exhibit.evidence import Document, Span, read_document
+from exhibit.evidence.hidden import blank_hidden
 from exhibit.evidence.readers import picture
 from exhibit.evidence.scan import Ocr, choose_ocr, read_scan
 from exhibit.law.language import language_of
@@ -118,6 +119,10 @@ class Preparation:
                 raise DocumentError(f"{path}: no words in it")
             hint = "OCR found no words in it either" if self.ocr else "--ocr true can read it (the extra 'ocr')"
             raise DocumentError(f"{path}: no text in it, only pictures; {hint}")
+        if config.hidden_text == "skip":
+            document = blank_hidden(document)
+            if not document.has_text:
+                raise DocumentError(f"{path}: all its words are hidden; --hidden-text index indexes them all the same")
         root, profile = read_structure(document), read_profile(document)
         leaves = _leaves(root)
         module, argument = load_plugin("exhibit.rag.splitters", config.splitter)

@@ -22,6 +22,8 @@ from exhibit.rag.ingest import Report, ingest
 from exhibit.rag.live_index import open_for_questions
 from exhibit.rag.protocols import Answer, AnswerContext, QueryVector
 from exhibit.rag.questions import understand
+from exhibit.rag.retrieval.amendments import in_force, question_to_answer, with_changes
+from exhibit.rag.retrieval.disagreement import with_disagreement
 from exhibit.rag.retrieval.routed import retrieve
 from exhibit.rag.retrieval.stages import Parts, Retrieved, assemble
 from exhibit.rag.retrieval.statutes import with_version
@@ -176,7 +178,7 @@ class Pipeline:
         parts = self._parts(self.config if depth is None else self.config.model_copy(update={"depth": depth}))
         if documents is not None:
             parts = replace(parts, only=tuple(self._opened.entry(name).number for name in documents))
-        return retrieve(questions, parts)
+        return [in_force(one, self._opened) for one in retrieve(questions, parts)]
 
     def _parts(self, config: Config) -> Parts:
         llm = self.llm if config.hyde_weight else None
@@ -192,9 +194,17 @@ class Pipeline:
         """Return an answer to each question from its retrieved passages."""
         contexts = [self.context(retrieved) for retrieved in searched]
         answers = open_answerer(self.config, llm=self.llm).answer_all(
-            [(retrieved.question, context) for retrieved, context in zip(searched, contexts, strict=True)]
+            [(question_to_answer(retrieved), context) for retrieved, context in zip(searched, contexts, strict=True)]
         )
-        return [Answered(r, c, with_version(a, r, c)) for r, c, a in zip(searched, contexts, answers, strict=True)]
+        return [
+            Answered(retrieved, context, self._annotated(answer, retrieved, context))
+            for retrieved, context, answer in zip(searched, contexts, answers, strict=True)
+        ]
+
+    def _annotated(self, answer: Answer, retrieved: Retrieved, context: AnswerContext) -> Answer:
+        """Return an answer with the version of a law, other values of other documents, and amendments."""
+        answer = with_disagreement(with_version(answer, retrieved, context), context, self._opened)
+        return with_changes(answer, retrieved, context)
 
     def context(self, retrieved: Retrieved) -> AnswerContext:
         """Return the numbered sources that an answer to a question is made from."""

@@ -70,7 +70,8 @@ class Zone:
     height: float
 
 
-def _percent() -> list[Point]:
+def percent() -> list[Point]:
+    """Return the marks of an axis of shares."""
     return [Point(LEFT, up(share), f"{100 * share:.0f}") for share in _QUARTERS]
 
 
@@ -136,7 +137,7 @@ def over_k(means: Means, families: Sequence[str], title: str, note: str) -> Plot
         return None
     x = {k: across(index / (len(depths) - 1)) for index, k in enumerate(depths)}
     lines = [_over_depths(family, estimates, x) for family, estimates in values.items() if estimates]
-    return Plot(title, note, lines=lines, ticks=[Point(x[k], BOTTOM, str(k)) for k in depths], sides=_percent())
+    return Plot(title, note, lines=lines, ticks=[Point(x[k], BOTTOM, str(k)) for k in depths], sides=percent())
 
 
 def _depths(means: Means, family: str) -> dict[int, Estimate]:
@@ -221,10 +222,10 @@ def confidence_plots(run: RunResults) -> list[Plot]:
     ticks = [Point(across(share), BOTTOM, f"{100 * share:.0f}") for share in _QUARTERS]
     note = f"share answerable, by confidence; AUROC {areas}"
     return [
-        Plot("Is the confidence right?", note, lines=right, ticks=ticks, sides=_percent()),
+        Plot("Is the confidence right?", note, lines=right, ticks=ticks, sides=percent()),
         Plot(
             "What refusing the unsure saves", "questions without an answer, by share kept", lines=saved, ticks=ticks,
-            sides=_percent(),
+            sides=percent(),
         ),
     ]  # fmt: skip
 

@@ -25,6 +25,7 @@ from exhibit.viewer.listing import Matching, Outcomes
 from exhibit.viewer.page import GROUP_MEANINGS, OUTCOMES, reasons, render, say
 from exhibit.viewer.page_output import View
 from exhibit.viewer.plots import make_plots, shares
+from exhibit.viewer.variants import growth_plots, variant_effects, variant_warnings
 
 _LABELLED = ("Retrieval", "Answers")
 """Groups of metrics that a breakdown by label shows."""
@@ -212,14 +213,17 @@ def _body(matching: Matching, meta: Record, notes: list[str]) -> str:
         warnings=_warnings(run),
         breakdowns=breakdowns(run, scale),
         plots=make_plots(run, tally.seconds),
+        effects=variant_effects(run),
+        growth=growth_plots(run),
         ingestions={name: read for name in run.datasets if (read := run.ingestion(name)).files is not None},
     )
 
 
 def _warnings(run: RunResults) -> list[str]:
-    """Return the warnings above the figures: drafted questions, and missing evidence."""
+    """Return the warnings above the figures: drafted questions, variants without a control, and missing evidence."""
     drafted = [f"{name}: {entry.draft}." for name, entry in run.config.datasets.items() if entry.draft]
-    return [*drafted, *(f"{line}." for name in run.datasets for line in run.missing(name).lines)]
+    missing = (f"{line}." for name in run.datasets for line in run.missing(name).lines)
+    return [*drafted, *variant_warnings(run), *missing]
 
 
 _HEADLINES = ("char_recall", "ndcg", "document_hit")

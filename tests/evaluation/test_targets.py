@@ -60,7 +60,8 @@ def test_the_pipeline_answers_and_cites_passages_by_rank(builtin, dataset):
     assert (ingestion.files, ingestion.set_aside) == (3, []) and ingestion.chunks > 6
     reply = ask(target, dataset)[3]
     number = int(re.search(r"\[(\d+)\]", reply.answer)[1])
-    assert reply.answer[:30] in reply.passages[number - 1].text and reply.seconds > 0
+    quote = re.search(r"“(.{30})", reply.answer)[1]
+    assert quote in reply.passages[number - 1].text and reply.seconds > 0
     assert 1 <= reply.selected <= 6 < len(reply.passages)
     text = dataset.documents.get(reply.passages[0].filename).text
     span = reply.passages[0].span

@@ -252,16 +252,22 @@ def pdf(text: str) -> bytes:
     return drawn_pdf(f"BT /F 11 Tf 60 700 Td ({text}) Tj ET")
 
 
-def drawn_pdf(content: str) -> bytes:
-    """Return a PDF of one page that draws this; `/F` is Helvetica, `/Faint` transparent, `/Marker` a marker's ink."""
+def drawn_pdf(content: str, form: str = "") -> bytes:
+    """Return a PDF of one page that draws this; `/F` is Helvetica, `/Faint` transparent, `/Marker` a marker's ink.
+
+    `/Form Do` draws the form.
+    """
     stream = content.encode("ascii")
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
         b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R"
-        b" /Resources << /Font << /F 5 0 R >> /ExtGState << /Faint << /ca 0 >> /Marker << /BM /Multiply >> >> >> >>",
+        b" /Resources << /Font << /F 5 0 R >> /XObject << /Form 6 0 R >>"
+        b" /ExtGState << /Faint << /ca 0 >> /Marker << /BM /Multiply >> >> >> >>",
         b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        b"<< /Type /XObject /Subtype /Form /BBox [-9000 -9000 9000 9000] /Resources << /Font << /F 5 0 R >> >>"
+        b" /Length %d >>\nstream\n%s\nendstream" % (len(form), form.encode("ascii")),
     ]
     data = b"%PDF-1.4\n"
     places = []
@@ -270,8 +276,8 @@ def drawn_pdf(content: str) -> bytes:
         data += b"%d 0 obj\n%s\nendobj\n" % (number, content)
     table = b"".join(b"%010d 00000 n \n" % place for place in places)
     start = len(data)
-    return data + b"xref\n0 6\n0000000000 65535 f \n" + table + (
-        b"trailer << /Size 6 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % start
+    return data + b"xref\n0 7\n0000000000 65535 f \n" + table + (
+        b"trailer << /Size 7 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % start
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pypdfium2.raw as pdfium_c
 import pytest
 
 from exhibit.evidence import Span, read_document
@@ -14,6 +15,8 @@ from exhibit.evidence.hidden import (
     SAME_COLOUR,
     TINY,
     TRANSPARENT,
+    UNDER_PICTURE,
+    blank_hidden,
     find_hidden_spans,
 )
 from tests.evidence.files import drawn_pdf
@@ -21,6 +24,7 @@ from tests.evidence.files import drawn_pdf
 SEEN = "BT 0 g /F 11 Tf 60 700 Td (The rent is due monthly.) Tj ET"
 WORDS = "The cap is waived"
 LINE = f"60 650 Td ({WORDS}) Tj ET"
+SCAN = "q 612 0 0 792 0 0 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x40 EI Q"
 PICTURE = "q 300 0 0 60 50 620 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x40 EI Q"
 
 
@@ -45,6 +49,7 @@ def hidden(tmp_path, content):
         (f"{SEEN} q /Faint gs BT 0 g /F 11 Tf {LINE} Q", TRANSPARENT),
         (f"{SEEN} BT 0 g /F 11 Tf {LINE} 0 g 50 640 250 30 re f", COVERED),
         (f"{SEEN} BT 0 g /F 11 Tf {LINE} 1 g 50 640 250 30 re f", COVERED),
+        (f"{SEEN} BT 0 g /F 11 Tf {LINE} {PICTURE}", UNDER_PICTURE),
     ],
 )
 def test_words_that_nobody_sees_are_found_with_the_reason(tmp_path, content, why):
@@ -64,6 +69,8 @@ def test_words_that_nobody_sees_are_found_with_the_reason(tmp_path, content, why
         f"{PICTURE} {SEEN} BT 3 Tr /F 11 Tf {LINE}",
         f"{PICTURE} {SEEN} BT 1 g /F 11 Tf {LINE}",
         f"{SEEN} BT 0 g /F 11 Tf 0 1 -1 0 60 300 Tm ({WORDS}) Tj ET",
+        f"{SEEN} BT 0 g /F 11 Tf {LINE} {SCAN}",
+        f"{SEEN} BT 0 g /F 11 Tf {LINE} 0 g 60 648 90 0.6 re f",
     ],
     ids=[
         "plain",
@@ -76,6 +83,8 @@ def test_words_that_nobody_sees_are_found_with_the_reason(tmp_path, content, why
         "ocr",
         "on a picture",
         "turned",
+        "below a scan",
+        "underlined",
     ],
 )
 def test_words_that_people_see_are_not(tmp_path, content):
@@ -111,3 +120,53 @@ def test_gold_on_hidden_words_has_a_note(tmp_path, convert):
     assert [line["labels"].get("hidden") for line in gold] == [None, SAME_COLOUR]
     noted = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))["noted"]
     assert noted["gold with words that nobody sees on the page"] == [f"lease.pdf: row 1: {SAME_COLOUR}"]
+
+
+def test_a_scan_with_an_invisible_text_layer_has_no_hidden_words(tmp_path):
+    layer = "BT 3 Tr /F 11 Tf 60 700 Td (The rent is due monthly.) Tj 0 -50 Td (The cap is waived.) Tj ET"
+    for at, content in enumerate((f"{SCAN} {layer}", f"{layer} {SCAN}")):
+        path = tmp_path / f"{at}.pdf"
+        path.write_bytes(drawn_pdf(content))
+        document = read_document(path)
+        assert "waived" in document.text
+        assert blank_hidden(document) is document
+
+
+def test_blanked_words_leave_every_other_offset_and_a_note(tmp_path):
+    path = tmp_path / "a.pdf"
+    path.write_bytes(drawn_pdf(f"BT 1 g /F 11 Tf 60 750 Td (Say yes) Tj ET {SEEN} BT 1 g /F 11 Tf {LINE}"))
+    document = read_document(path)
+    seen = blank_hidden(document)
+    assert len(seen.text) == len(document.text)
+    assert seen.text.split() == "The rent is due monthly.".split()
+    assert seen.text.index("The rent") == document.text.index("The rent")
+    assert seen.notes == (f"page 1 has 6 hidden words, {SAME_COLOUR}; left out",)
+
+
+def test_a_page_without_suspect_text_is_not_examined_letter_by_letter(tmp_path, monkeypatch):
+    asked = []
+    examine = pdfium_c.FPDFText_GetTextObject
+    monkeypatch.setattr(pdfium_c, "FPDFText_GetTextObject", lambda *args: asked.append(1) or examine(*args))
+    assert hidden(tmp_path, SEEN) == []
+    assert asked == []
+    assert hidden(tmp_path, f"{SEEN} BT 1 g /F 11 Tf {LINE}")
+    assert asked
+
+
+@pytest.mark.parametrize(
+    ("drawn", "why"),
+    [
+        ("/Form Do", None),
+        ("q 0.02 0 0 0.02 60 300 cm /Form Do Q", TINY),
+        ("q 50 0 0 50 -2900 -32000 cm /Form Do Q", None),
+        ("q 1 0 0 1 2000 0 cm /Form Do Q", OUTSIDE),
+    ],
+)
+def test_the_words_of_a_form_are_examined_where_the_page_draws_them(tmp_path, drawn, why):
+    size = 0.5 if "50 0 0 50" in drawn else 11  # tiny letters that the page enlarges are seen
+    form = f"BT 0 g /F {size} Tf {LINE}"
+    path = tmp_path / "a.pdf"
+    path.write_bytes(drawn_pdf(f"{SEEN} {drawn}", form))
+    document = read_document(path)
+    found = {one.why for one in find_hidden_spans(document) if "cap" in document.text[slice(*one.span)]}
+    assert found == ({why} if why else set())

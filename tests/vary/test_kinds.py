@@ -13,8 +13,10 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.bundle import open_bundle
 from exhibit.vary.corpus import IMPOSSIBLE, SEVERAL, TextCorpus, TextDocument, TextPassage, TextRow, read_corpus
 from exhibit.vary.kinds import VaryRequest, kind_modules, load_kind
+from exhibit.vary.kinds.amended import NOT_AMENDED
 from exhibit.vary.kinds.injection import WAYS
 from exhibit.vary.values import DERIVED, IN_QUESTION, NO_VALUE, UNSURE_ELSEWHERE, UNSURE_WORDING, ValueChanger
+from tests.law.contracts import CONTRACT, FIRST, SECOND
 from tests.vary.bundles import ROWS, read_parent, varied
 
 
@@ -255,6 +257,41 @@ def test_other_versions_of_the_clause_are_near_misses(corpus):
     for row in after.rows:
         stated = frozenset().union(*(keys_of(after.words(passage)) for passage in row.near_misses))
         assert keys_of(row.labels["old"]) <= stated
+
+
+def test_a_real_family_is_asked_with_the_gold_of_its_own_documents():
+    def document(name, text, **labels):
+        return TextDocument(name, "Hosting Agreement", text, labels=tuple({"family": "hosting.pdf", **labels}.items()))
+
+    def row(id, name, text, gold, answer):
+        start = text.index(gold)
+        passages = (TextPassage(name, (Span(start, start + len(gold)),)),)
+        labels = {"clause": "Fee" if "$" in answer else "Law"}
+        return TextRow(id, "What does the contract say?", answer, passages, name, labels=labels, control=id)
+
+    texts = {"hosting.pdf": CONTRACT, "first.pdf": FIRST, "second.pdf": SECOND}
+    days = {"first.pdf": "2019-06-01", "second.pdf": "2021-01-15"}
+    documents = {
+        name: document(name, text, **({"amends": "hosting.pdf", "effective_from": days[name]} if name in days else {}))
+        for name, text in texts.items()
+    }
+    fees = {"hosting.pdf": "$4,000", "first.pdf": "$5,500", "second.pdf": "$7,250"}
+    rows = [row(at, name, texts[name], f"fee of {fee}", fee) for at, (name, fee) in enumerate(fees.items(), 1)]
+    rows.append(row(4, "hosting.pdf", CONTRACT, "State of Ohio", "Ohio"))
+    rows.append(row(5, "first.pdf", FIRST, "as of June 1, 2019", "June 1, 2019"))
+    tally = Tally()
+    module, argument = load_kind("amended")
+    after = module.vary(TextCorpus(documents, tuple(rows)), VaryRequest(1, argument), tally)
+    assert dict(after.documents) == documents
+    asked = [(one.labels.get("as_of"), one.answer, one.filename, one.labels["amendments"]) for one in after.rows]
+    assert asked == [
+        ("2019-03-01", "$4,000", "hosting.pdf", "real"),
+        ("2019-09-01", "$5,500", "first.pdf", "real"),
+        ("2021-04-15", "$7,250", "second.pdf", "real"),
+        (None, "$7,250", "second.pdf", "real"),
+    ]
+    assert [words(after, one) for one in after.rows] == [[f"fee of {answer}"] for _, answer, _, _ in asked]
+    assert tally.left_out[NOT_AMENDED] == ["row 4"]
 
 
 # ---------------------------------------------------------------- injection, growth, scanned

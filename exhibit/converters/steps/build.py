@@ -21,6 +21,7 @@ from exhibit.converters.benchmark import (
     Tally,
 )
 from exhibit.converters.printing.press import PdfPrinter, printing
+from exhibit.converters.steps.families import FAMILY, mark_families
 from exhibit.converters.steps.materialise import NOWHERE, Done, QuotePlace, materialise, tasks
 from exhibit.converters.steps.pages import settle_pages
 from exhibit.engine import Engine, limits_from, open_engine, track
@@ -71,6 +72,8 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     texts.mkdir()
     with PdfPrinter(limits) as press:
         done = _materialise_all(benchmark, folder / CORPUS, engine, tally, press, ocr=ocr_from(options), texts=texts)
+    if not benchmark.by_construction:  # a variant has labels of its own for the amendments that were made
+        done = mark_families(done, tally)
     rows = [row for row in benchmark.rows if _answerable_from(row, done, tally) and _sound(row, tally)]
     if benchmark.draft or benchmark.by_construction:
         rows = [row for row in rows if _located(row, done, tally)]
@@ -232,11 +235,17 @@ def _gold(rows: Sequence[RawRow], done: dict[str, Done]) -> Iterator[Gold]:
     """Yield one line per context; a row without any has one line, which carries its labels."""
     for row in rows:
         if not row.quotes:
-            yield gold_of(row.id, None, row.filename, NOWHERE, row.labels)
+            yield gold_of(row.id, None, row.filename, NOWHERE, {**row.labels, **_family(row.filename, done)})
         for index, quote in enumerate(row.quotes):
             place = done[quote.filename].places[quote]
-            labels = {**row.labels, **_near_misses(row, done), **dict(quote.labels)}
+            family = _family(quote.filename, done)
+            labels = {**row.labels, **family, **_near_misses(row, done), **dict(quote.labels)}
             yield gold_of(row.id, index, quote.filename, place, labels)
+
+
+def _family(filename: str | None, done: dict[str, Done]) -> dict[str, Label]:
+    own = done[filename].entry.labels if filename in done else {}
+    return {FAMILY: own[FAMILY]} if FAMILY in own else {}
 
 
 def _near_misses(row: RawRow, done: dict[str, Done]) -> dict[str, Label]:

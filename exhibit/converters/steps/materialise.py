@@ -7,15 +7,19 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from exhibit.converters.benchmark import Quote, RawDocument, source_text
 from exhibit.converters.printing.press import PdfPrinter
 from exhibit.evidence import Document, Match, Span, fold, locate, read_document
 from exhibit.evidence.fold import Fold
-from exhibit.evidence.hidden import find_hidden_spans
+from exhibit.evidence.hidden import HiddenSpan, describe_hidden, find_hidden_spans
 from exhibit.evidence.locate import prefer_whole_words
 from exhibit.evidence.readers import picture
 from exhibit.evidence.scan import Ocr, Scanned, read_scan
+from exhibit.law.amendments import ContractName, is_amendment, read_amendment
+from exhibit.law.families import FamilyMember
+from exhibit.law.profile import AGREED, read_profile
 from exhibit.law.provision_places import ProvisionIndex
 from exhibit.law.provisions import read_provisions
 from exhibit.schemas.errors import DocumentError
@@ -74,6 +78,15 @@ class Done:
     notes: tuple[str, ...]
     page_starts: tuple[int, ...] = ()
     """Where its pages begin, for a source that states pages."""
+    contract: "ContractFacts | None" = None
+    """The names of a contract, or what an amendment says of itself; None for other documents."""
+
+
+class ContractFacts(NamedTuple):
+    """The facts by which contracts and their amendments are linked; the text is not among them."""
+
+    name: ContractName[str]
+    member: FamilyMember[str]
 
 
 Spans = Sequence[tuple[int, int]]
@@ -128,7 +141,8 @@ def materialise(task: Task) -> Done:
         shutil.copyfile(path, task.target)
     finder = _Finder(document.text if raw.text_path == task.path else source_text(raw), document)
     places = {quote: finder.place(quote) for quote in dict.fromkeys(task.quotes)}
-    places = _with_hidden(places, document)
+    hidden = find_hidden_spans(document)
+    places = _with_hidden(places, document, hidden)
     contradicted = [
         f"page {quote.page} is stated for words that stand on page {place.pages[0]}: {(quote.text or '')[:60]!r}"
         for quote, place in places.items()
@@ -147,17 +161,27 @@ def materialise(task: Task) -> Done:
         with suppress(OSError):  # then it is read again
             write_whole(task.text, document.text)
     starts = tuple(one.span.start for one in document.pages) if any(q.stated is not None for q in task.quotes) else ()
-    return Done(entry, places, (*task.notes, *document.notes, *contradicted), starts)
+    notes = (*task.notes, *document.notes, *contradicted, *describe_hidden(hidden, document))
+    return Done(entry, places, notes, starts, _contract_facts(raw.filename, document))
+
+
+def _contract_facts(name: str, document: Document) -> ContractFacts | None:
+    profile = read_profile(document)
+    if profile.kind not in AGREED:
+        return None
+    amendment = read_amendment(document.text, profile.title) if is_amendment(document.text, profile.title) else None
+    named = ContractName(name, name, profile.title, profile.parties, profile.date)
+    return ContractFacts(named, FamilyMember(name, name, "", amendment))
 
 
 _LETTERS = 3
 """Hidden letters that a place must have to be told of: a comma in white does not matter."""
 
 
-def _with_hidden(places: dict[Quote, QuotePlace], document: Document) -> dict[Quote, QuotePlace]:
+def _with_hidden(
+    places: dict[Quote, QuotePlace], document: Document, hidden: Sequence[HiddenSpan]
+) -> dict[Quote, QuotePlace]:
     """Return the places, each with the reasons why words of it are not seen on the page."""
-    spans = [Span(*span) for place in places.values() for span in place.spans]
-    hidden = find_hidden_spans(document, spans) if spans else []
 
     def reasons(place: QuotePlace) -> str:
         letters: Counter[str] = Counter()

@@ -60,10 +60,10 @@ DECIDED = 0.5
 """The log-odds from which a yes or a no is said: 0.80 of these questions are decided, 0.79 of them rightly."""
 _SHORT_SHARE = 0.8
 """A short answer that is longer than this share of its quote says no more than the quote."""
+_BRACKET = 40
+"""The most characters up to the end of a bracket that a short answer begins; else it ends before the bracket."""
 _WITH_LIST = 600
 """The most characters of a quote that goes on with the list that it announces."""
-_HEADING = 60
-"""The longest heading that is shown beside a quote; a longer one is a sentence of the document."""
 _GAP = 4
 """Characters between two passages that were adjacent in the document: a space, a mark, the end of a line."""
 
@@ -108,17 +108,7 @@ class _Words:
     @property
     def cited(self) -> str:
         """The words in quotation marks, then their citations."""
-        return f'"{self.text}" ' + "".join(f"[{source.number}]" for source, _ in self.parts)
-
-    @property
-    def place(self) -> str:
-        """The section and the page of the words."""
-        source = self.parts[0][0]
-        *above, section = source.section.split(" > ")
-        if above and not any(map(str.isalpha, section[2:])):  # a bare number or letter says nothing without its heading
-            section = f"{above[-1]} {section}"
-        page = "" if source.page is None else f"p. {source.page}"
-        return ", ".join(filter(None, (section if len(section) <= _HEADING else "", page)))
+        return f"“{self.text}” " + "".join(f"[{source.number}]" for source, _ in self.parts)
 
 
 class ReaderAnswerer:
@@ -155,9 +145,9 @@ class ReaderAnswerer:
             return replace(ExtractiveAnswerer(near=0.0).answer(question, few), confidence=sure)
         value = _short(question, asks, kind, found, several=several)
         front = f"{value}: " if value else ""
-        verdict = verify(claims_of(front + " ".join(words.cited for words in found)), context.sources, given=question)
+        text = front + "\n\n".join(words.cited for words in found)
+        verdict = verify(claims_of(text), context.sources, given=question)
         quotes = tuple(words.text for words in found)
-        text = front + " ".join(_with_place(words) for words in found)
         return Answer(text, verdict.citations, verdict.unsupported, confidence=sure, short=value, quotes=quotes)
 
     def answer_all(self, asked: Sequence[tuple[str, AnswerContext]]) -> list[Answer]:
@@ -255,7 +245,20 @@ def _value(text: str, span: AnswerSpan, short: AnswerSpan | None) -> str:
         return ""
     if short.end - short.start > _SHORT_SHARE * (span.end - span.start):
         return ""
-    return " ".join(text[short.start : short.end].split()).strip(" ,;:.")
+    return " ".join(text[slice(*_whole_words(short, text))].split()).strip(" ,;:.")
+
+
+def _whole_words(span: AnswerSpan, text: str) -> Span:
+    """Return a span without parts of words, and with the end of a bracket that begins in it if that is near."""
+    start, end = span.start, span.end
+    while start and text[start - 1].isalnum() and text[start].isalnum():
+        start -= 1
+    while end < len(text) and text[end - 1].isalnum() and text[end].isalnum():
+        end += 1
+    if text.count("(", start, end) > text.count(")", start, end):
+        closed = text.find(")", end, end + _BRACKET)
+        end = closed + 1 if closed >= 0 else text.rfind("(", start, end)
+    return Span(start, end)
 
 
 def _short(question: str, asks: str, kind: QuestionKind, found: Sequence[_Words], *, several: bool) -> str:
@@ -273,12 +276,6 @@ def _short(question: str, asks: str, kind: QuestionKind, found: Sequence[_Words]
 def _is_new(short: str, question: str) -> bool:
     """Return whether a short answer says more than the question does: a figure, or a word of its own."""
     return any(map(str.isdigit, short)) or not frozenset(content_words(question)).issuperset(content_words(short))
-
-
-def _with_place(words: _Words) -> str:
-    """Return the quoted words with their section, page and citations."""
-    quote, _, citations = words.cited.rpartition(" ")
-    return f"{quote} ({words.place}) {citations}" if words.place else words.cited
 
 
 def _elsewhere(window: _Window, meant: str) -> float:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from exhibit.law.amendments import is_amendment
 from exhibit.law.names import Word, acronyms, file_words, name_terms, name_words, pairs, proper_counts
 from exhibit.law.profile import AGREED, Profile
 from exhibit.rag.database import Database
@@ -85,6 +86,8 @@ class NameWords(NamedTuple):
     kind: str
     run: str
     """The file's name as one run of letters."""
+    amends: bool
+    """Whether the document is an amendment of another."""
     fields: dict[str, TermCounts]
 
 
@@ -103,7 +106,8 @@ def read_names(filename: str, profile: Profile, text: str) -> NameWords:
         "proper": proper_counts(text),
         "file": Counter(in_file),
     }
-    return NameWords(profile.kind, run, {name: TermCounts.of(counts[name]) for name in _FIELDS})
+    amends = is_amendment(text, profile.title)
+    return NameWords(profile.kind, run, amends, {name: TermCounts.of(counts[name]) for name in _FIELDS})
 
 
 class DocumentNames:
@@ -135,7 +139,7 @@ class DocumentNames:
         for name, table in self._fields.items():
             terms, counts = named.fields[name]
             table.add(terms, np.full(len(terms), number), counts)
-        self._database.write("INSERT INTO names VALUES (?, ?, ?)", [(number, named.kind, named.run)])
+        self._database.write("INSERT INTO names VALUES (?, ?, ?, ?)", [(number, named.kind, named.run, named.amends)])
         self._forget()
 
     def remove(self, number: int) -> None:

@@ -74,6 +74,8 @@ class Retrieved:
     """The version of the law that the passages are from, in the law's own words; an answer repeats it."""
     named: int = 0
     """The number of first passages that the question names by paragraph number: these are the answer."""
+    changes: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    """A sentence on the amendment that changed a passage, by the passage's document and first character."""
     before: tuple[Hit, ...] | None = None
     """The passages, or the chunks, in their order before the reranker; None if there is no reranker."""
     cut_by: str = ""

@@ -11,6 +11,8 @@ from datetime import date
 
 from exhibit.converters.benchmark import Tally
 from exhibit.evidence import Span
+from exhibit.law.amendments import read_amendment
+from exhibit.law.families import Family, FamilyMember
 from exhibit.law.figures import MONTHS
 from exhibit.law.values import find_values, keys_of
 from exhibit.schemas.errors import ToolkitError
@@ -30,10 +32,14 @@ from exhibit.vary.values import UNSURE_ELSEWHERE, RowChange, ValueChanger, Value
 
 TITLE = "amendments are printed as documents of their own, each with its day; questions ask for days between"
 MEASURED = ("in_force", "superseded", "version_accuracy", "provision_first")
+NOT_AMENDED = "no amendment of its real family answers it with another value"
+MADE, REAL = "made", "real"
+"""The label `amendments` of a question: whether rules made the amendments, or they are the contract's own."""
 SAME_AGAIN = "its later value would be one that it had before"
 _MOST = 3  # amendments to one contract
 _GAP = (7, 16)  # months between amendments
 _START = date(2012, 1, 1)  # the day from which amendments count where a contract bears no date
+_QUOTE = '"'
 _TODAY = 9  # the last figure of the id of a question that names no day
 _OPENING = 3_000  # characters in which a contract says its date
 _FORMS = (
@@ -71,7 +77,12 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
         raise ToolkitError(f"amended:{request.argument}: a contract has 1 to {_MOST} amendments")
     documents = dict(corpus.documents)
     rows: list[TextRow] = []
+    real = {str(dict(document.labels).get("family")) for document in corpus.documents.values()}
+    for name in sorted(real & set(corpus.documents)):
+        rows += _real_family(name, corpus, tally)
     for name, document in corpus.documents.items():
+        if dict(document.labels).get("family"):
+            continue  # its own amendments lie beside it
         family = _Family(document, corpus.rows_of(name), request, tally)
         for amendment in family.amendments:
             if amendment.filename in documents:
@@ -93,7 +104,7 @@ class _Family:
         count = int(request.argument) if request.argument else self._chance.randint(1, _MOST)
         clauses = find_clauses(document.filename, document.text)
         eligible = self._eligible(rows, clauses)
-        versions = {row.id: [self._first(row)] for row, _ in eligible}
+        versions = {row.id: [_version(row, None)] for row, _ in eligible}
         day = self._signed()
         for number in range(1, count + 1):
             day = move_months(day, self._chance.randint(*_GAP)).replace(day=self._chance.choice((1, 15)))
@@ -102,7 +113,7 @@ class _Family:
                 self._amend(len(self.amendments) + 1, day, changes, versions)
         for row, clause in eligible:
             if len(versions[row.id]) > 1:
-                self.rows += _questions(row, clause, versions[row.id])
+                self.rows += _questions(row, f"Section {clause.number}", versions[row.id], MADE)
             else:
                 tally.leave_out(SAME_AGAIN, f"row {row.id}")
 
@@ -133,10 +144,6 @@ class _Family:
 
     def _change_values(self, rows: Sequence[TextRow], seed: int) -> ValueChanges:
         return ValueChanger(self._document, rows, seed=seed, later=True).changes()
-
-    def _first(self, row: TextRow) -> ClauseVersion:
-        value = "; ".join(value.text for value in find_values(row.answer))
-        return ClauseVersion(row.answer, value, row.passages[0], None)
 
     def _signed(self) -> date:
         days = [value.key for value in find_values(self._document.text[:_OPENING]) if value.kind == "date"]
@@ -205,7 +212,7 @@ class _Family:
             gold, head = self._instruction(change)
             at = sum(len(part) + 2 for part in parts) + len(lead) + len(head)
             places[change.clause.number] = Span(at, at + len(gold))
-            parts.append(f"{lead}{head}{gold}")
+            parts.append(f"{lead}{head}{gold}{_QUOTE if head else ''}")
         parts += [
             f"{len(clauses) + 1}. No Other Changes. Except as expressly amended by this Amendment, the Agreement "
             "remains unchanged and in full force and effect in accordance with its terms.",
@@ -234,15 +241,65 @@ def in_words(day: date) -> str:
     return f"{MONTHS[day.month - 1]} {day.day}, {day.year}"
 
 
-def _questions(row: TextRow, clause: Clause, versions: Sequence[ClauseVersion]) -> list[TextRow]:
+def _real_family(name: str, corpus: TextCorpus, tally: Tally) -> list[TextRow]:
+    """Return the questions on a real contract whose section an amendment changes, and which both answer differently.
+
+    The gold is the benchmark's own: of the contract for a day before the amendment, of the amendment for one after it.
+    """
+    days = {
+        filename: date.fromisoformat(labels["effective_from"])
+        for filename, document in corpus.documents.items()
+        if (labels := dict(document.labels)).get("amends") == name and "effective_from" in labels
+    }
+    texts = {filename: corpus.documents[filename].text for filename in (name, *days)}
+    amendments = {filename: read_amendment(texts[filename]) for filename in days}
+    family = Family(
+        FamilyMember(name, name, texts[name]),
+        [FamilyMember(filename, filename, texts[filename], amendments[filename]) for filename in days],
+    )
+    questions: list[TextRow] = []
+    for row in corpus.rows_of(name):
+        sections = {section for section, _ in family.changed_places(name, row.passages[0].spans[0])}
+        later = [
+            (days[filename], other)
+            for filename, amendment in amendments.items()
+            if sections & {change.section for change in amendment.changes}
+            for other in corpus.rows_of(filename)
+            if other.labels.get("clause") == row.labels.get("clause") is not None
+        ]
+        versions = [_version(row, None)]
+        for day, other in sorted(later, key=lambda one: (one[0], one[1].id)):
+            stated = keys_of(other.answer) - {("date", day.isoformat())}  # its own day is no change of the contract
+            if (
+                stated
+                and not any(stated & keys_of(version.answer) for version in versions)
+                and day != versions[-1].start
+            ):
+                versions.append(_version(other, day))
+        if keys_of(row.answer) and len(versions) > 1:
+            questions += _questions(row, None, versions, REAL)
+        else:
+            tally.leave_out(NOT_AMENDED, f"row {row.id}")
+    return questions
+
+
+def _version(row: TextRow, start: date | None) -> ClauseVersion:
+    value = "; ".join(value.text for value in find_values(row.answer))
+    return ClauseVersion(row.answer, value, row.passages[0], start)
+
+
+def _questions(
+    row: TextRow, paragraph: str | None, versions: Sequence[ClauseVersion], amendments: str
+) -> list[TextRow]:
     """Return a question for a day of each version, and one for today, which names no day."""
     questions = []
     ends = [*(version.start for version in versions[1:]), None]
     for at, (version, end) in enumerate(zip(versions, ends, strict=True)):
         day = _day_within(version.start, end)
-        questions.append(_question(row, clause, versions, at, day, f"As of {in_words(day)}: {row.question}", end))
-    questions.append(_question(row, clause, versions, len(versions) - 1, None, row.question, None))
-    return questions
+        questions.append(_question(row, versions, at, day, f"As of {in_words(day)}: {row.question}", end))
+    questions.append(_question(row, versions, len(versions) - 1, None, row.question, None))
+    about = {"amendments": amendments} | ({"paragraph": paragraph} if paragraph else {})
+    return [question.labelled(**about) for question in questions]
 
 
 def _day_within(start: date | None, end: date | None) -> date:
@@ -255,7 +312,6 @@ def _day_within(start: date | None, end: date | None) -> date:
 
 def _question(
     row: TextRow,
-    clause: Clause,
     versions: Sequence[ClauseVersion],
     at: int,
     day: date | None,
@@ -271,7 +327,6 @@ def _question(
         "as_of": day.isoformat() if day else None,
         "effective_from": version.start.isoformat() if version.start else None,
         "effective_to": end.isoformat() if end else None,
-        "paragraph": f"Section {clause.number}",
         "changed_by": version.passage.filename if version.start else None,
     }
     kept = {name: value for name, value in labels.items() if value is not None}

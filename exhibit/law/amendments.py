@@ -1,0 +1,217 @@
+"""Amendments of contracts: which contract a document amends, from which day, and what it changes in which section.
+
+`Section 5.2 is hereby deleted in its entirety and replaced with …`, `The reference to "Ohio" in Section 8 is replaced
+with "Utah"`: the sentence that changes a section is read by rule, and the words that replace the section follow it.
+"""
+
+import re
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import pairwise, takewhile
+from typing import Generic, Literal, TypeVar
+
+from exhibit.evidence import Span
+from exhibit.law.names import plain
+from exhibit.law.values import find_values
+
+ChangeKind = Literal["replaced", "words", "part", "deleted"]
+Key = TypeVar("Key", bound=Hashable)
+
+_OPENING = 3_000  # characters in which a document says what it amends, and from which day
+_LONGEST = 4_000  # characters of the words that replace a section: longer ones hold schedules
+_AHEAD = 260  # characters behind a change in which the words that replace the section begin
+_BEFORE = 200  # characters before a section's number in which the sentence begins
+_ENOUGH = 3
+"""Evidence that links an amendment to its contract: the title and a party, the date and a party, or title and date."""
+
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_NUMBERED = re.compile(
+    rf"(?i)\b(?:({'|'.join(_ORDINALS)})\s+amendment|amendment\s{{0,3}}(?:no\.?|number|#|n°)?\s{{0,3}}0?(\d{{1,2}}))\b"
+)
+_THIS = re.compile(
+    rf"(?i)\bthis\s+(?:(?:{'|'.join(_ORDINALS)})\s+)?amendment\b|\bagree\s+to\s+(?:modify|amend)\s+the\s+agreement\b"
+)
+_HEADING = re.compile(r"(?im)^[^\n]{0,60}\bamend(?:ment|\.)(?!\s+no\.?\s*\d+\s+to\s+(?:the\s+)?form)")
+_RESTATED = re.compile(r"(?i)\s*(?:(?:first|second|third|fourth)\s+)?amended\s+(?:and|&)\s+restated\s+")
+_OWN_DAY = re.compile(r"(?i)\b(?:is|are|be)\s+(?:hereby\s+)?(?:made|entered|effective|executed|dated)\b[^.;]{0,80}$")
+_DATED = re.compile(r"(?i)\b(?:dated|as\s+of|effective|on|of)\b[^.;]{0,30}$")
+_MENTION = re.compile(r"(?i)\b(agreement|amendment)\b")
+
+_NUMBER = r"\d{1,3}(?:\.\d{1,3}){0,4}(?:\s?\([A-Za-z0-9]{1,5}\)){0,4}"
+_UNIT = rf"\b(?:sub-?)?(?:section|clause|article|paragraph)s?\s+(?P<number>{_NUMBER}|[IVXLC]{{1,6}}(?!\w))"
+_VERB = r"(?:amended|deleted|replaced|restated|removed|modified|changed|stricken|superseded)"
+_PASSIVE = re.compile(
+    rf"(?i){_UNIT}(?P<between>(?:[^.;:]|\.(?=\d)){{0,120}}?)\b(?:is|are|shall\s+be|will\s+be)\s+(?:(?:hereby|further|also)\s+){{0,2}}"
+    rf"{_VERB}\b"
+)
+_ACTIVE = re.compile(rf"(?i)\bagrees?\s+to\s+(?:remove|delete|replace|amend|restate|modify)\s+{_UNIT}")
+_TITLED = re.compile(rf"(?i)\bamendment\s+(?:to|of)\s+{_UNIT}")
+_ALSO = re.compile(rf"(?:,|\band\b|&)\s+(?:sections?\s+)?({_NUMBER})", re.IGNORECASE)
+_QUOTED = r"[\"“]([^\"“”]{1,300})[\"”]"
+_WORDS = re.compile(
+    rf"{_QUOTED}[^\"“”]{{0,120}}?\b(?:replac|substitut|insert|chang|read|with|by|to)[^\"“”:]{{0,40}}{_QUOTED}",
+    re.IGNORECASE,
+)
+_PARTLY = re.compile(r"(?i)\b(?:sentence|paragraph|definition|reference|term|words?|phrase|portion|table|row|date)\b")
+_WHOLLY = re.compile(r"(?i)\b(?:restated|replaced?|to\s+read|amended\s+to\s+be)\b")
+_GONE = re.compile(r"(?i)\b(?:deleted|removed|stricken)\b")
+_END = re.compile(
+    r"\n\s{0,8}(?:\d{1,2}|[A-Z])\.\s+(?=[A-Z\"“])|\n\s{0,8}(?:IN WITNESS|Except as|No Other|All other|AGREED)\b"
+    r"|\n[^\n]{0,12}Source:"
+)
+_SENTENCE = re.compile(r"[.;:]\s+(?=[A-Z\"“(\d])|\n\s{0,8}(?:\d{1,2}|[a-z]|[A-Z])\.\s+")
+_TRAILING = re.compile(r"\s+(?:\d{1,2}|[a-z])\.$")  # the number of the next item
+_COLON = re.compile(r":\s{0,4}[\"“']?")
+
+
+@dataclass(frozen=True)
+class SectionChange:
+    """A change of one section: the sentence that makes it, and the words that stand in the section from then on."""
+
+    section: str
+    """The number as a heading writes it, without spaces: `9.1`, `2(c)`."""
+    kind: ChangeKind
+    """`replaced` and `deleted` change the whole section, `words` some words of it, `part` any other part."""
+    span: Span
+    new: Span
+    """The words that replace the section; for other kinds the change itself."""
+    old_words: str = ""
+    new_words: str = ""
+
+    def apply(self, text: str) -> str:
+        """Return the text of the section with the replaced words; the same text if it lacks the old ones."""
+        if self.kind != "words":
+            return text
+        words = r"\s+".join(map(re.escape, self.old_words.split()))
+        return re.sub(rf"(?<!\w){words}(?!\w)", lambda _: self.new_words, text)
+
+
+@dataclass(frozen=True)
+class Amendment:
+    """A document that amends a contract."""
+
+    opening: str
+    day: date | None
+    """The day from which it is in force; None if it does not say."""
+    number: int
+    """Its number among the amendments of a contract; 0 if it has none."""
+    changes: tuple[SectionChange, ...]
+    contract_days: frozenset[str] = frozenset()
+    """The other days that its opening names: that of the contract, as a rule."""
+    restates: bool = False
+    """Whether it is the contract anew, amended and restated."""
+
+
+@dataclass(frozen=True)
+class ContractName(Generic[Key]):
+    """The names by which an amendment can mean a contract."""
+
+    key: Key
+    filename: str
+    title: str
+    parties: tuple[str, ...]
+    date: str
+
+
+def is_amendment(text: str, title: str = "") -> bool:
+    """Return whether a document is an amendment of another: its heading and its first sentences say so."""
+    opening = text[:_OPENING]
+    return bool(_RESTATED.match(title) or (_THIS.search(opening) and _HEADING.search(opening)))
+
+
+def read_amendment(text: str, title: str = "") -> Amendment:
+    """Return the day, the number and the changes of an amendment."""
+    opening = text[:_OPENING]
+    numbered = _NUMBERED.search(opening)
+    number = 0
+    if numbered:
+        number = int(numbered[2]) if numbered[2] else _ORDINALS.index(numbered[1].lower()) + 1
+    restates = _RESTATED.match(title) is not None
+    day = _own_day(opening)
+    days = {value.key for value in find_values(opening) if value.kind == "date"} - {day.isoformat() if day else ""}
+    return Amendment(opening, day, number, () if restates else find_changes(text), frozenset(days), restates)
+
+
+def _own_day(opening: str) -> date | None:
+    """Return the day of the amendment itself, not that of the contract that it names."""
+    for value in find_values(opening):
+        if value.kind != "date":
+            continue
+        before = " ".join(opening[max(0, value.span.start - _BEFORE) : value.span.start].split())
+        mentions = _MENTION.findall(before)
+        of_contract = mentions and mentions[-1].lower() == "agreement"
+        if _OWN_DAY.search(before) or (not of_contract and _DATED.search(before)):
+            return date.fromisoformat(value.key)
+    return None
+
+
+def find_changes(text: str) -> tuple[SectionChange, ...]:
+    """Return the changes that an amendment makes, in order."""
+    found = sorted([*_PASSIVE.finditer(text), *_ACTIVE.finditer(text)], key=lambda match: match.start())
+    if not found:
+        titled = _TITLED.search(text, 0, _OPENING)
+        return (
+            (SectionChange(_bare(titled["number"]), "part", Span(0, len(text)), Span(0, len(text))),) if titled else ()
+        )
+    changes: list[SectionChange] = []
+    edges = [*(match.start() for match in found), len(text)]
+    for match, (_, following) in zip(found, pairwise(edges), strict=True):
+        stop = _END.search(text, match.end(), min(following, match.end() + _LONGEST))
+        end = stop.start() if stop else min(following, match.end() + _LONGEST)
+        changes += _read_change(text, match, end)
+    return tuple(changes)
+
+
+def _read_change(text: str, match: re.Match[str], end: int) -> list[SectionChange]:
+    lead = text[max(0, match.start() - _BEFORE) : match.start()]
+    start = match.start() - len(lead) + max((one.end() for one in _SENTENCE.finditer(lead)), default=0)
+    lead = text[start : match.start()]
+    colon = _COLON.search(text, match.end(), min(end, match.end() + _AHEAD))
+    said = text[match.start() : colon.start() if colon else end]
+    end = start + len(_TRAILING.sub("", text[start:end].rstrip()))
+    words = _WORDS.search(text, start, end)
+    kind: ChangeKind = "part"
+    if words and not (colon and colon.start() < words.start()):
+        kind = "words"
+    elif _PARTLY.search(lead):
+        kind = "part"
+    elif _WHOLLY.search(said):
+        kind = "replaced"
+    elif _GONE.search(said):
+        kind = "deleted"
+    new = Span(colon.end() if colon and kind == "replaced" else start, end)
+    if kind == "replaced" and text[new.end - 1] in '"”':
+        new = Span(new.start, new.end - 1)
+    old_words, new_words = (words[1], words[2]) if words and kind == "words" else ("", "")
+    also = _ALSO.findall(match.groupdict().get("between") or "")
+    numbers = dict.fromkeys(map(_bare, [match["number"], *also]))
+    return [SectionChange(number, kind, Span(start, end), new, old_words, new_words) for number in numbers]
+
+
+def _bare(number: str) -> str:
+    return re.sub(r"\s+", "", number)
+
+
+def amended_contract(amendment: Amendment, filename: str, contracts: Sequence[ContractName[Key]]) -> Key | None:
+    """Return the contract that an amendment means, by its title, its parties and its date; None if that is not sure."""
+    said = f" {plain(amendment.opening)} "
+    scored: list[tuple[int, int, Key]] = []
+    for contract in contracts:
+        own = {value.key for value in find_values(contract.date) if value.kind == "date"}
+        if amendment.day and any(date.fromisoformat(day) > amendment.day for day in own):
+            continue  # nothing amends a contract that is yet to come
+        title = plain(_RESTATED.sub("", contract.title))
+        named = " " in title and f" {title} " in said
+        parties = sum(f" {plain(party)} " in said for party in contract.parties)
+        score = 2 * named + min(parties, 2) + 2 * bool(own & amendment.contract_days)
+        scored.append((score, _shared_letters(filename, contract.filename), contract.key))
+    scored.sort(key=lambda one: one[:2], reverse=True)
+    if not scored or scored[0][0] < _ENOUGH or (len(scored) > 1 and scored[0][:2] == scored[1][:2]):
+        return None
+    return scored[0][2]
+
+
+def _shared_letters(one: str, other: str) -> int:
+    """Return how many letters two names have in common at their beginning."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

@@ -1,0 +1,168 @@
+"""A contract and its amendments: the version of a section that is in force on a day, and the document that made it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+from typing import Generic
+
+from exhibit.evidence import Document, Span
+from exhibit.law.amendments import Amendment, ContractName, Key, SectionChange, amended_contract
+from exhibit.law.names import plain
+from exhibit.law.provision_places import ProvisionIndex
+from exhibit.law.provisions import read_provisions
+
+_SHARED = 40  # characters that a passage and a section have in common; fewer are a heading, or a word at the edge
+_ISSUER = 12  # characters that the names of two files of one issuer have in common: `GluMobileInc`
+
+
+@dataclass(frozen=True)
+class FamilyMember(Generic[Key]):
+    """A contract, or an amendment of it."""
+
+    key: Key
+    filename: str
+    text: str
+    amendment: Amendment | None = None
+
+    def holds(self, day: date) -> bool:
+        """Return whether the document is in force on a day; one that names no day is."""
+        return self.amendment is None or self.amendment.day is None or self.amendment.day <= day
+
+
+@dataclass(frozen=True)
+class SectionVersion(Generic[Key]):
+    """A section as it reads on a day."""
+
+    section: str
+    source: FamilyMember[Key]
+    """The document that states it, or that changed it last."""
+    span: Span
+    text: str
+    """Its words; other words than those of the span where an amendment replaced some of them."""
+    is_deleted: bool = False
+
+    @property
+    def note(self) -> str:
+        """The sentence that says which document changed the section; empty if none did."""
+        if self.source.amendment is None:
+            return ""
+        day = self.source.amendment.day
+        since = f", in force from {day.day} {day:%B %Y}" if day else ""
+        done = "was deleted by" if self.is_deleted else "as changed by"
+        return f"Section {self.section} {done} {self.source.filename}{since}"
+
+
+class Family(Generic[Key]):
+    """A contract, where it is known, and its amendments, oldest first."""
+
+    def __init__(self, contract: FamilyMember[Key] | None, amendments: Iterable[FamilyMember[Key]]) -> None:
+        self.contract = contract
+        self.amendments = tuple(sorted(amendments, key=_age))
+        self.members = {member.key: member for member in (*filter(None, [contract]), *self.amendments)}
+
+    @cached_property
+    def _changes(self) -> list[tuple[FamilyMember[Key], SectionChange]]:
+        return [(one, change) for one in self.amendments if one.amendment for change in one.amendment.changes]
+
+    @cached_property
+    def _places(self) -> dict[str, Span]:
+        """The place in the contract of each section that an amendment changes."""
+        if self.contract is None:
+            return {}
+        index = ProvisionIndex(Document(self.contract.filename, self.contract.text))
+        places: dict[str, Span] = {}
+        for section in dict.fromkeys(change.section for _, change in self._changes):
+            named = read_provisions(f"Section {section}")
+            found = [place for place in index.find(named[0]) if not place.whole] if named else []
+            spans = [Span(place.spans[0].start, place.spans[-1].end) for place in found]
+            if spans:  # of two with one number the longer one is the section, the shorter one a line of contents
+                places[section] = max(spans, key=lambda span: span.end - span.start)
+        return places
+
+    def changed_places(self, key: Key, span: Span) -> list[tuple[str, Span]]:
+        """Return the changed sections that a passage touches, each with its place in the document, largest first.
+
+        In an amendment, the place of a section is that of its change.
+        """
+        member = self.members[key]
+        places = list(self._places.items())
+        if member.amendment is not None:
+            places = [(change.section, change.span) for change in member.amendment.changes]
+        touched = [(section, place) for section, place in places if _touches(span, place)]
+        return sorted(touched, key=lambda one: one[1].start - one[1].end)
+
+    def is_superseded(self, key: Key, day: date) -> bool:
+        """Return whether the whole contract is restated by a later document that is in force on a day."""
+        later = list(self.members).index(key) + 1
+        return any(one.amendment and one.amendment.restates and one.holds(day) for one in self._members[later:])
+
+    @property
+    def _members(self) -> list[FamilyMember[Key]]:
+        return list(self.members.values())
+
+    def parts_changed(self, section: str, day: date) -> list[SectionVersion[Key]]:
+        """Return the changes in force of single parts of a section, newest first."""
+        return [
+            SectionVersion(section, one, change.span, one.text[slice(*change.span)])
+            for one, change in reversed(self._changes)
+            if change.section == section and change.kind == "part" and one.holds(day)
+        ]
+
+    def version(self, section: str, day: date) -> SectionVersion[Key] | None:
+        """Return a section as it reads on a day; None if no document in force has the whole of it."""
+        version: SectionVersion[Key] | None = None
+        if self.contract is not None and section in self._places:
+            place = self._places[section]
+            version = SectionVersion(section, self.contract, place, self.contract.text[slice(*place)])
+        for one, change in self._changes:
+            if change.section != section or not one.holds(day):
+                continue
+            if change.kind in ("replaced", "deleted"):
+                words = one.text[slice(*change.new)]
+                version = SectionVersion(section, one, change.new, words, change.kind == "deleted")
+            elif change.kind == "words" and version is not None:
+                words = change.apply(version.text)
+                if words != version.text:
+                    version = SectionVersion(section, one, change.span, words)
+        return version
+
+
+def _age(member: FamilyMember[Key]) -> tuple[int, date]:
+    amendment = member.amendment
+    return (amendment.number if amendment else 0), (amendment.day if amendment else None) or date.max
+
+
+def _touches(span: Span, place: Span) -> bool:
+    shared = min(span.end, place.end) - max(span.start, place.start)
+    return shared >= min(_SHARED, place.end - place.start, (span.end - span.start) / 2) > 0
+
+
+def link_families(amendments: Sequence[FamilyMember[Key]], contracts: Sequence[ContractName[Key]]) -> dict[Key, Key]:
+    """Return for each amendment the key of its contract; amendments of a contract that is absent have the first's key.
+
+    An amendment for which neither is sure is left out.
+    """
+    linked: dict[Key, Key] = {}
+    alone: list[FamilyMember[Key]] = []
+    for one in amendments:
+        assert one.amendment is not None
+        contract = amended_contract(one.amendment, one.filename, contracts)
+        if contract is None:
+            alone.append(one)
+        else:
+            linked[one.key] = contract
+    for at, one in enumerate(alone):
+        for other in alone[:at]:
+            if _amend_the_same(one, other):
+                linked[other.key] = linked.get(other.key, other.key)
+                linked[one.key] = linked[other.key]
+                break
+    return linked
+
+
+def _amend_the_same(one: FamilyMember[Key], other: FamilyMember[Key]) -> bool:
+    """Return whether two amendments name a contract of the same day, and their files have one issuer."""
+    shared = plain(one.filename)[:_ISSUER] == plain(other.filename)[:_ISSUER]
+    days = [member.amendment.contract_days for member in (one, other) if member.amendment]
+    return shared and bool(days[0] & days[1])

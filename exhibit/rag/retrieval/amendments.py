@@ -1,0 +1,236 @@
+"""Retrieval for contracts that were amended: passages are those of the sections in force on the day that is asked for.
+
+A passage from a section that an amendment replaced, or that an amendment brings in later, gives way to the section as
+it reads on that day. An answer from a changed section says which document changed it.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import date
+from functools import partial
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from exhibit.evidence import Span
+from exhibit.law.amendments import ContractName, read_amendment
+from exhibit.law.citations import SOURCES
+from exhibit.law.families import Family, FamilyMember, SectionVersion, link_families
+from exhibit.law.language import content_words
+from exhibit.law.sentences import sentences
+from exhibit.law.values import find_values
+from exhibit.rag.index import Entry, Index
+from exhibit.rag.protocols import Answer, AnswerContext, Hit, Keys
+from exhibit.rag.questions import Query
+from exhibit.rag.retrieval.passages import DOCUMENT, START, RankedPassage
+from exhibit.rag.retrieval.routed import to_hits
+from exhibit.rag.retrieval.stages import Retrieved
+
+_NEAR = 24
+"""Documents with the likeliest names among which the family of a document is looked for."""
+_PIECE = 700
+"""Characters of a section that become a passage: the reader model reads 900 with the question."""
+_LEAST = 60  # characters of a passage that stays when a section in it gives way: fewer are a heading
+_ASKED = re.compile(r"(?i)\b(?:as\s+of|as\s+at|on|at|before|after|until|by)\W+(?:the\s+)?$")
+_LEAD = re.compile(r"(?i)\s*as (?:of|at) [^:;?]{6,30}[:;]\s*(?=\S)")
+_OTHERWISE = re.compile(r"(?i)\b(?:dated|entered\s+into|made|executed|signed|effective)\W+(?:as\s+of|on)?\W*$")
+
+_FAMILIES: WeakKeyDictionary[Index, tuple[Keys, frozenset[int], dict[int, Family[int] | None]]] = WeakKeyDictionary()
+"""The amendments of each open index and the families that questions met, until the index changes."""
+
+
+def asked_day(question: str) -> date | None:
+    """Return the day for which a question asks: `As of 1 March 2021: …`; None if it names no such day."""
+    for value in find_values(question):
+        before = question[: value.span.start]
+        if value.kind == "date" and _ASKED.search(before) and not _OTHERWISE.search(before):
+            return date.fromisoformat(value.key)
+    return None
+
+
+def question_to_answer(retrieved: Retrieved) -> str:
+    """Return the question without its leading day where the passages are of that day: no answer is to repeat it."""
+    question = retrieved.question
+    if "amendments" not in retrieved.trace or not (lead := _LEAD.match(question)) or asked_day(lead[0]) is None:
+        return question
+    return question[lead.end() :]
+
+
+def in_force(retrieved: Retrieved, index: Index, *, today: date | None = None) -> Retrieved:
+    """Return the passages as of the question's day, or of today: none of them is superseded then."""
+    if not retrieved.ranked or not index.config.lexicon or not _amendments(index):
+        return retrieved
+    names = dict.fromkeys(hit.chunk.document for hit in retrieved.selected or retrieved.ranked)
+    families = {name: _family(index, index.entry(name)) for name in names}
+    if not any(families.values()):
+        return retrieved
+    day = asked_day(retrieved.question) or today or date.today()
+    changes: dict[tuple[str, int], str] = {}
+    update = partial(_update, index, families, day, changes)
+    ranked, selected = update(retrieved.ranked), update(retrieved.selected)
+    before = None if retrieved.before is None else update(retrieved.before)
+    trace = {**retrieved.trace, "amendments": {"day": day.isoformat(), "changed": sorted(set(changes.values()))}}
+    return replace(retrieved, ranked=ranked, selected=selected, before=before, trace=trace, changes=changes)
+
+
+def _update(
+    index: Index,
+    families: dict[str, Family[int] | None],
+    day: date,
+    changes: dict[tuple[str, int], str],
+    hits: Sequence[Hit],
+) -> tuple[Hit, ...]:
+    """Return passages in force in the place of those that are not; `changes` gets a sentence for each changed one."""
+    kept: dict[tuple[str, Span], Hit] = {}
+    for hit in hits:
+        family = families.get(hit.chunk.document)
+        number = index.entry(hit.chunk.document).number if family else -1
+        for one, note in _replacements(index, family, number, hit, day) if family else [(hit, "")]:
+            kept.setdefault((one.chunk.document, one.chunk.span), one)
+            if note:
+                changes[one.chunk.document, one.chunk.span.start] = note
+    return tuple(kept.values())
+
+
+def _replacements(index: Index, family: Family[int], number: int, hit: Hit, day: date) -> Iterator[tuple[Hit, str]]:
+    """Yield the passages in force for one passage of a family, each with the sentence on its change."""
+    member, note = family.members[number], ""
+    if family.is_superseded(number, day):
+        return
+    rest = [hit.chunk.span]
+    for section, place in family.changed_places(number, hit.chunk.span):
+        if not any(_shared(place, span) for span in rest):
+            continue  # a part of a section that has given way
+        parts = (part for part in family.parts_changed(section, day) if part.source is not member)
+        yield from ((_as_hit(index, part, hit), part.note) for part in parts)
+        version = family.version(section, day)
+        if version is None:
+            continue
+        if version.source is member and version.text == member.text[slice(*version.span)]:
+            note = note or version.note
+            continue
+        yield _as_hit(index, version, hit), version.note
+        rest = [piece for span in rest for piece in _without(span, place)]
+    if not member.holds(day):
+        return
+    if rest == [hit.chunk.span]:
+        yield hit, note
+        return
+    for span in rest:
+        if span.end - span.start >= _LEAST:
+            start = hit.chunk.span.start
+            section_path, page = hit.chunk.place(span.start)
+            inner = tuple(one for one in hit.chunk.inner if span.start < one[0] < span.end)
+            chunk = replace(hit.chunk, span=span, section=section_path, page=page, inner=inner)
+            yield replace(hit, chunk=chunk, text=hit.text[span.start - start : span.end - start]), note
+
+
+def _shared(one: Span, other: Span) -> bool:
+    return one.start < other.end and other.start < one.end
+
+
+def _without(span: Span, place: Span) -> list[Span]:
+    """Return the pieces of a span outside a place."""
+    pieces = Span(span.start, min(span.end, place.start)), Span(max(span.start, place.end), span.end)
+    return [piece for piece in pieces if piece.start < piece.end]
+
+
+def _as_hit(index: Index, version: SectionVersion[int], like: Hit) -> Hit:
+    """Return the part of a section that is most like a passage, as a hit with that passage's score."""
+    number, start = version.source.key, version.span.start
+    own = version.text == index.text_of(number)[slice(*version.span)]
+    piece = _piece(version.text, like.text)
+    span = Span(start + piece.start, start + piece.end) if own else version.span
+    owners = index.table[:, DOCUMENT]
+    low, high = int(np.searchsorted(owners, number)), int(np.searchsorted(owners, number, side="right"))
+    row = low + max(0, int(np.searchsorted(index.table[low:high, START], span.start, side="right")) - 1)
+    [hit] = to_hits(index, [RankedPassage(number, span, like.score, row)], index.text_of)
+    return hit if own else replace(hit, text=version.text[slice(*piece)])
+
+
+def _piece(text: str, like: str) -> Span:
+    """Return the sentences of a text, as many as a passage has, that share most words with another passage."""
+    if len(text) <= _PIECE:
+        return Span(0, len(text))
+    wanted = frozenset(content_words(like))
+    spans = [Span(*span) for span in sentences(text)] or [Span(0, len(text))]
+    pieces = []
+    for at, first in enumerate(spans):
+        fitting = [span.end for span in spans[at:] if span.end - first.start <= _PIECE]
+        pieces.append(Span(first.start, fitting[-1] if fitting else first.start + _PIECE))
+    return max(pieces, key=lambda piece: len(wanted.intersection(content_words(text[slice(*piece)]))))
+
+
+# ---------------------------------------------------------------- families
+
+
+def _amendments(index: Index) -> frozenset[int]:
+    known = _FAMILIES.get(index)
+    if known is None or known[0] is not index.table:
+        known = _FAMILIES[index] = index.table, index.amendments, {}
+    return known[1]
+
+
+def _family(index: Index, entry: Entry) -> Family[int] | None:
+    """Return the family of a document; None if it has none."""
+    amendments = _amendments(index)
+    known = _FAMILIES[index][2]
+    if entry.number not in known:
+        near = namesakes(index, entry)
+        members = _read_amendments(index, near, amendments)
+        contracts = [
+            ContractName(number, one.filename, one.profile.title, one.profile.parties, one.profile.date)
+            for number, one in near.items()
+            if number not in amendments
+        ]
+        links = link_families(list(members.values()), contracts)
+        known[entry.number] = _linked(index, entry, members, links)
+    return known[entry.number]
+
+
+def namesakes(index: Index, entry: Entry) -> dict[int, Entry]:
+    """Return the documents whose names are most like a document's title and parties, and the document itself."""
+    names = " ".join([entry.profile.title, *entry.profile.parties])
+    choice = index.lexicon.documents.score(Query("", names=names, apart=True))
+    numbers = dict.fromkeys([entry.number, *choice.best(_NEAR)])
+    return {number: index.document(number) for number in numbers}
+
+
+def _read_amendments(index: Index, near: dict[int, Entry], amendments: frozenset[int]) -> dict[int, FamilyMember[int]]:
+    return {
+        number: FamilyMember(
+            number, one.filename, text := index.text_of(number), read_amendment(text, one.profile.title)
+        )
+        for number, one in near.items()
+        if number in amendments
+    }
+
+
+def _linked(
+    index: Index, entry: Entry, members: dict[int, FamilyMember[int]], links: dict[int, int]
+) -> Family[int] | None:
+    base = links.get(entry.number, entry.number)
+    own = [members[number] for number, contract in links.items() if contract == base]
+    if entry.number in members and members[entry.number] not in own:
+        own.append(members[entry.number])
+    if not own:
+        return None
+    contract = None if base in members else FamilyMember(base, index.document(base).filename, index.text_of(base))
+    return Family(contract, own)
+
+
+# ---------------------------------------------------------------- answers
+
+
+def with_changes(answer: Answer, retrieved: Retrieved, context: AnswerContext) -> Answer:
+    """Return an answer that says which document changed the sections that it cites."""
+    if answer.refused or answer.error or not retrieved.changes:
+        return answer
+    cited = [source.hit.chunk for source in context.sources if source.number in answer.citations]
+    notes = [retrieved.changes.get((chunk.document, chunk.span.start)) for chunk in cited]
+    said = list(dict.fromkeys(filter(None, notes)))
+    if not said:
+        return answer
+    text, mark, places = answer.text.partition(f"\n\n{SOURCES}")
+    return replace(answer, text=f"{text} ({'; '.join(said)}){mark}{places}")

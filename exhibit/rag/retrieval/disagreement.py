@@ -1,0 +1,148 @@
+"""Answers where two documents, or two clauses of one, state different values: the answer names both.
+
+Two documents are compared only if they are versions of one contract: the same title and the same parties, or nearly the
+same opening where no party is read, and neither amends the other. A value disagrees if the same words stand around
+another value of its kind.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from weakref import WeakKeyDictionary
+
+from exhibit.evidence import Span
+from exhibit.law.citations import SOURCES
+from exhibit.law.names import plain
+from exhibit.law.values import Value, find_values
+from exhibit.rag.index import Entry, Index
+from exhibit.rag.protocols import Answer, AnswerContext, Keys, Source
+from exhibit.rag.retrieval.amendments import namesakes
+
+_MOST = 4  # values of an answer that are compared
+_AROUND = 8  # words before and after a value that must be the same
+_FEWEST = 4  # such words in all: fewer stand in any contract
+_WIDEST = 80  # characters of a value, in words and digits
+_OPENING, _ALIKE = 1500, 0.9
+"""Characters of an opening, and the share of its words that two versions have in common: dates and figures differ."""
+_REFERS = re.compile(
+    r"(?i)\bthe\s+(?:[a-z]+\s+){0,2}[a-z]+\s+(?:stated|set\s+(?:forth|out)|specified|provided|given)\s+in\s+"
+    r"(?:section|clause|article)\s+(?P<number>\d{1,3}(?:\.\d{1,3}){0,4})\s+(?:is|shall\s+be|means)\s+"
+    r"(?P<states>[^.;]{1,120})"
+)
+"""A sentence that states the value of another section: `the period stated in Section 9.1 is four (4) years`."""
+_HEADING = re.compile(r"(?:\w{1,9}\s+)?(\d{1,3}(?:\.\d{1,3}){0,4})(?![\d.]*\d)")
+
+_VERSIONS: WeakKeyDictionary[Index, tuple[Keys, dict[int, list[Entry]]]] = WeakKeyDictionary()
+"""The other versions of each contract that an answer was made from, until the index changes."""
+
+
+def with_disagreement(answer: Answer, context: AnswerContext, index: Index) -> Answer:
+    """Return an answer that also names the other value, where another document or clause states one."""
+    if answer.refused or answer.error or not answer.citations or not index.config.lexicon:
+        return answer
+    text, mark, places = answer.text.partition(f"\n\n{SOURCES}")
+    stated = {value.same for value in find_values(text)}
+    cited = [source for source in context.sources if source.number in answer.citations]
+    told: dict[str, None] = {}
+    for source in cited:
+        own = [value for value in find_values(source.text) if value.same in stated][:_MOST]
+        for value in own:
+            told |= dict.fromkeys(_between_documents(source, value, index))
+        told |= dict.fromkeys(_within(source, own, index))
+    return replace(answer, text=" ".join([text, *told]) + mark + places) if told else answer
+
+
+# ---------------------------------------------------------------- two documents
+
+
+def _between_documents(source: Source, value: Value, index: Index) -> Iterator[str]:
+    """Yield a sentence for each other version of the contract that states another value in the same words."""
+    around = _same_words(source.text, value)
+    if around is None:
+        return
+    for entry in _other_versions(index, index.entry(source.document)):
+        others = [
+            other
+            for match in around.finditer(index.text_of(entry.number))
+            for other in find_values(match[1])
+            if other.kind == value.kind
+        ]
+        if others and all(other.same != value.same for other in others):
+            yield (
+                f"The documents disagree: {_line(value.text)} according to {source.document}, "
+                f"{_line(others[0].text)} according to {entry.filename}."
+            )
+
+
+def _same_words(text: str, value: Value) -> re.Pattern[str] | None:
+    """Return the expression for the words around a value, up to the next values; None where there are too few."""
+    near = [other.span for other in find_values(text) if other.span != value.span]
+    start = max((span.end for span in near if span.end <= value.span.start), default=0)
+    end = min((span.start for span in near if span.start >= value.span.end), default=len(text))
+    before = text[start : value.span.start].split()[-_AROUND:]
+    after = text[value.span.end : end].split()[:_AROUND]
+    if len(before) + len(after) < _FEWEST:
+        return None
+    words = [r"\s+".join(map(re.escape, words)) for words in (before, after)]
+    return re.compile(rf"{words[0]}\s{{0,4}}(.{{1,{_WIDEST}}}?)\s{{0,4}}{words[1]}", re.DOTALL)
+
+
+def _other_versions(index: Index, entry: Entry) -> list[Entry]:
+    known = _VERSIONS.get(index)
+    if known is None or known[0] is not index.table:
+        known = _VERSIONS[index] = index.table, {}
+    if entry.number not in known[1]:
+        amending = index.amendments
+        near = namesakes(index, entry).values() if entry.number not in amending else ()
+        known[1][entry.number] = [
+            other
+            for other in near
+            if other.number != entry.number and other.number not in amending and _is_version(entry, other, index)
+        ]
+    return known[1][entry.number]
+
+
+def _is_version(one: Entry, other: Entry, index: Index) -> bool:
+    """Return whether two documents are the same contract, by title and parties, or by their openings."""
+    if plain(one.profile.title) == plain(other.profile.title) and one.profile.parties and other.profile.parties:
+        return set(map(plain, one.profile.parties)) == set(map(plain, other.profile.parties))
+    words = [frozenset(plain(index.text_of(entry.number)[:_OPENING]).split()) for entry in (one, other)]
+    return len(words[0] & words[1]) >= _ALIKE * len(words[0] | words[1])
+
+
+# ---------------------------------------------------------------- two clauses
+
+
+def _within(source: Source, own: list[Value], index: Index) -> Iterator[str]:
+    """Yield a sentence for each clause that states another value of the section that the source is from."""
+    entry = index.entry(source.document)
+    text = index.text_of(entry.number)
+    here = source.hit.chunk.span
+    sections = {match[1]: Span(*span) for path, *span in entry.sections if (match := _HEADING.match(_last(path)))}
+    for match in _REFERS.finditer(text):
+        section = sections.get(match["number"])
+        if section is None:
+            continue
+        clause = find_values(text[slice(*section)])
+        is_clause = section.start < here.end and here.start < section.end
+        is_reference = here.start < match.end() and match.start() < here.end
+        for other in find_values(match["states"]) if is_clause or is_reference else ():
+            alike = [value for value in clause if value.kind == other.kind]
+            if alike and all(value.same != other.same for value in alike) and _is_meant(own, [*alike, other]):
+                yield (
+                    f"The document disagrees with itself: {_line(alike[0].text)} in Section {match['number']}, "
+                    f"{_line(other.text)} in “{_line(match[0])}”."
+                )
+
+
+def _is_meant(own: list[Value], compared: list[Value]) -> bool:
+    """Return whether the answer states one of the values that disagree."""
+    return bool({value.same for value in own} & {value.same for value in compared})
+
+
+def _last(path: str) -> str:
+    return path.rpartition(" > ")[2]
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

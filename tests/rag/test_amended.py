@@ -1,0 +1,134 @@
+"""The pipeline answers from the clause in force on the day, says what changed it, and names values that disagree."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from exhibit.models.embedders.hashing import Hashing
+from exhibit.rag import Config, Pipeline
+from exhibit.rag.retrieval.amendments import asked_day, question_to_answer
+from exhibit.rag.retrieval.stages import Retrieved
+from tests.law.contracts import CONTRACT, FIRST, OTHER, SECOND
+
+ABOUT = "Consider the Hosting Agreement between Quillfeather Systems, Inc. and Marrowdale Clinics LLC"
+FEE = f"{ABOUT}; what is the monthly fee for the hosting services?"
+LAW = f"{ABOUT}; which state's laws govern this Agreement?"
+
+
+@pytest.fixture
+def ask(tmp_path):
+    def ask(question: str, files: dict[str, str], **settings):
+        folder = tmp_path / "corpus"
+        if not folder.exists():
+            folder.mkdir()
+            for name, text in files.items():
+                (folder / name).write_text(text, encoding="utf-8")
+        config = Config.preset("routed", answerer="extractive", reranker="none", refuse_below=None, **settings)
+        pipeline = Pipeline(config, cache=tmp_path / "cache", engine="serial", embedder=Hashing(256))
+        pipeline.index(folder, tmp_path / "index", force=True)
+        [answered] = pipeline.answer([question])
+        return answered
+
+    return ask
+
+
+FAMILY = {"hosting.txt": CONTRACT, "first.txt": FIRST, "second.txt": SECOND, "osprey.txt": OTHER}
+FEES = {"$4,000", "$5,500", "$7,250"}
+
+
+@pytest.mark.parametrize(
+    ("question", "fee", "source"),
+    [
+        (f"As of February 1, 2019: {FEE}", "$4,000", ""),
+        (f"As of September 1, 2019: {FEE}", "$5,500", "first.txt, in force from 1 June 2019"),
+        (f"As of May 3, 2022: {FEE}", "$7,250", "second.txt, in force from 15 January 2021"),
+        (FEE, "$7,250", "second.txt, in force from 15 January 2021"),
+    ],
+)
+@pytest.mark.parametrize("settings", [{}, {"routing": False, "method": "bm25"}], ids=["routed", "words"])
+def test_the_answer_is_the_clause_in_force_and_names_the_amendment(ask, question, fee, source, settings):
+    answered = ask(question, FAMILY, **settings)
+    text = answered.answer.text
+    assert fee in text
+    assert not any(other in text for other in FEES - {fee})
+    assert (f"Section 2.1 as changed by {source}" in text) == bool(source)
+    assert not any(other in hit.text for hit in answered.retrieved.ranked for other in FEES - {fee})
+
+
+@pytest.mark.parametrize(("day", "state"), [("May 1, 2018", "Ohio"), ("July 4, 2020", "Vermont")])
+def test_words_that_an_amendment_replaces_are_read_in_the_clause(ask, day, state):
+    answered = ask(f"As of {day}: {LAW}", FAMILY)
+    text = answered.answer.text
+    assert f"governed by the laws of the State of {state}" in text
+    assert ({"Ohio", "Vermont"} - {state}).pop() not in text
+    first = answered.retrieved.selected[0].chunk
+    assert first.document == ("hosting.txt" if state == "Ohio" else "first.txt")
+
+
+def test_the_answerer_is_asked_without_the_day_that_chose_the_passages(ask):
+    question = f"As of July 4, 2020: {LAW}"
+    assert question_to_answer(ask(question, FAMILY).retrieved) == LAW
+    assert question_to_answer(Retrieved(question, (), ())) == question
+    assert question_to_answer(Retrieved(LAW, (), (), {"amendments": {}})) == LAW
+
+
+def test_a_contract_without_amendments_is_left_as_it_is(ask):
+    answered = ask(f"As of May 3, 2022: {FEE}", {"hosting.txt": CONTRACT, "osprey.txt": OTHER})
+    assert "$4,000" in answered.answer.text and "changed by" not in answered.answer.text
+    assert answered.retrieved.changes == {}
+
+
+@pytest.mark.parametrize(
+    ("question", "day"),
+    [
+        ("As of 1 March 2021: who pays?", date(2021, 3, 1)),
+        ("Who pays on 2021-03-01?", date(2021, 3, 1)),
+        ("Consider the lease dated March 1, 2021; who pays?", None),
+        ("Consider the lease entered into on March 1, 2021; who pays as of May 2, 2022?", date(2022, 5, 2)),
+        ("Who pays?", None),
+    ],
+)
+def test_the_day_that_a_question_asks_for(question, day):
+    assert asked_day(question) == day
+
+
+# ---------------------------------------------------------------- values that disagree
+
+SECOND_VERSION = CONTRACT.replace("$4,000", "$4,800")
+
+
+def test_two_versions_of_a_contract_that_disagree_are_both_named(ask):
+    answered = ask(FEE, {"hosting.txt": CONTRACT, "hosting (copy).txt": SECOND_VERSION, "osprey.txt": OTHER})
+    text = answered.answer.text
+    assert "The documents disagree: " in text
+    assert all(words in text for words in ("$4,000 according to hosting.txt", "$4,800 according to hosting (copy).txt"))
+
+
+def test_versions_of_a_contract_whose_parties_are_not_read_are_known_by_their_opening(ask):
+    policy = (
+        "HOSTING TERMS\n\nThese terms hold for all clients of Fernhollow and replace what was agreed before by "
+        "letter, by mail or in person.\n\n1. Fee. Each client pays a fee of {} a month.\n\n2. Care. Fernhollow keeps "
+        "the servers cool, dry and locked, and tells its clients at once when a disk, a lock or a fan has failed."
+    )
+    files = {"terms.txt": policy.format("$700"), "terms of May.txt": policy.format("$900")}
+    text = ask("Under the hosting terms of Fernhollow, what fee does each client pay?", files).answer.text
+    assert "The documents disagree: " in text and "$700" in text and "$900" in text
+
+
+def test_versions_that_agree_and_contracts_of_other_parties_do_not_disagree(ask):
+    other = OTHER.replace("$3,333", "$9,999")
+    answered = ask(FEE, {"hosting.txt": CONTRACT, "hosting (copy).txt": CONTRACT, "osprey.txt": other})
+    assert "$4,000" in answered.answer.text
+    assert "disagree" not in answered.answer.text
+
+
+def test_an_amendment_does_not_disagree_with_its_contract(ask):
+    assert "disagree" not in ask(FEE, FAMILY).answer.text
+
+
+def test_two_clauses_of_one_contract_that_disagree_are_both_named(ask):
+    doubt = "4.2 Clarification. For the avoidance of doubt, the amount stated in Section 2.1 is $6,600.\n"
+    text = ask(FEE, {"hosting.txt": CONTRACT + doubt}).answer.text
+    assert "The document disagrees with itself: $4,000 in Section 2.1, $6,600 in" in text
