@@ -84,9 +84,18 @@ def visit(page: Page, address: str) -> Iterator[str]:
     """Open every page, as a person comes to them; yield the name of each."""
     page.goto(address)
     page.wait_for_selector("td:has-text('of 19')")
+    page.click("details.what summary >> nth=0")
     yield "home"
     page.click("th >> text=policies")
     yield "bundle"
+    page.fill("input[name=text]", "personal information")
+    page.click("text=Search >> visible=true")
+    page.wait_for_selector(".found mark")
+    yield "search in texts"
+    page.click(".found a >> nth=0")
+    page.wait_for_selector(".sheet .word.hit")
+    yield "document with words that were looked for"
+    page.go_back()
     page.click("section:has(#documents) li a >> nth=0")
     page.wait_for_selector(".sheet .word")
     yield "document"

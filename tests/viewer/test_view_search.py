@@ -117,7 +117,7 @@ def test_passages_with_most_of_the_words_come_first(texts, bundle):
     result = texts.find(files_of(bundle), "fees liability", patience=PATIENCE)
     long = next(one for one in result.documents if one.name == "long.txt")
     assert [sum(piece.is_hit for piece in passage.pieces) for passage in long.passages] == [2, 1, 1]
-    assert result.total == 3 and long.count == 4
+    assert result.total == 3 and long.places == 4
 
 
 def test_small_letters_are_as_many_as_the_capital_ones():

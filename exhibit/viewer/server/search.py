@@ -51,7 +51,7 @@ class FoundDocument(NamedTuple):
     """A document that has all the words."""
 
     name: str
-    count: int
+    places: int
     together: int
     """How many different words its best passage has."""
     passages: list[FoundPassage]
@@ -94,7 +94,7 @@ class TextSearch:
                     text, pages = json.loads(zlib.decompress(kept[keys[name]]))
                     document = _look(name, text, pages, terms)
                     found += [document] if document else []
-        found.sort(key=lambda one: (-one.together, -one.count, one.name))
+        found.sort(key=lambda one: (-one.together, -one.places, one.name))
         unread = {name: self._faults[key] for name, key in keys.items() if key in self._faults}
         return SearchResult(found[:_DOCUMENTS], len(found), read + len(unread), len(files), unread)
 
