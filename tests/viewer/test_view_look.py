@@ -89,7 +89,7 @@ def visit(page: Page, address: str) -> Iterator[str]:
     page.click("th >> text=policies")
     yield "bundle"
     page.fill("input[name=text]", "personal information")
-    page.click("text=Search >> visible=true")
+    page.click("button:has-text('Search')")
     page.wait_for_selector(".found mark")
     yield "search in texts"
     page.click(".found a >> nth=0")
