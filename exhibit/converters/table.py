@@ -28,7 +28,7 @@ from exhibit.converters.raw.cells import (
 )
 from exhibit.converters.raw.columns import ROLES, Columns, choose_columns, columns_by_cells, list_columns, show_columns
 from exhibit.converters.raw.documents import Shelf, Texts
-from exhibit.converters.raw.gold import CitedPassage, GoldReader
+from exhibit.converters.raw.gold import CitedPassage, GoldReader, name_unplaced
 from exhibit.converters.raw.judgments import judged_folder, read_judged
 from exhibit.converters.raw.records import ENDINGS, Record, columns_of, read_records
 from exhibit.converters.raw.titles import unique_titles
@@ -320,6 +320,10 @@ def _row(
         tally.note("impossible, so its passages are dropped", question.place)
     answer = question.answer if options.gold_from_answers and not texts else ""
     quotes = [_quote(passage, question, documents, answer) for passage in question.passages]
+    unplaced = name_unplaced(question.passages, question.acceptable)
+    for name in unplaced:
+        tally.note("accepted, but not in a document of the gold: a label, no alternative", f"{question.place}: {name}")
+    kept = {"acceptable": label(unplaced)} if unplaced else {}
     stand_in, made_of = _stand_in(question)
     yield RawRow(
         id=question.id,
@@ -328,7 +332,7 @@ def _row(
         quotes=() if question.is_impossible else tuple(dict.fromkeys(quotes)),
         filename=quotes[0].filename if quotes else None,
         is_impossible=question.is_impossible,
-        labels=question.labels | ({ANSWER_FROM: made_of} if made_of and not question.answer else {}),
+        labels=question.labels | kept | ({ANSWER_FROM: made_of} if made_of and not question.answer else {}),
         items=tuple(question.items),
         place=question.place,
     )
@@ -377,7 +381,7 @@ def _quote(passage: CitedPassage, question: _Question, documents: dict[str, RawD
         spans=(passage.offsets,) if passage.offsets and document.text and text else (),
         labels=(*passage.labels, *own),
         provision="" if text else passage.provision,
-        acceptable=() if text or not passage.provision else tuple(accepted),
+        acceptable=tuple(accepted) if text or passage.provision else (),
         stated=passage.page if text or passage.provision else None,
         page=None if text or passage.provision else passage.page or None,
         answer=bool(answer) and not text,

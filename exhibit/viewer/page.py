@@ -35,6 +35,16 @@ _LANGUAGES = _STATIC.with_name("languages")
 _NO_XML = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
+GROUP_MEANINGS: Mapping[str, str] = {
+    "Retrieval": "Did the system find the passages that answer the question, and how much else did it bring?",
+    "Stages": "How much of the answer's words is left after each step, from the file to the passages?",
+    "Answers": "Is the answer right, and did the system refuse where the documents do not answer?",
+    "Citations": "Does the answer name its sources, and do the named places say what it says?",
+    "Cost": "How long did a reply take, and how much text did a model read and write for it?",
+    "Other": "Measures of your own, and those that belong to no other group.",
+}
+"""What each group of metrics answers, in one sentence for a lawyer."""
+
 
 def page(
     title: str,

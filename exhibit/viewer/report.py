@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from exhibit.evaluation.bands import Scale, read_scale
 from exhibit.evaluation.command import main as evaluate
 from exhibit.evaluation.judgement import ANSWERED_RIGHTLY, EXPECTED
-from exhibit.evaluation.metrics import GROUPS, About, describe_metric, shorten_metrics
+from exhibit.evaluation.metrics import GROUPS, About, Group, describe_metric, shorten_metrics
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.statistics import Difference
 from exhibit.evaluation.text_tables import ceiling_of
@@ -22,7 +22,7 @@ from exhibit.schemas.run import REPORT, Estimate, Means
 from exhibit.viewer.drawing import Record
 from exhibit.viewer.funnel import funnel_rows
 from exhibit.viewer.listing import Matching, Outcomes
-from exhibit.viewer.page import OUTCOMES, reasons, render, say
+from exhibit.viewer.page import GROUP_MEANINGS, OUTCOMES, reasons, render, say
 from exhibit.viewer.page_output import View
 from exhibit.viewer.plots import make_plots, shares
 from exhibit.viewer.variants import growth_plots, variant_effects, variant_warnings
@@ -71,7 +71,7 @@ class Breakdown(NamedTuple):
     left_out: int
 
 
-def by_group(rows: Sequence[MetricRow]) -> list[tuple[str, list[MetricRow]]]:
+def by_group(rows: Sequence[MetricRow]) -> list[tuple[Group, list[MetricRow]]]:
     """Return the rows by group of metrics, in the order of the groups."""
     groups = ((group, [row for row in rows if row.about.group == group]) for group in GROUPS)
     return [(group, mine) for group, mine in groups if mine]
@@ -206,6 +206,7 @@ def _body(matching: Matching, meta: Record, notes: list[str]) -> str:
         funnel_rows=funnel_rows(tally.stages, run.means),
         kinds=[(name, OUTCOMES[name].meaning, total[name]) for name in reversed(OUTCOMES) if total[name]],
         groups=by_group(metric_rows(columns, None, scale)),
+        meanings=GROUP_MEANINGS,
         every=metric_rows(columns, {name: None for means in columns.values() for name in means}, scale),
         columns=list(columns),
         heads_of=[name or "All" for name in columns],

@@ -40,10 +40,10 @@ from exhibit.storage.atomic import replace_file
 from exhibit.viewer.drawing import PAGES, Record
 from exhibit.viewer.funnel import funnel_rows
 from exhibit.viewer.listing import Matching
-from exhibit.viewer.page import CHANGES, brief, fields_of, labels_of, languages, render
+from exhibit.viewer.page import CHANGES, GROUP_MEANINGS, brief, fields_of, labels_of, languages, render
 from exhibit.viewer.page_output import View, dataset_roots
 from exhibit.viewer.plots import shares
-from exhibit.viewer.report import MetricRow, cell, compare_cell, format_start, with_ceiling, write_report
+from exhibit.viewer.report import MetricRow, by_group, cell, compare_cell, format_start, with_ceiling, write_report
 from exhibit.viewer.trend.index import GATE, index
 from exhibit.viewer.trend.index import NAME as INDEX
 from exhibit.viewer.trend.summary import parse_gate
@@ -367,7 +367,8 @@ def _body(
         ],
         meta=meta,
         notes=notes,
-        grids=grids,
+        grids=[(title, by_group(rows)) for title, rows in grids],
+        meanings=GROUP_MEANINGS,
         asked=min(one.asked for one in overlaps),
         answered=min(one.answered for one in overlaps),
         left_out=left_out,

@@ -506,6 +506,31 @@ def test_grades_are_kept_a_grade_of_0_is_no_gold_and_what_is_acceptable_is_an_al
     assert "Kaution" in text[start - 10 : end + 10] and "Mängel" not in text[start:end]
 
 
+def test_what_is_acceptable_in_another_document_is_a_label_and_said_row_by_row(documents, tmp_path, convert):
+    rows = [
+        {
+            "question": "Pflichten?",
+            "answer": "x",
+            "relevant_sections": ["§ 2 BootMG"],
+            "acceptable_sections": [LEASED, "§ 2a BootMG", "§ 77 BootMG"],
+        },
+        {
+            "question": "Miete?",
+            "answer": "x",
+            "relevant_sections": [{"law": LEASED, "text": RENT[:60]}],
+            "acceptable_sections": ["§ 2 BootMG"],
+        },
+    ]
+    bundle = convert("table", "--source", written(tmp_path / "t.jsonl", rows), "--documents", documents, "--as", "is")
+    first, second = lines_of(bundle)
+    assert json.loads(first["labels"]["acceptable"]) == [LEASED] and len(first["alternatives"]) == 1
+    assert json.loads(second["labels"]["acceptable"]) == [f"§ 2 BootMG in {LAWS}"] and second["alternatives"] == []
+    noted = json.loads((bundle / INFO).read_text(encoding="utf-8"))["noted"]
+    said = noted["accepted, but not in a document of the gold: a label, no alternative"]
+    assert [line.split(": ", 1)[1] for line in said] == [LEASED, f"§ 2 BootMG in {LAWS}"]
+    assert any("§ 77" in line for line in noted["accepted provision is absent or ambiguous"])
+
+
 def test_beir_s_folder_becomes_documents_and_graded_gold(tmp_path, convert):
     folder = tmp_path / "beir"
     (folder / "qrels").mkdir(parents=True)

@@ -252,6 +252,26 @@ def test_repeats_are_averaged_question_by_question_and_their_means_spread():
     assert joined.only([1]).repeats[1] == {"recall@10": [1.0]}
 
 
+def test_the_same_replies_three_times_make_an_interval_no_narrower():
+    once = table([1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 0.0])
+    thrice = estimate(Table.of_repeats([once] * 3))
+    assert (thrice.ci95, thrice.n) == (estimate(once).ci95, 8), "questions are counted, not replies"
+
+
+def test_intervals_over_repeats_hold_the_true_mean_as_often_as_they_say():
+    """Questions differ in how hard they are, and replies to one differ by chance: half of the replies are right."""
+    chance, trials, held, narrow = random.Random(7), 200, 0, 0
+    for _ in range(trials):
+        hard = [chance.betavariate(0.5, 0.5) for _ in range(60)]
+        replies = [[float(chance.random() < right) for right in hard] for _ in range(3)]
+        low, high = estimate(Table.of_repeats([table(one) for one in replies])).ci95
+        held += low <= 0.5 <= high
+        low, high = estimate(table([value for one in replies for value in one])).ci95
+        narrow += low <= 0.5 <= high
+    assert 0.9 * trials <= held, "by questions, 95% with the error of 200 trials"
+    assert narrow < 0.87 * trials, "by replies, as if each were a question of its own, the interval is too narrow"
+
+
 def test_a_run_counts_its_datasets_and_no_table_is_no_repeat():
     one, other = table([1.0], name="a"), table([None], name="b", failed=[True])
     found = estimate(one, other)

@@ -118,7 +118,13 @@ def test_the_grid_has_each_run_with_its_interval_and_the_paired_change(page, run
     before, after = map(read_tables, runs)
     found, own = compare(before, after)["char_recall@8"], summarise_run(after)["char_recall@8"]
     grid = page.locator("details.figures[open]")
-    assert grid.locator("thead th").all_inner_texts() == ["Measure", "before", "after"]
+    groups = grid.locator("h3").all_inner_texts()
+    assert groups[:2] == ["Retrieval", "Answers"] and grid.locator("h3 + p.note").count() == len(groups)
+    assert grid.locator("thead th").all_inner_texts() == ["Measure", "before", "after"] * len(groups)
+    mark = grid.locator("th[title^='char_recall@8:'] details.what")
+    assert not mark.locator("p").is_visible(), "jargon is behind a question mark"
+    mark.locator("summary").click()
+    assert mark.locator("p").inner_text().endswith("char_recall@8")
     first, second = grid.locator("tr", has=page.locator("th[title^='char_recall@8:']")).locator("td").all_inner_texts()
     assert "chance" not in first and "mean of 2 benchmarks" in first
     change = f"{100 * found.mean:+.1f}".replace("-", "−")
@@ -163,7 +169,11 @@ def test_any_number_of_runs_are_compared(runs, report_bundles, browser, tmp_path
     out = tmp_path / "three.html"
     assert main(["compare", *map(str, runs), str(third), "--out", str(out), "--pages", "none"]) == 0
     shown_page = Tab(browser).open(out.as_uri(), complaints := [])
-    assert shown_page.locator("details.figures[open] thead th").all_inner_texts()[1:] == ["before", "after", "third"]
+    assert shown_page.locator("details.figures[open] thead").first.locator("th").all_inner_texts()[1:] == [
+        "before",
+        "after",
+        "third",
+    ]
     assert shown_page.locator("#lines .line").first.locator(".system").count() == 3
     open_first(shown_page, **{"verdict-3": "wrong document"})
     assert shown_page.locator("article.case .side-run").count() == 3

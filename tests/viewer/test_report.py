@@ -123,7 +123,7 @@ def test_a_question_worth_looking_at_is_one_click_away(page):
 def test_the_figures_are_in_groups_of_which_the_first_is_open(page):
     groups = page.locator("details.figures")
     assert groups.count() >= 3 and [one.get_attribute("open") is not None for one in groups.all()][:2] == [True, False]
-    assert groups.first.locator("summary").inner_text().startswith("Retrieval")
+    assert groups.first.locator("> summary").inner_text().startswith("Retrieval")
 
 
 def test_a_click_on_the_head_of_a_column_sorts_the_table(page):

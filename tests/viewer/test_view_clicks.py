@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
-import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
@@ -18,6 +13,7 @@ from playwright.sync_api import Browser, Page
 from exhibit.schemas.review import read_review
 from exhibit.storage.bundle import open_bundle
 from tests.browser import PATIENCE
+from tests.viewer.watching import free_port, viewing
 
 pytestmark = pytest.mark.slow
 
@@ -29,40 +25,6 @@ LETTER = (
 )
 
 
-@contextmanager
-def serving(folder: Path, port: int) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    command = [
-        sys.executable,
-        "-m",
-        "exhibit",
-        "view",
-        "--no-browser",
-        "--port",
-        str(port),
-        "--token",
-        "token-of-the-test",
-    ]
-    environment = {**os.environ, "EXHIBIT_CACHE": str(folder / "cache")}
-    process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True, env=environment)
-    assert process.stderr is not None
-    address = re.search(r"http://\S+/", process.stderr.readline())
-    assert address
-    while True:
-        with socket.socket() as trial:
-            if trial.connect_ex(("127.0.0.1", port)) == 0:
-                break
-    try:
-        yield address[0], process
-    finally:
-        process.kill()
-        process.wait()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return int(one.getsockname()[1])
-
-
 def opened(browser: Browser, address: str) -> Page:
     page = browser.new_page(viewport={"width": 1400, "height": 1000})
     page.set_default_timeout(PATIENCE)
@@ -72,7 +34,7 @@ def opened(browser: Browser, address: str) -> Page:
 
 def test_from_an_empty_folder_to_a_reviewed_bundle_and_a_report(browser, tmp_path):
     port = free_port()
-    with serving(tmp_path, port) as (address, _):
+    with viewing(tmp_path, port) as (address, _):
         page = opened(browser, address)
         page.fill("#name", "letters")
         files = [{"name": f"{name}.txt", "mimeType": "text/plain", "buffer": LETTER.replace("Marlow", name).encode()}
@@ -133,7 +95,7 @@ def test_a_server_that_is_killed_loses_no_judgment(browser, tmp_path):
     words = ["draft", "--source", str(documents), "--out", str(tmp_path / "datasets_out" / "letters")]
     subprocess.run([sys.executable, "-m", "exhibit", *words], check=True, capture_output=True)
     port = free_port()
-    with serving(tmp_path, port) as (address, process):
+    with viewing(tmp_path, port) as (address, process):
         page = opened(browser, address)
         page.click("th >> text=letters")
         page.click("text=Review the proposed questions")
@@ -145,7 +107,7 @@ def test_a_server_that_is_killed_loses_no_judgment(browser, tmp_path):
         page.click("text=Next question")
         page.click("#gold-wrong")
         page.wait_for_selector("#told:has-text('Not saved yet')")
-    with serving(tmp_path, port):
+    with viewing(tmp_path, port):
         page.wait_for_selector("#told:has-text('Saved.')")
         [kept] = (tmp_path / "datasets_out" / "letters-review").glob("review-*.json")
         assert [case.gold for case in read_review(kept).cases] == ["right", "wrong"]

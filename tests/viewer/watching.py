@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
+import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -80,3 +85,30 @@ def served(folder: Path) -> Iterator[str]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+@contextmanager
+def viewing(folder: Path, port: int) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Yield the address of `exhibit view` over a folder, and its process."""
+    words = ["view", "--no-browser", "--port", str(port), "--token", "token-of-the-test"]
+    command = [sys.executable, "-m", "exhibit", *words]
+    environment = {**os.environ, "EXHIBIT_CACHE": str(folder / "cache")}
+    process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True, env=environment)
+    assert process.stderr is not None
+    address = re.search(r"http://\S+/", process.stderr.readline())
+    assert address
+    while True:
+        with socket.socket() as trial:
+            if trial.connect_ex(("127.0.0.1", port)) == 0:
+                break
+    try:
+        yield address[0], process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        return int(one.getsockname()[1])

@@ -237,6 +237,23 @@ class GoldReader:
         return None
 
 
+def name_unplaced(passages: Sequence[CitedPassage], acceptable: Sequence[CitedPassage]) -> list[str]:
+    """Return what a row accepts and no gold can be an alternative to: gold has alternatives in its own document alone.
+
+    A document that is gold as a whole has all its provisions.
+    """
+    gold, whole = {one.document for one in passages}, {one.document for one in passages if not _is_part(one)}
+    return [
+        f"{one.provision} in {one.document}" if one.provision else one.document
+        for one in acceptable
+        if one.document not in gold or (not one.provision and one.document not in whole)
+    ]
+
+
+def _is_part(passage: CitedPassage) -> bool:
+    return bool(passage.text or passage.provision or passage.offsets or passage.page is not None)
+
+
 _IN_OBJECTS = ("document", "text", "provision", "page", "start", "end", "grade")
 
 

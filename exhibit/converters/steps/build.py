@@ -263,7 +263,7 @@ def gold_of(id: int, context: int | None, filename: str | None, place: QuotePlac
     """Return a line of gold.jsonl."""
     fields = {"id": id, "context": context, "filename": filename, **vars(place)}
     hidden = fields.pop("hidden")
-    del fields["text"], fields["remark"]
+    del fields["text"], fields["remark"], fields["not_accepted"]
     return Gold.model_validate({**fields, "labels": {**labels, "hidden": hidden} if hidden else labels})
 
 
@@ -296,6 +296,8 @@ def _note_provisions(rows: Sequence[RawRow], done: dict[str, Done], tally: Tally
     """Say of each provision that a row names what could not be told of it."""
     for row in rows:
         for quote in row.quotes:
+            for accepted in done[quote.filename].places[quote].not_accepted:
+                tally.note("accepted provision is absent or ambiguous", f"{row.name}: {accepted} in {quote.filename}")
             remark = done[quote.filename].places[quote].remark
             if remark:
                 name = f"{row.name}: {quote.provision} in {quote.filename}"

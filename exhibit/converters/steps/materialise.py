@@ -63,6 +63,8 @@ class QuotePlace:
     """The words of a provision that the source only names."""
     remark: str = ""
     """What is to be said of a provision: it is absent, ambiguous, or a part of it could not be told."""
+    not_accepted: tuple[str, ...] = ()
+    """Accepted provisions that are no alternative: the document does not have them, or in several places."""
     hidden: str = ""
     """Why nobody sees words of it on the page; empty where they are seen."""
 
@@ -235,14 +237,25 @@ class _Finder:
                 f"stands in {len(found)} places of the document: it is ambiguous" if found else "is not in the document"
             )
             return replace(NOWHERE, remark=remark)
-        others = [self._provisions.find(named) for text in quote.acceptable for named in read_provisions(text)]
-        alternatives = [place[0].spans for place in others if len(place) == 1]
         spans = found[0].spans
         text = "\n".join(self.document.text[start:end] for start, end in spans)
         remark = "is there, a part below it could not be told: the whole is gold" if found[0].whole else ""
-        return replace(_place(spans, self.document, "section", 1.0, alternatives), text=text, remark=remark)
+        return replace(_place(spans, self.document, "section", 1.0), text=text, remark=remark)
+
+    def _with_acceptable(self, where: QuotePlace, quote: Quote) -> QuotePlace:
+        """Return a place with the accepted provisions as alternatives; those that cannot be told are named."""
+        named = {text: [self._provisions.find(one) for one in read_provisions(text)] for text in quote.acceptable}
+        found = [place[0].spans for places in named.values() for place in places if len(place) == 1]
+        lost = [text for text, places in named.items() if not any(len(place) == 1 for place in places)]
+        alternatives = [[(start, end) for start, end in spans] for spans in found] if where.spans else []
+        return replace(where, alternatives=[*where.alternatives, *alternatives], not_accepted=tuple(lost))
 
     def place(self, quote: Quote) -> QuotePlace:
+        """Return where a quote stands, with the places of what is accepted in its stead."""
+        where = self._place_alone(quote)
+        return self._with_acceptable(where, quote) if quote.acceptable else where
+
+    def _place_alone(self, quote: Quote) -> QuotePlace:
         """Return where a quote stands; a section is called one, however its words were found."""
         if quote.provision and not quote.text:
             return self._provision(quote)

@@ -14,6 +14,7 @@ from exhibit.schemas.review import AddedQuestion
 from exhibit.viewer.page import as_json, page, render
 from exhibit.viewer.server.jobs import Job, JobState
 from exhibit.viewer.server.library import JOURNAL, BundleIndex, BundleLine, QuestionLine, RunLine
+from exhibit.viewer.server.search import SearchResult
 
 LARGEST_UPLOAD = 200_000_000
 """Bytes of a document that is dropped into the page."""
@@ -90,22 +91,24 @@ def bundle_view(
     *,
     find: str,
     chosen: Mapping[str, str],
+    words: str,
+    found: SearchResult | None,
     reviews: int,
     added: Sequence[tuple[str, AddedQuestion]],
     language: str,
 ) -> str:
-    """Return the page of one bundle: what it is, its documents and questions, narrowed by words and labels."""
-    lines, words = bundle.questions, find.lower().split()
+    """Return the page of one bundle: its card, documents and questions; `found` are the texts that have `words`."""
+    lines, asked = bundle.questions, find.lower().split()
     shown = [
         line for line in lines
         if all(str(line.labels.get(name)) == value for name, value in chosen.items())
-        and (not words or all(word in _searched(line) for word in words))
+        and (not asked or all(word in _searched(line) for word in asked))
     ]  # fmt: skip
     counts = Counter(line.document for line in lines)
     named = {line.document for line in shown}
     documents = [
         DocumentLine(name, counts[name]) for name in bundle.files
-        if (not words and not chosen) or name in named or all(word in name.lower() for word in words)
+        if (not asked and not chosen) or name in named or all(word in name.lower() for word in asked)
     ]  # fmt: skip
     share, of = describe_located(bundle.info) if bundle.info else ("–", "")
     body = render(
@@ -123,6 +126,8 @@ def bundle_view(
         reviews=reviews,
         added=added,
         find=find,
+        words=words,
+        found=found,
         labels=_menus(line.labels for line in lines),
         chosen=chosen,
         shown_documents=documents[:_LISTED],
@@ -130,7 +135,8 @@ def bundle_view(
         questions=shown[:_LISTED],
         more_questions=max(0, len(shown) - _LISTED),
     )
-    return frame(bundle.root.name, body, {"key": key}, language=language)
+    reading = found is not None and found.read < found.of
+    return frame(bundle.root.name, body, {"key": key, "again": reading}, language=language)
 
 
 def _searched(line: QuestionLine) -> str:
@@ -150,7 +156,15 @@ def _menus(labels: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
 
 
 def document_view(
-    bundle: BundleIndex, key: str, name: str, question: str, *, pages: int, first: int, language: str
+    bundle: BundleIndex,
+    key: str,
+    name: str,
+    question: str,
+    *,
+    pages: int,
+    first: int,
+    hit: Sequence[int] = (),
+    language: str,
 ) -> str:
     """Return the page of one document: its pages, its questions, and the form of a new question."""
     mine = [line for line in bundle.questions if line.document == name]
@@ -160,9 +174,8 @@ def document_view(
         question=asked,
     )  # fmt: skip
     numbers = list(range(1, pages + 1)) or [0]
-    return frame(
-        name, body, {"key": key, "name": name, "pages": numbers, "first": first}, language=language, marking=True
-    )
+    data = {"key": key, "name": name, "pages": numbers, "first": first, "hits": [hit] if hit else []}
+    return frame(name, body, data, language=language, marking=True)
 
 
 def job_view(job: Job, state: JobState, output: str, *, language: str) -> str:

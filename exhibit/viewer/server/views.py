@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from exhibit.evidence import Span
 from exhibit.evidence.read import render_within
 from exhibit.evidence.show import in_few_bytes
 from exhibit.schemas.errors import ToolkitError
@@ -30,6 +31,7 @@ from exhibit.viewer.review.source import BY, ReviewedRun
 from exhibit.viewer.server import pages, saving
 from exhibit.viewer.server.jobs import Job, Jobs
 from exhibit.viewer.server.library import RunLine, ServedFolders, journal_lines, key_of
+from exhibit.viewer.server.search import TextSearch
 from exhibit.viewer.trend.index import write_trend
 
 _SAMPLE = 40  # questions of a review page
@@ -37,6 +39,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f/\\:*?\"<>|]")
 _LONGEST_NAME = 200  # bytes of an uploaded file's name
 _LONGEST_BODY = 2_000_000  # bytes of a judgment or a question
+_LONGEST_SEARCH = 200  # characters that are looked for in texts
 _WIDTH = 900  # pixels of a page's picture
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -51,6 +54,7 @@ class Views:
         digest = hashlib.sha256("\0".join(map(str, self.library.folders)).encode()).hexdigest()[:16]
         self.state = cache_folder() / "view" / digest
         self.jobs = Jobs(self.state / "jobs")
+        self.texts = TextSearch(self.state / "texts.sqlite")
 
     def routes(self) -> list[Route]:
         """Return every address below the token."""
@@ -84,8 +88,10 @@ class Views:
         folder = saving.review_folder(bundle.root, is_run=False)
         given = request.query_params
         chosen = {name.removeprefix("label-"): v for name, v in given.items() if name.startswith("label-") and v}
+        words = pages.require(given.get("text", ""), "the words", most=_LONGEST_SEARCH).strip()
+        found = await run_in_threadpool(self.texts.find, bundle.files, words) if words else None
         text = await run_in_threadpool(
-            pages.bundle_view, bundle, key, find=given.get("find", ""), chosen=chosen,
+            pages.bundle_view, bundle, key, find=given.get("find", ""), chosen=chosen, words=words, found=found,
             reviews=len(saving.kept_reviews(folder)), added=saving.added_by(folder), language=self.language,
         )  # fmt: skip
         return HTMLResponse(text)
@@ -98,8 +104,11 @@ class Views:
         question = request.query_params.get("question", "")
         places = bundle.gold.get(name, [])
         first = next((line.pages[0] for line in places if str(line.id) == question and line.pages), 1)
+        hit = [int(request.query_params[field]) for field in ("start", "end") if field in request.query_params]
+        if len(hit) == 2:
+            first = next(iter(document.pages_of(Span(*hit))), 1)
         text = pages.document_view(
-            bundle, key, name, question, pages=len(document.pages), first=first, language=self.language
+            bundle, key, name, question, pages=len(document.pages), first=first, hit=hit, language=self.language
         )
         return HTMLResponse(text)
 

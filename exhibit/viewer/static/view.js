@@ -55,8 +55,9 @@ on("upload", "submit", async () => {
   location.href = (await send("draft", { name, folder })).open;
 });
 
-// figures of runs are shown when they were held against their rows
-if (VIEW.again) setTimeout(() => { if (!document.querySelector("input[name=run]:checked") && !byId("name").value) location.reload(); }, 2000);
+// figures of runs come when they were held against their rows, passages when their documents were read
+const isBusy = () => document.querySelector("input[name=run]:checked, input:focus, textarea:focus") || byId("name")?.value;
+if (VIEW.again) setInterval(() => { if (!isBusy()) location.reload(); }, 2000);
 
 /* ---------------------------------------------------------------- one bundle */
 on("evaluate", "submit", async () => {
@@ -92,7 +93,7 @@ if (byId("pages")) {
     const reply = await fetch(`sheet?name=${encodeURIComponent(VIEW.name)}&page=${number}`);
     if (!reply.ok) throw new Error(await reply.text());
     const told = await reply.json();
-    const sheet = new Sheet(told, { gold: told.gold, hits: [], better: [] }, take, giveBack, say);
+    const sheet = new Sheet(told, { gold: told.gold, hits: VIEW.hits, better: [] }, take, giveBack, say);
     sheets.push(sheet);
     figure.replaceWith(sheet.figure);
     sheet.figure.dataset.page = number;
