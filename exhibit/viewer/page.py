@@ -30,8 +30,7 @@ from exhibit.viewer.drawing import (
 )
 from exhibit.viewer.funnel import case_stages
 
-_STATIC = Path(__file__).parent / "static"
-_LANGUAGES = _STATIC.with_name("languages")
+_STATIC, _LANGUAGES = (Path(__file__).parent / name for name in ("static", "languages"))
 _NO_XML = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
