@@ -1,8 +1,9 @@
 """Our extractive reader: it finds the exact words of passages that answer a question, or none.
 
-It is MiniLM with low-rank weights of 2.7 MB on top of those of the reranker `legal`, and three heads. One says whether a
-passage answers, one whether the answer is yes. The third says for each token whether it is inside the quote that answers,
-begins it or ends it, and the same for the short answer in the quote. bench/results/models.md names its training data.
+It is MiniLM with low-rank weights of 2.7 MB on top of those of the reranker `legal`, and three heads. One says whether
+a passage answers, one whether the answer is yes. The third says for each token whether it is inside the quote that
+answers, begins it or ends it, and the same for the short answer in the quote. bench/results/models.md names its
+training data.
 """
 
 import math
