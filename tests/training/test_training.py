@@ -19,7 +19,7 @@ from training.exclusion import Excluded
 from training.gather import gather
 from training.ground import Ground
 from training.library import kept_queries
-from training.network import CLS, SEP, Encoder, Judge, Reader, Texts, lowrank, merge
+from training.network import CLS, SEP, Encoder, Judge, Reader, Texts, lowrank, merge, start_from
 from training.pack import Pack, is_called, save_pack
 from training.reranker import train_reranker
 from training.sampling import Examples
@@ -84,6 +84,28 @@ def test_a_second_training_gives_the_same(pack: Pack) -> None:
     other = lowrank(train_adapter(Ground(pack, CPU), tiny_weights(), replace(QUICK, seed=2)))
     assert all(np.array_equal(first[name], second[name]) for name in first)
     assert not all(np.array_equal(first[name], other[name]) for name in first)
+
+
+def test_a_training_begins_with_earlier_weights(tmp_path: Path, pack: Pack, common: list[str]) -> None:
+    first = train_adapter(Ground(pack, CPU), tiny_weights(), QUICK)
+    again = Encoder(tiny_weights(), rank=QUICK.rank, seed=9)
+    start_from(again, lowrank(first))
+    before, after = (embed_all(one, Ground(pack, CPU).texts, pack)[0] for one in (first, again))
+    assert torch.equal(before, after)
+    judge, other = (Judge(tiny_weights(), rank=2, seed=seed) for seed in (1, 2))
+    trained = lowrank(judge.encoder) | {"head.weight": judge.head.weight.detach().numpy() + 1}
+    start_from(other, trained)
+    assert torch.equal(other.head.weight, judge.head.weight + 1)
+    numbers = ["--rank", "4", "--epochs", "1", "--batch", "4", "--library", "0"]
+    assert adapter.main([*common, *numbers, "--out", str(tmp_path / "one")]) == 0
+    assert (
+        adapter.main([*common, *numbers, "--out", str(tmp_path / "two"), "--start", str(tmp_path / "one.safetensors")])
+        == 0
+    )
+    records = [json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8")) for name in ("one", "two")]
+    assert records[0]["start"] is None
+    assert records[1]["start"] == records[0]["sha256"]
+    assert records[1]["sha256"] != records[0]["sha256"]
 
 
 def test_a_kind_that_is_left_out_is_not_trained_on(pack: Pack) -> None:
