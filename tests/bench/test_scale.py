@@ -186,7 +186,7 @@ def test_a_process_of_its_own_tells_its_memory_and_its_errors(tmp_path):
     run = run_apart(median, range(2_000_001))  # two million numbers in a list: over fifty megabytes
     assert run.value == 1_000_000
     assert run.peak > 50e6
-    with pytest.raises(BundleError, match="no index there"):
+    with pytest.raises(BundleError, match="no index here"):
         run_apart(open_index, tmp_path)
 
 

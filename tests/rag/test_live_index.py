@@ -91,7 +91,7 @@ def test_it_is_asked_before_the_first_vector_halfway_and_when_it_is_whole(corpus
     assert list(told) == list(range(0, total, 4)) and total > 8
     for have, (best, [note], _) in told.items():
         assert "law of Ohio" in best  # by its words alone at first
-        assert f"still being built, or stopped: {have} of {total} chunks have vectors" in note
+        assert f"its build was stopped): {have} of {total} chunks have vectors" in note
     assert main(["search", str(out), QUESTION]) == 0
     assert not notes(capsys.readouterr().err) and unfinished_folder(out) is None and not (out / RECORD).exists()
 
@@ -205,7 +205,7 @@ def test_an_old_index_is_asked_until_the_new_one_is_whole_and_others_see_no_unfi
     out = tmp_path / "index"
 
     def ask():
-        with pytest.raises(BundleError, match="no index there"):
+        with pytest.raises(BundleError, match="no index here"):
             open_index(out)  # an evaluation, say, must not run on half of one
 
     build(corpus, out, ask)
@@ -222,7 +222,7 @@ def test_an_old_index_is_asked_until_the_new_one_is_whole_and_others_see_no_unfi
 
 def test_nothing_is_there_to_ask_and_what_is_damaged_says_so(corpus, tmp_path, capsys):
     assert main(["search", str(tmp_path / "nowhere"), "x"]) == 1
-    assert "no index there" in capsys.readouterr().err
+    assert "no index here" in capsys.readouterr().err
     out, told = tmp_path / "index", []
 
     def ask():

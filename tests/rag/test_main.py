@@ -120,7 +120,7 @@ def test_what_the_index_decides_cannot_be_changed_by_a_search(index, capsys):
     with pytest.raises(SystemExit) as ended:
         main(["search", index, "x", "--splitter", "naive"])
     assert ended.value.code == 2 and "--splitter" in capsys.readouterr().err
-    with pytest.raises(ToolkitError, match="splitter: decided when the index was built"):
+    with pytest.raises(ToolkitError, match="splitter: set when the index was built"):
         Config().with_search(splitter="naive")
 
 

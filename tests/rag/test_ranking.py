@@ -71,10 +71,10 @@ def test_nothing_and_rows_that_do_not_fit():
     assert scores.tolist() == [[-np.inf] * 3] * 2 and keys.tolist() == [[-1] * 3] * 2
     vectors = np.ones((2, 3), np.float32)
     assert check_rows("here", np.array([1, 2]), vectors, 3) == ""
-    assert check_rows("here", np.array([1]), vectors, 3) == "here: (2, 3) vectors for 1 keys of 3 numbers"
-    assert check_rows("here", np.array([1, 2]), vectors, 4).endswith("of 4 numbers")
+    assert check_rows("here", np.array([1]), vectors, 3) == "here: vectors of shape (2, 3), expected (1, 3)"
+    assert check_rows("here", np.array([1, 2]), vectors, 4).endswith("expected (2, 4)")
     vectors[1, 1] = np.nan
-    assert "a vector is not finite" in check_rows("here", np.array([1, 2]), vectors, 3)
+    assert "a vector contains NaN or infinity" in check_rows("here", np.array([1, 2]), vectors, 3)
 
 
 # ---------------------------------------------------------------- a second look

@@ -148,7 +148,7 @@ def test_an_index_without_words_or_with_damaged_ones_is_refused(make, corpus, tm
         Config.preset("rcts", routing=True)
     plain = Pipeline(Config.preset("rcts"), cache=tmp_path / "cache", jobs=1, embedder=Hashing(256))
     plain.index(corpus, tmp_path / "plain")
-    with pytest.raises(BundleError, match="made with other settings"):
+    with pytest.raises(BundleError, match="built with other settings"):
         pipeline.open(tmp_path / "plain")
 
 

@@ -110,9 +110,9 @@ def test_nothing_in_nothing_out(store):
 def test_what_is_no_vector_is_refused(store):
     broken = unit(2, 6)
     broken[1, 3] = np.nan
-    with pytest.raises(BundleError, match="not finite"):
+    with pytest.raises(BundleError, match="NaN or infinity"):
         store.add([1, 2], broken)
-    with pytest.raises(BundleError, match="vectors for 3 keys"):
+    with pytest.raises(BundleError, match=r"expected \(3, "):
         store.add([1, 2, 3], unit(2, 6))
     assert len(store) == 0
 
@@ -254,7 +254,7 @@ def test_an_index_type_that_is_not_there_is_refused(tmp_path):
     for argument, words in (
         ("lsh", "there are flat, fp16, pq"),
         ("pq,M=3", "pq takes refine=NUMBER"),
-        ("pq,refine=many", "'refine=many' is not understood"),
+        ("pq,refine=many", "'refine=many' is no option"),
         ("flat,x=1", "flat takes no options"),
     ):
         with pytest.raises(ToolkitError, match=words):
@@ -274,7 +274,7 @@ def test_save_and_open(store, tmp_path):
     store.save()
     again = open(tmp_path, None, name="chunk", dimensions=8)
     assert len(again) == 2 and again.search(unit(2, 4)[1:], 1)[1][0][0] == 20
-    with pytest.raises(BundleError, match="made for 8 numbers a vector, not 9"):
+    with pytest.raises(BundleError, match="built for vectors of 8 numbers, not 9"):
         open(tmp_path, None, name="chunk", dimensions=9)
 
 
@@ -377,7 +377,7 @@ def test_a_store_knows_its_rows_whatever_was_removed(tmp_path, cloud, kind):
     assert len(again) == 100
     again.save()
     assert len(again) == 100 and set(again.search(cloud[:1], 200)[1][0].tolist()) == {-1, *range(6, 106)}
-    with pytest.raises(BundleError, match="made for 32 numbers a vector, not 31"):
+    with pytest.raises(BundleError, match="built for vectors of 32 numbers, not 31"):
         open(tmp_path, kind, name="chunk", dimensions=31)
 
 

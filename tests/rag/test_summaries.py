@@ -215,7 +215,7 @@ def test_what_is_opened_may_say_twenty_characters_more_than_it_is_set_to(length)
     ("config", "message"),
     [
         (Config(summaries="nobody"), "extractive, llm"),
-        (Config(summaries="llm"), "need one: set llm"),
+        (Config(summaries="llm"), "needs a language model: set llm"),
     ],
 )
 def test_what_cannot_be_opened_says_why(config, message):

@@ -97,7 +97,7 @@ def test_what_the_user_names_again_is_used_and_none_is_a_choice(index, server, c
     change_config(index, reranker="none")
     assert main(["search", str(index), "Who pays?", "--embedder", "hashing"]) == 0
     assert main(["search", str(index), "Who pays?", "--embedder", "minilm"]) == 1
-    assert "decided when the index was built" in capsys.readouterr().err
+    assert "set when the index was built" in capsys.readouterr().err
     # a config is the user's own
     assert open_index(index, Config.preset("routed", embedder="hashing", reranker=f"http:{uri}/rerank"))
 

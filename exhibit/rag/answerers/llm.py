@@ -139,7 +139,7 @@ def _misquoted(text: str, context: AnswerContext) -> list[str]:
 
 
 def _stands_in(quote: str, source: Document) -> bool:
-    """Return whether a source has all words of a quotation; figures must be the same, points and all."""
+    """Return whether a source contains all words of a quotation; figures must be equal, with their decimal points."""
     if fold(quote) in fold(source.text):
         return True
     placement = place_text(quote, source)

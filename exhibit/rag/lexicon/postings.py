@@ -16,24 +16,26 @@ Array = npt.NDArray[Any]
 Terms = npt.NDArray[np.uint32]
 
 FIELDS = ("words", "headings", "stated", "title", "initials", "opening", "pairs", "proper", "file")
-"""The fields that have words; the position in this list is a field's number on disk."""
+"""The fields that have words; a field's number on disk is its position in this list."""
 _BLOCK = 2048
-"""Least number of entries of a block: 18 kB, which a lookup of a word reads."""
+"""The least number of entries of a block, 18 kB; the lookup of a word reads one block."""
 _PENDING = 1 << 16
-"""Entries of a field in memory before they move to disk: 0.6 MB."""
+"""The number of entries of a field that stay in memory before they move to disk: 0.6 MB."""
 _SEPARATE = 512
-"""Additions that are joined into one array: each array takes a hundred bytes beside its numbers."""
+"""The number of additions that are joined into one array: each array takes a hundred bytes beside its numbers."""
 _BITS = 8
-"""Entries on disk are sorted in 256 parts, by the first bits of the words' digests: one part is in memory at a time."""
+"""The number of leading bits of a word's digest that select one of 256 parts. Entries on disk are sorted part by part,
+so that one part is in memory at a time.
+"""
 _REMEMBERED = 32 << 20
-"""Bytes of cached entries: questions share words, and a frequent word has many entries."""
+"""The most bytes of cached entries: questions share words, and a frequent word has many entries."""
 
 
 def digest(term: str) -> int:
     """Return the number that stands for a word in the database.
 
-    With digests there is no vocabulary to hold, to merge or to renumber. Two words of a collection that share a digest
-    are rarer than misprints: 200,000 words leave a query word a chance of 1 in 20,000.
+    Digests need no vocabulary that would be held in memory, merged and renumbered. Collisions are rarer than misprints:
+    with 200,000 words, a query word shares its digest with another word with a probability of 1 in 20,000.
     """
     return crc32(term.encode("utf-8", "surrogatepass"))
 
@@ -140,7 +142,7 @@ class Postings:
     def _entries(self, row: tuple[bytes, ...]) -> Entries:
         columns = [np.frombuffer(blob, dtype) for blob, dtype in zip(row, self._dtypes, strict=True)]
         if len({len(column) for column in columns}) > 1:
-            raise ValueError("columns of different lengths")
+            raise ValueError("its columns have different lengths")
         return Entries(*columns)
 
     def _remember(self, number: int, found: tuple[Keys, Array]) -> None:
@@ -163,7 +165,7 @@ class Postings:
         self._recent_bytes = 0
 
     def _cut(self, entries: Entries) -> Iterator[tuple[int, bytes, bytes, bytes]]:
-        """Yield the rows of blocks, each of whole words."""
+        """Yield the rows of blocks; each block contains all entries of its words."""
         firsts = np.concatenate([[0], np.flatnonzero(np.diff(entries.terms)) + 1])  # where each word begins
         wanted = np.arange(0, len(entries.terms), _BLOCK)
         starts = np.unique(firsts[np.searchsorted(firsts, wanted, side="right") - 1]).tolist()
@@ -172,7 +174,7 @@ class Postings:
             yield self._number << 32 | int(entries.terms[start]), terms, owners, counts
 
     def _sorted(self) -> Iterator[Entries]:
-        """Yield all additions in order, no word in two parts; afterwards no addition is pending."""
+        """Yield all additions in order, with no word in two parts; afterwards no addition is pending."""
         if not self._is_aside:
             if self._size:
                 yield self._joined(self._pending).sorted()

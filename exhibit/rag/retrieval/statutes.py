@@ -1,4 +1,4 @@
-"""Retrieval for questions on laws: the law, the § and the day select the version that is searched."""
+"""Retrieval for questions about laws: the law, the § and the day select the version that is searched."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -19,23 +19,23 @@ from exhibit.rag.retrieval.passages import DOCUMENT, START, RankedPassage
 from exhibit.rag.retrieval.stages import Retrieved
 
 _LONGEST = 6000
-"""Greatest length in characters of a § that is returned whole; a longer one is cut."""
+"""The greatest length in characters of a § that is returned whole; a longer § is cut."""
 _ANSWER = 2000  # characters of a § that an answer quotes
 _EVERYWHERE = 1 << 20  # more words than a question has: no limit
 
 
 @dataclass(frozen=True)
 class Route:
-    """The place of the answer to a question on a law."""
+    """The documents and passages that answer a question about a law."""
 
     documents: tuple[int, ...]
     """The versions of the days that the question names; today's version if it names none."""
     passages: tuple[RankedPassage, ...] = ()
     """The paragraphs that the question names; they rank first."""
     note: str = ""
-    """The name of that version in the document's own words."""
+    """The name of that version, in the document's own words."""
     nothing: bool = False
-    """Whether no version contains the answer: the day is before the law, or the § was repealed on that day."""
+    """Whether no version contains the answer: the law is newer than the day, or the § was repealed by that day."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,14 @@ class _Law:
 
 
 _LAWS: WeakKeyDictionary[Index, tuple[Keys, list[_Law]]] = WeakKeyDictionary()
-"""The laws of each open index, until the index changes."""
+"""A cache of the laws of each open index, until the index changes."""
 
 
 def route(question: str, index: Index, *, today: date | None = None) -> Route | None:
-    """Return the route of a question that names a law, or a provision if there is one law; None for other questions."""
+    """Return the route of a question that names a law, or a provision if the index has one law.
+
+    None for other questions.
+    """
     laws = _laws(index)
     law = _named(question, laws)
     if law is None:
@@ -129,7 +132,7 @@ def _asked(question: str, system: LegalSystem, laws: list[_Law]) -> Provision | 
 
 
 def _own_label(label: str, system: LegalSystem) -> str:
-    """Return a label as laws of a system write it: English writes section 433 of the BGB, article 5 of the GG."""
+    """Return a label as the laws of a legal system write it: `section 433 of the BGB` becomes `§ 433`."""
     word, _, number = label.partition(" ")
     kind = "article" if word.lower().startswith("art") else "paragraph"
     unit = next((level for level in system.units if level.kind == kind), None)
@@ -137,7 +140,7 @@ def _own_label(label: str, system: LegalSystem) -> str:
 
 
 def _governing(question: str, index: Index, number: int, system: LegalSystem) -> str | None:
-    """Return the § whose heading stands in a question, the longest of several."""
+    """Return the § whose heading occurs in a question; the longest heading of several."""
     said = _plain(question)
     titled = [unit for unit in _units(index, number, system) if len(_plain(unit.title)) > 3]
     named = [unit for unit in titled if f" {_plain(unit.title)} " in f" {said} "]
@@ -155,7 +158,7 @@ def _place(index: Index, number: int, label: str, system: LegalSystem) -> Ranked
     if not found:
         return None
     text = index.text_of(number)
-    # of two with one number the longer one is the provision, the shorter one a line of the table of contents
+    # of two units with one number, the longer one is the provision, the shorter one a line of the table of contents
     span = max((unit.span for unit in found), key=lambda span: span.end - span.start)
     span = Span(span.start, min(span.start + len(text[slice(*span)].rstrip()), span.start + _LONGEST))
     owners = index.table[:, DOCUMENT]
@@ -178,7 +181,7 @@ def _system(index: Index, law: _Law) -> LegalSystem:
 
 
 def with_version(answer: Answer, retrieved: Retrieved, context: AnswerContext) -> Answer:
-    """Return an answer with the version of the law; without a language model, the answer is the paragraph itself."""
+    """Return an answer with the version of the law; without a language model, the answer is the provision itself."""
     if answer.error or not retrieved.selected:
         return answer
     if retrieved.named and (answer.refused or not answer.usage):

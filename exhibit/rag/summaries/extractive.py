@@ -44,9 +44,9 @@ _USUAL = re.compile(
     r"contents.*)\W*"
 )
 _WORD = re.compile(r"\w+")
-_NEAR = 12_000  # characters in which recitals and purpose stand
-_BODY = 1500  # characters of a section that its summary is drawn from
-_MOST_NAMES = 3  # parties that are named; of more, two and a count
+_NEAR = 12_000  # characters at the start of a document that contain the recitals and the purpose
+_BODY = 1500  # characters of a section that its summary is taken from
+_MOST_NAMES = 3  # parties in a summary; of more parties, it has two and the number of the others
 
 
 def open(argument: str | None, *, llm: LLM | None, style: str, characters: int) -> "ExtractiveSummariser":  # noqa: ARG001
@@ -56,7 +56,7 @@ def open(argument: str | None, *, llm: LLM | None, style: str, characters: int) 
 
 @dataclass
 class ExtractiveSummariser:
-    """Deterministic, offline, and never over the limit."""
+    """Summarises by quoting the document; deterministic, offline, and never longer than the limit."""
 
     length: int = CHARACTERS
     name: str = "extractive"
@@ -84,7 +84,7 @@ class ExtractiveSummariser:
 
 
 def fit(text: str, characters: int) -> str:
-    """Return a text on one line: whole if it is at most a little too long, otherwise cut at a word."""
+    """Return a text on one line: whole if it exceeds the length by the tolerance at most, otherwise cut at a word."""
     text = " ".join(text.split())
     return text if len(text) <= characters + TOLERANCE else cut(text, characters)
 
