@@ -1,4 +1,4 @@
-"""Questions that a language model drafts: a question is discarded unless its quote stands in the document."""
+"""Questions that a language model drafts; a question is discarded if its quote is not in the document."""
 
 import json
 from collections import Counter
@@ -23,10 +23,12 @@ TYPES = {
     "scenario": "a short case that somebody describes, which one provision decides",
     "near": "something that a reader would expect here but that the text does NOT say; leave its quotes empty",
 }
-_WINDOW = 2400  # characters of a document that the model is shown at once: a page and a half
-_WINDOWS = 3  # of one document
-_ALIKE = 0.92  # cosine of two questions from which on they ask the same
-_CLOSED = 0.6  # share of an answer's words in a reply that saw no document: then the document is not needed
+_WINDOW = 2400  # characters of a document in one prompt: a page and a half
+_WINDOWS = 3  # parts of one document that the model sees
+_ALIKE = 0.92  # the cosine of two questions from which on they count as one
+_CLOSED = (
+    0.6  # the share of an answer's words in a reply without the document, from which on the document is not needed
+)
 
 _SYSTEM = "You draft questions to test a search system on legal documents. You never invent what a document says."
 _PROMPT = """Here is a part of a legal document.{topic}
@@ -79,7 +81,7 @@ class Generator:
         self._answers: dict[str, str] = {}
 
     def draft(self, prepared: Prepared) -> list[Draft]:
-        """Return the questions whose quotes stand in the document, and the unanswerable ones that nothing answers."""
+        """Return the questions whose quotes are in the document, and unanswerable ones that nothing in it answers."""
         chunks = self.asker.embedder.embed(list(prepared.texts), role="passage")
         windows = self._windows(prepared, chunks)
         topic = f" Ask only about this topic: {self.topic}." if self.topic else ""
@@ -99,7 +101,7 @@ class Generator:
         return self._answered_without(self._distinct(drafts))
 
     def _windows(self, prepared: Prepared, chunks: Vectors) -> list[str]:
-        """Return parts of the document: those nearest the topic, or some that are spread over it."""
+        """Return parts of the document: those nearest to the topic, or some that are spread over it."""
         count = max(1, min(_WINDOWS, len(prepared.text) // _WINDOW))
         if self.topic and len(chunks):
             [asked] = self.asker.embedder.embed([self.topic], role="query")
@@ -150,7 +152,7 @@ class Generator:
         return [Draft(prepared.entry.filename, question, "llm", status, name, found, sure, labels)]
 
     def _distinct(self, drafts: list[Draft]) -> list[Draft]:
-        """Return the drafts without those that ask what an earlier one asks."""
+        """Return the drafts without those that ask the same as an earlier one."""
         if not drafts:
             return []
         vectors = self.asker.embedder.embed([draft.asks for draft in drafts], role="query")

@@ -144,7 +144,7 @@ def test_a_folder_without_anything_legal_says_why(tmp_path, contracts, capsys):
     empty.mkdir()
     (empty / "soup.txt").write_text("Boil the leeks. Add salt. Serve hot with bread.", encoding="utf-8")
     assert main([str(empty), "--out", str(tmp_path / "none"), "--engine", "serial"]) == 1
-    assert "nothing to ask: 1 documents, of the kinds: unknown" in capsys.readouterr().err
+    assert "no question was drafted: 1 documents, of the kinds: unknown" in capsys.readouterr().err
     assert not (tmp_path / "none").exists()
 
 

@@ -115,7 +115,7 @@ def test_a_folder_that_is_none_or_holds_nothing_is_refused(contracts, monkeypatc
         read(tmp_path / "none")
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "a.pdf").write_bytes(b"%PDF-1.4 nothing else")
-    with pytest.raises(SourceError, match=r"nothing to ask: 0 documents, of the kinds: none that can be read"):
+    with pytest.raises(SourceError, match=r"no question was drafted: 0 documents, of the kinds: none that can be read"):
         read(tmp_path / "broken")
 
 
@@ -182,7 +182,7 @@ def test_the_work_on_a_document_needs_its_structure(tmp_path):
     path.write_text(CONTRACT.format(party="Alder", law="Norway"), encoding="utf-8")
     worked = folder.PreparationWork(Preparation(Config.preset("routed")))(path)
     assert worked.prepared.whole is None and worked.prepared.words is None, "nothing large travels between processes"
-    with pytest.raises(ToolkitError, match="prepared without its structure"):
+    with pytest.raises(ToolkitError, match="prepared without its section tree"):
         folder.PreparationWork(Preparation(Config.preset("routed"), lambda *given: "It supplies planks."))(path)
 
 
@@ -241,5 +241,5 @@ def test_a_title_that_many_documents_have_is_told_apart_by_its_file(contracts, m
 
 
 def test_a_share_of_impossible_questions_is_a_share(contracts):
-    with pytest.raises(SourceError, match="--impossible 3.0: a share from 0 to 1 is needed"):
+    with pytest.raises(SourceError, match="--impossible 3.0: not a share; give a number from 0 to 1"):
         read(contracts[0], impossible=3.0)
