@@ -367,7 +367,7 @@ def test_the_confidence_is_fitted_by_a_command(
     assert "fitted on: cuad, own words" in told
     assert "pack: cuad, test words" in told
     assert calibrate.main([*common, *both, "--fit-adapter", str(tmp_path / "one.safetensors")]) == 1
-    assert "go together" in capsys.readouterr().err
+    assert "belong together" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- the reader
