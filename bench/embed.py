@@ -1,9 +1,9 @@
-"""Embedding: ours against sentence-transformers on torch, and against bare onnxruntime on the same tokens.
+"""Compares the embedder's speed with sentence-transformers on torch, and with onnxruntime alone on the same tokens.
 
     python -m bench.embed [--source FOLDER] [--texts 400] [--peer-python /path/to/python]
 
-All in one run on the same chunks, in turn, so that the ratios hold on any machine. The peer runs in an interpreter of
-its own, which has sentence-transformers and torch; without one it is left out.
+All run alternately on the same chunks, so that the ratios hold on any machine. sentence-transformers runs in another
+interpreter, which has torch; without one it is left out.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ print(seconds)
 
 
 def sample(folder: Path, count: int) -> list[str]:
-    """Return some chunks of 500 characters, the same ones in every run, and no two with the same words."""
+    """Return some chunks of 500 characters, the same in every run, all different."""
     chunks = [text[start:end] for text in read_texts(folder) for start, end in rcts.split(text)]
     different = list({" ".join(chunk.split()): chunk for chunk in chunks}.values())
     return random.Random(7).sample(different, min(count, len(different)))
 
 
 def timed(work: Callable[[], object]) -> float:
-    """Return the seconds it takes."""
+    """Return the seconds that a function takes."""
     started = time.perf_counter()
     work()
     return time.perf_counter() - started
 
 
 def run_peer(python: Path, texts: Sequence[str]) -> tuple[float, Vectors]:
-    """Return the seconds and the vectors of sentence-transformers, once."""
+    """Return the seconds of sentence-transformers, and its vectors; one run."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "vectors.npy"
         command = [str(python), "-c", _PEER, str(find_file(MODEL).parent), str(out)]
@@ -71,13 +71,13 @@ def run_peer(python: Path, texts: Sequence[str]) -> tuple[float, Vectors]:
 
 
 def run_bare(model: MiniLM, batches: Sequence[Ids], threads: int) -> None:
-    """Run the graph on tokens that are there already, side by side as our embedder does."""
+    """Run the graph on existing tokens, with as many threads as the embedder."""
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(model.run, batches))
 
 
 def equal_batches(tokens: Sequence[Ids], size: int) -> list[Ids]:
-    """Return batches of texts that have the same number of tokens."""
+    """Return batches of texts with the same number of tokens."""
     groups: dict[int, list[Ids]] = defaultdict(list)
     for ids in tokens:
         groups[ids.shape[1]].append(ids)
@@ -85,21 +85,21 @@ def equal_batches(tokens: Sequence[Ids], size: int) -> list[Ids]:
 
 
 def top_ten(vectors: Vectors) -> list[set[int]]:
-    """Return each text's ten nearest others."""
+    """Return the ten nearest other texts of each text."""
     scores = vectors @ vectors.T
     np.fill_diagonal(scores, -1)
     return [set(map(int, row)) for row in np.argsort(-scores, axis=1)[:, :10]]
 
 
 def agreement(ours: Vectors, exact: Vectors) -> list[str]:
-    """Return the cosine on average and at worst, and the share of nearest neighbours that stay."""
+    """Return the mean and the lowest cosine, and the share of nearest neighbours that are the same."""
     cosines = (ours * exact).sum(axis=1)
     kept = np.mean([len(a & b) / 10 for a, b in zip(top_ten(ours), top_ten(exact), strict=True)])
     return [f"{cosines.mean():.4f}", f"{cosines.min():.4f}", f"{kept:.1%}"]
 
 
 def measure(texts: list[str], rounds: int, peer: Path | None) -> None:
-    """Run each way in turn and print the two tables."""
+    """Time all embedders alternately, and print the two tables."""
     default, full = MiniLM(), MiniLM("fp32")
     tokens = sorted(default.tokenise(texts), key=lambda ids: -ids.shape[1])
     batches = equal_batches(tokens, 16)
@@ -129,9 +129,11 @@ def main() -> int:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--source", type=Path, help="folder of .txt files (default: LegalBench-RAG-mini)")
-    parser.add_argument("--texts", type=int, default=400, help="how many chunks (default: 400)")
-    parser.add_argument("--rounds", type=int, default=3, help="runs of each, of which the fastest counts (default: 3)")
-    parser.add_argument("--peer-python", type=Path, help="an interpreter that has sentence-transformers")
+    parser.add_argument("--texts", type=int, default=400, help="the number of chunks (default: 400)")
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="runs of each embedder, of which the fastest counts (default: 3)"
+    )
+    parser.add_argument("--peer-python", type=Path, help="an interpreter with sentence-transformers")
     options = parser.parse_args()
     measure(sample(corpus_folder(options.source), options.texts), options.rounds, options.peer_python)
     if options.peer_python is None:

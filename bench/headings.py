@@ -1,9 +1,9 @@
-"""Headings by the rules of words, and by the size of type as well, against outlines that are known.
+"""Compares detected headings with the bookmarks of PDFs, for detection by words alone and by font size as well.
 
 python -m bench.headings FOLDER [FOLDER ...]      PDFs with bookmarks below these folders
 
-A bookmark counts as found where a heading has its letters; a heading counts as right where a bookmark has its letters.
-Guides do not bookmark every heading, so that precision is a lower bound.
+A bookmark is found if a heading has the same letters; a heading is right if a bookmark has the same letters. Guides do
+not bookmark every heading, so that precision is a lower bound.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from exhibit.law.structure.lines import NO_OUTLINE, Outline, typed_outline
 from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import DocumentError
 
-_FEWEST = 5  # bookmarks that make an outline
-_SHORTEST = 3  # letters
+_FEWEST = 5  # bookmarks that make an outline, at least
+_SHORTEST = 3  # letters of a bookmark, at least
 
 
 @guarded()
@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _measured(path: Path) -> list[list[int]]:
-    """Return bookmarks, headings and those that agree, by words and with type; nothing where there are no bookmarks."""
+    """Return the numbers of bookmarks, headings and matches, by words and with font size; empty without bookmarks."""
     try:
         titles = {key for title, _ in outline(path) if len(key := letters(title)) >= _SHORTEST}
         document = read_document(path)

@@ -228,7 +228,7 @@ def test_only_the_published_sample_as_it_was_asked_is_compared(changed, wanted):
 
 
 def test_a_page_without_runs_is_an_error(tmp_path):
-    with pytest.raises(ToolkitError, match="no finished run"):
+    with pytest.raises(ToolkitError, match="there is no finished run"):
         write_page([], tmp_path / "page.md")
 
 

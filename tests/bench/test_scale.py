@@ -256,7 +256,7 @@ def test_nothing_is_measured_on_a_busy_machine_unless_that_is_wanted(tmp_path, m
     monkeypatch.setattr(process, "busy_share", lambda: 0.4)
     monkeypatch.setattr(routed, "measure", lambda *_, **__: results["routed"])
     assert main(["--part", "routed", "--out", str(tmp_path)]) == 1
-    assert "other work uses 40% of this machine" in capsys.readouterr().err
+    assert "other programs use 40% of this machine" in capsys.readouterr().err
     assert not (tmp_path / "scale.md").exists() and not (tmp_path / "scale.json").exists()
     assert main(["--part", "routed", "--out", str(tmp_path), "--busy"]) == 0
     page = (tmp_path / "scale.md").read_text(encoding="utf-8")
@@ -352,7 +352,7 @@ def test_a_server_is_told_by_its_own_processes_and_its_data(tmp_path):
     there = server.Server("http://127.0.0.1:1", folder)
     assert there.disk() == 2.0, "not the program, nor what it says"
     assert there.memory(proc=proc) == 2.048
-    with pytest.raises(ToolkitError, match="no server runs from there"):
+    with pytest.raises(ToolkitError, match="no server runs from this folder"):
         replace(there, folder=tmp_path / "elsewhere").memory(proc=proc)
 
 
@@ -397,7 +397,7 @@ def test_points_of_other_vectors_do_not_stand_beside_new_ones(tmp_path, monkeypa
     assert found["vectors"] == "real.npy; 4, grown by moving them along the difference of two others"
     again = chunks.measure(real, real, rows=[1_000_000], stores=["faiss:fp16"], known=found)
     assert [point["store"] for point in again["points"]] == ["faiss:pq", "faiss:fp16"]
-    with pytest.raises(ToolkitError, match="--milvus URI and --milvus-data DIR say which"):
+    with pytest.raises(ToolkitError, match="no server is named; give --milvus URI and --milvus-data DIR"):
         chunks.measure(real, real, rows=[1000], stores=["milvus"])
 
 
