@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser, recipe: Any) -> None:
     """Add the flags of a training, and one flag for each number of its recipe."""
     add_inputs(parser)
     parser.add_argument("--out", type=Path, required=True, metavar="NAME", help="writes NAME.safetensors and NAME.json")
-    parser.add_argument("--start", type=Path, metavar="FILE", help="begin with these weights, which have the same rank")
+    parser.add_argument("--start", type=Path, metavar="FILE", help="start from these weights, which have the same rank")
     for field in dataclasses.fields(recipe):
         value = getattr(recipe, field.name)
         parser.add_argument(f"--{field.name}", type=type(value), default=value, help=f"(default: {value})")
@@ -101,7 +101,7 @@ def base_of(options: argparse.Namespace) -> Path:
 
 
 def start_of(options: argparse.Namespace) -> dict[str, Array]:
-    """Return the weights that a training begins with; none if it begins anew."""
+    """Return the weights that a training starts from; none if it starts with new ones."""
     return read_tensors(options.start) if options.start else {}
 
 

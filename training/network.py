@@ -269,7 +269,7 @@ def load(encoder: Encoder, low: Mapping[str, Array]) -> None:
 
 
 def start_from(module: Encoder | Judge | Reader, arrays: Mapping[str, Array]) -> None:
-    """Put trained arrays, low-rank weights and heads, in place of those that a network has; none changes nothing."""
+    """Replace the low-rank weights and heads of a network by trained ones; None changes nothing."""
     if not arrays:
         return
     load(module if isinstance(module, Encoder) else module.encoder, arrays)

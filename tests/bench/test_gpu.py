@@ -1,4 +1,4 @@
-"""Embedding on an accelerator: all chunks are embedded, and what the device says is read."""
+"""Embedding on an accelerator: all chunks are embedded, and the device's utilisation is read."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_it_tells_chunks_a_second_and_how_busy_the_device_was(monkeypatch, tmp_p
 
 
 class Fake:
-    """An embedder with a feed, whose device gives one number for each text."""
+    """An embedder with a feed, whose device returns one number for each text."""
 
     name, dimensions, many = "fake", 1, 8
 

@@ -1,4 +1,4 @@
-"""Published figures are whole, say where they come from, and the best of them is what ours must pass."""
+"""Published figures are complete and have a source; the best of them are the values to exceed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The account of cost: the ingest measured is the real one, what is reckoned follows, the page keeps its words."""
+"""The benchmark of scale: it measures the real ingestion, its extrapolation is right, and the page keeps its text."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ STAGES = dict.fromkeys(ingesting.STAGES, 1.0)
 
 @pytest.fixture(autouse=True)
 def a_glance(monkeypatch):
-    """How busy this machine is matters to no test: it is looked at for a moment, not for two seconds."""
+    """Observe the load for a moment instead of two seconds, since no test depends on it."""
     monkeypatch.setattr(process.busy_share, "__defaults__", (0.01,))
 
 
 @pytest.fixture(scope="module")
 def ingested(tmp_path_factory):
-    """Eight contracts ingested in this process, the first six of them as they are."""
+    """Eight contracts that were ingested in this process, the first six unchanged."""
     folder = tmp_path_factory.mktemp("ingest")
     paths = corpus.repeat(corpus.documents_of(None), 8, folder / "corpus")
     return folder, paths, ingesting.ingest_once(paths, folder)
@@ -56,7 +56,7 @@ def ingested(tmp_path_factory):
 
 @pytest.fixture
 def results():
-    """Made-up points of every part: a hundred documents take ten seconds, a thousand a hundred."""
+    """Invented points of every part: a hundred documents take ten seconds, a thousand a hundred."""
     stages = lambda n: {stage: value * n / 100 for stage, value in STAGES.items()}  # noqa: E731
     queries = {"sac": {"first": 9.0, "median": 3.0}}
     ingest = [

@@ -1,4 +1,4 @@
-"""Drafts at their edges: every question that a document's own words give, windows for a model, wordings, playbooks."""
+"""Edge cases of drafts: every question from a document's own text, windows for a model, wordings, playbooks."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def made(text: str, *sections: Section, parties: tuple[str, ...] = ()) -> dict[t
 
 
 def long(begin: str, length: int) -> str:
-    """A sentence of so many characters."""
+    """Return a sentence of this number of characters."""
     return (begin + " of oak" * length)[: length - 2].rstrip().ljust(length - 1, "s") + "."
 
 
@@ -291,7 +291,7 @@ def test_what_a_model_says_without_the_document_is_compared_by_its_words(prepare
 
 
 def whole(prepared, text, *starts):
-    """A document of this text, with a chunk of a hundred characters from each of these places on."""
+    """Return a document of this text, with a chunk of a hundred characters from each of these offsets on."""
     table = np.array([[at, at + 100, 0, 0] for at in starts], np.int64).reshape(-1, 4)
     chunks = tuple(text[at : at + 100] for at in starts)
     return prepared.__class__(**{**vars(prepared), "text": text, "chunks": table, "texts": chunks})

@@ -1,4 +1,4 @@
-"""A folder read: the rows that its drafts become, comparisons, titles, what is remembered and what is noted."""
+"""Drafting on a folder: rows of a bundle, comparisons, titles, the cache, and counts of discarded drafts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read(source, **told):
 
 
 class Written:
-    """Drafts as if models had drawn them up: one document after the other, each with its own."""
+    """A drafter with given drafts, one document after another."""
 
     def __init__(self, monkeypatch, *drafts: tuple[Draft, ...]) -> None:
         self.left = list(drafts)

@@ -1,4 +1,4 @@
-"""Playbooks: ours are sound, a user's own is checked with a message that says where it is wrong."""
+"""Playbooks: the package's are valid, and the error about a user's own names its fault."""
 
 from __future__ import annotations
 

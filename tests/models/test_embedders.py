@@ -1,4 +1,4 @@
-"""Embedders: the right vectors, in order, whatever the texts; and a clear word when there are none."""
+"""Embedders: the right vectors in the right order, whatever the texts; and a clear error if there are none."""
 
 from __future__ import annotations
 
@@ -293,7 +293,7 @@ def test_the_pipeline_imports_no_embedder():
 
 
 class _Tensor:
-    """As much of a tensor as the embedder touches."""
+    """The part of a tensor that the embedder uses."""
 
     def __init__(self, array):
         self.array = array
@@ -309,7 +309,7 @@ class _Tensor:
 
 @pytest.fixture
 def transformers(monkeypatch):
-    """The package with a model that hashes words, and notes what it is asked."""
+    """A fake package with a model that hashes words, and records its texts."""
     asked: list[dict[str, object]] = []
 
     class SentenceTransformer:

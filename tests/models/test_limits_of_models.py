@@ -1,4 +1,4 @@
-"""Models at their edges: what is quoted of a text, slabs of tokens, replies without words, what an option may be."""
+"""Edge cases of models: quoted texts in errors, slabs of tokens, empty replies, limits of options."""
 
 from __future__ import annotations
 

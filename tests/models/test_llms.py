@@ -1,4 +1,4 @@
-"""An LLM behind a server: every fault becomes an error that says so, nothing is asked twice, the key stays secret."""
+"""A language model on a server: every fault becomes an error, nothing is requested twice, the key stays secret."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def server(monkeypatch):
 
 @pytest.fixture
 def waits() -> list[float]:
-    """The pauses that were made, without making them."""
+    """Record the pauses without waiting."""
     return []
 
 
 @pytest.fixture
 def llm(server, waits):
-    """Open a model whose pauses are only noted."""
+    """Open a model whose pauses are only recorded."""
     opened = []
 
     def make(**options: object) -> OpenAI:

@@ -1,4 +1,4 @@
-"""Embeddings from a server: in order whatever it does, and a clear word when it does not give them."""
+"""Embeddings from a server: in the right order whatever it does, and a clear error if it fails."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KEY = "sk-planted-93c1d05e77aa42f1"
 
 
 class _Embeddings(http.server.BaseHTTPRequestHandler):
-    """Speaks the protocol; `faults` go wrong one request at a time, `limit` is the most texts it takes."""
+    """A server of the protocol; `faults` are its next faults, one per request; `limit` is the most texts."""
 
     asked: list[dict] = []
     faults: list[object] = []
@@ -77,7 +77,7 @@ def server(monkeypatch):
 
 
 def lengths(vectors):
-    """What the texts' lengths must have been."""
+    """Return the expected lengths of the texts."""
     return np.rint(vectors[:, 0] / vectors[:, 1]).astype(int).tolist()
 
 

@@ -1,4 +1,4 @@
-"""What 8-bit integers leave room for: the large channels are seen, and dividing them brings the vectors nearer."""
+"""8-bit quantisation: channels with large values are detected, and dividing them brings the vectors nearer."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_dividing_them_brings_the_vectors_nearer(weights, samples, peaks, monkey
 
 
 def test_a_product_of_integers_is_exact_on_every_processor(weights, samples):
-    """Times signed weights, a processor without VNNI adds two products in 16 bits, and they overflow."""
+    """With signed weights, a processor without VNNI adds two products in 16 bits, and they overflow."""
     model = build_graph(weights, precision="int8", samples=samples[:1])
     constants = {one.name: one for one in model.graph.initializer}
     [product, *others] = [node for node in model.graph.node if node.op_type == "MatMulIntegerToFloat"]

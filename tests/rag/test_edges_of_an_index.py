@@ -1,4 +1,4 @@
-"""An index at its edges: what is changed and not saved, rows of others, tables by hand, and what it says of itself."""
+"""Edge cases of an index: unsaved changes, foreign rows, tables computed by hand, and its error messages."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def chunks(*rows: tuple[int, int, int, int]) -> np.ndarray:
 
 @pytest.fixture
 def bare(tmp_path) -> Index:
-    """An index with nothing in it."""
+    """An empty index."""
     return Index(tmp_path / "bare", Config(layers="all"), embedder="größe", dimensions=4)
 
 
@@ -120,7 +120,7 @@ def test_an_index_that_could_not_be_saved_is_none(folder, monkeypatch):
 
 
 class Fenced(FaissStore):
-    """A store that keeps what it is told of the greatest key."""
+    """A store that records the greatest key of `fence`."""
 
     last: int | None = None
 

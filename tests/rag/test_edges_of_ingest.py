@@ -1,4 +1,4 @@
-"""Documents on their way into an index, and a pipeline at its edges: batches, pages, scans, what is set aside."""
+"""Edge cases of ingestion and of the pipeline: batches, pages, scans, and documents that are set aside."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = ["memory"]
 
 
 class Batches(Hashing):
-    """An embedder that keeps how many passages it is given at once, and which."""
+    """An embedder that records the size and the texts of its batches."""
 
     def __init__(self, many: int | None = None) -> None:
         super().__init__(32)
@@ -248,7 +248,7 @@ WORDS = "The tenant shall keep the premises in repair."
 
 @pytest.fixture
 def ocr(monkeypatch, tmp_path) -> list[str]:
-    """An engine that reads the same words on every picture, or those that a test puts here."""
+    """An OCR engine that reads the same words on every picture, or those that a test sets."""
     words = [WORDS]
     lines = [lambda word: TextLine(10, 10, 90, 30, word, 0.8)]
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "deep" / "cache"))

@@ -1,4 +1,4 @@
-"""Parts of a pipeline at their edges: addresses of stores, kinds of indexes, settings, quotations and places."""
+"""Edge cases of a pipeline's parts: addresses of stores, index types, settings, quotations and places."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking into an index from the command line."""
+"""The command that inspects an index."""
 
 from __future__ import annotations
 

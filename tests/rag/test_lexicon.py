@@ -1,4 +1,4 @@
-"""The tables of words entry by entry: what is kept in how many bytes, cut where, merged, forgotten and found."""
+"""The lexicon's tables, entry by entry: bytes of an entry, blocks, merging, removal and lookup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An index that is asked while it is being built: before its first vector, halfway, killed, and whole."""
+"""An index that is searched while it is built: before its first vector, halfway, after a kill, and complete."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LAWS = {"alder": "Norway", "birch": "Ohio", "cedar": "Chile", "dogwood": "Kenya"
 
 
 class Telling(Hashing):
-    """An embedder that lets somebody ask before each batch."""
+    """An embedder that calls a function before each batch."""
 
     def __init__(self, ask):
         super().__init__(256)
@@ -60,7 +60,7 @@ def corpus(tmp_path, monkeypatch):
 
 
 def build(corpus, out, ask=lambda: None, **settings):
-    """Build an index of which somebody asks before each batch of vectors."""
+    """Build an index, with a function that is called before each batch of vectors."""
     config = Config.preset(settings.pop("preset", "routed"), embedder="hashing", chunk_size=80, **settings)
     pipeline = Pipeline(config, cache=out.with_name(f"cache of {out.name}"), jobs=1, embedder=Telling(ask))
     pipeline.index(corpus, out)
@@ -68,7 +68,7 @@ def build(corpus, out, ask=lambda: None, **settings):
 
 
 def notes(told):
-    """Return the lines that a user is to read; how far the builder is may stand beside them."""
+    """Return the lines for the user, without the lines of progress."""
     return [line for line in told.splitlines() if line.startswith("note: ")]
 
 

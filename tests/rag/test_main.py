@@ -1,4 +1,4 @@
-"""The pipeline's own commands, and the example in its documentation."""
+"""The pipeline's commands, and the example in its documentation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory, samples):
-    """An index that is only read."""
+    """An index that the tests only read."""
     folder = tmp_path_factory.mktemp("main")
     source = samples / "cuad" / "CUAD_v1" / "full_contract_txt"
     flags = [

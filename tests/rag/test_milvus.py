@@ -1,6 +1,6 @@
-"""Milvus keeps the laws of a store, finds what FAISS finds, and loses nothing when a process is killed.
+"""Milvus behaves like every store, finds the same as FAISS, and loses nothing when a process is killed.
 
-Needs the extra `milvus`; served by milvus-lite, from a file, or over loopback as a server would be.
+Needs the extra `milvus`; milvus-lite serves from a file, or over loopback like a server.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def cloud() -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory) -> Iterator[str]:
-    """Milvus-lite behind a port: to us, a server like any other."""
+    """milvus-lite behind a port, which the code treats as a server."""
     from milvus_lite.adapter.grpc.server import start_server_in_thread
 
     running, database, port = start_server_in_thread(str(tmp_path_factory.mktemp("server")))
@@ -253,7 +253,7 @@ def test_no_server_is_told_without_the_token(tmp_path, monkeypatch):
 
 @pytest.fixture
 def listener() -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """A server that does nothing but write down what it is sent beside the calls, where a token would be."""
+    """A server that only records the metadata of its calls, which would contain a token."""
     import grpc
 
     heard: list[tuple[str, str]] = []

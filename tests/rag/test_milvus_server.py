@@ -1,4 +1,4 @@
-"""A real Milvus server: it finds what FAISS finds, and nothing is lost or doubled when either side is killed."""
+"""A real Milvus server finds the same as FAISS, and no row is lost or doubled when either side is killed."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def process(tmp_path_factory) -> Iterator[MilvusProcess]:
 
 @pytest.fixture
 def server(process, monkeypatch) -> str:
-    """The server's address; the token for it is in the environment, as a user has it there."""
+    """The server's address; its token is in the environment, as for a user."""
     monkeypatch.setenv("MILVUS_URI", process.uri)
     monkeypatch.setenv("MILVUS_TOKEN", ROOT_TOKEN)
     return process.uri
 
 
 def ran(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run a program in a process of its own."""
+    """Run a program in a separate process."""
     command = [sys.executable, "-c", code, *map(str, arguments)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
@@ -201,7 +201,7 @@ def test_killed_during_upsert_no_duplicates_and_no_holes(tmp_path, server):
 
 
 def check_whole(store) -> None:
-    """Write what the writer writes; everything is there then, once."""
+    """Run the writer to its end, and check that every row exists once."""
     vectors = mixture(6000, 32, 1)
     store.add(range(6000), vectors)
     store.save()

@@ -1,4 +1,4 @@
-"""The whole pipeline on our own samples: indexed, searched, answered, changed, damaged, stopped and gone on with."""
+"""The whole pipeline on the samples: indexed, searched, answered, changed, damaged, stopped and continued."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Counting(Hashing):
-    """An embedder that counts what it is asked."""
+    """An embedder that counts its texts."""
 
     def __init__(self) -> None:
         super().__init__(64)
@@ -291,7 +291,7 @@ def test_a_large_text_and_many_small_ones(make, tmp_path):
 
 
 class Stopping(Counting):
-    """An embedder whose process is stopped after a while."""
+    """An embedder whose process is stopped after some texts."""
 
     def __init__(self, after: int) -> None:
         super().__init__()
@@ -341,7 +341,7 @@ def test_a_text_of_fifty_megabytes(make, tmp_path):
 
 
 class Broken(Hashing):
-    """An embedder that gives what is no number."""
+    """An embedder that returns vectors of NaN."""
 
     def embed(self, texts, *, role):
         return np.full((len(texts), self.dimensions), np.nan, dtype=np.float32)

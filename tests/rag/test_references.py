@@ -1,4 +1,4 @@
-"""Names of documents in questions, wording by wording: how far a name reaches, and what is asked beside it."""
+"""Names of documents in questions, wording by wording: the extent of a name, and the remaining question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The laws of a store: what is nearest is found, filtered or not; what was removed is not; and it is there tomorrow.
+"""The properties of a store: it finds the nearest rows, filtered or not; no removed ones; and the same after opening.
 
 Those of Milvus are in test_milvus.py, and are the same.
 """
@@ -48,7 +48,7 @@ def cloud() -> np.ndarray:
 
 @pytest.fixture(params=KINDS)
 def built(request, tmp_path, cloud) -> FaissStore:
-    """A store of each kind with 3,000 rows, saved, so that it is of its kind."""
+    """A saved store of each index type with 3,000 rows."""
     store = open(tmp_path, request.param, name="chunk", dimensions=32)
     store.add(range(3000), cloud)
     store.save()

@@ -1,4 +1,4 @@
-"""Summaries: one line, never over the limit, asked once, and in the text's own words where a model fails."""
+"""Summaries: one line, never over the limit, requested once, and from the text's own words if a model fails."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def read(text: str, name: str = "a.txt") -> tuple[Document, Section, Profile]:
 
 
 class Scripted:
-    """A model that answers from a function of prompt and turn, and counts what it is asked."""
+    """A model whose replies are a function of prompt and turn, and which counts its requests."""
 
     def __init__(self, reply: Callable[[Prompt], Completion], name: str = "scripted-1") -> None:
         self.name = name

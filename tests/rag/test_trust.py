@@ -1,4 +1,4 @@
-"""An index from elsewhere is data: it names no server, leads to no file, is what was sealed; nothing stale is in it."""
+"""An index from another person is data: it names no server, links to no file, and matches its checksums."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def index(tmp_path, corpus) -> Path:
 
 
 def change_config(index: Path, **settings) -> None:
-    """Do what somebody does who sends an index: write any manifest, with checksums that fit."""
+    """Change an index as an attacker would: write any manifest, with matching checksums."""
     manifest = json.loads((index / "manifest.json").read_text(encoding="utf-8"))
     manifest["config"] |= settings
     manifest["config_hash"] = Config.parse(manifest["config"]).ingest_hash

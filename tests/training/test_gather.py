@@ -1,4 +1,4 @@
-"""Bundles to packs: what is left out, what answers what, and that a pack reads as it was written."""
+"""From bundles to packs: excluded documents, answers of questions, and reading of a written pack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small adapter and a small reranker, trained on the processor: they learn, twice the same, and nothing forbidden."""
+"""A small adapter and a small reranker, trained on the CPU: they learn, deterministically, and not on excluded data."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Pack:
 
 @pytest.fixture
 def common(tmp_path: Path, pack: Pack) -> list[str]:
-    """Return what every command is given: the pack and the network's own weights, on the processor."""
+    """Return the flags of every command: the pack and the network's own weights, on the CPU."""
     save_pack(pack, tmp_path / "pack.npz")
     write_tensors(tiny_weights(), tmp_path / "base.safetensors", about={})
     return ["--pack", str(tmp_path / "pack.npz"), "--base", str(tmp_path / "base.safetensors"), "--device", "cpu"]
@@ -65,7 +65,7 @@ def test_the_network_is_the_model_that_the_pipeline_runs(pack: Pack) -> None:
 
 
 def margin(encoder: Encoder, pack: Pack, strength: float) -> float:
-    """How much nearer what answers is than the rest of its document, in contracts that were not trained on."""
+    """Return by how much answers score above the rest of their documents, in contracts that were not trained on."""
     passages, queries = embed_all(encoder, Texts(pack.tokens, pack.ends, CPU), pack, strength=strength)
     ahead = []
     for row in Examples(pack, split=("dev",)).answerable:
@@ -123,7 +123,7 @@ def test_a_passage_that_may_answer_is_not_held_against_a_question(pack: Pack) ->
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Pack:
-    """Somebody's own bundle, whose questions are of no kind that is known."""
+    """A user's own bundle, whose questions have no known kind."""
     folder = tmp_path_factory.mktemp("own")
     return gather([write_contracts(folder / "deeds", name="deeds")], excluded=Excluded(), dev=0.3)
 
