@@ -96,11 +96,11 @@ def make(sources: Sequence[RulesFile], *, count: int, chance: random.Random) -> 
     """Yield citations of headings in PDFs, of exports, of missing documents, and editors' brackets."""
     listed = [entry for source in sources if source.raw.path for entry in _bookmarks(source)]
     for source, title, above, page in chance.sample(listed, min(count, len(listed))):
-        kind, text, cited = _spoilt(title, above, page, chance)
+        kind, text, cited = _spoil(title, above, page, chance)
         yield Made(f"It is so. [{text} (p. {cited})]", kind, _row(source, chance), source.raw.filename, page)
     exports = [source for source in sources if source.raw.path is None and reference_of(source.raw.title)]
     for source in chance.sample(exports, min(count, len(exports))):
-        kind, text = _named(source, chance)
+        kind, text = _name_export(source, chance)
         yield Made(f"It is so. [{text}]", kind, RowEvidence(source.kind), source.raw.filename)
     yield from (Made(f"It is so. [{text}]", "not in the corpus", RowEvidence()) for text in _STRANGERS)
     yield from (
@@ -133,7 +133,7 @@ def _bookmarks(source: RulesFile) -> Iterator[tuple[RulesFile, str, str, int]]:
     yield from walk(reader.outline, "")
 
 
-def _spoilt(title: str, above: str, page: int, chance: random.Random) -> tuple[str, str, int]:
+def _spoil(title: str, above: str, page: int, chance: random.Random) -> tuple[str, str, int]:
     whole = f"{above}, {title}" if above and not read_name(title).kind else title
     words = title.split()
     kinds = {
@@ -154,7 +154,7 @@ def _slip(text: str, chance: random.Random) -> str:
     return text[:at] + text[at + 1 :] if at else text
 
 
-def _named(source: RulesFile, chance: random.Random) -> tuple[str, str]:
+def _name_export(source: RulesFile, chance: random.Random) -> tuple[str, str]:
     number = reference_of(source.raw.title)
     rules = re.findall(r"\n\n([A-Z][^\n.;:]{8,90})\n\n(\d+[A-Z]?\.\d+[A-Z]?)(?=[\s(])", source.raw.text or "")
     ways = [("document's name", source.raw.title), ("document's number", number)]

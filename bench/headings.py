@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(f"|{'---|' * 6}")
     totals = [[0, 0, 0], [0, 0, 0]]
     for path in sorted(path for folder in options.folders for path in folder.rglob("*.[pP][dD][fF]")):
-        rows = _measured(path)
+        rows = _measure(path)
         if not rows:
             continue
         for total, row in zip(totals, rows, strict=True):
@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _measured(path: Path) -> list[list[int]]:
+def _measure(path: Path) -> list[list[int]]:
     """Return the numbers of bookmarks, headings and matches, by words and with font size; empty without bookmarks."""
     try:
         titles = {key for title, _ in outline(path) if len(key := letters(title)) >= _SHORTEST}
@@ -56,12 +56,12 @@ def _measured(path: Path) -> list[list[int]]:
         return []
     counts = []
     for known in (NO_OUTLINE, typed_outline(document)):
-        headings = _titled(document.text, known, path)
+        headings = _find_titles(document.text, known, path)
         counts.append([len(titles), len(headings), len(titles & headings)])
     return counts
 
 
-def _titled(text: str, known: Outline, path: Path) -> set[str]:
+def _find_titles(text: str, known: Outline, path: Path) -> set[str]:
     document = read_document(path)
     words = (text[one.start : one.end] for one in find_headings(document, known) if one.title and one.kind != "clause")
     return {letters(FOOTNOTE.sub("", " ".join(one.split()))) for one in words}

@@ -88,16 +88,16 @@ class Ingested(NamedTuple):
 
 def run(checkout: Path, source: Path, preset: str, *, every: int) -> Ingested:
     """Index a folder's documents by the code of a checkout, in a separate process."""
-    return Ingested(*_told_by(_CHILD, checkout, source, preset, every=every))
+    return Ingested(*_run_code(_CHILD, checkout, source, preset, every=every))
 
 
 def run_parts(checkout: Path, source: Path, preset: str, *, every: int) -> dict[str, float]:
     """Return the processor seconds that a checkout's code takes for each part of ingestion except embedding."""
-    seconds: dict[str, float] = _told_by(_PARTS, checkout, source, preset, every=every)
+    seconds: dict[str, float] = _run_code(_PARTS, checkout, source, preset, every=every)
     return seconds | {"all three": sum(seconds.values())}
 
 
-def _told_by(code: str, checkout: Path, source: Path, preset: str, *, every: int) -> Any:
+def _run_code(code: str, checkout: Path, source: Path, preset: str, *, every: int) -> Any:
     if not (checkout / "exhibit").is_dir():  # otherwise the installed code would be measured
         raise ToolkitError(f"{checkout}: {preset} failed: no folder exhibit/ here; name a checkout")
     with tempfile.TemporaryDirectory() as folder:

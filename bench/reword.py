@@ -108,7 +108,7 @@ def frame_of(question: str) -> Frame:
 
 def write(frame: Frame, query: NamedQuestion) -> str:
     """Return the question in a frame."""
-    return frame.write(query if frame.quotes else NamedQuestion(_unquoted(query.name), query.ask))
+    return frame.write(query if frame.quotes else NamedQuestion(_unquote(query.name), query.ask))
 
 
 def _inside(query: NamedQuestion) -> str:
@@ -130,10 +130,10 @@ FRAMES: tuple[Frame, ...] = (
     Frame("middle", True, lambda q: f"I have {q.name} in front of me and would like to know: {_low(q.ask)}"),
     Frame("middle", False, lambda q: f"Could you look into {q.name} for me? {_high(q.ask)}"),
     Frame("middle", True, _inside),
-    Frame("end", False, lambda q: f"{_closed(q.ask)} This concerns {_stopped(q.name)}"),
+    Frame("end", False, lambda q: f"{_close(q.ask)} This concerns {_stop(q.name)}"),
     Frame("end", True, lambda q: f"{_high(q.ask)} ({q.name})"),
-    Frame("end", False, lambda q: f"{_closed(q.ask)} Please answer from {_stopped(q.name)}"),
-    Frame("end", True, lambda q: f"{_high(q.ask)} – I mean {_stopped(q.name)}"),
+    Frame("end", False, lambda q: f"{_close(q.ask)} Please answer from {_stop(q.name)}"),
+    Frame("end", True, lambda q: f"{_high(q.ask)} – I mean {_stop(q.name)}"),
 )
 """All frames: four for each of the three positions."""
 
@@ -153,17 +153,17 @@ def _high(text: str) -> str:
     return text[0].upper() + text[1:] if first and first[0] in _SAFE else text
 
 
-def _closed(ask: str) -> str:
+def _close(ask: str) -> str:
     """Return a question with a mark at its end; "Information about …" is no question and gets a full stop."""
     mark = "?" if ask.split()[0].lower() in _ASKING else "."
     return _high(ask) if ask.endswith(_MARKS) else f"{_high(ask)}{mark}"
 
 
-def _stopped(name: str) -> str:
+def _stop(name: str) -> str:
     return name if name.endswith(".") else f"{name}."
 
 
-def _unquoted(name: str) -> str:
+def _unquote(name: str) -> str:
     """Return a name without quotation marks; a possessive keeps its apostrophe."""
     return _QUOTED.sub(lambda match: match[1] or "", name)
 

@@ -90,7 +90,7 @@ def grow(base: Vectors, rows: int, seed: int, *, spread: float = _SPREAD, keep: 
 def build(spec: str, folder: Path) -> dict[str, float]:
     """Fill a store as ingestion does, some hundreds or thousands of rows at a time, and save it."""
     vectors = np.load(folder / "vectors.npy", mmap_mode="r")
-    store = _opened(spec, folder, vectors.shape[1])
+    store = _open_store(spec, folder, vectors.shape[1])
     started, clock = time.process_time(), time.perf_counter()
     step = max(_STEP, len(vectors) // _STEPS)
     for at in range(0, len(vectors), step):
@@ -108,11 +108,11 @@ def search(spec: str, folder: Path) -> dict[str, float]:
     queries, exact = np.load(folder / "queries.npy"), np.load(folder / "exact.npy")
     vectors = np.load(folder / "vectors.npy", mmap_mode="r")
     rows = len(vectors)
-    store = _opened(spec, folder, queries.shape[1])
+    store = _open_store(spec, folder, queries.shape[1])
     figures: dict[str, float] = {}
     keys = store.search(queries, _K)[1]
     figures["one ms"] = _each(partial(store.search, k=_K), queries)
-    figures["batch ms"] = min(_timed(lambda: store.search(queries, _K)) for _ in range(3)) / len(queries)
+    figures["batch ms"] = min(_time_work(lambda: store.search(queries, _K)) for _ in range(3)) / len(queries)
     for size in _WITHIN:
         if size < rows:
             documents = np.linspace(0, rows - 100, size // 100).astype(np.int64)
@@ -125,7 +125,7 @@ def search(spec: str, folder: Path) -> dict[str, float]:
     return figures
 
 
-def _opened(spec: str, folder: Path, width: int) -> VectorStore:
+def _open_store(spec: str, folder: Path, width: int) -> VectorStore:
     module, argument = load_plugin("exhibit.rag.stores", spec)
     (folder / "index").mkdir(exist_ok=True)
     store: VectorStore = module.open(folder / "index", argument, name="chunk", dimensions=width)
@@ -141,7 +141,7 @@ def recall(vectors: Vectors, queries: Vectors, keys: Keys, least: Vectors) -> fl
     return float(np.mean((np.array(near) >= least[:, None] - _ROUNDED) & (keys >= 0)))
 
 
-def _timed(work: Callable[[], object]) -> float:
+def _time_work(work: Callable[[], object]) -> float:
     """Return the milliseconds of processor time of a function."""
     started = time.process_time()
     work()

@@ -55,15 +55,15 @@ class Way:
         self._names: dict[CodeType, str] = {}
 
     def __enter__(self) -> Way:
-        threading.settrace(self._called)
-        sys.settrace(self._called)
+        threading.settrace(self._trace_call)
+        sys.settrace(self._trace_call)
         return self
 
     def __exit__(self, *_: object) -> None:
         threading.settrace(None)
         sys.settrace(None)
 
-    def _called(self, frame: FrameType, *_: object) -> None:
+    def _trace_call(self, frame: FrameType, *_: object) -> None:
         code = frame.f_code
         name = self._names.get(code)
         if name is None:
@@ -77,7 +77,7 @@ class Way:
             if any(self._holds(frame.f_locals.get(one)) for one in given):
                 self.files[name] = code.co_qualname
         finally:
-            sys.settrace(self._called)
+            sys.settrace(self._trace_call)
 
     def _holds(self, value: Any, depth: int = 0) -> bool:
         if isinstance(value, str | bytes):

@@ -83,10 +83,10 @@ def prepare(options: argparse.Namespace) -> tuple[Pack, dict[str, Array], torch.
 def ground_of(pack: Pack, device: torch.device, options: argparse.Namespace) -> Ground:
     """Return the data that may be trained on, by the flags of the command line."""
     split = ("train", "dev") if options.all else ("train",)
-    return Ground(pack, device, split, frozenset(options.leave_out), _kept(pack, options))
+    return Ground(pack, device, split, frozenset(options.leave_out), _hold_out(pack, options))
 
 
-def _kept(pack: Pack, options: argparse.Namespace) -> frozenset[int]:
+def _hold_out(pack: Pack, options: argparse.Namespace) -> frozenset[int]:
     return kept_queries(pack, options.keep_queries, options.fold)
 
 

@@ -76,11 +76,11 @@ def read_material(root: Path) -> Material:
             split = str(own[0].labels.get("split") or "")
             material.graded.append(Graded(question.question, json.loads(grades), split))
             continue
-        material.asked += _asked(question, own, material)
+        material.asked += _read_question(question, own, material)
     return material
 
 
-def _asked(question: Question, lines: list[Gold], material: Material) -> Iterator[Asked]:
+def _read_question(question: Question, lines: list[Gold], material: Material) -> Iterator[Asked]:
     files = {line.filename for line in lines if line.filename}
     if len(files) != 1:
         material.skipped["question about no document, or about several"] += 1

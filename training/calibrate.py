@@ -157,18 +157,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "fit": (options.fit_adapter or options.adapter, options.fit_reranker or options.reranker),
         "shipped": (options.adapter, options.reranker),
     }
-    told = verdicts(pack, *_loaded(weights, *pairs["fit"], device), split="dev")
+    told = verdicts(pack, *_load(weights, *pairs["fit"], device), split="dev")
     slope, offset = fit(np.array([v.score for v in told]), np.array([float(v.answerable) for v in told]))
     print(f"slope {slope:.4f}, offset {offset:.4f}")
     report("fitted on", told, slope, offset)
-    shipped = _loaded(weights, *pairs["shipped"], device)
+    shipped = _load(weights, *pairs["shipped"], device)
     for path in options.measure:
         report(path.stem, verdicts(load_pack(path), *shipped), slope, offset)
     _write(options.out.with_suffix(".json"), told, slope, offset, [_cli.digest(path) for path in pairs["fit"]])
     return 0
 
 
-def _loaded(
+def _load(
     weights: Mapping[str, Array], adapter: Path, reranker: Path, device: torch.device
 ) -> tuple[dict[str, Array], Judge]:
     adapted = merge(weights, read_tensors(adapter))

@@ -214,7 +214,7 @@ def gather(
         for name in sorted(material.bundle.files):
             if measure and excluded.names and not excluded.lists(name):
                 continue
-            prepared, flaw = _prepared(material, name, reader, excluded, measure=measure)
+            prepared, flaw = _prepare(material, name, reader, excluded, measure=measure)
             if prepared is None:
                 skipped[f"{material.source}: {flaw}"] += 1
                 continue
@@ -227,7 +227,7 @@ def gather(
     return tables.pack("measuring" if measure else "training", notes)
 
 
-def _prepared(
+def _prepare(
     material: Material, name: str, reader: Reader, excluded: Excluded, *, measure: bool
 ) -> tuple[Prepared | None, str]:
     """Return a document split into passages; or None and the reason why it is left out."""

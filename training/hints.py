@@ -109,7 +109,7 @@ def spot(pack: Pack, vectors: Tensor, documents: Ints) -> Spots:
     certain.
     """
     owner = torch.from_numpy(pack.passages[:, 0]).to(vectors.device)
-    asked, answers, gold = _spotted(pack, vectors.device)
+    asked, answers, gold = _tabulate_kinds(pack, vectors.device)
     unseen = torch.zeros_like(asked)
     folds = np.random.default_rng(0).permutation(len(documents)) % _FOLDS
     for fold in range(_FOLDS):
@@ -129,7 +129,7 @@ def spot(pack: Pack, vectors: Tensor, documents: Ints) -> Spots:
     return Spots(weight.cpu().numpy(), bias.cpu().numpy(), *np.array(curves, np.float32).T)
 
 
-def _spotted(pack: Pack, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+def _tabulate_kinds(pack: Pack, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
     """Return three tables: the kinds asked of each document, those that it answers, those of each passage's gold."""
     shape = len(pack.documents), len(pack.kinds)
     asked, answers = torch.zeros(shape, device=device), torch.zeros(shape, device=device)

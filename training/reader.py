@@ -90,7 +90,7 @@ def train_reader(
         begun, losses = time.monotonic(), []
         for batch in groups.epoch(steps):
             shown = windows.batch(
-                [one for group in batch for one in _shown(group, windows, hints, random)], ground.device
+                [one for group in batch for one in _show(group, windows, hints, random)], ground.device
             )
             losses.append(loop.step(read_loss(reader, shown, batch, windows, recipe)))
         say(f"epoch {epoch + 1}: loss {np.mean(losses):.4f}, {steps} steps, {time.monotonic() - begun:.1f} s")
@@ -112,7 +112,7 @@ class Hints:
         return self.kinds.beside(self.pack.text(text), kind)
 
 
-def _shown(
+def _show(
     group: Group, windows: Windows, hints: Hints, random: np.random.Generator
 ) -> list[tuple[int, Tokens, Window]]:
     """Return a question's passages as windows of different lengths.

@@ -110,12 +110,12 @@ def _lines(panel: Panel, runs: Sequence[Measured], papers: Sequence[Paper], metr
         curve = method.curve(metric, dataset)
         if curve:
             points = [panel.point(k, v, f"{v:.1f}% at k = {k}") for k, v in zip(KS, curve, strict=True)]
-            parts += _drawn(PlotLine(name, points), f'class="line theirs" stroke-dasharray="{_dash(number)}"')
+            parts += _draw_line(PlotLine(name, points), f'class="line theirs" stroke-dasharray="{_dash(number)}"')
     for number, run in enumerate(runs):
         line = _our_line(panel, run, metric, dataset)
         for band in line.bands:
             parts.append(f'<polygon class="band" fill="{_colour(number)}" points="{band}"/>')
-        parts += _drawn(line, f'class="line" stroke="{_colour(number)}"')
+        parts += _draw_line(line, f'class="line" stroke="{_colour(number)}"')
     return parts
 
 
@@ -128,7 +128,7 @@ def _our_line(panel: Panel, run: Measured, metric: str, dataset: str) -> PlotLin
     return PlotLine(run.label, points, [" ".join(f"{p.x:.1f},{p.y:.1f}" for p in outline)])
 
 
-def _drawn(line: PlotLine, look: str) -> list[str]:
+def _draw_line(line: PlotLine, look: str) -> list[str]:
     values = escape(f"{line.name}: " + ", ".join(point.label for point in line.points))
     return [f'<polyline {look} points="{line.path}"><title>{values}</title></polyline>']
 

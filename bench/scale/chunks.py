@@ -51,7 +51,7 @@ def measure(
         here = [one for one in wanted if one not in MILVUS]
         by_store = compare(size, here, base, queries) if here else {}
         for one in (one for one in wanted if one in MILVUS):
-            by_store[one] = _served(server, one, size, base, queries)
+            by_store[one] = _measure_server(server, one, size, base, queries)
         points += [{"rows": size, "store": store, **values} for store, values in by_store.items()]
     told = described(vectors, len(base))
     before = known["points"] if known and known["vectors"] == told else ()
@@ -69,7 +69,7 @@ def described(vectors: Path | None, there: int) -> str:
     return told if there >= ROWS[-1] else f"{told}; {there:,}, grown by moving them along the difference of two others"
 
 
-def _served(server: Server | None, store: str, rows: int, base: Vectors, queries: Vectors) -> dict[str, float]:
+def _measure_server(server: Server | None, store: str, rows: int, base: Vectors, queries: Vectors) -> dict[str, float]:
     """Return the cost of an index type on a server: the server's memory and disk, and wall-clock time.
 
     A batch has no time here: for other stores it is processor time, which is the server's in this case.

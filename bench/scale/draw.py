@@ -65,7 +65,7 @@ def draw(chart: Chart) -> str:
     )
     parts += _grid(place, chart)
     for number, series in enumerate(kept):
-        parts += _drawn(series, place, _COLOURS[number % len(_COLOURS)])
+        parts += _draw_series(series, place, _COLOURS[number % len(_COLOURS)])
     parts += _names(kept, place)
     body = "\n".join(parts)
     label = escape(f"{chart.title}. {chart.up} by {chart.across}")
@@ -126,7 +126,7 @@ def _grid(place: _Place, chart: Chart) -> list[str]:
     return parts
 
 
-def _drawn(series: Series, place: _Place, colour: str) -> list[str]:
+def _draw_series(series: Series, place: _Place, colour: str) -> list[str]:
     line = PlotLine(series.name, [Point(place.x(x), place.y(y), f"{short(y)} at {short(x)}") for x, y in series.points])
     dash = ' stroke-dasharray="6 4"' if series.dashed else ""
     parts = [f'<polyline class="line" stroke="{colour}"{dash} points="{line.path}"/>']

@@ -99,11 +99,11 @@ def renamed(word: str, turn: int) -> str:
         return word
     number = zlib.crc32(f"{turn} {word.lower()}".encode()) | 1 << 32
     steps = (1 + (number >> 5 * at % 27) % 25 for at in range(len(word)))
-    moved = [_moved(letter, step) for letter, step in zip(word.lower(), steps, strict=True)]
+    moved = [_move(letter, step) for letter, step in zip(word.lower(), steps, strict=True)]
     return "".join(new.upper() if old.isupper() else new for old, new in zip(word, moved, strict=True))
 
 
-def _moved(letter: str, step: int) -> str:
+def _move(letter: str, step: int) -> str:
     return _LETTERS[(_LETTERS.index(letter) + step) % len(_LETTERS)] if letter in _LETTERS else letter
 
 
@@ -139,13 +139,13 @@ def _words(original: Original, entry: Entry, turn: int) -> DocumentWords:
             swaps[digest(old)] = digest(new)
     fresh = read_words(filename=entry.filename, profile=entry.profile, text="", chunks=(), headings=())
     named = original.words.names
-    fields = {name: TermCounts(_swapped(held.terms, swaps), held.counts) for name, held in named.fields.items()}
+    fields = {name: TermCounts(_swap(held.terms, swaps), held.counts) for name, held in named.fields.items()}
     fields["file"] = fresh.names.fields["file"]
-    counted = [part._replace(terms=_swapped(part.terms, swaps)) for part in original.words[1:]]
+    counted = [part._replace(terms=_swap(part.terms, swaps)) for part in original.words[1:]]
     return DocumentWords(named._replace(run=fresh.names.run, fields=fields), *counted)
 
 
-def _swapped(hashed: npt.NDArray[np.uint32], swaps: Mapping[int, int]) -> npt.NDArray[np.uint32]:
+def _swap(hashed: npt.NDArray[np.uint32], swaps: Mapping[int, int]) -> npt.NDArray[np.uint32]:
     old = np.array(sorted(swaps), np.uint32)
     if not len(old):
         return hashed

@@ -83,7 +83,7 @@ def ask(folder: Path, questions: Questions, cache: Path, *, most: int) -> dict[s
     pipeline.search([named[0]])
     figures: dict[str, Any] = {"chunks": len(index), "documents": len(index.documents)}
     for kind, asked in (("named", named), ("unnamed", unnamed)):
-        figures[kind] = told([_timed(pipeline, question) for question in asked])
+        figures[kind] = told([_time_question(pipeline, question) for question in asked])
     store, keys = index.store("chunk"), index.keys("chunk")
     nearest, exact = (store.search(vectors, _POOL, within=within)[1] for within in (None, keys))
     figures["recall"] = float(
@@ -113,7 +113,7 @@ def told(asked: Sequence[Asked]) -> dict[str, float]:
     }
 
 
-def _timed(pipeline: Pipeline, question: str) -> Asked:
+def _time_question(pipeline: Pipeline, question: str) -> Asked:
     clock, processor = time.perf_counter(), time.process_time()
     [retrieved] = pipeline.search([question])
     took = 1000 * (time.perf_counter() - clock), 1000 * (time.process_time() - processor)

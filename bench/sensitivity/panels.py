@@ -144,7 +144,9 @@ def page_block(curves: Sequence[Curve], *, questions: int) -> str:
     by_way = {name: [curve for curve in curves if curve.way == way] for name, way in WAYS.items()}
     pictures = [f"![{some[0].way.title}](images/retrieval-{name}.svg)" for name, some in by_way.items() if some]
     settings = list(dict.fromkeys(curve.setting for curve in curves))
-    rows = [[f"`{s.shown}`", number(s.default), s.why, *_told([c for c in curves if c.setting == s])] for s in settings]
+    rows = [
+        [f"`{s.shown}`", number(s.default), s.why, *_summarise([c for c in curves if c.setting == s])] for s in settings
+    ]
     lines = [f"{questions} questions. Written by `python -m bench.sensitivity`: run it again, do not edit.", ""]
     lines += ["\n\n".join(pictures), ""]
     lines += [*_table(["", "default", "why", "tried, nothing beyond chance", "beyond chance, in points"], rows), ""]
@@ -153,7 +155,7 @@ def page_block(curves: Sequence[Curve], *, questions: int) -> str:
     return "\n".join(lines)
 
 
-def _told(curves: Sequence[Curve]) -> list[str]:
+def _summarise(curves: Sequence[Curve]) -> list[str]:
     """Return the values without a significant change in any way of asking, and the changes by the others."""
     calm = []
     loud = []

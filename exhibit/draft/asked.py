@@ -130,7 +130,7 @@ class Asker:
             read = list(pool.map(self._read, sought))
         drafts = []
         for question, one, known in zip(playbook.questions, sought, read, strict=True):
-            status, spans, sure = self._judged(one, *known, prepared)
+            status, spans, sure = self._judge_readings(one, *known, prepared)
             wording = pick(question.ask, prepared.entry.filename, playbook.name, question.name)
             name = f"{playbook.name}/{question.name}"
             drafts.append(Draft(prepared.entry.filename, wording, "playbook", status, name, spans, sure))
@@ -141,7 +141,7 @@ class Asker:
     ) -> Judged:
         """Return the passages of a document that answer a question, or an absence; every wording retrieves chunks."""
         sought = self._seek(question, wordings, prepared, chunks, levels)
-        return self._judged(sought, *self._read(sought), prepared)
+        return self._judge_readings(sought, *self._read(sought), prepared)
 
     def _seek(
         self, question: str, wordings: Sequence[str], prepared: Prepared, chunks: Vectors, levels: Levels
@@ -149,7 +149,7 @@ class Asker:
         """Return the chunks to read, chosen by their vectors, and the vectors' log-odds of an answer."""
         if not len(chunks):
             return _Sought(question, QuestionKind(), (), (), (), None, levels)
-        vectors = self._embedded(tuple(wordings))
+        vectors = self._embed(tuple(wordings))
         near, odds, spot = _COSINE * np.mean(chunks @ vectors.T, axis=1), np.zeros(len(chunks), np.float32), None
         kind = self._kind(question)
         # a page with all clauses has a vector that shows none of them: a document that is read whole is left to the
@@ -177,7 +177,7 @@ class Asker:
             likely = self.reader.confidence([reading.score for reading in readings], spot=spot)
         return likely, readings
 
-    def _judged(self, sought: _Sought, likely: float, readings: list[Reading], prepared: Prepared) -> Judged:
+    def _judge_readings(self, sought: _Sought, likely: float, readings: list[Reading], prepared: Prepared) -> Judged:
         question, levels, best = sought.question, sought.levels, sought.chunks
         if likely <= levels.absent:
             doubted = levels.again and sought.texts
@@ -192,7 +192,7 @@ class Asker:
         return Judged("unsure", tuple(spans[:PROPOSED]), round(likely, 3))
 
     def _kind(self, question: str) -> QuestionKind:
-        [vector] = self._embedded((question,))
+        [vector] = self._embed((question,))
         return shared_kinds().of(vector) if self.embedder.name.startswith(EMBEDDER) else QuestionKind()
 
     def _spans(self, chunks: Sequence[int], readings: Sequence[Reading], prepared: Prepared) -> list[Span]:
@@ -218,7 +218,7 @@ class Asker:
         """Return the probability that one of some passages answers a question."""
         return round(self.reader.confidence([reading.score for reading in self.reader.read(question, passages)]), 3)
 
-    def _embedded(self, wordings: tuple[str, ...]) -> Vectors:
+    def _embed(self, wordings: tuple[str, ...]) -> Vectors:
         key = "\n".join(wordings)
         if key not in self._questions:
             self._questions[key] = self.embedder.embed(list(wordings), role="query")

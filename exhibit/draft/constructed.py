@@ -114,7 +114,7 @@ def _headings(filename: str, text: str, root: Section) -> Iterator[Draft]:
     leaves = [s for s in root.walk() if s.heading and not s.children and s.kind not in _NO_TERMS]
     titles = Counter(_title(section.heading).casefold() for section in leaves)
     for section in leaves:
-        name, span = _title(section.heading), _trimmed(text, section.span)
+        name, span = _title(section.heading), _trim(text, section.span)
         words = len(re.findall(r"[A-Za-z]{3,}", name))
         if 1 <= words <= 8 and len(name) < 70 and titles[name.casefold()] == 1 and _fits(span):
             yield _draft(filename, "heading", name, (span,))
@@ -142,7 +142,7 @@ def _references(filename: str, text: str, root: Section) -> Iterator[Draft]:
     for number in cited:
         targets = sections.get(number, [])
         if len(targets) == 1:
-            span = _trimmed(text, targets[0].span)
+            span = _trim(text, targets[0].span)
             if _fits(span):
                 yield _draft(filename, "reference", number, (span,))
 
@@ -164,7 +164,7 @@ def _title(heading: str) -> str:
     return tidy(_LABEL.sub("", " ".join(heading.split())).strip(" .:-–—§"))
 
 
-def _trimmed(text: str, span: Span) -> Span:
+def _trim(text: str, span: Span) -> Span:
     words = text[span.start : span.end]
     return Span(span.start + len(words) - len(words.lstrip()), span.start + len(words.rstrip()))
 

@@ -128,7 +128,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     titles = _titles(drafted)
     rows = [row for one in drafted for row in _rows(one, titles[one.filename])]
     rows += _comparisons(drafted, titles)
-    rows = _capped(rows, options.impossible, tally)
+    rows = _cap_impossible(rows, options.impossible, tally)
     for why, count in drafter.dropped.items():
         tally.note(f"drafted by the language model and thrown away: {why}", f"{count} questions")
     if not rows:
@@ -222,7 +222,7 @@ class Drafter:
         """Yield the drafts of each document, in order; the build counts documents that cannot be read."""
         paths = {raw.filename: raw.original or raw.path for raw in documents}
         keys = {name: self._key(path) for name, path in paths.items() if path is not None}
-        known = {name: drafted for name, key in keys.items() if (drafted := self._remembered(key)) is not None}
+        known = {name: drafted for name, key in keys.items() if (drafted := self._recall(key)) is not None}
         new = [(name, path) for name, path in paths.items() if path is not None and name not in known]
         options = self._options
         engine = open_engine(options.engine, jobs=options.jobs, items=len(new), limits=limits_from(options))
@@ -253,7 +253,7 @@ class Drafter:
         chosen = " ".join(map(str, (VERSION, options.answer_threshold, options.absence_threshold, options.ocr, *named)))
         return digest(sha256_of(path), path.name, books, chosen)
 
-    def _remembered(self, key: str) -> Drafted | None:
+    def _recall(self, key: str) -> Drafted | None:
         try:
             return _DRAFTED.validate_json((self._store / f"{key}.json").read_bytes())
         except (OSError, ValidationError):
@@ -267,7 +267,7 @@ class Drafter:
 _DRAFTED = TypeAdapter(Drafted)
 
 
-def _capped(rows: Sequence[RawRow], share: float, tally: Tally) -> list[RawRow]:
+def _cap_impossible(rows: Sequence[RawRow], share: float, tally: Tally) -> list[RawRow]:
     """Return the rows, with at most this share of impossible ones among those that are scored; deterministic."""
     impossible = sorted((row for row in rows if row.is_impossible), key=lambda row: digest(str(row.id), "capped"))
     answered = sum(row.labels["draft"] == "sure" for row in rows)

@@ -97,8 +97,8 @@ class Generator:
                 self.dropped["the language model failed"] += 1
                 continue
             for item in self._items(reply.text):
-                drafts += self._checked(item, document, prepared, chunks)
-        return self._answered_without(self._distinct(drafts))
+                drafts += self._check(item, document, prepared, chunks)
+        return self._mark_answered(self._drop_repeats(drafts))
 
     def _windows(self, prepared: Prepared, chunks: Vectors) -> list[str]:
         """Return parts of the document: those nearest to the topic, or some that are spread over it."""
@@ -130,7 +130,7 @@ class Generator:
             else:
                 self.dropped["a question without its type or quotes"] += 1
 
-    def _checked(self, item: dict[str, Any], document: Document, prepared: Prepared, chunks: Vectors) -> list[Draft]:
+    def _check(self, item: dict[str, Any], document: Document, prepared: Prepared, chunks: Vectors) -> list[Draft]:
         question, name = " ".join(item["question"].split()), digest(item["question"])
         labels: dict[str, Label] = {"type": item["type"], "model": self.llm.name}
         if item["type"] == "near":
@@ -151,7 +151,7 @@ class Generator:
         self._answers[name] = str(item.get("answer") or "")
         return [Draft(prepared.entry.filename, question, "llm", status, name, found, sure, labels)]
 
-    def _distinct(self, drafts: list[Draft]) -> list[Draft]:
+    def _drop_repeats(self, drafts: list[Draft]) -> list[Draft]:
         """Return the drafts without those that ask the same as an earlier one."""
         if not drafts:
             return []
@@ -164,7 +164,7 @@ class Generator:
                 kept.append(at)
         return [drafts[at] for at in kept]
 
-    def _answered_without(self, drafts: Sequence[Draft]) -> list[Draft]:
+    def _mark_answered(self, drafts: Sequence[Draft]) -> list[Draft]:
         """Return the drafts; those that the model answers without the document are marked."""
         asked = [draft for draft in drafts if draft.spans]
         prompts = [Prompt(_BARE.format(question=draft.asks)) for draft in asked]

@@ -38,7 +38,7 @@ class Endpoint:
 
     def post(self, path: str, body: Mapping[str, object]) -> dict[str, Any]:
         """Send JSON and return the JSON object of the reply, or raise HttpError."""
-        with self._explained():
+        with self._explain_errors():
             deadline = Deadline(self._timeout)
             with self._client.send("POST", self._url(path, body), body, deadline=deadline) as response:
                 response.check()
@@ -55,7 +55,7 @@ class Endpoint:
     def stream(self, body: Mapping[str, object], heard: Callable[[str], object]) -> dict[str, Any]:
         """Request a chat completion as a stream, pass each piece to `heard`, and return the reply as `post` does."""
         text, reason, usage = "", None, None
-        with self._explained():
+        with self._explain_errors():
             asked, deadline = {**body, "stream": True}, Deadline(self._timeout)
             with self._client.send("POST", self._url("chat/completions", body), asked, deadline=deadline) as response:
                 response.check()
@@ -89,7 +89,7 @@ class Endpoint:
         return f"{self.address}openai/deployments/{model}/{path}?api-version={quote(self._version)}"
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _explain_errors(self) -> Iterator[None]:
         """Add to every error the server's address and whether the error is transient."""
         try:
             yield

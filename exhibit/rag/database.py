@@ -144,16 +144,16 @@ class Database:
         It needs no journal, since a kill leaves the original.
         """
         if self.path is None:
-            return _made(":memory:", _TABLES)
+            return _create_tables(":memory:", _TABLES)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._partial.unlink(missing_ok=True)
         if not self.path.is_file():
-            return _made(str(self._partial), _TABLES)
+            return _create_tables(str(self._partial), _TABLES)
         shutil.copyfile(self.path, self._partial)
-        return _made(str(self._partial), ())
+        return _create_tables(str(self._partial), ())
 
 
-def _made(place: str, tables: Iterable[str]) -> sqlite3.Connection:
+def _create_tables(place: str, tables: Iterable[str]) -> sqlite3.Connection:
     database = sqlite3.connect(place, check_same_thread=False)
     for setting in (f"page_size = {_PAGE}", "cache_size = -512", "journal_mode = OFF", "synchronous = OFF"):
         database.execute(f"PRAGMA {setting}")
@@ -171,7 +171,7 @@ class Scratch:
             folder.mkdir(parents=True, exist_ok=True)
             path = folder / f".scratch-{secrets.token_hex(8)}.sqlite"
         self._path = path
-        self.database = _made(str(path or ":memory:"), [table])
+        self.database = _create_tables(str(path or ":memory:"), [table])
         if path is not None:
             with suppress(OSError):  # Windows removes no open file
                 path.unlink()

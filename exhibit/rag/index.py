@@ -246,7 +246,7 @@ class Index:
         """
         if self.finished is not None:
             raise BundleError(f"{self.finished}: still being built; wait until it is complete, then change it")
-        with self._held():
+        with self._hold_lock():
             if self._seal != digest(self.folder / MANIFEST):
                 raise BundleError(f"{self.folder}: another process has changed it since it was opened; open it again")
             try:
@@ -258,7 +258,7 @@ class Index:
                 raise
 
     @contextmanager
-    def _held(self) -> Iterator[None]:
+    def _hold_lock(self) -> Iterator[None]:
         """Lock the folder; a nested block uses the outer lock."""
         if self._is_held:
             yield
@@ -314,7 +314,7 @@ class Index:
         store = self.store(layer)
         count, last = self._extent(layer)
         if len(store) > count:
-            with self._held():  # without the lock, these may be rows of a run in progress
+            with self._hold_lock():  # without the lock, these may be rows of a run in progress
                 store.keep(self.keys(layer))
         store.fence(last)
 

@@ -128,7 +128,7 @@ def build(kind: IndexType, keys: Keys, vectors: Vectors) -> faiss.IndexIDMap2:
         core = faiss.IndexScalarQuantizer(width, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT)
         core.train(vectors[:1])  # 16-bit floats need no training, but FAISS requires the call
     elif kind.name == "pq":
-        core = _sketched(vectors)
+        core = _make_sketch_index(vectors)
     else:
         core = faiss.IndexFlatIP(width)
     index = faiss.IndexIDMap2(core)
@@ -136,7 +136,7 @@ def build(kind: IndexType, keys: Keys, vectors: Vectors) -> faiss.IndexIDMap2:
     return index
 
 
-def _sketched(vectors: Vectors) -> Any:
+def _make_sketch_index(vectors: Vectors) -> Any:
     """Return an empty index that keeps each vector twice: in full, and as a sketch with four bits for each two numbers.
 
     A search compares all sketches in the processor's registers (André et al. 2015, "Cache locality is not enough"),
@@ -151,7 +151,7 @@ def _sketched(vectors: Vectors) -> Any:
 
 def search_rows(index: faiss.IndexIDMap2, queries: Vectors, k: int, rows: Keys) -> tuple[Vectors, Keys]:
     """Compare queries with some rows of a `pq` index exactly: FAISS cannot search sketches with a selector."""
-    return _selected(index, inner(index).refine_index, queries, k, faiss.IDSelectorBatch(rows))
+    return _search_selected(index, inner(index).refine_index, queries, k, faiss.IDSelectorBatch(rows))
 
 
 def search_parts(index: faiss.IndexIDMap2, query: Vectors, k: int) -> tuple[Vectors, Keys]:
@@ -166,15 +166,17 @@ def search_parts(index: faiss.IndexIDMap2, query: Vectors, k: int) -> tuple[Vect
     every = faiss.IDSelectorAll()
     ranges = [faiss.IDSelectorAnd(faiss.IDSelectorRange(low, high), every) for low, high in pairwise(cuts)]
     if parts == 1:
-        return _selected(index, inner(index), query, k, ranges[0])
+        return _search_selected(index, inner(index), query, k, ranges[0])
     with ThreadPoolExecutor(parts) as pool:
-        pieces = list(pool.map(partial(_selected, index, inner(index), query, k), ranges))
+        pieces = list(pool.map(partial(_search_selected, index, inner(index), query, k), ranges))
     return np.concatenate([scores for scores, _ in pieces], axis=1), np.concatenate(
         [keys for _, keys in pieces], axis=1
     )
 
 
-def _selected(index: faiss.IndexIDMap2, core: Any, queries: Vectors, k: int, selector: Any) -> tuple[Vectors, Keys]:
+def _search_selected(
+    index: faiss.IndexIDMap2, core: Any, queries: Vectors, k: int, selector: Any
+) -> tuple[Vectors, Keys]:
     made: Any = faiss  # FAISS's type stubs lack these arguments
     scores, rows = core.search(queries, k, params=made.SearchParameters(sel=selector))
     return scores, np.where(rows >= 0, keys_of(index)[rows], GONE)

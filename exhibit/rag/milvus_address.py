@@ -103,13 +103,13 @@ def conditions(field: str, wanted: Keys) -> Iterator[str]:
         else:
             singles += run.tolist()
         if len(ranges) * _RANGE + len(singles) >= _WEIGHT:
-            yield _joined(field, ranges, singles)
+            yield _join_conditions(field, ranges, singles)
             ranges, singles = [], []
     if ranges or singles:
-        yield _joined(field, ranges, singles)
+        yield _join_conditions(field, ranges, singles)
 
 
-def _joined(field: str, ranges: list[str], singles: list[int]) -> str:
+def _join_conditions(field: str, ranges: list[str], singles: list[int]) -> str:
     """Return one condition, nested in pairs: a server rejects a chain of 50 conditions as nested too deep."""
     parts = [*ranges, *([f"{field} in {singles}"] if singles else [])]
     while len(parts) > 2:

@@ -144,16 +144,16 @@ class Pipeline:
 
     def add(self, *paths: Location) -> Report:
         """Add documents to the open index and save it."""
-        with self._opened.changing():
-            return self._ingest(paths, self._opened)
+        with self._open_built.changing():
+            return self._ingest(paths, self._open_built)
 
     def remove(self, filename: str) -> None:
         """Remove a document from the open index and save it."""
-        with self._opened.changing():
-            self._opened.remove(filename)
+        with self._open_built.changing():
+            self._open_built.remove(filename)
 
     @property
-    def _opened(self) -> Index:
+    def _open_built(self) -> Index:
         if self._index is None:
             if self._built is None:
                 raise BundleError("no index is open: call index() or open() first")
@@ -191,14 +191,14 @@ class Pipeline:
         """
         parts = self._parts(self.config if depth is None else self.config.model_copy(update={"depth": depth}))
         if documents is not None:
-            parts = replace(parts, only=tuple(self._opened.entry(name).number for name in documents))
-        return [in_force(one, self._opened) for one in retrieve(questions, parts)]
+            parts = replace(parts, only=tuple(self._open_built.entry(name).number for name in documents))
+        return [in_force(one, self._open_built) for one in retrieve(questions, parts)]
 
     def _parts(self, config: Config) -> Parts:
         llm = self.llm if config.hyde_weight else None
         if config.hyde_weight and llm is None:
             raise ToolkitError("--hyde-weight needs a language model: give --llm openai:MODEL as well")
-        return Parts(self._opened, self.embedder, config, self._tokens, self.reranker, llm)
+        return Parts(self._open_built, self.embedder, config, self._tokens, self.reranker, llm)
 
     def answer(self, questions: Sequence[str]) -> list[Answered]:
         """Return an answer to each question, with citations that were checked."""
@@ -211,13 +211,13 @@ class Pipeline:
             [(question_to_answer(retrieved), context) for retrieved, context in zip(searched, contexts, strict=True)]
         )
         return [
-            Answered(retrieved, context, self._annotated(answer, retrieved, context))
+            Answered(retrieved, context, self._annotate(answer, retrieved, context))
             for retrieved, context, answer in zip(searched, contexts, answers, strict=True)
         ]
 
-    def _annotated(self, answer: Answer, retrieved: Retrieved, context: AnswerContext) -> Answer:
+    def _annotate(self, answer: Answer, retrieved: Retrieved, context: AnswerContext) -> Answer:
         """Return an answer with notes on the version of a law, on other values in other documents, on amendments."""
-        answer = with_disagreement(with_version(answer, retrieved, context), context, self._opened)
+        answer = with_disagreement(with_version(answer, retrieved, context), context, self._open_built)
         return with_changes(answer, retrieved, context)
 
     def context(self, retrieved: Retrieved) -> AnswerContext:
@@ -232,7 +232,7 @@ class Pipeline:
         )
         if not context.sources:
             return context
-        best = self._opened.entry(context.sources[0].document)
+        best = self._open_built.entry(context.sources[0].document)
         context = replace(context, kind=best.profile.kind, characters=best.characters)
         if not self.config.reads:
             return context
@@ -242,18 +242,18 @@ class Pipeline:
     def summaries(self, retrieved: Retrieved) -> dict[str, str]:
         """Return the summaries of the documents that a question's passages come from."""
         names = {hit.chunk.document for hit in retrieved.selected}
-        return {name: self._opened.entry(name).summary for name in sorted(names)}
+        return {name: self._open_built.entry(name).summary for name in sorted(names)}
 
     def text(self, filename: str) -> str | None:
         """Return a document's text as it was indexed; None if the open index has no such document."""
-        return self._opened.document_text(filename) if filename in self._opened else None
+        return self._open_built.document_text(filename) if filename in self._open_built else None
 
     def chunk_spans(self, filename: str) -> list[Span]:
         """Return the spans of a document's chunks in its text, in order.
 
         Empty if the open index has no such document.
         """
-        return self._opened.chunk_spans(filename) if filename in self._opened else []
+        return self._open_built.chunk_spans(filename) if filename in self._open_built else []
 
     # ---------------------------------------------------------------- parts, opened at their first use
 

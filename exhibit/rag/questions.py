@@ -62,16 +62,16 @@ def understand(question: str, carried: Carried = written_as_name) -> Query:
     quotes = [Span(*match.span()) for match in patterns.QUOTED.finditer(text)][:_QUOTES]
     end = _lead_end(text, quotes, carried)
     if end:
-        return _led(question, text, end, carried)
+        return _parse_lead(question, text, end, carried)
     references = find_references(text, quotes)
-    return _apart(question, text, references) or _mentioning(question, text, references, quotes, carried)
+    return _parse_apart(question, text, references) or _parse_mentions(question, text, references, quotes, carried)
 
 
-def _apart(question: str, text: str, references: "list[NamedPart]") -> Query | None:
+def _parse_apart(question: str, text: str, references: "list[NamedPart]") -> Query | None:
     """Return the query of a question that has other words beside its names; None if it has none."""
     names = " ".join(text[slice(*reference.span)].strip() for reference in references)
     named = [reference.span for reference in references if reference.sure]
-    framed = [_framed(text, span) for span in named]
+    framed = [_find_frame(text, span) for span in named]
     asks = _without(text, framed)
     if not asks:
         asks, framed = _without(text, named), named
@@ -85,14 +85,16 @@ def _apart(question: str, text: str, references: "list[NamedPart]") -> Query | N
     return _query(question, names, asks, apart=True, lead=" ".join(frame.split()))
 
 
-def _mentioning(question: str, text: str, references: "list[NamedPart]", quotes: list[Span], carried: Carried) -> Query:
+def _parse_mentions(
+    question: str, text: str, references: "list[NamedPart]", quotes: list[Span], carried: Carried
+) -> Query:
     """Return the query of a question whose words all ask, while some of them may also name a document."""
     named = [text[slice(*reference.span)].strip() for reference in references]
     mentions = _mentions(text, quotes, carried)
     return _query(question, " ".join(filter(None, (*named, mentions))), text, apart=False)
 
 
-def _led(question: str, text: str, end: int, carried: Carried) -> Query:
+def _parse_lead(question: str, text: str, end: int, carried: Carried) -> Query:
     """Return the query of a question with a lead: `Consider …; …`."""
     first = patterns.LEAD.match(text)
     at = first.end() if first else 0
@@ -109,7 +111,7 @@ def _query(question: str, names: str, asks: str, *, apart: bool, lead: str = "")
     return Query(question, lead, names, asks, quoted, kind if names or kind != "contract" else "", apart)
 
 
-def _framed(text: str, span: Span) -> Span:
+def _find_frame(text: str, span: Span) -> Span:
     """Return the span of a name, or of its sentence if that asks nothing else: `Could you look into … for me?`."""
     before = [match.end() for match in patterns.END.finditer(text[: span.start])]
     after = patterns.END.search(text, span.end)
@@ -148,7 +150,11 @@ def _lead_end(text: str, quotes: list[Span], carried: Carried) -> int:
         before, after = text[at : match.start()], text[match.end() :]
         strong = match[0] == ";"
         asked = strong or (match[0] != "?" and patterns.OPENER.match(after))
-        if asked and patterns.CONTENT.search(after) and _naming(before, carried, led=bool(first), strong=strong):
+        if (
+            asked
+            and patterns.CONTENT.search(after)
+            and _names_document(before, carried, led=bool(first), strong=strong)
+        ):
             return match.end()
     return 0
 
@@ -157,7 +163,7 @@ def _inside(at: int, spans: list[Span]) -> bool:
     return any(span.start <= at < span.end for span in spans)
 
 
-def _naming(clause: str, carried: Carried, *, led: bool, strong: bool) -> bool:
+def _names_document(clause: str, carried: Carried, *, led: bool, strong: bool) -> bool:
     """Return whether a clause names a document: `In the event of termination,` and `Under Delaware law,` do not.
 
     After a lead, a kind or quotation marks suffice. Without one, the collection must know a word of the clause; and

@@ -213,8 +213,8 @@ def test_a_single_query_is_shared_out_by_rows_and_finds_the_same(tmp_path, cloud
     monkeypatch.setattr(module.kinds, "_PART", 700)
     monkeypatch.setattr(module.kinds.os, "cpu_count", lambda: 8)
     threads = []
-    searched = module.kinds._selected
-    monkeypatch.setattr(module.kinds, "_selected", lambda *given: threads.append(1) or searched(*given))
+    searched = module.kinds._search_selected
+    monkeypatch.setattr(module.kinds, "_search_selected", lambda *given: threads.append(1) or searched(*given))
     singly = [store.search(query[None], 300)[1][0] for query in queries]
     assert len(threads) == 4 * len(queries)
     assert recall(np.array(singly), together) > 0.999  # rounding may swap two at the edge

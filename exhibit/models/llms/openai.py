@@ -153,7 +153,7 @@ class OpenAI:
         spread = 0.75 + int(call.key[:4], 16) / 0xFFFF / 2
         try:
             deadline = Deadline(self._options.total) if self._options.total else None
-            reply = call.retries(lambda: self._adapted(call), deadline=deadline, spread=spread)
+            reply = call.retries(lambda: self._send_adapted(call), deadline=deadline, spread=spread)
         except CapError as cap:
             reply = Completion(error=f"{self.name}: {cap}")
         except HttpError as fault:
@@ -162,7 +162,7 @@ class OpenAI:
             self._cache.put({key: json.dumps([reply.text, reply.tokens_in, reply.tokens_out]).encode()})
         return replace(reply, seconds=time.monotonic() - started)
 
-    def _adapted(self, call: "_Call") -> Completion:
+    def _send_adapted(self, call: "_Call") -> Completion:
         """Send the request, and again at once without each parameter that the server rejects."""
         while True:
             if call.stop.is_set():
@@ -188,7 +188,10 @@ class OpenAI:
                 raise
             usage = data.get("usage")
             text = self._endpoint.scrub(text_of(data))
-            used = _used(usage, "prompt_tokens", tokens_in), _used(usage, "completion_tokens", self._count(text))
+            used = (
+                _read_usage(usage, "prompt_tokens", tokens_in),
+                _read_usage(usage, "completion_tokens", self._count(text)),
+            )
             receipt.cost = self.budget.prices.cost(*used)
         if not text:
             why = " ".join(self._endpoint.scrub(_why_empty(data)).split())  # one line, whatever the server wrote
@@ -276,6 +279,6 @@ def _why_empty(data: Mapping[str, Any]) -> str:
     return f"an empty reply ({reason})"
 
 
-def _used(usage: object, name: str, estimate: int) -> int:
+def _read_usage(usage: object, name: str, estimate: int) -> int:
     value = usage.get(name) if isinstance(usage, dict) else None
     return value if isinstance(value, int) and value >= 0 else estimate

@@ -51,9 +51,9 @@ class PlacingAnswerer:
     def answer_all(self, asked: Sequence[tuple[str, AnswerContext]]) -> list[Answer]:
         """Return one answer per question, in order."""
         answers = self.inner.answer_all(asked)
-        return [self._placed(answer, context) for answer, (_, context) in zip(answers, asked, strict=True)]
+        return [self._add_places(answer, context) for answer, (_, context) in zip(answers, asked, strict=True)]
 
-    def _placed(self, answer: Answer, context: AnswerContext) -> Answer:
+    def _add_places(self, answer: Answer, context: AnswerContext) -> Answer:
         if answer.refused or answer.error:
             return answer
         return replace(answer, text=with_places(answer.text, context.sources, self.form))
@@ -101,7 +101,7 @@ def place_of(source: Source, words: str) -> str:
 
     Those of the source if it lacks them.
     """
-    section, page = _found(source, words)
+    section, page = _find_place(source, words)
     parts = [PurePath(source.document).name, section_of(source.document, section)]
     parts += [f"page {page}"] if page is not None else []
     return ", ".join(" ".join(part.split()) for part in parts if part)
@@ -117,7 +117,7 @@ def with_places(text: str, sources: Sequence[Source], form: Form) -> str:
         claims.append(words if words.strip() or not claims else claims[-1])
     for citation, words in zip(reversed(cited), reversed(claims), strict=True):
         there = [known[number] for number in citation.numbers if number in known]
-        named = "".join(_named(source, words) for source in there)
+        named = "".join(_name_citation(source, words) for source in there)
         shown = shown[: citation.span.start] + named + shown[citation.span.end :]
         for source in there:
             lines[source.number] = {place_of(source, words): None, **lines.get(source.number, {})}
@@ -127,15 +127,15 @@ def with_places(text: str, sources: Sequence[Source], form: Form) -> str:
     return "\n".join([f"{text}\n\n{SOURCES}", *listed])
 
 
-def _named(source: Source, words: str) -> str:
+def _name_citation(source: Source, words: str) -> str:
     """Return a citation of the form `[Part 36#page=3]`, or with the section if the source has no page."""
-    section, page = _found(source, words)
+    section, page = _find_place(source, words)
     stem = re.sub(r"[\[\]#]", " ", PurePath(source.document).stem)
     short = re.split(r"\s[–—-]\s", stem, maxsplit=1)[0].strip()
     return f"[{short}#page={page or section_of(source.document, section)}]"
 
 
-def _found(source: Source, words: str) -> tuple[str, int | None]:
+def _find_place(source: Source, words: str) -> tuple[str, int | None]:
     """Return the headings above the words of an answer in their source, and the page of these words."""
     first = [re.escape(word) for word in words.strip(" …").split()[:_ENOUGH]]
     match = re.search(r"\s+".join(first), source.text) if first else None

@@ -75,7 +75,7 @@ class Choice:
 
     def adding(self, name: str, given: Weights) -> "Choice":
         """Return the choice with one more signal, which is a natural logarithm for each document, in order."""
-        return Choice(self.numbers, _normalised(self.log_weights + given), {**self.evidence, name: given})
+        return Choice(self.numbers, _normalise(self.log_weights + given), {**self.evidence, name: given})
 
     def trace(self, most: int = 3) -> dict[str, Any]:
         """Return the likeliest documents with their probability and the weight that each signal adds."""
@@ -105,7 +105,7 @@ def read_names(filename: str, profile: Profile, text: str) -> NameWords:
     names = (title, *profile.parties)
     counts = {
         "stated": Counter(term for name in names for term in name_terms(name)),
-        "title": Counter(_naming(_HEAD.split(title, maxsplit=1)[0])),
+        "title": Counter(_find_naming_words(_HEAD.split(title, maxsplit=1)[0])),
         "initials": Counter(short for name in names for short in acronyms(name)),
         "opening": Counter(word.term for word in opening),
         "pairs": Counter(first.term + second.term for first, second in pairs(opening)),
@@ -134,7 +134,7 @@ class DocumentNames:
     @property
     def numbers(self) -> Keys:
         """The documents' numbers, in order."""
-        return self._laid_out().numbers
+        return self._lay_out().numbers
 
     def add(self, number: int, *, filename: str, profile: Profile, text: str) -> None:
         """Add a document under a number that is not taken."""
@@ -164,7 +164,7 @@ class DocumentNames:
         self._layout = None
         self._choices.clear()
 
-    def _laid_out(self) -> "_Layout":
+    def _lay_out(self) -> "_Layout":
         if self._layout is None:
             rows = self._database.read("SELECT number, kind, run FROM names ORDER BY number")
             with self._database.sound():
@@ -184,26 +184,28 @@ class DocumentNames:
         return self._choices[key]
 
     def _score(self, query: Query, *, filenames: bool) -> Choice:
-        layout = self._laid_out()
+        layout = self._lay_out()
         if not len(self):
             return Choice(layout.numbers, np.zeros(0))
         typed = list(name_words(query.names))
         lower = query.names.islower()  # in a question without capitals, lower case carries no information
-        given = {word.term: self._certain(self._word(word, lower=lower, filenames=filenames), query) for word in typed}
+        given = {
+            word.term: self._keep_certain(self._word(word, lower=lower, filenames=filenames), query) for word in typed
+        }
         named = np.sum(list(given.values()), axis=0) if given else np.zeros(len(self))
         joined = {first.term + second.term: (first, second) for first, second in pairs(typed, lower=lower)}
         phrases = np.zeros(len(self))
         for pair, (first, second) in joined.items():
             # two adjacent words add the information that they carry beyond the single words
             more = np.maximum(0.0, self._pair(pair) - given[first.term] - given[second.term])
-            phrases += self._certain(more, query)
+            phrases += self._keep_certain(more, query)
         evidence = {
             "names": _TELLING * named,
             "phrases": _TELLING * phrases,
             "title": _TELLING * self._title({word.term for word in typed}),
             "kind": self._kind(query.kind),
         }
-        return Choice(layout.numbers, _normalised(np.sum(list(evidence.values()), axis=0)), evidence)
+        return Choice(layout.numbers, _normalise(np.sum(list(evidence.values()), axis=0)), evidence)
 
     def _title(self, said: set[str]) -> Weights:
         """Return the weight that each document gains from its title, by the share of the title in the question.
@@ -211,7 +213,7 @@ class DocumentNames:
         A title that many documents share weighs less.
         """
         shared = np.zeros(len(self))
-        layout = self._laid_out()
+        layout = self._lay_out()
         for term in sorted(said):
             numbers, _ = self._fields["title"].find(term)
             shared[np.searchsorted(layout.numbers, numbers)] += self._rarity(len(numbers))
@@ -243,7 +245,7 @@ class DocumentNames:
                 whole = whole + self._term(part, capital=True, lower=lower, filenames=filenames)
         return whole
 
-    def _certain(self, given: Weights, query: Query) -> Weights:
+    def _keep_certain(self, given: Weights, query: Query) -> Weights:
         """Return the weights; a word that only looks like a name has weight 0 if many documents contain it."""
         least = 0.0 if query.apart else self._few
         return np.where(given > least, given, 0.0)
@@ -277,7 +279,7 @@ class DocumentNames:
             self._place(given, "initials", term, limit)
         if filenames:
             self._place(given, "file", term, limit)
-            rows = self._laid_out().rows_with(term)
+            rows = self._lay_out().rows_with(term)
             given[rows] = np.maximum(given[rows], min(limit, self._rarity(len(rows))))
         return given
 
@@ -297,7 +299,7 @@ class DocumentNames:
         most = min(limit, self._rarity(len(numbers)))
         if most <= 0:
             return
-        rows = np.searchsorted(self._laid_out().numbers, numbers)
+        rows = np.searchsorted(self._lay_out().numbers, numbers)
         given[rows] = np.maximum(given[rows], most * counts / (counts + 1) if mentions else most)
 
     def _holders(self, name: str, term: str) -> int:
@@ -313,7 +315,7 @@ class DocumentNames:
         if not kind:
             return np.zeros(len(self))
         meant = AGREED if kind == "contract" else {kind}
-        return np.array([0.0 if one in meant or not one else -_OTHER_KIND for one in self._laid_out().kinds])
+        return np.array([0.0 if one in meant or not one else -_OTHER_KIND for one in self._lay_out().kinds])
 
 
 class _Layout:
@@ -345,13 +347,13 @@ _JOINED = 4
 """Letters that a word needs for a search inside longer words: `inc` is in `since`."""
 
 
-def _naming(title: str) -> set[str]:
+def _find_naming_words(title: str) -> set[str]:
     """Return the words of a title that name the document: without the words for its kind, if two or more remain."""
     said = set(name_terms(title))
     return said - _SORTS if len(said - _SORTS) > 1 else said
 
 
-def _normalised(scores: Weights) -> Weights:
+def _normalise(scores: Weights) -> Weights:
     """Return logarithms whose exponentials sum to one."""
     if not len(scores):
         return scores

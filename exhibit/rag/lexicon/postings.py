@@ -90,7 +90,7 @@ class Postings:
             self._pending.append(Entries(*map(np.asarray, (terms, owners, counts), self._dtypes)))
             self._size += len(terms)
         if len(self._pending) >= _SEPARATE:
-            self._pending = [self._joined(self._pending)]
+            self._pending = [self._join(self._pending)]
         if self._size >= _PENDING:
             self._put_aside()
 
@@ -159,7 +159,7 @@ class Postings:
             self.add(*(column[kept] for column in entries))
         low, high = self._number << 32, (self._number + 1) << 32
         self._database.write("DELETE FROM postings WHERE place >= ? AND place < ?", [(low, high)])
-        for entries in self._sorted():
+        for entries in self._sort_additions():
             self._database.write("INSERT INTO postings VALUES (?, ?, ?, ?)", self._cut(entries))
         self._recent.clear()
         self._recent_bytes = 0
@@ -173,11 +173,11 @@ class Postings:
             terms, owners, counts = (column[start:end].tobytes() for column in entries)
             yield self._number << 32 | int(entries.terms[start]), terms, owners, counts
 
-    def _sorted(self) -> Iterator[Entries]:
+    def _sort_additions(self) -> Iterator[Entries]:
         """Yield all additions in order, with no word in two parts; afterwards no addition is pending."""
         if not self._is_aside:
             if self._size:
-                yield self._joined(self._pending).sorted()
+                yield self._join(self._pending).sorted()
             self._pending, self._size = [], 0
             return
         self._put_aside()
@@ -186,7 +186,7 @@ class Postings:
         for part in range(self._number << _BITS, (self._number + 1) << _BITS):
             rows = aside.execute("SELECT terms, owners, counts FROM added WHERE part = ?", [part])
             if entries := [self._entries(row) for row in rows]:
-                yield self._joined(entries).sorted()
+                yield self._join(entries).sorted()
             aside.execute("DELETE FROM added WHERE part = ?", [part])
         self._is_aside = False
 
@@ -194,7 +194,7 @@ class Postings:
         self._is_aside = True
         if not self._size:
             return
-        entries = self._joined(self._pending)
+        entries = self._join(self._pending)
         parts = (entries.terms >> np.uint32(32 - _BITS)).astype(np.uint8)
         order = np.argsort(parts, kind="stable")
         entries = Entries(*(column[order] for column in entries))
@@ -207,5 +207,5 @@ class Postings:
         self._database.scratch.database.executemany("INSERT INTO added VALUES (?, ?, ?, ?)", rows)
         self._pending, self._size = [], 0
 
-    def _joined(self, parts: list[Entries]) -> Entries:
+    def _join(self, parts: list[Entries]) -> Entries:
         return Entries(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))

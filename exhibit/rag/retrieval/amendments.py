@@ -190,7 +190,7 @@ def _family(index: Index, entry: Entry) -> Family[int] | None:
             if number not in amendments
         ]
         links = link_families(list(members.values()), contracts)
-        known[entry.number] = _linked(index, entry, members, links)
+        known[entry.number] = _link(index, entry, members, links)
     return known[entry.number]
 
 
@@ -212,7 +212,7 @@ def _read_amendments(index: Index, near: dict[int, Entry], amendments: frozenset
     }
 
 
-def _linked(
+def _link(
     index: Index, entry: Entry, members: dict[int, FamilyMember[int]], links: dict[int, int]
 ) -> Family[int] | None:
     base = links.get(entry.number, entry.number)

@@ -70,7 +70,7 @@ class Extents:
 
     def __post_init__(self) -> None:
         # cached as Python lists: each is needed hundreds of times, and single rows of an array are slow to compare
-        self._text, self._pieces = cache(self.text), cache(self._untaken)
+        self._text, self._pieces = cache(self.text), cache(self._split_row)
         self._place: Callable[[int], list[int]] = cache(lambda row: self.table[row].tolist())
 
     def form(self, ranked: Sequence[tuple[int, float]], *, depth: int, weigh: Weigh) -> list[tuple[int, Span, float]]:
@@ -82,7 +82,7 @@ class Extents:
         turn = len(queue)
         while queue and len(extents) < depth:
             seed = heappop(queue)
-            runs = self._free(seed)
+            runs = self._find_free(seed)
             if len(runs) != 1:
                 for run in runs:
                     turn += 1
@@ -91,19 +91,19 @@ class Extents:
             first, last = runs[0]
             cut = self.trim_first and not extents
             if cut:
-                first, last = self._tight(seed.row, first, last, weigh)
+                first, last = self._tighten(seed.row, first, last, weigh)
                 turn += 1
                 heappush(queue, Seed(seed.cost, turn, seed.row))
-            span = self._span(seed.row, first, last) if cut else self._grown(seed.row, first, last)
+            span = self._span(seed.row, first, last) if cut else self._grow(seed.row, first, last)
             self._take(seed.row, first, last)
-            words = self._trimmed(seed.row, span)
-            if words and self._worth(seed.row, words, seen):
+            words = self._trim(seed.row, span)
+            if words and self._is_new(seed.row, words, seen):
                 extents.append((seed.row, words, -seed.cost))
         return extents
 
     # ---------------------------------------------------------------- pieces
 
-    def _untaken(self, row: int) -> tuple[list[Span], list[bool]]:
+    def _split_row(self, row: int) -> tuple[list[Span], list[bool]]:
         """Return the pieces of a row, and for each whether a passage contains it: none does yet.
 
         Pieces are sentences; a short sentence is joined to its neighbour, and a long one is split at the limit.
@@ -121,7 +121,7 @@ class Extents:
         """Return whether two rows belong to one document."""
         return 0 <= other < len(self.table) and self._place(other)[1] == self._place(row)[1]
 
-    def _free(self, seed: Seed) -> list[tuple[int, int]]:
+    def _find_free(self, seed: Seed) -> list[tuple[int, int]]:
         """Return the runs of pieces of a seed that no passage contains."""
         pieces, taken = self._pieces(seed.row)
         first, end = seed.first, min(len(pieces), seed.last + 1)
@@ -148,7 +148,7 @@ class Extents:
 
     # ---------------------------------------------------------------- the length of a passage
 
-    def _tight(self, row: int, first: int, last: int, weigh: Weigh) -> tuple[int, int]:
+    def _tighten(self, row: int, first: int, last: int, weigh: Weigh) -> tuple[int, int]:
         """Return the first and last piece with evidence for the question; all pieces if none has evidence."""
         text, (pieces, _) = self._text(self._place(row)[1]), self._pieces(row)
         weights = [weigh(text[slice(*pieces[at])]) for at in range(first, last + 1)]
@@ -158,7 +158,7 @@ class Extents:
         kept = [first + at for at, evidence in enumerate(weights) if evidence >= KEEP * best]
         return kept[0], kept[-1]
 
-    def _grown(self, row: int, first: int, last: int) -> Span:
+    def _grow(self, row: int, first: int, last: int) -> Span:
         """Return the span of some pieces and of the free pieces around them that fit.
 
         The better neighbour comes first.
@@ -196,7 +196,7 @@ class Extents:
             return None
         return _Offer(self.scores.get(row, float("-inf")), row, beside, pieces[beside])
 
-    def _worth(self, row: int, span: Span, seen: set[tuple[int, str]]) -> bool:
+    def _is_new(self, row: int, span: Span, seen: set[tuple[int, str]]) -> bool:
         """Return whether a passage has new content: it is neither a leftover label nor a repeated text of its document.
 
         The same words in another document are new.
@@ -208,7 +208,7 @@ class Extents:
         seen.add(said)
         return True
 
-    def _trimmed(self, row: int, span: Span) -> Span | None:
+    def _trim(self, row: int, span: Span) -> Span | None:
         """Return a span without white space around it and without a stray mark at its start.
 
         None if nothing remains.

@@ -229,7 +229,7 @@ def score_rows(
     rare = rarity(np.add.reduceat(matched > 0, groups, axis=0, dtype=np.int64), sizes[:, None]) * shares(words)
     lexical = (matched * np.repeat(rare, sizes, axis=0)).sum(axis=1)
     signals = {"dense": dense, "lexical": lexical, "rarity": rare}
-    share = np.repeat(_covered(matched, rare, groups, sizes), sizes) if within else 1.0
+    share = np.repeat(_measure_coverage(matched, rare, groups, sizes), sizes) if within else 1.0
     counts = weights.lexical * share
     worded = standard(lexical, groups)
     own = np.where(missing, worded, standard(dense, groups)) + counts * worded
@@ -258,7 +258,7 @@ def _likeness(store: VectorStore, vector: Vectors, keys: Keys) -> Scores:
     return likeness[place]
 
 
-def _covered(matched: Scores, rare: Scores, groups: Keys, sizes: Keys) -> Scores:
+def _measure_coverage(matched: Scores, rare: Scores, groups: Keys, sizes: Keys) -> Scores:
     """Return, for each group, the share of the question's words that its best chunk contains; rare words count more.
 
     This share weights the lexical evidence. If the question uses the document's words, they show which chunk answers;

@@ -251,7 +251,7 @@ def retrieve_dense(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
         state = SearchState(question, vector, keys[keys >= 0], scores[keys >= 0], {**trace})
         state.trace["search"] = {"layer": "chunk", "depth": depth, "found": len(state.keys)}
         choose_documents(state, parts.index, config)
-        results.append(_finished(state, parts))
+        results.append(_finish_state(state, parts))
     return results
 
 
@@ -264,7 +264,7 @@ def _by_words(question: str, depth: int, parts: Parts) -> Retrieved:
         scores, keys = scores[kept][:depth], keys[kept][:depth]
     state = SearchState(question, np.zeros(0, np.float32), keys, scores)
     state.trace["search"] = {"method": parts.config.method, "depth": depth, "found": len(keys)}
-    return _finished(state, parts)
+    return _finish_state(state, parts)
 
 
 def _below_layers(vector: Vectors, depth: int, parts: Parts) -> tuple[Vectors, Keys, dict[str, object]]:
@@ -294,7 +294,7 @@ def _below_sections(vector: Vectors, numbers: Keys, keys: Keys, index: Index, co
     return chosen
 
 
-def _finished(state: SearchState, parts: Parts) -> Retrieved:
+def _finish_state(state: SearchState, parts: Parts) -> Retrieved:
     chunks = map(parts.index.chunk, state.keys.tolist())
     pairs = zip(chunks, state.scores.tolist(), strict=True)
     hits = [Hit(chunk, score, parts.index.text(chunk)) for chunk, score in pairs]

@@ -103,11 +103,11 @@ def order_by(judged: Sequence[float], retrieved: Sequence[float], *, weight: flo
         return []
     scores = np.asarray(judged, np.float64)
     if weight is not None:
-        scores = _standard(scores) + weight * _standard(np.asarray(retrieved, np.float64))
+        scores = _standardise(scores) + weight * _standardise(np.asarray(retrieved, np.float64))
     return [int(at) for at in np.argsort(-scores, kind="stable")]
 
 
-def _standard(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _standardise(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return values in standard deviations from their mean; zero where they do not differ."""
     spread = values.std()
     return (values - values.mean()) / spread if spread > 1e-9 else np.zeros_like(values)
@@ -228,17 +228,17 @@ def assemble(
     """
     if budget < 1:
         raise ToolkitError(f"a token budget of {budget} is too small for a source; give at least 1")
-    distinct = _distinct(hits)
+    distinct = _drop_repeats(hits)
     if not distinct:
         return AnswerContext("", (), 0, confidence)
     # usually all hits fit, so that tokens are counted once
-    parts = (_fitting(distinct[:count], summaries, budget, tokens) for count in range(len(distinct), 0, -1))
+    parts = (_fit_context(distinct[:count], summaries, budget, tokens) for count in range(len(distinct), 0, -1))
     fitting = next(filter(None, parts), None)
     fitting = fitting or _cut_to_fit(question, distinct[0], summaries=summaries, budget=budget, tokens=tokens)
     return replace(fitting, confidence=confidence, left_out=len(distinct) - len(fitting.sources))
 
 
-def _fitting(
+def _fit_context(
     hits: Sequence[Hit], summaries: Mapping[str, str], budget: int, tokens: Callable[[str], int]
 ) -> AnswerContext | None:
     """Return the context of these hits; None if it exceeds the budget."""
@@ -251,7 +251,7 @@ def _context(hits: Sequence[Hit], text: str, size: int) -> AnswerContext:
     return AnswerContext(text, tuple(Source(number, hit) for number, hit in enumerate(hits, 1)), size)
 
 
-def _distinct(hits: Sequence[Hit]) -> list[Hit]:
+def _drop_repeats(hits: Sequence[Hit]) -> list[Hit]:
     """Return the hits except blank ones, passages inside an earlier one, and repeated text of one document."""
     kept: list[Hit] = []
     seen: set[tuple[str, str]] = set()

@@ -55,7 +55,7 @@ def route(question: str, index: Index, *, today: date | None = None) -> Route | 
     None for other questions.
     """
     laws = _laws(index)
-    law = _named(question, laws)
+    law = _find_law(question, laws)
     if law is None:
         return None
     system = _system(index, law)
@@ -67,14 +67,14 @@ def route(question: str, index: Index, *, today: date | None = None) -> Route | 
         return Route((), note="", nothing=True)
     chosen = [edition for edition in editions if edition is not None]
     note = "; ".join(dict.fromkeys(edition.dated for _, edition in chosen if edition.dated))
-    asked = _asked(question, system, laws)
+    asked = _find_provision(question, system, laws)
     if asked is not None and asked.law not in {None, law.name.key}:
         other = next(each for each in laws if each.name.key == asked.law)
         day = days[0] if days else today or date.today()
         chosen = [_of_day(other, day) or other.editions[-1]]
         note = chosen[0][1].dated
     numbers = tuple(dict.fromkeys(number for number, _ in chosen))
-    label = asked.label if asked else _governing(question, index, numbers[0], system)
+    label = asked.label if asked else _find_governing(question, index, numbers[0], system)
     if label is None:
         return Route(numbers, note=note)
     places = [_place(index, number, label, system) for number in numbers]
@@ -97,7 +97,7 @@ def _laws(index: Index) -> list[_Law]:
     return known[1]
 
 
-def _named(question: str, laws: list[_Law]) -> _Law | None:
+def _find_law(question: str, laws: list[_Law]) -> _Law | None:
     """Return the first law that a question names; of overlapping names the longest."""
     ends = [(law.name.named_in(question, near=_EVERYWHERE), law) for law in laws]
     named = [(end, -len(law.name.title), law) for end, law in ends if end]
@@ -118,7 +118,7 @@ def _of_day(law: _Law, day: date) -> tuple[int, Edition] | None:
     return next((pair for pair in reversed(law.editions) if pair[1].holds(day)), None)
 
 
-def _asked(question: str, system: LegalSystem, laws: list[_Law]) -> Provision | None:
+def _find_provision(question: str, system: LegalSystem, laws: list[_Law]) -> Provision | None:
     """Return the provision that a question is about: the first one, or the last one if that is in quotation marks."""
     names = [law.name for law in laws]
     named = list(provisions(question, system, names)) or [
@@ -139,7 +139,7 @@ def _own_label(label: str, system: LegalSystem) -> str:
     return f"{unit.words[0]} {number}" if unit else label
 
 
-def _governing(question: str, index: Index, number: int, system: LegalSystem) -> str | None:
+def _find_governing(question: str, index: Index, number: int, system: LegalSystem) -> str | None:
     """Return the § whose heading occurs in a question; the longest heading of several."""
     said = _plain(question)
     titled = [unit for unit in _units(index, number, system) if len(_plain(unit.title)) > 3]

@@ -93,7 +93,7 @@ class Connection:
         if _connections.get(self._key) is not self:
             return
         del _connections[self._key]
-        with _silenced():
+        with _silence_logs():
             self.client.close()
             if self._lite is not None:
                 self._lite.release_server(str(self._file))
@@ -163,7 +163,7 @@ def _words(error: Exception) -> str:
 def milvus_errors(uri: str, *, first: bool = False) -> Iterator[None]:
     """Turn the errors of Milvus into one error with advice, without the token."""
     try:
-        with _silenced():
+        with _silence_logs():
             yield
     except (MilvusException, RpcError, OSError) as error:
         words, token = _words(error), os.environ.get(TOKEN)
@@ -185,7 +185,7 @@ def _advice(uri: str, first: bool) -> str:
 
 
 @contextmanager
-def _silenced() -> Iterator[None]:
+def _silence_logs() -> Iterator[None]:
     """Silence the libraries' logs of errors that are raised anyway or that milvus-lite ignores."""
     loggers = [logging.getLogger(name) for name in ("milvus_lite", "pymilvus", "grpc")]
     levels = [logger.level for logger in loggers]

@@ -65,9 +65,9 @@ class ExtractiveSummariser:
     def __call__(self, document: Document, root: Section, profile: Profile) -> str:
         """Return `Title between A and B: subject`, at the length that `open` was called with."""
         name = profile.title or document.filename
-        title = f"{name} between {_joined(profile.parties)}" if profile.parties else name
+        title = f"{name} between {_join_names(profile.parties)}" if profile.parties else name
         if len(title) > self.length + TOLERANCE and profile.parties:
-            title = f"{cut(name, self.length // 2)} between {_joined(profile.parties)}"
+            title = f"{cut(name, self.length // 2)} between {_join_names(profile.parties)}"
         subject = _subject(document, root, name, agreed=profile.kind in AGREED)
         return fit(f"{title}: {subject}" if subject else title, self.length)
 
@@ -102,7 +102,7 @@ def section_body(document: Document, section: Section) -> str:
     return text.strip()
 
 
-def _joined(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     shown = list(names[:_MOST_NAMES]) if len(names) <= _MOST_NAMES else [*names[:2], f"{len(names) - 2} others"]
     return " and ".join(part for part in (", ".join(shown[:-1]), shown[-1]) if part)
 
