@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     [experts], _ = load_datasets([options.bundle], Selection())
     names = chosen_files(options.bundle, options)
     experts = only(experts, names)
-    drafted = drafted_on(experts, options.work)
+    drafted = draft_questions(experts, options.work)
     print(f"{len(names)} documents, {len(experts.cases)} questions of experts, {len(drafted.cases)} drafted")
     systems = options.systems.split(",")
     replies = {system: (replied(system, experts), replied(system, drafted)) for system in systems}
@@ -78,7 +78,7 @@ def only(dataset: Dataset, names: Sequence[str]) -> Dataset:
     return replace(dataset, cases=cases, files={name: dataset.files[name] for name in names})
 
 
-def drafted_on(experts: Dataset, work: Path) -> Dataset:
+def draft_questions(experts: Dataset, work: Path) -> Dataset:
     """Return a dataset of drafted questions about the documents of another dataset."""
     folder, bundle = work / "documents", work / "drafted"
     if not bundle.is_dir():

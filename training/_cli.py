@@ -15,7 +15,7 @@ import torch
 
 from exhibit.schemas.errors import ToolkitError
 from training.ground import Ground
-from training.library import kept_queries
+from training.library import hold_out_queries
 from training.measure import Ask, abstention, asks, auroc, group_of, joined, library_ndcg, table
 from training.network import Encoder, Judge, Texts
 from training.pack import Ints, Pack, Role, is_called, load_pack
@@ -87,7 +87,7 @@ def ground_of(pack: Pack, device: torch.device, options: argparse.Namespace) -> 
 
 
 def _hold_out(pack: Pack, options: argparse.Namespace) -> frozenset[int]:
-    return kept_queries(pack, options.keep_queries, options.fold)
+    return hold_out_queries(pack, options.keep_queries, options.fold)
 
 
 def base_of(options: argparse.Namespace) -> Path:

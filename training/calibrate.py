@@ -27,7 +27,7 @@ from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.atomic import write_whole
 from training import _cli
-from training.figures import loaded_judge
+from training.figures import load_judge
 from training.measure import asks, auroc, group_of
 from training.network import Encoder, Judge, Texts, merge
 from training.pack import Pack, Role, load_pack
@@ -172,7 +172,7 @@ def _load(
     weights: Mapping[str, Array], adapter: Path, reranker: Path, device: torch.device
 ) -> tuple[dict[str, Array], Judge]:
     adapted = merge(weights, read_tensors(adapter))
-    return adapted, loaded_judge(adapted, read_tensors(reranker)).to(device)
+    return adapted, load_judge(adapted, read_tensors(reranker)).to(device)
 
 
 def _write(path: Path, told: Sequence[Verdict], slope: float, offset: float, digests: list[str]) -> None:

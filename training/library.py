@@ -32,7 +32,7 @@ class Drawn:
     shares: list[np.ndarray[tuple[int, ...], np.dtype[np.float32]]]
 
 
-def kept_queries(pack: Pack, share: float, fold: int = 0) -> frozenset[int]:
+def hold_out_queries(pack: Pack, share: float, fold: int = 0) -> frozenset[int]:
     """Return the held-out queries: about this share, chosen by a hash of their words, so always the same.
 
     Each fold holds out other queries, so that with a share of a fifth, five trainings measure every query once.

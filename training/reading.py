@@ -208,7 +208,7 @@ def _answer(readings: Sequence[Reading]) -> tuple[float, list[Span]]:
 # ---------------------------------------------------------------- the command
 
 
-def loaded_reader(judged: Mapping[str, Array], low: Mapping[str, Array]) -> Reader:
+def load_reader(judged: Mapping[str, Array], low: Mapping[str, Array]) -> Reader:
     """Return a reader; `judged` are the weights of the reranker that it starts from."""
     rank = next(int(array.shape[0]) for name, array in low.items() if name.endswith(".down"))
     reader = Reader(judged, rank=rank, seed=0)
@@ -234,7 +234,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     pack, weights, device = _cli.prepare(options)
     adapted, judged = stacked(weights, options.adapter, options.reranker)
-    reader = loaded_reader(judged, read_tensors(options.reader)).to(device)
+    reader = load_reader(judged, read_tensors(options.reader)).to(device)
     models = with_hints(pack, Models(adapted, reader)) if options.hints else Models(adapted, reader)
     report_all(pack, models, options)
     if options.words:

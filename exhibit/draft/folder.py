@@ -23,7 +23,7 @@ from exhibit.draft.asked import Asker, Thresholds
 from exhibit.draft.constructed import construct_questions
 from exhibit.draft.drafts import Draft, digest, word_question
 from exhibit.draft.generated import Generator
-from exhibit.draft.playbook import Playbook, chosen_playbook, find_playbooks
+from exhibit.draft.playbook import Playbook, choose_playbook, find_playbooks
 from exhibit.engine import limits_from, open_engine, track
 from exhibit.evidence.scan import ocr_from
 from exhibit.law.profile import Profile
@@ -236,7 +236,7 @@ class Drafter:
 
     def _draft(self, filename: str, worked: Worked) -> Drafted:
         prepared = replace(worked.prepared, entry=replace(worked.prepared.entry, filename=filename))
-        playbook = chosen_playbook(self._playbooks, prepared.entry.profile, prepared.text)
+        playbook = choose_playbook(self._playbooks, prepared.entry.profile, prepared.text)
         asked = self._asker.ask(playbook, prepared) if playbook else []
         generated = self._generator.draft(prepared) if self._generator else []
         drafts = [replace(draft, filename=filename) for draft in (*worked.made, *asked, *generated)]

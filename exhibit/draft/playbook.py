@@ -114,7 +114,7 @@ def is_agreement(text: str) -> bool:
     return binding and _MAIL.match(text) is None
 
 
-def chosen_playbook(playbooks: Sequence[Playbook], profile: Profile, text: str | None = None) -> Playbook | None:
+def choose_playbook(playbooks: Sequence[Playbook], profile: Profile, text: str | None = None) -> Playbook | None:
     """Return the playbook for a document: the first whose title words match, else the first that applies.
 
     A text that is only about an agreement has no playbook for agreements.

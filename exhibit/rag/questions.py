@@ -49,12 +49,12 @@ class Query:
     """Whether the names are separate from the question; otherwise they are words of it that look like names."""
 
 
-def written_as_name(text: str) -> bool:
+def is_written_as_name(text: str) -> bool:
     """Return whether a word is written as a name; this is the only test if there is no collection."""
     return any(patterns.NAMED.match(word) and word.strip(".,?").lower() not in patterns.STOP for word in text.split())
 
 
-def understand(question: str, carried: Carried = written_as_name) -> Query:
+def understand(question: str, carried: Carried = is_written_as_name) -> Query:
     """Return the parsed question; every word is kept."""
     if len(question) > _LONGEST:
         return _query(question, "", question, apart=False)

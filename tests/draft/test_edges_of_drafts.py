@@ -11,7 +11,7 @@ from exhibit.draft.asked import Asker, Levels, Thresholds, complete_passage
 from exhibit.draft.constructed import construct_questions
 from exhibit.draft.drafts import Draft, digest, pick, word_question
 from exhibit.draft.generated import TYPES, Generator
-from exhibit.draft.playbook import Playbook, chosen_playbook, read_playbook
+from exhibit.draft.playbook import Playbook, choose_playbook, read_playbook
 from exhibit.evidence import Document, Span, read_document
 from exhibit.law.profile import Profile, read_profile
 from exhibit.law.structure import read_structure
@@ -237,8 +237,8 @@ def test_a_playbook_that_knows_words_of_the_title_comes_first():
     general, own = playbook(), playbook(words=["Mill"])
     mill, other = profile("lease", "The MILL lease"), profile("lease", "The ford lease")
     assert own.suits(mill) and not own.suits(other) and general.suits(other) and not general.suits(profile("deed", "x"))
-    assert chosen_playbook([general, own], mill) is own and chosen_playbook([own, general], other) is general
-    assert chosen_playbook([own], other) is None
+    assert choose_playbook([general, own], mill) is own and choose_playbook([own, general], other) is general
+    assert choose_playbook([own], other) is None
 
 
 def test_a_playbook_with_two_questions_of_a_name_or_of_another_size_is_refused(tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ from exhibit.draft import folder
 from exhibit.draft.__main__ import main
 from exhibit.draft.asked import Thresholds
 from exhibit.draft.drafts import Draft, digest
-from exhibit.draft.playbook import chosen_playbook, find_playbooks
+from exhibit.draft.playbook import choose_playbook, find_playbooks
 from exhibit.evidence import Span
 from exhibit.law.profile import Profile
 from exhibit.models.llms import Completion
@@ -208,9 +208,9 @@ No party may assign it without the consent of the other party.
 
 @pytest.mark.parametrize(("text", "asked"), [(MAIL, False), (NOTE, False), (SHORT, True)])
 def test_what_only_speaks_of_an_agreement_gets_no_question_about_agreements(text, asked):
-    chosen = chosen_playbook(find_playbooks(), Profile(title="Letter Agreement", kind="contract"), text)
+    chosen = choose_playbook(find_playbooks(), Profile(title="Letter Agreement", kind="contract"), text)
     assert (chosen is not None) is asked
-    assert chosen_playbook(find_playbooks(), Profile(title="Privacy Policy", kind="privacy policy"), text) is not None
+    assert choose_playbook(find_playbooks(), Profile(title="Privacy Policy", kind="privacy policy"), text) is not None
 
 
 def test_a_non_disclosure_agreement_is_asked_for_its_law_and_its_assignment():

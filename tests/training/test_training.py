@@ -18,7 +18,7 @@ from training.adapter import Batch, contrast, train_adapter
 from training.exclusion import Excluded
 from training.gather import gather
 from training.ground import Ground
-from training.library import kept_queries
+from training.library import hold_out_queries
 from training.network import CLS, SEP, Encoder, Judge, Reader, Texts, lowrank, merge
 from training.pack import Pack, is_called, save_pack
 from training.reranker import train_reranker
@@ -179,7 +179,7 @@ def test_a_query_on_clauses_is_asked_in_other_words_too(pack: Pack) -> None:
 
 
 def test_folds_keep_every_query_once(pack: Pack) -> None:
-    folds = [kept_queries(pack, 0.2, fold) for fold in range(5)]
+    folds = [hold_out_queries(pack, 0.2, fold) for fold in range(5)]
     assert sorted(query for fold in folds for query in fold) == sorted({int(query) for query in pack.grades[:, 0]})
 
 
@@ -306,9 +306,9 @@ def test_figures_of_weights_are_those_that_their_training_printed(
     assert printed == trained
     assert any("not trained on: adapter at 1: nDCG@5" in line for line in printed)
     record = json.loads((tmp_path / "one.json").read_text(encoding="utf-8"))
-    assert record["queries_kept_back"] == len(kept_queries(pack, 0.5)) > 0
-    library = Ground(pack, CPU, kept_back=kept_queries(pack, 0.5)).library
-    assert library and not kept_queries(pack, 0.5) & library.graded.keys()
+    assert record["queries_kept_back"] == len(hold_out_queries(pack, 0.5)) > 0
+    library = Ground(pack, CPU, kept_back=hold_out_queries(pack, 0.5)).library
+    assert library and not hold_out_queries(pack, 0.5) & library.graded.keys()
 
 
 def test_averaged_weights_take_the_place_of_the_last_ones(pack: Pack) -> None:
