@@ -7,7 +7,7 @@ import re
 import pytest
 
 from exhibit.evidence import Span
-from exhibit.rag.questions import find_references, understand, is_written_as_name
+from exhibit.rag.questions import find_references, is_written_as_name, understand
 
 
 @pytest.mark.parametrize(
