@@ -1,4 +1,4 @@
-"""The default recipe through the whole pipeline: documents by name, passages by evidence, stages to switch."""
+"""The default preset through the whole pipeline: documents by name, passages by evidence, and optional stages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QUESTION = "Consider the Supply Agreement of {name} Ltd; which law governs it?"
 
 @pytest.fixture
 def corpus(tmp_path) -> Path:
-    """Four agreements that differ in a name and a law; one names nobody but in its file's name."""
+    """Four agreements that differ in a name and a law; one is named in its file name only."""
     folder = tmp_path / "corpus"
     folder.mkdir()
     for name, law in LAWS.items():
@@ -148,7 +148,7 @@ def test_an_index_without_words_or_with_damaged_ones_is_refused(make, corpus, tm
         Config.preset("rcts", routing=True)
     plain = Pipeline(Config.preset("rcts"), cache=tmp_path / "cache", jobs=1, embedder=Hashing(256))
     plain.index(corpus, tmp_path / "plain")
-    with pytest.raises(BundleError, match="made with other settings"):
+    with pytest.raises(BundleError, match="built with other settings"):
         pipeline.open(tmp_path / "plain")
 
 
