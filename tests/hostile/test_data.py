@@ -61,16 +61,16 @@ def test_a_body_that_unpacks_to_too_much_is_refused_while_it_comes():
         unpacked(bomb, "gzip")
     with pytest.raises(BodyError, match="larger than 1 MB"):
         unpacked(gzip.compress(bomb, 9, mtime=0), "gzip, gzip")
-    with pytest.raises(BodyError, match="packed 3 times over"):
+    with pytest.raises(BodyError, match="compressed 3 times"):
         unpacked(gzip.compress(gzip.compress(bomb), mtime=0), "gzip, gzip, gzip")
 
 
 @pytest.mark.parametrize(
     ("data", "encoding", "why"),
     [
-        (b"x", "br", "not asked for"),
+        (b"x", "br", "which the request did not accept"),
         (b"hello", "gzip", "damaged"),
-        (gzip.compress(b"x" * 99, mtime=0)[:-9], "gzip", "cut short"),
+        (gzip.compress(b"x" * 99, mtime=0)[:-9], "gzip", "ended too early"),
     ],
 )
 def test_a_body_that_cannot_be_unpacked_is_refused(data, encoding, why):
@@ -224,7 +224,7 @@ def test_a_disk_that_ends_within_a_database_is_one_line(capsys, words):
         raise sqlite3.OperationalError(words)
 
     assert command() == 1
-    assert capsys.readouterr().err == f"error: the disk: {words}; make room, or choose another place\n"
+    assert capsys.readouterr().err == f"error: the disk: {words}; free some space, or choose another folder\n"
 
 
 def test_a_link_out_of_a_folder_is_not_followed_but_those_of_the_hubs_cache_are(tmp_path):
@@ -359,7 +359,7 @@ def test_a_results_folder_that_cannot_be_written_is_one_error(tmp_path, cache, c
     monkeypatch.setattr("exhibit.evaluation.scoring.Journal.add", full)
     code, _ = evaluated(bundle, tmp_path)
     assert code == 1
-    assert "error: results/r/journal.jsonl: No space left on device; make room" in capsys.readouterr().err
+    assert "error: results/r/journal.jsonl: No space left on device; free some space" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("target", ["file", "parent"])

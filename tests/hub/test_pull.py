@@ -208,7 +208,7 @@ def test_another_dataset_is_no_bundle(hub, waits, tmp_path, capsys):
 def test_content_that_is_not_as_recorded_is_refused(hub, bundle, tmp_path, capsys):
     hub.commit(REPO, {PLAN: large("another plan"), "gold.jsonl": None, "README.md": b"---\n---\nedited"})
     err = refused(capsys, REPO, "--out", tmp_path / "back")
-    assert "3 files are wrong" in err and f"{PLAN}: the content is not what bundle.json records" in err
+    assert "3 files are wrong" in err and f"{PLAN}: the content differs from the sha256 in bundle.json" in err
     assert "gold.jsonl: listed in bundle.json, but not there" in err and "was it edited on the Hub?" in err
     assert not (tmp_path / "back").exists() and not list(tmp_path.glob("*.partial"))
 
