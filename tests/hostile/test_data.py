@@ -466,4 +466,4 @@ def test_half_a_surrogate_pair_is_one_error_of_an_export(tmp_path, capsys):
     rows = [row(0, "Which \ud800 law?", "Norway", {"filename": "alder.txt", "text": "the law of Norway"})]
     bundle = write_bundle(tmp_path / "supply", rows=rows, gold=False)
     assert export_main([str(bundle), "--to", "beir", "--out", str(tmp_path / "out")]) == 1
-    assert "half a surrogate pair" in capsys.readouterr().err and not (tmp_path / "out").exists()
+    assert "lone surrogate" in capsys.readouterr().err and not (tmp_path / "out").exists()

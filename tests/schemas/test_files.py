@@ -217,7 +217,8 @@ def test_a_sound_bundle_has_no_fault_and_a_missing_one_one(bundle, tmp_path):
 def test_files_that_are_missing_or_changed(bundle):
     (bundle / "README.md").unlink()
     assert faults(bundle) == [
-        "bundle.json: files: README.md: recorded, but there is no such file", "README.md: missing; every bundle needs a dataset card",
+        "bundle.json: files: README.md: recorded, but there is no such file",
+        "README.md: missing; every bundle needs a dataset card",
     ]  # fmt: skip
     (bundle / "README.md").write_text("cards", encoding="utf-8")
     assert faults(bundle) == ["bundle.json: files: README.md: 5 bytes, but 4 are recorded"]
@@ -256,7 +257,8 @@ def test_the_corpus_has_each_name_once_and_no_link_that_leaves_it(bundle, tmp_pa
     (bundle / "corpus" / "c.pdf").symlink_to(bundle / "corpus" / "a.pdf")
     told(bundle)
     assert faults(bundle) == [
-        "corpus/b.pdf: a link that leads out of the bundle", "bundle.json: files: corpus/b.pdf: a link that leads out of the bundle",
+        "corpus/b.pdf: a link that leads out of the bundle",
+        "bundle.json: files: corpus/b.pdf: a link that leads out of the bundle",
     ]  # fmt: skip
     (bundle / "corpus" / "b.pdf").unlink()
     (bundle / "corpus" / "sub" / "a.pdf").write_bytes(b"x")
