@@ -339,7 +339,7 @@ def test_gold_beyond_its_document_and_gold_of_no_question_are_named(tmp_path, ca
     err = capsys.readouterr().err
     assert "1 questions have gold beyond the end" in err and "1 lines of gold.jsonl have an id that train.json" in err
     _, wrong = check_gold(bundle)
-    assert any("past the end of the text" in line for line in wrong) and any(
+    assert any("beyond the end of the text" in line for line in wrong) and any(
         "row 99 is not in train.json" in w for w in wrong
     )
 

@@ -125,8 +125,8 @@ def test_what_a_program_started_ends_with_it(stand_in, tmp_path, monkeypatch, na
 OFFICES = {
     HANGS: "not done after 1 s",
     "exec cat /dev/zero": "needs more than 256 MiB",
-    "exit 0": "LibreOffice cannot convert it",
-    "kill -9 $$": "LibreOffice cannot convert it",
+    "exit 0": "LibreOffice cannot convert this file",
+    "kill -9 $$": "LibreOffice cannot convert this file",
     f'{_MADE}; echo no zip > "$out/document.docx"': "LibreOffice's conversion cannot be read",
     f'{_MADE}; ln -s /etc/hostname "$out/document.docx"': "LibreOffice's conversion cannot be read",
 }  # fmt: skip
