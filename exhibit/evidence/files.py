@@ -184,9 +184,7 @@ def check_sizes(path: Path, parts: list[zipfile.ZipInfo], *, most_bytes: int, mo
     for part in parts:
         if part.file_size > _RATIO_FROM and part.file_size > MAX_RATIO * max(part.compress_size, 1):
             times = part.file_size // max(part.compress_size, 1)
-            raise DocumentError(
-                f"{path}: {part.filename!r} unpacks to {times} times its size; do not trust this file"
-            )
+            raise DocumentError(f"{path}: {part.filename!r} unpacks to {times} times its size; do not trust this file")
 
 
 # ---------------------------------------------------------------- XML

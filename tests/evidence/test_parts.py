@@ -89,7 +89,10 @@ def test_what_is_no_archive_says_what_it_is(pack, head, message):
 
 def test_an_empty_file_and_an_encrypted_part(pack, tmp_path):
     (tmp_path / "empty.docx").touch()
-    with pytest.raises(DocumentError, match="empty file; download or copy it again"), open_archive(tmp_path / "empty.docx", "Word"):
+    with (
+        pytest.raises(DocumentError, match="empty file; download or copy it again"),
+        open_archive(tmp_path / "empty.docx", "Word"),
+    ):
         pass
     info = zipfile.ZipInfo("a.xml")
     info.flag_bits = 1
