@@ -277,21 +277,21 @@ def _serve(pipe: Connection) -> None:
             return
         sent: Any = None
         try:
-            sent = _unpacked(data, main=main)
+            sent = _unpickle(data, main=main)
             if isinstance(sent, MapWork):
                 _move(sent)
                 main = sent.main
-                function, limits = _unpacked(sent.function, main=main), sent.limits
+                function, limits = _unpickle(sent.function, main=main), sent.limits
                 serve_within(limits)
                 answer: Outcome[Any] | Bug = Outcome(None)
             else:
                 answer = attempt_within(limits, function, sent)
         except Exception as error:
             answer = Bug(error, traceback.format_exc())
-        pipe.send_bytes(_packed(answer))
+        pipe.send_bytes(_pickle_answer(answer))
 
 
-def _unpacked(data: bytes, *, main: str = "") -> Any:
+def _unpickle(data: bytes, *, main: str = "") -> Any:
     """Return the unpickled value from a process whose main module is `main`; import that module if needed."""
     return _Unpickler(BytesIO(data), main).load()
 
@@ -321,7 +321,7 @@ def _move(work: MapWork) -> None:
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 
-def _packed(answer: Outcome[Any] | Bug) -> bytes:
+def _pickle_answer(answer: Outcome[Any] | Bug) -> bytes:
     """Return an answer as bytes; an error that cannot be pickled is replaced by its message."""
     try:
         data = dump(answer)

@@ -58,7 +58,7 @@ def faults_of(line: Gold, question: Question, document: Document) -> Iterator[st
     quote = question.contexts[line.context or 0].text or ""
     least = 1.0 if line.how in {"exact", "folded"} else MIN_SIMILARITY
     if line.how == "section":
-        yield from _misplaced(line, document)
+        yield from _find_section_faults(line, document)
     for place in [line.spans, *line.alternatives]:
         if place[-1][1] > len(document.text):
             yield f"span {place[-1]} is beyond the end of the text ({len(document.text)})"
@@ -100,7 +100,7 @@ def _likeness(quote: str, place: Sequence[tuple[int, int]], document: Document) 
     )
 
 
-def _misplaced(line: Gold, document: Document) -> Iterator[str]:
+def _find_section_faults(line: Gold, document: Document) -> Iterator[str]:
     """Yield the faults of a located section, which must begin with the heading in its labels."""
     heading = fold(str(line.labels.get("heading") or ""), loose=True)
     if not heading:

@@ -37,7 +37,7 @@ class Decoded(NamedTuple):
 
 def decode_bytes(data: bytes) -> Decoded | None:
     """Return the decoded text of some bytes; None if they are not text."""
-    encoding = next((name for mark, name in _MARKS.items() if data.startswith(mark)), None) or _unmarked_utf16(data)
+    encoding = next((name for mark, name in _MARKS.items() if data.startswith(mark)), None) or _detect_utf16(data)
     try:
         return Decoded(data.decode(encoding or "utf-8"), encoding or "utf-8")
     except UnicodeDecodeError:
@@ -47,7 +47,7 @@ def decode_bytes(data: bytes) -> Decoded | None:
     return _by_letters(data)
 
 
-def _unmarked_utf16(data: bytes) -> str | None:
+def _detect_utf16(data: bytes) -> str | None:
     """Return the byte order of UTF-16 without a BOM, in which every second byte of Latin text is zero; None if it
     is not.
     """

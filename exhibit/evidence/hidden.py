@@ -70,7 +70,7 @@ def find_hidden_spans(document: Document, spans: Sequence[Span] | None = None) -
     found: list[HiddenSpan] = []
     with open_pdf(document.path) as pdf:
         for page in document.pages:
-            parts = [_clipped(span, page.span) for span in within]
+            parts = [_clip_to_page(span, page.span) for span in within]
             wanted = [part for part in parts if part is not None]
             if wanted:
                 found += _on_page(pdf, page.number, page.span.start, wanted)
@@ -100,7 +100,7 @@ def describe_hidden(hidden: Sequence[HiddenSpan], document: Document) -> list[st
     return [f"page {number} has {count} hidden words, {why}" for (number, why), count in counts.items()]
 
 
-def _clipped(span: Span, page: Span) -> range | None:
+def _clip_to_page(span: Span, page: Span) -> range | None:
     """Return the part of a span that is on a page, as offsets in the page's text."""
     start, end = max(span.start, page.start), min(span.end, page.end)
     return range(start - page.start, end - page.start) if start < end else None
@@ -158,7 +158,7 @@ def _why(drawn: "_Drawn", textpage: Any, unit: int) -> str | None:
     bounds = PageBounds(*sorted((box.left, box.right)), *sorted((box.bottom, box.top)))
     if not bounds.touches(drawn.page):
         return OUTSIDE
-    if min(bounds.top - bounds.bottom, _turned_height(bounds)) < _LEAST_HEIGHT:
+    if min(bounds.top - bounds.bottom, _measure_turned(bounds)) < _LEAST_HEIGHT:
         return TINY
     order = drawn.order(thing)
     mode = pdfium_c.FPDFTextObj_GetTextRenderMode(thing)
@@ -174,7 +174,7 @@ def _why(drawn: "_Drawn", textpage: Any, unit: int) -> str | None:
     return drawn.cover(bounds, order)
 
 
-def _turned_height(bounds: "PageBounds") -> float:
+def _measure_turned(bounds: "PageBounds") -> float:
     """Return the width of a box that is taller than any letter, as the height of letters in vertical text."""
     height, width = bounds.top - bounds.bottom, bounds.right - bounds.left
     return width if height > 4 * width > 0 and width > _LEAST_HEIGHT else height

@@ -109,7 +109,7 @@ def find_as_it_stands(quote: str, document: Document, _: _Effort | None = None) 
         span = Span(*document.folded.span(start, end))
         at = span.start - int(needle.offsets[0])
         if at not in matches:
-            matches.update((at, match) for match in _folded(start, end, span, document))
+            matches.update((at, match) for match in _match_folded(start, end, span, document))
     return list(matches.values()) or _loosely(quote, document)
 
 
@@ -121,7 +121,7 @@ def _verbatim(at: int, quote: str, words: str, document: Document) -> Match:
     return Match((span,), "exact", whole=_is_whole(span, document.text))
 
 
-def _folded(start: int, end: int, span: Span, document: Document) -> Iterator[Match]:
+def _match_folded(start: int, end: int, span: Span, document: Document) -> Iterator[Match]:
     if not document.folded.cuts(start, end):
         yield Match((span,), "folded", whole=_is_whole(span, document.text))
         return
@@ -193,10 +193,10 @@ def _from_pieces(pieces: Sequence[str], shortest: int, document: Document, effor
         choices.append(places[piece])
     whole = [join_matches(chain) for chain in tightest(choices)] if choices else []
     # if most of the quote consists of pieces that are too short to search, or that share one location, it is not here
-    return [match for match in whole if _folded_length(match, document) >= least]
+    return [match for match in whole if _measure_folded(match, document) >= least]
 
 
-def _folded_length(match: Match, document: Document) -> int:
+def _measure_folded(match: Match, document: Document) -> int:
     ranges = (document.loose.folded_range(*span) for span in match.spans)
     return sum(end - start for start, end in ranges)
 
@@ -313,13 +313,13 @@ def _alike(quote: str, document: Document, effort: _Effort) -> list[Match]:
     needle = fold(" ".join(quote_parts(quote)).strip("#>| \n"), loose=True)
     if len(needle) < MIN_FUZZY:
         return []
-    matches = _aligned(needle, document.body, document, effort)
+    matches = _match_aligned(needle, document.body, document, effort)
     if not matches and document.body is not document.loose:
-        matches = _aligned(needle, document.loose, document, effort)
+        matches = _match_aligned(needle, document.loose, document, effort)
     return matches
 
 
-def _aligned(needle: str, haystack: Fold, document: Document, effort: _Effort) -> list[Match]:
+def _match_aligned(needle: str, haystack: Fold, document: Document, effort: _Effort) -> list[Match]:
     allowed = int(len(needle) * (1 - MIN_SIMILARITY) + 1e-9)
     best: dict[tuple[int, int], float] = {}
     for window in windows(needle, haystack.text, allowed):

@@ -142,10 +142,10 @@ def _styles(styles: Any) -> dict[str, tuple[str, int]]:
                 _value(number) if number is not None else None,
                 _whole(depth, 0) if depth is not None else None,
             )
-    return {name: place for name in based if (place := _inherited(name, own, based)) is not None}
+    return {name: place for name in based if (place := _inherit_style(name, own, based)) is not None}
 
 
-def _inherited(
+def _inherit_style(
     name: str, own: dict[str, tuple[str | None, int | None]], based: dict[str, str]
 ) -> tuple[str, int] | None:
     number: str | None = None

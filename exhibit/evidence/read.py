@@ -61,7 +61,7 @@ def attachments(path: Path) -> list[Attachment]:
 
 def _by_reader(path: Path, name: str) -> Any:
     reader = _reader(path)
-    with _limited(reader, path):
+    with _limit_reader(reader, path):
         return getattr(reader, name)(path) if hasattr(reader, name) else None
 
 
@@ -95,7 +95,7 @@ def kinds() -> dict[str, tuple[str, ...]]:
 
 def _read(path: Path) -> Document:
     reader = _reader(path)
-    with _limited(reader, path):
+    with _limit_reader(reader, path):
         if hasattr(reader, "read"):
             document: Document = reader.read(path)
             return document
@@ -103,7 +103,7 @@ def _read(path: Path) -> Document:
         return Document(path.name, html_text(page.html), (), path, page.notes)
 
 
-def _limited(reader: ModuleType, path: Path) -> AbstractContextManager[None]:
+def _limit_reader(reader: ModuleType, path: Path) -> AbstractContextManager[None]:
     """Return the limits for reading a file of this size, if this process is a worker."""
     if getattr(reader, "STARTS_A_PROGRAM", False):
         return nullcontext()
@@ -232,7 +232,7 @@ def with_attachments(files: Iterable[NamedFile], depth: int = 0) -> Iterator[Nam
         taken: dict[str, int] = {}  # the number of uses of each name
         for number, (name, data) in enumerate(inside, 1):
             plain = _distinct(safe_name(name), taken)
-            path = _room(file.path, depth) / _joined(file.path, plain)
+            path = _room(file.path, depth) / _join_names(file.path, plain)
             refusal = _DEEP if depth >= _DEEPEST else _MANY if number > _MOST else ""
             if refusal:
                 path = path.with_name(f"{number}{UNREAD}")
@@ -255,7 +255,7 @@ def _distinct(name: str, taken: dict[str, int]) -> str:
     return plain
 
 
-def _joined(mail: Path, plain: str) -> str:
+def _join_names(mail: Path, plain: str) -> str:
     """Return the file name of an attachment, after the mail's name; a long name is cut, and a digest keeps it
     unique.
     """

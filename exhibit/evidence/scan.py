@@ -277,7 +277,7 @@ def write_layer(path: Path, target: Path, pages: Mapping[int, Layer]) -> None:
             resources = page.setdefault(NameObject("/Resources"), DictionaryObject()).get_object()
             fonts = resources.setdefault(NameObject("/Font"), DictionaryObject()).get_object()
             fonts[NameObject(f"/{FONT}")] = font
-            around = (_turned(layer.turn, page.cropbox), _content(layer.frame, layer.lines))
+            around = (_turn_drawing(layer.turn, page.cropbox), _content(layer.frame, layer.lines))
             before, after = (writer._add_object(_stream(data)) for data in around)
             contents = page.get("/Contents")
             inner = contents.get_object() if contents is not None else ArrayObject()
@@ -291,7 +291,7 @@ def write_layer(path: Path, target: Path, pages: Mapping[int, Layer]) -> None:
         ) from error
 
 
-def _turned(angle: float, box: RectangleObject) -> bytes:
+def _turn_drawing(angle: float, box: RectangleObject) -> bytes:
     """Return the PDF operators that begin a drawing turned around the middle of the page."""
     if not angle:
         return b"q\n"
@@ -307,7 +307,7 @@ def _content(frame: Frame, lines: Sequence[Text]) -> bytes:
     # put a space between texts side by side: not every reader would insert one
     beside = [line.top <= (other.top + other.bottom) / 2 <= line.bottom for line, other in pairwise(lines)] + [False]
     drawn = "\n".join(
-        _word(*word) for line, more in zip(lines, beside, strict=True) for word in _placed(line, spaced=more)
+        _word(*word) for line, more in zip(lines, beside, strict=True) for word in _place_words(line, spaced=more)
     )
     return f"\nQ q {matrix} cm BT 3 Tr\n{drawn}\nET Q\n".encode("ascii")
 
@@ -320,7 +320,7 @@ class _Placed(NamedTuple):
     text: str
 
 
-def _placed(line: Text, *, spaced: bool) -> list[_Placed]:
+def _place_words(line: Text, *, spaced: bool) -> list[_Placed]:
     """Split a line into words, each at the position computed from the widths of the letters before it."""
     size = max((line.bottom - line.top) * 1000 / (ASCENT - DESCENT), 0.5)
     base = line.bottom + size * DESCENT / 1000

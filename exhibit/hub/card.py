@@ -100,8 +100,8 @@ def render_card(bundle: BundleInfo, *, configs: Sequence[HubConfig], example: "E
         hows=HOWS,
         configs={config.name: config for config in configs},
         example=example,
-        row=_json(_shortened(example.row)) if example else "",
-        line=json.dumps(_shortened_line(example.line), ensure_ascii=False) if example and example.line else "",
+        row=_json(_shorten_row(example.row)) if example else "",
+        line=json.dumps(_shorten_gold(example.line), ensure_ascii=False) if example and example.line else "",
         picture=PICTURE,
         text=text,
         command=_command(bundle, text.command or f"python -m converters.{text.converter or bundle.name}"),
@@ -185,7 +185,7 @@ def _citation(bundle: BundleInfo) -> str:
     )
 
 
-def _shortened(row: Row, most: int = 300) -> dict[str, object]:
+def _shorten_row(row: Row, most: int = 300) -> dict[str, object]:
     record = row.model_dump()
     record["answer"] = _cut(row.answer, most)
     record["contexts"] = [
@@ -195,7 +195,7 @@ def _shortened(row: Row, most: int = 300) -> dict[str, object]:
     return record
 
 
-def _shortened_line(line: Gold, most: int = 300) -> dict[str, object]:
+def _shorten_gold(line: Gold, most: int = 300) -> dict[str, object]:
     labels = {name: _cut(value, most) if isinstance(value, str) else value for name, value in line.labels.items()}
     return {**line.model_dump(), "labels": labels}
 

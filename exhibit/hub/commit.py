@@ -306,15 +306,15 @@ _LOADED = re.compile(r'load_dataset\("([^"\n]+)"')
 
 def insert_address(card: bytes, repo_id: str) -> bytes:
     """Return the card with the repository's name in place of the placeholder; unchanged if that could not be undone."""
-    named = card.replace(_quoted(PLACEHOLDER), _quoted(repo_id))
-    undone = named.replace(_quoted(repo_id), _quoted(PLACEHOLDER))
+    named = card.replace(_quote_name(PLACEHOLDER), _quote_name(repo_id))
+    undone = named.replace(_quote_name(repo_id), _quote_name(PLACEHOLDER))
     return named if undone == card else card
 
 
 def remove_address(card: bytes, sha256: str) -> bytes | None:
     """Return the card as bundle.json records it, from the published card; None if the card was edited."""
     names = dict.fromkeys(_LOADED.findall(card.decode("utf-8", "replace")))
-    for candidate in [card, *(card.replace(_quoted(name), _quoted(PLACEHOLDER)) for name in names)]:
+    for candidate in [card, *(card.replace(_quote_name(name), _quote_name(PLACEHOLDER)) for name in names)]:
         if hashlib.sha256(candidate).hexdigest() == sha256:
             return candidate
     return None
@@ -351,7 +351,7 @@ def load_lines(metadata: Mapping[str, Any], repo_id: str, revision: str | None) 
     return [f'load_dataset("{repo_id}", "{config["config_name"]}", split="train"{tail}' for config in ordered]
 
 
-def _quoted(name: str) -> bytes:
+def _quote_name(name: str) -> bytes:
     return f'"{name}"'.encode()
 
 

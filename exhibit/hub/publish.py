@@ -101,7 +101,7 @@ def run(options: argparse.Namespace) -> Published:
         state, branch_is_new = None, False
         print_note(f"{error}")
         print_note(f"the files of {hub.repo_id} could not be compared: all files are listed as new")
-    plan = compare(contents, state.files if state else {}, recorded=_recorded(hub, state, set(contents)))
+    plan = compare(contents, state.files if state else {}, recorded=_read_recorded_files(hub, state, set(contents)))
     check_visibility(hub, state, private=options.private)
     _show(hub, info, plan, options, state)
     if options.dry_run:
@@ -119,7 +119,7 @@ def run(options: argparse.Namespace) -> Published:
     else:
         check_card(hub, contents[CARD].data())
         state = prepare(hub, state, options, branch_is_new=branch_is_new)
-        plan = compare(contents, state.files, recorded=_recorded(hub, state, set(contents)))
+        plan = compare(contents, state.files, recorded=_read_recorded_files(hub, state, set(contents)))
         sent = _deliver(hub, plan, state, options, author)
     if tagged:
         print(f"the tag {options.tag} is already set on this commit")
@@ -142,7 +142,7 @@ def look(hub: Hub, branch: str | None) -> tuple[BranchState | None, bool]:
     return hub.state(MAIN), True
 
 
-def _recorded(hub: Hub, state: BranchState | None, sent: set[str]) -> frozenset[str]:
+def _read_recorded_files(hub: Hub, state: BranchState | None, sent: set[str]) -> frozenset[str]:
     """Return the files that the bundle on the Hub lists; it is downloaded only if the Hub has a file that is not
     sent.
     """

@@ -148,7 +148,7 @@ def _commit(hub: Hub, revision: str | None) -> str:
         commit, _ = hub.commit_of(revision)
     except HubError as error:
         kept = (
-            _cached(hub, revision)
+            _find_cached_commit(hub, revision)
             if isinstance(root_cause(error), TRANSPORT | ConnectionError) and not error.status
             else None
         )
@@ -161,7 +161,7 @@ def _commit(hub: Hub, revision: str | None) -> str:
     return commit
 
 
-def _cached(hub: Hub, revision: str | None) -> str | None:
+def _find_cached_commit(hub: Hub, revision: str | None) -> str | None:
     try:
         path = hub.api.hf_hub_download(hub.repo_id, INFO, repo_type=KIND, revision=revision, local_files_only=True)
     except (EntryNotFoundError, OSError, ValueError):

@@ -205,13 +205,13 @@ def amended_contract(amendment: Amendment, filename: str, contracts: Sequence[Co
         named = " " in title and f" {title} " in said
         parties = sum(f" {plain(party)} " in said for party in contract.parties)
         score = 2 * named + min(parties, 2) + 2 * bool(own & amendment.contract_days)
-        scored.append((score, _shared_letters(filename, contract.filename), contract.key))
+        scored.append((score, _count_shared_letters(filename, contract.filename), contract.key))
     scored.sort(key=lambda one: one[:2], reverse=True)
     if not scored or scored[0][0] < _ENOUGH or (len(scored) > 1 and scored[0][:2] == scored[1][:2]):
         return None
     return scored[0][2]
 
 
-def _shared_letters(one: str, other: str) -> int:
+def _count_shared_letters(one: str, other: str) -> int:
     """Return the length of the longest common prefix of two names, counted in letters."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

@@ -55,7 +55,7 @@ def read_edition(text: str) -> Edition | None:
     if not system.units or not _counts_up(units(text[:_NEAR], system)):
         return None
     lines = [line.strip() for line in text.lstrip("\ufeff\n ").split("\n", _OPENING)[:_OPENING]]
-    at = next((at for at, line in enumerate(lines) if _dated().match(line)), None)
+    at = next((at for at, line in enumerate(lines) if _compile_dated().match(line)), None)
     title = " ".join(lines[:at] if at else lines[:1])
     return Edition(title[:_LONGEST], lines[at] if at is not None else "")
 
@@ -68,7 +68,7 @@ def _counts_up(found: "list[Unit]") -> bool:
 
 
 @cache
-def _dated() -> re.Pattern[str]:
+def _compile_dated() -> re.Pattern[str]:
     """Return the pattern for the days of a version, in all legal systems."""
     patterns = {system.data[key] for system in systems() for key in ("ended", "version") if key in system.data}
     forms = (
@@ -182,7 +182,7 @@ class LawName:
         wanted = _words(self.title)
         given = [match for match in _WORD.finditer(text) if len(match[0]) > 2]
         for at in range(min(near, len(given) - len(wanted) + 1)) if wanted else ():
-            if all(_inflected(match[0], word) for match, word in zip(given[at:], wanted, strict=False)):
+            if all(_are_inflected(match[0], word) for match, word in zip(given[at:], wanted, strict=False)):
                 return given[at + len(wanted) - 1].end()
         return 0
 
@@ -191,7 +191,7 @@ def _words(title: str) -> list[str]:
     return [word for word in _WORD.findall(title) if len(word) > 2]
 
 
-def _inflected(one: str, other: str) -> bool:
+def _are_inflected(one: str, other: str) -> bool:
     """Return whether two words are cases of one word: only the last three letters differ, as in `zákoník`,
     `zákoníku`.
     """

@@ -116,11 +116,11 @@ def search_terms(text: str) -> list[str]:
 
 def word_parts(text: str) -> list[str]:
     """Return the marked 4-grams of letters of the content words, because German writes several words as one."""
-    words = [_folded(word) for word in written_words(text) if is_content(word)]
+    words = [_fold_word(word) for word in written_words(text) if is_content(word)]
     return [PART + word[at : at + 4] for word in words for at in range(len(word) - 3)]
 
 
-def _folded(word: str) -> str:
+def _fold_word(word: str) -> str:
     plain = word if word.isascii() else unicodedata.normalize("NFKD", word.replace("ß", "ss"))
     return "".join(letter for letter in plain if not unicodedata.combining(letter))
 

@@ -270,7 +270,7 @@ def _words(tokens: list[str]) -> list[MeaningWord]:
         elif token[0].isalpha() and token not in _MODALS | _MARKS and carries_meaning(token):
             if _belongs_to_figure(tokens, number):
                 continue
-            term, own = _signed(token, known)
+            term, own = _sign_word(token, known)
             head = own < 0 or (scope.sign < 0 and not scope.seen)
             words.append(MeaningWord(term, own * scope.sign if not scope.open else 0, scope.segment, head))
             scope.pass_word()
@@ -329,7 +329,7 @@ def carries_meaning(token: str) -> bool:
     return plain in _lexicon() or is_content(plain) or plain in _SMALL
 
 
-def _signed(token: str, known: set[str]) -> tuple[str, int]:
+def _sign_word(token: str, known: set[str]) -> tuple[str, int]:
     """Return a word and its sign; a negative prefix is removed and reverses the sign."""
     term, sign = canonical(token)
     if token in _lexicon():

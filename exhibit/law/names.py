@@ -109,7 +109,7 @@ def _spellings(name: str) -> Iterator[str]:
     last = re.split(r"[/\\]", path.rstrip("/\\"))[-1]
     yield last + mark + rest
     for bare in (last + mark + rest, last):
-        plain_name = _decoded(bare)
+        plain_name = _decode_name(bare)
         yield plain_name
         without = _ANY_ENDING.sub("", plain_name)
         yield without if _ANY_ENDING.search(without) else plain_name  # X.docx.pdf is a print of X.docx
@@ -118,7 +118,7 @@ def _spellings(name: str) -> Iterator[str]:
         yield without.strip()
 
 
-def _decoded(name: str) -> str:
+def _decode_name(name: str) -> str:
     for _ in range(_MOST_ENCODED):
         name = unquote(name)
     return unicodedata.normalize("NFC", name.casefold()).strip()
@@ -202,7 +202,7 @@ class Word(NamedTuple):
     """The parts of the word, ag and projects for `AGProjects`: they are searched if the whole word is unknown."""
 
 
-def _unaccented(text: str) -> str:
+def _strip_accents(text: str) -> str:
     """Return a text in lower case without accents."""
     if text.isascii():
         return text.lower()
@@ -234,8 +234,8 @@ def _shapes(written: str) -> tuple[tuple[str, bool, tuple[str, ...]], ...]:
     """Return a word's form for comparison, whether it is written as a name, and its parts."""
     raw = written.replace("’", "'").replace("ʼ", "'")
     raw = raw[:-2] if raw[-2:] in {"'s", "'S"} else raw.replace("'", "")
-    parts = tuple(_unaccented(part) for part in _CAMEL.split(raw)) if not raw.isupper() and not raw.islower() else ()
-    term = _unaccented(raw)
+    parts = tuple(_strip_accents(part) for part in _CAMEL.split(raw)) if not raw.isupper() and not raw.islower() else ()
+    term = _strip_accents(raw)
     if _NON.match(term):  # "Nondisclosure" equals "Non-Disclosure"
         upper = raw[0].isupper()
         return ("non", upper, ()), (term[3:], upper, ())

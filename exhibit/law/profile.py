@@ -345,7 +345,7 @@ def _contract_title(text: str, name: str) -> str:
 def _first_line(text: str, _: str) -> str:
     """Return the first line that names a Part or a practice direction, `Part 36 - Offers to settle`."""
     line = _PART_LINE.search(text[:2000]) or _ANY_LINE.search(text)
-    return _shortened(line[1]) if line else ""
+    return _shorten_line(line[1]) if line else ""
 
 
 def _guide(text: str, _: str) -> str:
@@ -356,18 +356,18 @@ def _guide(text: str, _: str) -> str:
 
 def _law(text: str, _: str) -> str:
     match = _LAW.search(text[:3000])
-    return _shortened(match[0]) if match else _first_line(text, "")
+    return _shorten_line(match[0]) if match else _first_line(text, "")
 
 
 def _policy(text: str, name: str) -> str:
     """Return `… Privacy Policy`: the line with this title, else the service's name from the file's name."""
     line = _POLICY_LINE.search(text[:600])
     if line and len(line[0].split()) > 2 and not _POLICY_PROSE.match(line[0]):
-        return _shortened(line[0])
+        return _shorten_line(line[0])
     return name if _PRIVACY.search(name) else f"{re.sub(r' ?[0-9]$', '', name)} Privacy Policy"
 
 
-def _shortened(line: str) -> str:
+def _shorten_line(line: str) -> str:
     line = _SPACED.sub(r"\1", " ".join(line.split()).strip(" .:-–—"))
     calm = _DIRECTION.sub(lambda match: match[0].upper(), _calm(line))
     return calm if len(calm) <= _LONGEST_TITLE else calm[: calm.rfind(" ", 0, _LONGEST_TITLE)].rstrip(" ,;:-–—")

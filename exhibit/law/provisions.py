@@ -98,7 +98,7 @@ def read_provisions(text: str, *, bare: bool = True) -> list[NamedProvision]:
     if len(text) > _LONGEST:
         return []
     plain = text.replace("\xa0", " ").replace("_", " ").strip()
-    named = list(_worded(plain))
+    named = list(_read_worded(plain))
     if named or not bare:
         return named
     match = _BARE.fullmatch(plain) or _SLUG.fullmatch(plain.replace(":", " "))
@@ -114,7 +114,7 @@ def cited_provisions(sentence: str) -> list[NamedProvision]:
     """Return the provisions that a sentence cites; only an abbreviation directly before or after one names its law."""
     text = sentence.replace("\xa0", " ")
     named = []
-    for one in _grouped(text):
+    for one in _group_steps(text):
         after, before = _LAW_AFTER.match(text, one.end), _LAW_BEFORE.search(text[max(0, one.start - 20) : one.start])
         source = after["law"] if after else before["law"] if before else ""
         named += [NamedProvision(_written(path, source), source, path) for path in one.paths]
@@ -127,8 +127,8 @@ class _Cited(NamedTuple):
     paths: list[tuple[ProvisionStep, ...]]
 
 
-def _worded(text: str) -> Iterator[NamedProvision]:
-    cited = list(_grouped(text))
+def _read_worded(text: str) -> Iterator[NamedProvision]:
+    cited = list(_group_steps(text))
     if not cited:
         return
     before = _source(text[: cited[0].start])
@@ -160,7 +160,7 @@ def _source(gap: str) -> str:
     return words if re.search(r"\w", words) else ""
 
 
-def _grouped(text: str) -> Iterator[_Cited]:
+def _group_steps(text: str) -> Iterator[_Cited]:
     """Yield the provisions of a text; the steps to one place are one provision: `§ 535 Abs. 1`, `para 3 of Schedule
     2`.
     """

@@ -87,7 +87,7 @@ def _goes_on(before: str, word: str, *, opening: bool) -> bool:
     last = _LAST_WORD.findall(before)[0].lower().strip("'’")
     if last in _NEVER:
         return True
-    if last in _numbered() and (last != "no" or word[0].isdigit()):
+    if last in _list_numbered() and (last != "no" or word[0].isdigit()):
         return word[0].isdigit() or len(word) == 1
     if last in _EITHER or _INITIALS.fullmatch(last):
         return word[0].islower() or word.lower() not in _STARTERS
@@ -95,7 +95,7 @@ def _goes_on(before: str, word: str, *, opening: bool) -> bool:
 
 
 @cache
-def _numbered() -> frozenset[str]:
+def _list_numbered() -> frozenset[str]:
     """Return the abbreviations before a number, including the legal systems': `odst. 1`, `Abs. 1`, `č. 89/2012`."""
     forms = (form for system in systems() for forms in system.data.get("below", {}).values() for form in forms.split())
     glue = (form for system in systems() for form in system.refers)

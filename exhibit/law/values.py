@@ -163,7 +163,7 @@ def _first(match: re.Match[str], *names: str) -> str:
     return next((match[name] for name in names if match[name]), "")
 
 
-def _stated(words: str, digits: str) -> Decimal | None:
+def _read_stated_number(words: str, digits: str) -> Decimal | None:
     """Return the number that words and digits state; None if they differ."""
     spelt = read_words(words) if words else None
     if digits and spelt is not None and Decimal(spelt) != _decimal(digits):
@@ -176,7 +176,7 @@ def _made(kind: ValueKind, match: re.Match[str], key: str, number: Decimal, unit
 
 
 def _read_period(match: re.Match[str]) -> Value | None:
-    number = _stated(_first(match, "words", "spelt"), _first(match, "both", "digits"))
+    number = _read_stated_number(_first(match, "words", "spelt"), _first(match, "both", "digits"))
     before = match.string[max(0, match.start() - _LONGEST_WORD) : match.start()]
     if number is None or (match["digits"] and _WORD_BEFORE.search(before)):
         return None  # "sixty 60 days" is a drafting error that no rule can resolve
@@ -200,7 +200,7 @@ def _read_amount(match: re.Match[str]) -> Value | None:
 
 
 def _read_percentage(match: re.Match[str]) -> Value | None:
-    number = _stated(
+    number = _read_stated_number(
         _first(match, "words", "words2", "words3", "words4"), _first(match, "both", "both2", "both4", "digits")
     )
     return None if number is None else _made("percentage", match, _plain(number), number)
@@ -276,11 +276,11 @@ def write_value(value: Value, number: Decimal | None = None, *, name: str = "", 
             parts[group] = write_digits(number / factor, text)
     if plural is not None and value.kind == "period":
         end = match.end("unit")
-        written = _replaced(match, parts)
+        written = _replace_parts(match, parts)
         tail = len(value.text) - end
         kept = written[: len(written) - tail]
         return kept + ("" if not plural else "S" if match["unit"].isupper() else "s")
-    return _replaced(match, parts)
+    return _replace_parts(match, parts)
 
 
 def _scale_of(match: re.Match[str]) -> str:
@@ -288,7 +288,7 @@ def _scale_of(match: re.Match[str]) -> str:
     return groups.get("scale") or groups.get("scale2") or ""
 
 
-def _replaced(match: re.Match[str], parts: dict[str, str]) -> str:
+def _replace_parts(match: re.Match[str], parts: dict[str, str]) -> str:
     text = match[0]
     for group in sorted(parts, key=match.start, reverse=True):
         start, end = match.start(group) - match.start(), match.end(group) - match.start()
@@ -321,7 +321,7 @@ def _write_date(match: re.Match[str], day: date) -> str:
         numbers = (day.day, day.month) if european else (day.month, day.day)
         for group, number in zip(("first", "second"), numbers, strict=True):
             parts[group] = f"{number:02d}" if match[group][0] == "0" else str(number)
-    return _replaced(match, parts)
+    return _replace_parts(match, parts)
 
 
 def _month_like(text: str, month: int) -> str:

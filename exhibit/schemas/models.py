@@ -30,7 +30,7 @@ def _inside(path: str) -> str:
     return path
 
 
-def _ordered(span: tuple[int, int]) -> tuple[int, int]:
+def _check_order(span: tuple[int, int]) -> tuple[int, int]:
     if span[0] >= span[1]:
         raise ValueError("the start must be before the end")
     return span
@@ -43,7 +43,7 @@ BundlePath = Annotated[str, Field(min_length=1), AfterValidator(_inside)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Natural = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
-Offsets = Annotated[tuple[Natural, Natural], AfterValidator(_ordered)]
+Offsets = Annotated[tuple[Natural, Natural], AfterValidator(_check_order)]
 
 
 class _Model(BaseModel):

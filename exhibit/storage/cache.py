@@ -45,7 +45,7 @@ class Cache:
         """Return the cached values of these keys; a value that was damaged on disk counts as absent."""
         wanted = list(dict.fromkeys(keys))
         values: dict[bytes, bytes] = {}
-        with self._connected() as database:
+        with self._connect() as database:
             for part in _parts(wanted):
                 marks = ",".join("?" * len(part))
                 rows = database.execute(f"SELECT key, value, checksum FROM kept WHERE key IN ({marks})", part)
@@ -55,16 +55,16 @@ class Cache:
     def put(self, values: Mapping[bytes, bytes]) -> None:
         """Store values in one transaction: if the process is killed, all of them are stored or none."""
         rows = [(key, value, zlib.crc32(value)) for key, value in values.items()]
-        with self._connected() as database, database:
+        with self._connect() as database, database:
             database.executemany("INSERT OR REPLACE INTO kept VALUES (?, ?, ?)", rows)
 
     def __len__(self) -> int:
-        with self._connected() as database:
+        with self._connect() as database:
             [[count]] = database.execute("SELECT count(*) FROM kept")
         return int(count)
 
     @contextmanager
-    def _connected(self) -> Iterator[sqlite3.Connection]:
+    def _connect(self) -> Iterator[sqlite3.Connection]:
         try:
             with self._lock:
                 if self._opened is None or self._opened[0] != os.getpid():  # SQLite connections do not survive a fork

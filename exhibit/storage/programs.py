@@ -119,7 +119,7 @@ def _head(place: Path, common: Path) -> str | None:
     """Return the commit that is checked out: HEAD's own, or that of the branch that HEAD names."""
     name = "HEAD"
     for _ in range(_DEEPEST):
-        text = _line(place / name) or _line(common / name) or _packed(common, name)
+        text = _line(place / name) or _line(common / name) or _read_packed_ref(common, name)
         if not text.startswith("ref: "):
             return text if _COMMIT.fullmatch(text) else None
         name = text.removeprefix("ref: ").strip()
@@ -128,7 +128,7 @@ def _head(place: Path, common: Path) -> str | None:
     return None
 
 
-def _packed(common: Path, name: str) -> str:
+def _read_packed_ref(common: Path, name: str) -> str:
     try:
         data = read_regular(common / "packed-refs", most=_LARGEST_LIST)
     except OSError:

@@ -43,7 +43,7 @@ def open(_language: str) -> Callable[[Image.Image], list[TextLine]]:
 
     def read(picture: Image.Image) -> list[TextLine]:
         # RapidOCR expects the channels blue, green, red
-        pixels = np.ascontiguousarray(np.asarray(_padded(picture))[:, :, ::-1])
+        pixels = np.ascontiguousarray(np.asarray(_pad_strip(picture))[:, :, ::-1])
         # no direction classifier: on straight pages it turns one correct line in a few hundred upside down
         try:
             result = engine(pixels, use_cls=False)
@@ -59,7 +59,7 @@ def open(_language: str) -> Callable[[Image.Image], list[TextLine]]:
     return read
 
 
-def _padded(picture: Image.Image) -> Image.Image:
+def _pad_strip(picture: Image.Image) -> Image.Image:
     """Return a picture with a white margin if it is a narrow strip."""
     width, height = picture.size
     size = (max(width, height // _NARROWEST, 1), max(height, width // _NARROWEST, 1))

@@ -93,7 +93,7 @@ def parse_table(table: str) -> list[TextLine]:
             left, top, width, height = (_pixels(row[name]) for name in ("left", "top", "width", "height"))
             word = TextLine(left, top, left + width, top + height, row["text"].strip(), float(row["conf"]) / 100)
             lines.setdefault((row["block_num"], row["par_num"], row["line_num"]), []).append(word)
-    return [_joined(words) for words in lines.values()]
+    return [_join_words(words) for words in lines.values()]
 
 
 def _pixels(number: str) -> float:
@@ -102,7 +102,7 @@ def _pixels(number: str) -> float:
     return pixels
 
 
-def _joined(words: list[TextLine]) -> TextLine:
+def _join_words(words: list[TextLine]) -> TextLine:
     text = " ".join(word.text for word in words)
     # weigh by length: a long word with low confidence counts more than a short one
     confidence = sum(word.confidence * len(word.text) for word in words) / sum(len(word.text) for word in words)

@@ -23,13 +23,13 @@ def page(path: Path) -> Printable:
         message = _message(path)
         heads = [(name, str(message.get(name, ""))) for name in _HEADS]
         bodies = {kind: _words(message.get_body((kind,))) for kind in ("plain", "html")}
-        return Printable(mail_page(heads, **bodies, attached=_attached(message)))
+        return Printable(mail_page(heads, **bodies, attached=_list_attached(message)))
 
 
 def attachments(path: Path) -> list[Attachment]:
     """Return the mail's attachments."""
     with convert_parser_errors(path, KIND):
-        return _attached(_message(path))
+        return _list_attached(_message(path))
 
 
 def _message(path: Path) -> EmailMessage:
@@ -51,7 +51,7 @@ def _words(part: object) -> str:
         return data.decode("cp1252", "replace") if isinstance(data, bytes) else ""
 
 
-def _attached(message: EmailMessage) -> list[Attachment]:
+def _list_attached(message: EmailMessage) -> list[Attachment]:
     attachments = []
     for number, part in enumerate(message.iter_attachments(), 1):
         name = part.get_filename()

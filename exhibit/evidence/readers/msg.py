@@ -27,16 +27,16 @@ _MOST, _MOST_TIMES = 1 << 20, 4
 
 def page(path: Path) -> Printable:
     """Return the mail as a mail program shows it."""
-    with convert_parser_errors(path, KIND), _opened(path) as mail:
+    with convert_parser_errors(path, KIND), _open_mail(path) as mail:
         top = _Storage(mail, ())
-        check_attachment_sizes(_attached(top), path)
+        check_attachment_sizes(_list_attached(top), path)
         return _page(top)
 
 
 def attachments(path: Path) -> list[Attachment]:
     """Return the mail's attachments; a mail inside the mail becomes an HTML page."""
-    with convert_parser_errors(path, KIND), _opened(path) as mail:
-        return check_attachment_sizes(_attached(_Storage(mail, ())), path)
+    with convert_parser_errors(path, KIND), _open_mail(path) as mail:
+        return check_attachment_sizes(_list_attached(_Storage(mail, ())), path)
 
 
 def check_attachment_sizes(attachments: list[Attachment], path: Path) -> list[Attachment]:
@@ -47,7 +47,7 @@ def check_attachment_sizes(attachments: list[Attachment], path: Path) -> list[At
     return attachments
 
 
-def _opened(path: Path) -> Any:
+def _open_mail(path: Path) -> Any:
     import olefile
 
     if not olefile.isOleFile(str(path)):
@@ -82,7 +82,7 @@ class _Storage:
         for tag in tags:
             wide = self.data(tag, _WIDE)
             narrow = self.data(tag, _NARROW) if wide is None else None
-            words = wide.decode("utf-16-le", "replace") if wide is not None else _decoded(narrow or b"")
+            words = wide.decode("utf-16-le", "replace") if wide is not None else _decode_text(narrow or b"")
             words = words.rstrip("\0")
             if words.strip():
                 return words
@@ -123,11 +123,11 @@ def _page(mail: _Storage) -> Printable:
         ("Subject", mail.text(_SUBJECT)),
     ]
     html = mail.data(_HTML, _BINARY)
-    page = _decoded(html) if html else mail.text(_HTML)
+    page = _decode_text(html) if html else mail.text(_HTML)
     plain = mail.text(_BODY)
     if not page.strip() and not plain.strip():
         plain = _rich(mail.data(_RTF, _BINARY) or b"")
-    return Printable(mail_page(heads, plain=plain, html=page, attached=_attached(mail)))
+    return Printable(mail_page(heads, plain=plain, html=page, attached=_list_attached(mail)))
 
 
 def _rich(data: bytes) -> str:
@@ -137,7 +137,7 @@ def _rich(data: bytes) -> str:
     return rtf_text(decompress(data)) if data else ""
 
 
-def _attached(mail: _Storage) -> list[Attachment]:
+def _list_attached(mail: _Storage) -> list[Attachment]:
     attachments = []
     for number, inner in enumerate(mail.children("__attach_version1.0_#"), 1):
         name = inner.text(_LONG_NAME, _SHORT_NAME, _SHOWN_NAME)
@@ -152,6 +152,6 @@ def _attached(mail: _Storage) -> list[Attachment]:
     return attachments
 
 
-def _decoded(data: bytes) -> str:
+def _decode_text(data: bytes) -> str:
     decoded = decode_bytes(data)
     return decoded.text if decoded else data.decode("cp1252", "replace")

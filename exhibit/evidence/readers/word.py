@@ -32,8 +32,8 @@ def page(path: Path) -> Printable:
     """Return the text with every tracked change accepted."""
     with open_archive(path, KIND) as archive:
         main = _main_part(archive)
-        parts, changes = _prepared(archive, main)
-        body = _html(_packed(archive, parts))
+        parts, changes = _prepare_parts(archive, main)
+        body = _html(_pack_parts(archive, parts))
         edges = {kind: list(_edge(archive, main, kind)) for kind in ("header", "footer")}
         comments = _comments(archive, main)
     return office_page(body, **edges, changes=changes, comments=comments)
@@ -63,7 +63,7 @@ def _part_of(archive: zipfile.ZipFile, main: str, kind: str) -> str:
     return (_targets(archive, main, kind) or [f"word/{kind}.xml"])[0]
 
 
-def _prepared(archive: zipfile.ZipFile, main: str) -> tuple[dict[str, bytes], int]:
+def _prepare_parts(archive: zipfile.ZipFile, main: str) -> tuple[dict[str, bytes], int]:
     """Return the parts that mammoth must read in a changed form, and the number of tracked changes."""
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -102,7 +102,7 @@ def write_numbers(root: Any, lists: Numbering) -> None:
         element.insert(0 if properties is None else 1, run)
 
 
-def _packed(archive: zipfile.ZipFile, parts: dict[str, bytes]) -> io.BytesIO:
+def _pack_parts(archive: zipfile.ZipFile, parts: dict[str, bytes]) -> io.BytesIO:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as copy:
         for name in dict.fromkeys(archive.namelist()):

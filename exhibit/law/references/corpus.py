@@ -146,7 +146,7 @@ def own_places(text: str) -> Iterator[Reference]:
     base: Path = ()
     inside: list[str] = []
     for line in text.split("\n"):
-        titled = None if is_guide else _titled(line)
+        titled = None if is_guide else _read_title(line)
         if titled:
             place, base, inside = titled, (), []
         if place is None:
@@ -166,12 +166,12 @@ def own_places(text: str) -> Iterator[Reference]:
 def _guide(opening: str) -> _Place | None:
     """Return the guide if a text is one; a practice direction may name a guide, but has its own title first."""
     guides = courts.name_guides(opening)
-    if not guides or any(_titled(line) for line in opening[: guides[0].start].split("\n")):
+    if not guides or any(_read_title(line) for line in opening[: guides[0].start].split("\n")):
         return None
     return _Place("guide", guides[0].name, "")
 
 
-def _titled(line: str) -> _Place | None:
+def _read_title(line: str) -> _Place | None:
     """Return the Part or practice direction whose title a line is; "Part 36 applies where …" is not a title."""
     match = _TITLE.match(line) if len(line) < 200 else None
     if match is None:

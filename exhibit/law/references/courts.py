@@ -192,7 +192,7 @@ def find_guides(text: str) -> Iterator[Mention]:
     named = name_guides(text)
     known: list[tuple[str, Path]] = []
     for unit in sorted(_units(text, named)):
-        guide = _named_by(text, unit, named)
+        guide = _find_named_guide(text, unit, named)
         if guide is None:
             guide = _understood(text, unit, named, known)
         if guide is not None:
@@ -200,7 +200,7 @@ def find_guides(text: str) -> Iterator[Mention]:
             yield make_mention("guide", guide, unit.paths, unit.start, unit.end)
 
 
-def _named_by(text: str, unit: NumberedUnit, named: list[Named]) -> str | None:
+def _find_named_guide(text: str, unit: NumberedUnit, named: list[Named]) -> str | None:
     """Return the guide that is named beside a place, preferably after `of`; None if there is none."""
     joined = _TO_NAME.match(text, unit.end)
     after = next((guide.name for guide in named if joined and guide.start == joined.end()), None)

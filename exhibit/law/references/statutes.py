@@ -121,7 +121,7 @@ class Instruments:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.named = _longest([named for match in _ENDING.finditer(text) if (named := _named(text, match))])
+        self.named = _longest([named for match in _ENDING.finditer(text) if (named := _read_instrument(text, match))])
         self.by_start = {named.start: named for named in self.named}
         self._defined: dict[str, str] = {}
         for named in self.named:
@@ -190,7 +190,7 @@ def _longest(named: list[Named]) -> list[Named]:
     return [one for one, following in zip(named, [*starts, math.inf], strict=False) if one.end <= following]
 
 
-def _named(text: str, ending: re.Match[str]) -> Named | None:
+def _read_instrument(text: str, ending: re.Match[str]) -> Named | None:
     """Return the instrument whose name ends here, read backwards word by word; None for the Civil Procedure Rules."""
     start = ending.start()
     listed = False
