@@ -14,7 +14,7 @@ import httpx
 
 from exhibit.schemas.errors import ServiceError
 from exhibit.storage.http import HttpClient
-from exhibit.storage.http_policy import STREAMED, Deadline, HttpError, Secrets, read_events
+from exhibit.storage.http_policy import STREAMED, Deadline, HttpError, LateError, Secrets, read_events
 
 _OPENAI = "https://api.openai.com/v1"
 _REFUSED = (401, 403)  # HTTP statuses whose replies quote the key
@@ -99,7 +99,7 @@ class Endpoint:
                 words = f"{words.partition(':')[0]}; check {self._key_name}"
             elif error.status is None and not words.startswith(("no reply", "the server sent")):
                 words = (
-                    f"no reply within {self._timeout:g} s" if words.startswith("no whole") else f"no reply ({words})"
+                    f"no reply within {self._timeout:g} s" if isinstance(error, LateError) else f"no reply ({words})"
                 )
                 error.transient = True
             # a 429 for lack of credit is not transient: it lasts until the user pays

@@ -136,7 +136,7 @@ def server() -> Iterator[Server]:
 def test_a_pipelines_reranker_has_the_seconds_that_the_user_gives(server, tmp_path):
     server.away.set()
     reranker = Pipeline(Config(reranker=f"http:{server.url}"), cache=tmp_path, timeout=0.3).reranker
-    with pytest.raises(ServiceError, match=r"no reply \(no whole reply within 0\.3 s"):
+    with pytest.raises(ServiceError, match=r"no reply \(no complete reply within 0\.3 s"):
         reranker.score("Which law?", ["law"])
 
 
