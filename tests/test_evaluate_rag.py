@@ -84,7 +84,7 @@ def test_problems_are_lines_on_stderr(command, tmp_path, capsys):
     out, err = capsys.readouterr()
     assert out == "" and err.count("error: ") == 3 and "matches nothing" in err and "no such folder" in err
     assert command() == 1
-    assert "name one, such as datasets_out/cuad" in capsys.readouterr().err
+    assert "name a folder, such as datasets_out/cuad" in capsys.readouterr().err
     with pytest.raises(SystemExit) as ended:
         command("--limit", "ten")
     assert ended.value.code == 2

@@ -1,7 +1,7 @@
-"""Two answers held against each other: what of a reply contradicts the expected answer, in words.
+"""Compare a reply with the expected answer, and explain in words where they contradict each other.
 
-Each rule looks at one thing that `law.meaning` reads: figures, dates, polarity, exceptions, who acts, words that
-exclude each other, and single words that stand in the place of others.
+Each rule compares one aspect that `law.meaning` reads: figures, dates, polarity, exceptions, who acts, words that
+exclude each other, and single words that were replaced.
 """
 
 import re
@@ -24,41 +24,42 @@ from exhibit.law.quantities import Quantity
 from exhibit.law.sentences import sentences
 
 ALIGNED = 400
-"""Words of texts that are aligned word by word: the time is quadratic in them."""
+"""Texts with more words are not aligned word by word: the time is quadratic in the number of words."""
 _SAME = 0.6
-"""Share of the expected words that two texts must share to be about the same thing."""
-_FEW = 2  # words: so short an answer has no words beside the one that matters
+"""Two texts are about the same thing when they share at least this share of the expected words."""
+_FEW = 2  # words: an answer this short consists of the one word that matters
 WORDS = 3
-"""Words that may stand in the place of others for two texts to be the same but for them."""
+"""Two texts count as equal except for a replacement when it has at most this many words."""
 _PAIRED = 120
-"""Words of which every two are looked at for having changed places."""
+"""In texts of at most this many words, every pair of words is checked for having changed places."""
 _LONGER, _FRAME = 3, 15
-"""A reply of this many times the expected words, and some more around them, is read for small differences; a longer one
-has sentences of its own, in which another party or another word says nothing against it."""
+"""A reply is compared in detail up to `_LONGER` times the expected words plus `_FRAME` words. A longer reply has
+sentences of its own, where another party or another word is no contradiction.
+"""
 _UPPER = frozenset({"maximum", "cap", "highest", "most"})
 _LOWER = frozenset({"minimum", "lowest", "least"})
 """Words of a question that asks for an upper or a lower bound."""
 _YES_NO = re.compile(
     r"\W*(?:is|are|was|were|do|does|did|can|could|may|must|shall|should|will|would|has|have|had|need)\b", re.IGNORECASE
 )
-"""How a question begins that can be answered by yes or no."""
+"""The beginning of a question that can be answered with yes or no."""
 _ROLE = re.compile(r"(?:ed|ing|or|ee)\b")
-"""Endings that tell who does something from whom it is done to: threatened and threatening."""
+"""Endings that distinguish the one who acts from the one acted upon: threatening and threatened."""
 _UNTRUE = re.compile(
     r"\b(?:not true|untrue|false|incorrect|wrong|not correct|not the case)\b|\bcontrary to\b", re.IGNORECASE
 )
 
 Change = tuple[tuple[str, ...], tuple[str, ...]]
-"""Words of the expected answer, and those of the reply in their place; either may be none."""
+"""Words of the expected answer and the words that replace them in the reply; either may be empty."""
 
 
 class AnswerComparison:
-    """Two texts held against each other, with what the question and the gold say already."""
+    """The comparison of a reply with the expected answer, given the question and the gold passages."""
 
     def __init__(
         self, question: str, wanted: Meaning, given: Meaning, *, gold: Meaning, scale: Decimal = Decimal(1)
     ) -> None:
-        """Compare a reply with the expected answer; `scale` is what the question counts amounts in."""
+        """Compare a reply with the expected answer; `scale` is the unit of the question's amounts."""
         self.question, asked = question, read_meaning(question)
         self.wanted, self.given, self.asked, self.gold, self.scale = wanted, given, asked, gold, scale
         self.missing = wanted.terms - given.terms
@@ -67,7 +68,7 @@ class AnswerComparison:
         self.extra = given.terms - wanted.terms - asked.terms - gold.terms
 
     def faults(self, text: str) -> Iterator[str]:
-        """Yield what makes the reply wrong, in words."""
+        """Yield the contradictions that make the reply wrong, in words."""
         yield from self._echo(text)
         yield from self._yes_or_no()
         yield from self._figures()
@@ -86,18 +87,18 @@ class AnswerComparison:
         figures = [one for one in self.given.quantities if not is_among(one, self.asked.quantities)]
         told = self.wanted.terms - self.asked.terms or self.wanted.quantities or self.wanted.dates
         plain = not new and not figures and not self.given.dates and not self.given.lead
-        # a statement in the words of a question that can be answered by yes or no is an answer
+        # for a yes-or-no question, a statement in the question's own words is an answer
         if told and plain and (text.rstrip().endswith("?") or not _YES_NO.match(self.question)):
             yield "The reply repeats the question."
 
     def _yes_or_no(self) -> Iterator[str]:
         wanted = self.wanted.lead
-        given = self.given.lead if self.wanted.terms else self.stance(self.given)  # yes or no alone
+        given = self.given.lead if self.wanted.terms else self.stance(self.given)  # only for a bare yes or no
         if wanted and given and wanted != given:
             yield f"The reply says {given}, the expected answer {wanted}."
 
     def stance(self, meaning: Meaning) -> str:
-        """Return yes or no: as a text begins, or by what it says of the words of the question."""
+        """Return yes or no, from the first word of a text or from what it says about the question; empty if unclear."""
         if meaning.lead:
             return meaning.lead
         signs, asked = meaning.signs(), self.asked.signs()
@@ -129,7 +130,7 @@ class AnswerComparison:
                 yield f"The reply has another figure than {format_quantity(one)}."
 
     def _asked_bound(self) -> str:
-        """Return whether the question asks for a figure that is an upper or a lower bound."""
+        """Return which bound the question asks for, upper or lower; empty where it asks for none."""
         terms = self.asked.terms
         return "at most" if terms & _UPPER else "at least" if terms & _LOWER else ""
 
@@ -165,7 +166,7 @@ class AnswerComparison:
             yield "The reply calls the expected answer untrue."
 
     def signed(self, given: Meaning) -> tuple[list[str], list[str]]:
-        """Return the words that both texts deny, or both say where nothing is denied; and those that one denies."""
+        """Return the words on whose polarity both texts agree, and the words that only one of them denies."""
         mine, other = self.wanted.signs(), given.signs()
         shared = sorted(term for term in mine.keys() & other.keys() if mine[term] and other[term])
         denied = any(mine[term] < 0 or other[term] < 0 for term in shared)
@@ -212,7 +213,7 @@ class AnswerComparison:
             yield f"The reply names {said} where {expected} is expected."
 
     def _instead(self, term: str, other: str) -> bool:
-        """Return whether a word of the reply stands beside the same words as another one of the expected answer."""
+        """Return whether a word of the reply has the same neighbours as another word of the expected answer."""
         few = len(self.wanted.terms) <= _FEW
         return few or bool(_near(self.wanted, term) & _near(self.given, other))
 
@@ -238,7 +239,7 @@ class AnswerComparison:
         )
 
     def _swaps(self) -> Iterator[str]:
-        """Two figures, or two words that exclude each other, stand in each other's place."""
+        """Yield pairs of figures, or of words that exclude each other, that have changed places."""
         for one, two, mine, other in _pairs(self.wanted, self.given):
             straight = len(mine[0] & other[0]) + len(mine[1] & other[1])
             crossed = len(mine[0] & other[1]) + len(mine[1] & other[0])
@@ -246,7 +247,7 @@ class AnswerComparison:
                 yield f"“{one}” and “{two}” have changed places."
 
     def _changes(self) -> Iterator[Change]:
-        """Yield what stands in whose place, where the reply has most of the expected words in order, and no more."""
+        """Yield the replaced words, where the reply has most of the expected words in order and no others."""
         mine, other = self.wanted.tokens, self.given.tokens
         if not 3 <= len(mine) <= ALIGNED or len(other) > min(ALIGNED, len(mine) + 2 * WORDS):
             return
@@ -257,7 +258,7 @@ class AnswerComparison:
             )
 
     def _edits(self) -> Iterator[str]:
-        """Yield a word in another's place, one that is left out, and a denial, where all else is the same."""
+        """Yield a replaced word, a missing word or a denial, where all other words are the same."""
         changes = self.changes
         if not changes or len(changes) > 2:
             return
@@ -284,13 +285,13 @@ class AnswerComparison:
             yield f"“{' '.join(changes[0][0])}” and “{' '.join(changes[0][1])}” have changed places."
 
     def _list(self) -> Iterator[str]:
-        """Yield an item that is left out, where the reply has other items and nothing of its own."""
+        """Yield a missing list item, where the reply has other items of the list and nothing else."""
         items = self.items_left_out()
         if items and not self.extra and not self.given.lead and self.given.terms & self.wanted.terms - self.asked.terms:
             yield f"The reply leaves out {join_first_words(sorted(items[0]))}."
 
     def items_left_out(self) -> list[frozenset[str]]:
-        """Return the items of which the reply has no word, where the expected answer lists some."""
+        """Return the items of the expected answer's list of which the reply has no word."""
         known = self.given.terms | self.asked.terms
         return [item for item in self._items() if not item & known] if len(self._items()) > 1 else []
 
@@ -302,18 +303,18 @@ class AnswerComparison:
         return [frozenset(item) for item in items.values()]
 
     def _is_item(self, tokens: Sequence[str]) -> bool:
-        """Return whether words are one of the things that the expected answer lists."""
+        """Return whether the words are an item of the list in the expected answer."""
         terms = {canonical(token)[0] for token in tokens}
         return len(self._items()) > 1 and any(item <= terms for item in self._items())
 
 
 def is_among(one: Quantity, others: Sequence[Quantity]) -> bool:
-    """Return whether a figure is one of several."""
+    """Return whether a figure equals one of several others."""
     return any(one.equals(other) for other in others)
 
 
 def _rival(one: Quantity, other: Quantity) -> bool:
-    """Return whether a figure stands where another is expected: of the same kind, and no place in a document."""
+    """Return whether a figure conflicts with another: the same kind, and not a section or page number."""
     if other.is_place and one.kind != "label":
         return False
     return one.dimension == other.dimension or {one.kind, other.kind} == {"count", "money"}
@@ -326,12 +327,12 @@ def format_quantity(one: Quantity) -> str:
 
 
 def join_first_words(words: Sequence[str]) -> str:
-    """Return the first few words in a row."""
+    """Return the first few words, joined for a message."""
     return ", ".join(words[:3]) + (" …" if len(words) > 3 else "")
 
 
 def say_the_same(gone: Sequence[str], come: Sequence[str]) -> bool | None:
-    """Return whether words that stand in the place of others say the same; None where small words stand for others."""
+    """Return whether replaced words mean the same; None where only small words such as articles differ."""
     if any({one, other} in small_contrasts() for one in gone for other in come):
         return False
     mine, other = ([token for token in side if carries_meaning(token) or token[0].isdigit()] for side in (gone, come))
@@ -345,13 +346,13 @@ def say_the_same(gone: Sequence[str], come: Sequence[str]) -> bool | None:
 
 
 def _near(meaning: Meaning, term: str) -> frozenset[str]:
-    """Return the words and figures beside a word."""
+    """Return the words and figures next to a word."""
     segments = {word.segment for word in meaning.words if word.term == term}
     return frozenset(word.term for word in meaning.words if word.segment in segments and word.term != term)
 
 
 def _pairs(wanted: Meaning, given: Meaning) -> Iterator[tuple[str, str, list[frozenset[str]], list[frozenset[str]]]]:
-    """Yield two words of a text that exclude each other, with the words beside each in both texts."""
+    """Yield each pair of a text's words that exclude each other, with their neighbours in both texts."""
     terms = list(dict.fromkeys(word.term for word in wanted.words))[:_PAIRED]
     there = {word.term for word in given.words}
     for at, one in enumerate(terms):

@@ -1,8 +1,8 @@
-"""Answered rightly: whether a reply says what the expected answer says, decided by what rules can decide.
+"""Decide by rules whether a reply says what the expected answer says.
 
-Polarity, who acts, figures with their units and bounds, dates, what is allowed or required, exceptions, and complete
-lists are compared (`law.meaning`). A reply that differs in one of them is wrong; one that has all of them and the words
-of the expected answer, or others that mean the same, is right; what is neither is not judged.
+Polarity, who acts, figures with their units and bounds, dates, permissions and duties, exceptions, and lists are
+compared (`law.meaning`). A reply that differs in one of them is wrong. A reply that agrees in all of them and has the
+words of the expected answer, or words of the same meaning, is right. Any other reply is not judged.
 """
 
 import re
@@ -33,14 +33,14 @@ from exhibit.law.quantities import Quantity, quantities
 from exhibit.law.refusals import is_refusal
 
 _READ = 20_000
-"""Characters of a reply that are read: ten pages, more than any answer has."""
+"""At most this many characters of a reply are read: ten pages, more than any answer has."""
 _DOCUMENT = 6000
-"""Characters from which a reply is a document and no answer, where it is also `_TIMES` as long as what is expected."""
-_TIMES = 12  # an explained answer has ten times the words of a short expected one
+"""A reply of this many characters, if also `_TIMES` as long as the expected answer, is a document and no answer."""
+_TIMES = 12  # a detailed answer has up to ten times the words of a short expected one
 _LISTED = 12
-"""A dozen things are counted in words of one's own; a sum or a period is rarely so small and in no passage."""
+"""Numbers up to a dozen may count list items; sums and periods are rarely so small and missing from all passages."""
 _LEFT_OUT = 0.34
-"""Share of the expected words that a right reply may say in words that are not known to mean the same."""
+"""A right reply may lack this share of the expected words, if other words may express them."""
 _PLACE = re.compile(
     r"\(?\b(?:(?:see|in|under|per|according to|pursuant to|cf\.?)\s+)?"
     r"(?:sections?|clauses?|articles?|pages?|paragraphs?|§+|footnotes?|pp?\.)"
@@ -56,14 +56,14 @@ _SCALES = {"thousand": Decimal(10**3), "million": Decimal(10**6), "billion": Dec
 
 
 class Decision(NamedTuple):
-    """Whether a reply is right, None where that cannot be decided, and why."""
+    """Whether a reply is right (None where the rules cannot decide), and why."""
 
     right: bool | None
     reason: str
 
 
 def decide(question: str, expected: str, reply: str, gold: Sequence[str] = ()) -> Decision:
-    """Return whether a reply says what is expected; `gold` are the passages that the expected answer rests on."""
+    """Return whether a reply says what is expected; `gold` are the passages that support the expected answer."""
     longest = max([len(expected), *map(len, gold)])
     if len(reply) > max(_DOCUMENT, _TIMES * longest):
         return Decision(False, "The reply is as long as a document, and many times as long as the expected answer.")
@@ -88,14 +88,14 @@ def decide(question: str, expected: str, reply: str, gold: Sequence[str] = ()) -
 
 
 def decide_case(case: Case) -> Decision:
-    """Return whether a case's reply is right; not judged where it has no reply, or no answer is expected."""
+    """Return whether a case's reply is right; None without a reply or without an expected answer."""
     answer = case.reply.answer
     if case.reply.error or answer is None or case.is_impossible or not case.truth.strip():
         return Decision(None, "There is no answer to compare, or none to compare it with.")
     return _decided(without_choices(case), case.truth, answer, tuple(gold_texts(case)))
 
 
-@lru_cache(maxsize=512)  # a case is asked for by its metric, its verdict and its row
+@lru_cache(maxsize=512)  # the metric, the verdict and the row each ask for the same case
 def _decided(question: str, expected: str, answer: str, gold: tuple[str, ...]) -> Decision:
     return decide(question, expected, answer, gold)
 
@@ -106,7 +106,7 @@ def _scale(question: str) -> Decimal:
 
 
 def _accept(found: AnswerComparison) -> Decision:
-    """Return the decision where nothing speaks against the reply."""
+    """Return the decision for a reply that contradicts nothing."""
     if found.signed(found.given)[1]:
         return Decision(None, "The reply denies some of the words of the expected answer, or the other way round.")
     unsaid = _unsaid(found)
@@ -135,7 +135,7 @@ def _accept(found: AnswerComparison) -> Decision:
 
 
 def _by_words(found: AnswerComparison, needed: frozenset[str], lost: frozenset[str]) -> Decision:
-    """Return the decision by the expected words that the question does not have, and those of them that are lost."""
+    """Return the decision by the words needed, which the question lacks, and those of them that are lost."""
     if not lost:
         if found.missing and (_silent(found) or (not needed and found.extra)):
             return Decision(None, "The reply may say it in other words.")
@@ -149,7 +149,7 @@ def _by_words(found: AnswerComparison, needed: frozenset[str], lost: frozenset[s
 
 
 def _reordered(found: AnswerComparison) -> bool:
-    """Return whether the reply has the expected words that carry meaning, more than one of them in another place."""
+    """Return whether the reply has the expected content words, but more than one at another position."""
     mine, other = (
         [token for token in one.tokens if carries_meaning(token) or token[0].isdigit()]
         for one in (found.wanted, found.given)
@@ -163,7 +163,7 @@ def _reordered(found: AnswerComparison) -> bool:
 
 
 def _subjects_differ(found: AnswerComparison) -> bool:
-    """Return whether both texts begin with a noun and the reply with another of the expected ones, in the active."""
+    """Return whether both texts begin with a noun in the active voice, and the nouns differ."""
     texts = found.wanted, found.given
     if "by" in found.given.tokens or any(not one.words or one.tokens[0] not in _ARTICLES for one in texts):
         return False
@@ -172,7 +172,7 @@ def _subjects_differ(found: AnswerComparison) -> bool:
 
 
 def _silent(found: AnswerComparison) -> bool:
-    """Return whether nothing but words of the question is shared, and no polarity that could be compared."""
+    """Return whether the texts share only words of the question, and no polarity can be compared."""
     agree, _ = found.signed(found.given)
     told = (
         found.wanted.quantities
@@ -183,7 +183,7 @@ def _silent(found: AnswerComparison) -> bool:
 
 
 def _unsaid(found: AnswerComparison) -> str:
-    """Return what the expected answer says and the reply does not say at all, empty where there is nothing."""
+    """Return what the expected answer says and the reply does not mention; empty if nothing is missing."""
     for one in found.wanted.quantities:
         if one.is_place and len(found.wanted.terms) > WORDS:
             continue
@@ -199,7 +199,7 @@ def _unsaid(found: AnswerComparison) -> str:
 
 
 def _unlike_limits(found: AnswerComparison) -> str:
-    """Return what limits one of the two texts only, or a figure that nobody gave; empty where there is nothing."""
+    """Return a limit that only one of the two texts has, or a figure from no source; empty if there is none."""
     if "except" in found.wanted.marks - found.given.marks and found.missing:
         return "The reply leaves out the exception, or words it otherwise."
     known = (*found.wanted.quantities, *found.asked.quantities, *found.gold.quantities)
@@ -231,7 +231,7 @@ def _unlike_limits(found: AnswerComparison) -> str:
 
 
 def _bounded(found: AnswerComparison, one: Quantity, same: Sequence[Quantity]) -> bool:
-    """Return whether it is no matter that one figure has a bound and the other has none."""
+    """Return whether it does not matter that only one of two figures has a bound."""
     bounds = {one.bound, *(other.bound for other in same)}
     asked = bool(found.asked.terms & {"minimum", "maximum", "cap", "highest", "lowest", "limit", "most", "least"})
     period = one.kind == "time" and "" in bounds and bounds <= {"", "at most", "more than"}
@@ -242,10 +242,10 @@ def _bounded(found: AnswerComparison, one: Quantity, same: Sequence[Quantity]) -
 
 
 def invented_figures(case: Case) -> list[str]:
-    """Return the numbers of an answer that nothing bears out, and whether it has such a date.
+    """Return the numbers of an answer that no source supports, and `a date` if an unsupported date is among them.
 
-    Words can be put otherwise; a number that stands in no passage, not in the name of its file, in the question or in
-    the expected answer was made up, unless it is a section or a page, or the same figure in another unit.
+    A number is invented if it occurs in no passage or file name, nor in the question or the expected answer. Section
+    and page numbers, and the same figure in another unit, are not invented.
     """
     said = "\n".join(claim.text for claim in claims_of((case.reply.answer or "")[:_READ]))
     stated, units = figures(said), quantities(said).quantities
@@ -256,7 +256,7 @@ def invented_figures(case: Case) -> list[str]:
         return []
     read = (f"{passage.text}\n\n{passage.filename or ''}" for passage in case.reply.passages)
     for part in (case.question, case.truth, *read):
-        if not numbers and not dates:  # most stand in the first passage, and the others need not be read
+        if not numbers and not dates:  # most numbers occur in the first passage; then the others need not be read
             break
         given = figures(part)
         numbers -= given.numbers
@@ -268,5 +268,5 @@ def invented_figures(case: Case) -> list[str]:
 
 
 def _counts(number: str) -> bool:
-    """Return whether a number may count what the answer itself lists: "in two cases", "the following three"."""
+    """Return whether a number may count the answer's own list items: "in two cases", "the following three"."""
     return number.isdecimal() and int(number) <= _LISTED

@@ -1,4 +1,4 @@
-"""Scores retrieved passages against a gold file: exact match, span F1, recall@K, nDCG@K.
+"""Score retrieved passages against a gold file: exact match, span F1, recall@K, nDCG@K.
 
 examples:
     python score.py predictions.json gold.json [--k 10] [--output results.json] [--parity seed]
@@ -28,7 +28,7 @@ RULE = "=" * 26
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the four metrics; return 1 after one line on what is wrong with a file."""
+    """Print the four metrics; return 1 and print one line where a file is invalid."""
     parser = build_parser("python score.py", __doc__, module=__file__)
     add_json(parser)
     options = parser.parse_args(argv)
@@ -53,7 +53,7 @@ def score(predictions: Path, gold: Path, *, k: int = K, parity: Literal["", "see
 def _cases(
     predicted: list[tuple[str, list[str]]], tests: list[tuple[str, list[GoldPassage]]], predictions: Path, gold: Path
 ) -> list[Case]:
-    """Pair predictions with tests by their queries; a query that is asked twice is paired in order."""
+    """Pair predictions with tests by their queries; repeated queries are paired in order."""
     waiting: dict[str, list[list[GoldPassage]]] = defaultdict(list)
     for query, golds in tests:
         waiting[query].append(golds)
@@ -61,15 +61,15 @@ def _cases(
     unknown = [query for query in asked if query not in waiting]
     where = f"{predictions}: {len(unknown)} of {len(asked)} queries are not in {gold}"
     if len(unknown) == len(asked):
-        raise ToolkitError(f"{where}, first {_short(unknown[0])}; is this the gold file they were made for?")
+        raise ToolkitError(f"{where}, first {_short(unknown[0])}; is this the right gold file?")
     if unknown:
         print_note(f"{where} and are not counted, first {_short(unknown[0])}: impossible questions have no gold there")
     predicted = [(query, passages) for query, passages in predicted if query in waiting]
     for query, times in asked.items():
         if query in waiting and times != len(waiting[query]):
             raise ToolkitError(
-                f"{predictions}: {_short(query)} is predicted {times} times, "
-                f"but asked {len(waiting[query])} times in {gold}: which is which cannot be told"
+                f"{predictions}: {_short(query)} is predicted {times} times, but asked {len(waiting[query])} times in "
+                f"{gold}, so the two cannot be paired"
             )
     if len(tests) > len(predicted):
         left = len(tests) - len(predicted)
@@ -119,13 +119,13 @@ def _read_gold(path: Path) -> list[tuple[str, list[GoldPassage]]]:
 
 
 def _answer(snippet: Any, file: str, gold: Path, where: str) -> str:
-    """Return a snippet's words: its `answer`, or what its span holds of its file in corpus/ beside the benchmarks."""
+    """Return a snippet's text: its `answer`, or its span of the file in corpus/ beside the gold file or its folder."""
     if "answer" in snippet or "span" not in snippet:
         return str(_field(snippet, "answer", str, where))
     start, end = [*_field(snippet, "span", list, where), 0, 0][:2]
     found = [root / "corpus" / file for root in (gold.parent, gold.parent.parent) if (root / "corpus" / file).is_file()]
     if not found:
-        raise ToolkitError(f"{where}: no 'answer', and no corpus/{file} beside {gold} to read its span from")
+        raise ToolkitError(f"{where}: no 'answer', and no corpus/{file} beside {gold} from which to read the span")
     return found[0].read_bytes().decode("utf-8")[start:end]
 
 

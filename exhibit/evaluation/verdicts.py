@@ -1,9 +1,7 @@
-"""What became of a question: one verdict with its evidence.
+"""Give each question one verdict with its evidence: where, on the way from document to answer, it went wrong.
 
-A verdict says where on the way from document to answer a question went wrong.
-
-Retrieval: the passage that answers was not among those read. Reading: it was, and the answer refuses, or is made from
-others. Invented: the answer says what none of its passages does, or answers what the documents do not.
+Retrieval: the passage with the answer was not among those read. Reading: it was read, but the answer refuses or uses
+other passages. Invented: the answer states what none of its passages does, or answers an impossible question.
 """
 
 from collections.abc import Collection, Sequence
@@ -47,33 +45,33 @@ STAGES: dict[Verdict, Stage] = {
     "figures that no passage has": "invented",
     "answered though impossible": "invented",
 }
-"""Where a failure lies; the other verdicts are no failures of the system, or cannot be told."""
+"""The stage of each failure; the other verdicts are no failures of the system, or cannot be decided."""
 
 
 @dataclass(frozen=True)
 class Judgment:
-    """A verdict and what it rests on."""
+    """A verdict and its evidence."""
 
     verdict: Verdict
     evidence: str
 
     @property
     def stage(self) -> Stage | None:
-        """Where the failure lies, None where there is none or it cannot be told."""
+        """The stage of the failure; None where there is no failure or its stage is unknown."""
         return STAGES.get(self.verdict)
 
 
 def judge(case: Case, *, k: int = K) -> Verdict:
-    """Return what became of a question; `answered` is also an impossible one that was refused."""
+    """Return the verdict on a question; `answered` includes impossible questions that were refused."""
     return examine(case, k=k).verdict
 
 
 def examine(case: Case, *, k: int = K) -> Judgment:
     """Return the verdict on a question with its evidence.
 
-    The passages that count are those an answer was made from, where that is known, else the first k. Gold that is
-    among the first k, but not among those, or that the answer does not cite though it cites others, was not used.
-    An answer that is right is no fault, whatever it was made from.
+    Only the passages that the answer was made from count, where they are known, else the first k. Gold was not used if
+    it is among the first k but not among those passages, or if the answer cites only other passages. A right answer is
+    no fault, whatever it was made from.
     """
     reply = case.reply
     if reply.error:
@@ -105,13 +103,13 @@ def _impossible(case: Case, refused: bool) -> Judgment:
 
 
 def find_cited(case: Case) -> list[int]:
-    """Return the numbers of the passages that an answer cites, each once, as far as there are such passages."""
+    """Return the numbers of the passages that an answer cites, each once; numbers without a passage are left out."""
     numbers = (number for citation in find_citations(case.reply.answer or "") for number in citation.numbers)
     return list(dict.fromkeys(number for number in numbers if 1 <= number <= len(case.reply.passages)))
 
 
 def _by_answer(case: Case, refused: bool, k: int) -> Judgment:
-    """Return what can be told where no passage can be held against gold: by the file, then by the expected answer."""
+    """Return the verdict where no passage can be compared with gold: by the file, then by the expected answer."""
     why = "the benchmark quotes no words of it"
     by_file = _by_file(gold_files(case), case.reply.read(k), "right document, passage unknown", why)
     known = bool(gold_files(case)) and bool(case.reply.passages)
@@ -164,7 +162,7 @@ def _retrieval(case: Case, refused: bool, k: int) -> Judgment:
 
 
 def _not_found(case: Case, golds: Sequence[GoldPassage], read: Sequence[int], k: int) -> Judgment:
-    """Return what can be told where no gold passage is found: another version, another passage, or another file."""
+    """Return the verdict where no gold passage is found: another version, another passage, or another file."""
     passages = case.reply.passages
     version = next((n for n in read if right_version(passages[n - 1], case) is False), None)
     if version is not None:
@@ -181,7 +179,7 @@ def _not_found(case: Case, golds: Sequence[GoldPassage], read: Sequence[int], k:
 
 
 def _touches(passage: Passage, gold: GoldPassage) -> bool:
-    """Return whether a passage has a character of located gold, or holds half of the words of other gold."""
+    """Return whether a passage has a character of located gold, or half of the words of other gold."""
     if gold.places and passage.span is not None:
         return passage.source == gold.filename and any(touches(span, gold) for span in passage.spans)
     return rank_found(gold, [passage]) is not None

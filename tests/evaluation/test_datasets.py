@@ -67,7 +67,7 @@ def test_a_dataset_without_the_label_is_left_out_and_named(tmp_path):
     write_bundle(tmp_path / "a")
     write_bundle(tmp_path / "b", gold=False)
     datasets, warnings = load_datasets([tmp_path / "*"], Selection(where={"clause": ("law",)}))
-    assert [dataset.name for dataset in datasets] == ["a"] and "no question is asked" in warnings[0]
+    assert [dataset.name for dataset in datasets] == ["a"] and "no question is selected" in warnings[0]
 
 
 def test_limit_takes_the_first_or_draws(tmp_path):

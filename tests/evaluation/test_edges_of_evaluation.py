@@ -129,7 +129,7 @@ def test_what_a_reader_of_means_must_know_is_said_where_it_is_so():
     one, two = Estimate(0.5, 4, 0), Estimate(0.5, 4, 3, datasets=2)
     assert mean_notes({"a": {"answer_f1": one}}) == []
     several, failed = mean_notes({"a": {"answer_f1": one}, "b": {"answer_f1": two, "latency": one}})
-    assert several.startswith("A mean over several datasets") and failed.endswith("in no mean: b: 3")
+    assert several.startswith("The mean over several datasets") and failed.endswith("in no mean: b: 3")
     names = {"answer_f1": one, "char_recall@8": one, "char_recall@1": one}
     assert shown_metrics(names, ["char_recall"]) == ["char_recall@8", "char_recall@1"]
     assert shown_metrics(names, ["char_recall@1"]) == ["char_recall@1"] and shown_metrics(names, ["drm"]) == list(names)

@@ -204,13 +204,13 @@ def test_every_problem_is_told_before_any_work(run, tmp_path):
 
 def test_a_run_is_not_overwritten_nor_mixed(run, bundle, tmp_path):
     run()
-    with pytest.raises(BundleError, match="exists already; go on with it with --resume"):
+    with pytest.raises(BundleError, match="exists already; continue it with --resume"):
         run()
     with pytest.raises(BundleError, match=r"started with other settings \(limit, datasets\)"):
         run(resume=True, limit=2)
     (tmp_path / "results" / "mine").mkdir()
     (tmp_path / "results" / "mine" / "thesis.tex").touch()
-    with pytest.raises(BundleError, match="something else than a run"):
+    with pytest.raises(BundleError, match="contains files that are not a run"):
         run("mine", resume=True)
 
 
@@ -257,7 +257,7 @@ def test_the_newest_stopped_run_is_found_without_its_name(run, tmp_path):
     run("stopped")
     (tmp_path / "results" / "stopped" / "summary.json").unlink()
     assert run(None, resume=True).folder.name == "stopped"
-    with pytest.raises(BundleError, match="no stopped run with these settings"):
+    with pytest.raises(BundleError, match="no unfinished run with these settings"):
         run(None, resume=True)
 
 
@@ -274,7 +274,7 @@ def test_a_run_that_was_stopped_while_its_report_was_drawn_is_found_and_drawn_wi
     drawn = run(None, **told, resume=True)
     assert drawn.folder.name == "half" and drawn.report.is_file() and (drawn.folder / "summary.json").is_file()
     assert server.questions == []
-    with pytest.raises(BundleError, match="no stopped run with these settings"):
+    with pytest.raises(BundleError, match="no unfinished run with these settings"):
         run(None, **told, resume=True)
 
 

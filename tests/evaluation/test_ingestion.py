@@ -207,5 +207,5 @@ def test_documents_are_deleted_one_by_one_or_with_their_collection(dataset):
     find = Step(path="/find", items="all", id="id")
     collection(fetch, list=LIST, find=find, delete=Step(path="/drop", method="DELETE")).remove(dataset)
     assert fetch.asked == ["/find"], "nothing is there to be deleted"
-    with pytest.raises(ToolkitError, match="it cannot delete documents"):
+    with pytest.raises(ToolkitError, match="the system cannot delete documents"):
         collection(fetch, list=LIST).remove(dataset)

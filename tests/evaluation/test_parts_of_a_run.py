@@ -204,14 +204,14 @@ def test_who_is_not_there_is_not_waited_for_and_who_is_busy_is_waited_for_once(d
     ("error", "words"),
     [
         *((HttpError("no", status=code), "the server refuses the key: no. Give one") for code in (401, 403, 407)),
-        *((HttpError("no", status=code), "nothing takes questions at this address: no. Check") for code in (404, 410)),
-        (HttpError("no", status=405), "nothing takes questions"),
+        *((HttpError("no", status=code), "no endpoint for questions at this address: no. Check") for code in (404, 410)),
+        (HttpError("no", status=405), "no endpoint for questions"),
         (HttpError("no", status=418), "none of 5 questions"),
         (
             NoAnswerError("no answer", {"said": "two words"}, blank=False),
             "would fit: --set target_response_answer",
         ),
-        (NoAnswerError("no answer", {"n": 3}, blank=False), "No text in it looks like an answer"),
+        (NoAnswerError("no answer", {"n": 3}, blank=False), "No text in the reply looks like an answer"),
         (NoAnswerError("no answer", {"n": 3}, blank=True), "none of 5 questions"),
     ],
 )
@@ -267,7 +267,7 @@ def test_a_request_that_does_not_fit_is_made_anew_from_the_server_s_description(
 def test_passages_without_words_or_at_another_place_are_told(dataset):
     names = [{"filename": "alder.txt"}]
     _, run = probe(dataset, read(answer="a", passages=names), values={})
-    assert run() == ["srv: the passages have names and no text ({filename: text}): only documents are measured"]
+    assert run() == ["srv: the passages have file names but no text ({filename: text}): only document metrics are measured"]
     _, run = probe(dataset, read(answer="a", passages=[{"id": 3}]), values={})
     with pytest.raises(ToolkitError, match=r"have no text: {id: number}. Say in a target file"):
         run()
@@ -415,7 +415,7 @@ def test_a_config_file_says_where_its_questions_are(tmp_path, monkeypatch):
     (tmp_path / "t.toml").write_text("limit = 3\n", encoding="utf-8")
     assert read_config_file(tmp_path / "t.toml") == ({"limit": 3}, [])
     file.write_text("[1]", encoding="utf-8")
-    with pytest.raises(ToolkitError, match="must be an object of settings"):
+    with pytest.raises(ToolkitError, match="must be a JSON or TOML object of settings"):
         read_config_file(file)
 
 
@@ -488,7 +488,7 @@ def test_the_settings_about_a_word_are_printed_by_group(capsys):
     told = capsys.readouterr().out
     assert told.startswith("pipeline:\n") or "\n\npipeline:\n" in told
     assert "characters of a chunk, at most (a whole number, 1 or more; default 500)" in told
-    assert settings_command(["nothing-like-that"]) == 1 and "no setting about" in capsys.readouterr().err
+    assert settings_command(["nothing-like-that"]) == 1 and "no setting matches" in capsys.readouterr().err
     assert settings_command(["retries", "--json"]) == 0 and "retries" in {
         one["name"] for one in json.loads(capsys.readouterr().out)
     }
@@ -523,7 +523,7 @@ def test_a_folder_that_was_fetched_is_called_as_its_address_says(tmp_path):
     assert find_datasets([]) == (
         {},
         [],
-        ["no dataset given; --dataset-paths takes folders with train.json and corpus/"],
+        ["no dataset given; name a folder with train.json and corpus/, such as datasets_out/cuad"],
     )
 
 
@@ -647,7 +647,7 @@ def test_files_that_changed_since_a_run_was_started_are_named_up_to_three(datase
     words = listed.format(*(f"leases/corpus/{name}" for name in names))
     with pytest.raises(BundleError) as caught:
         evaluate(told(dataset, tmp_path, resume=True), parts={"function": answered})
-    assert f"was started on other files ({words}); its replies are stale" in str(caught.value)
+    assert f"was started with other files ({words}), so its replies are out of date" in str(caught.value)
 
 
 def test_a_run_says_what_it_was_told_and_leaves_out_what_applies_to_no_question(dataset, tmp_path):

@@ -147,7 +147,7 @@ def test_a_search_by_get_and_a_stream(write, dataset):
         pieces.pop()
         replies += [reply for _, reply in target.ask(dataset, dataset.cases[:1])]
     assert replies[0].answer == "Norway" and replies[0].first_token is not None
-    assert replies[1].error == "the stream stopped before its end", "it has marked the end before"
+    assert replies[1].error == "the stream ended before its end mark", "it has marked the end before"
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_passages_of_names_alone_are_said_and_of_nothing_stop_the_run(dataset):
     held = [{"filename": "alder.txt", "rank": 1}]
     with imitating(lambda system, asked: {"answer": "Norway.", "passages": held}, dataset.cases) as system:
         _, notes = probe(system, dataset)
-        assert any("the passages have names and no text ({filename: text, rank: number})" in note for note in notes)
+        assert any("the passages have file names but no text ({filename: text, rank: number})" in note for note in notes)
         held[0] = {"rank": 1, "weight": 0.5}
         with pytest.raises(ToolkitError, match=r"have no text: \{rank: number, weight: number\}"):
             probe(system, dataset)

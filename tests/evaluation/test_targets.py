@@ -90,7 +90,7 @@ def test_an_index_is_used_again_until_something_changes(builtin, dataset, tmp_pa
     assert builtin(embedder=Hashing(64)).index_folder(dataset) != folder
     dataset.files["birch.txt"].write_text("LEASE\n\nNow quite another document.", encoding="utf-8")
     assert builtin().index_folder(dataset) != folder
-    with pytest.raises(BundleError, match="leave out --ingest never"):
+    with pytest.raises(BundleError, match="remove --ingest never"):
         builtin(ingest="never").ingest(dataset)
 
 

@@ -231,7 +231,7 @@ def test_confidence_at_the_ends_of_the_scale():
 def test_a_bound_holds_on_its_side(text, value, holds):
     assert Bound.parse(text, where="x").holds(value) is holds
     for wrong in ("0.8", "=> 1", 3, "> .8"):
-        with pytest.raises(ToolkitError, match="is no bound"):
+        with pytest.raises(ToolkitError, match="is not a bound"):
             Bound.parse(wrong, where="x")
 
 
@@ -245,7 +245,7 @@ def test_bands_and_scales(tmp_path):
     for text, words in {
         "datasets = 3": "must be tables",
         '[recall]\ngood = "> 0.8"': "and nothing else",
-        '[recall]\ngood = "> 0.8"\npoor = "> 0.5"': "lie on the same side",
+        '[recall]\ngood = "> 0.8"\npoor = "> 0.5"': "have the same direction",
     }.items():
         path.write_text(text, encoding="utf-8")
         with pytest.raises(ToolkitError, match=words):

@@ -163,7 +163,7 @@ def test_a_run_on_two_datasets_has_a_column_for_all_and_says_what_failed(tmp_pat
     one = exhibit.evaluate(exhibit.load(folders[0]), target=answer, metrics="answer_length", run_name="one", **fixed)
     assert set(one.summary.index) == {("answer_length", "alder")} and "ALL" not in repr(one)
     two = exhibit.evaluate(folders[1], target=answer, metrics="answer_f1", run_name="other", **fixed)
-    with pytest.raises(exhibit.ToolkitError, match="exists already; go on with it"):
+    with pytest.raises(exhibit.ToolkitError, match="exists already; continue it"):
         exhibit.evaluate(folders[1], target=answer, metrics="answer_f1", run_name="other", **fixed)
     with pytest.raises(exhibit.ToolkitError, match="have no dataset and metric in common"):
         exhibit.compare(one, two)

@@ -243,7 +243,7 @@ def test_bands_of_a_file_also_for_one_dataset_and_for_what_should_be_low(tmp_pat
     [
         ("[drm]\ngood = 0.1\npoor = '> 1'\n", "drm.good: 0.1 is no bound"),
         ("[drm]\ngood = '< 0.1'\n", "drm: needs good"),
-        ("[drm]\ngood = '> 0.1'\npoor = '> 0.5'\n", "the same side"),
+        ("[drm]\ngood = '> 0.1'\npoor = '> 0.5'\n", "the same direction"),
         ("drm = 3 4", "not TOML"),
         ("datasets = 3", "must be tables"),
     ],
@@ -314,7 +314,7 @@ def test_a_gate_that_cannot_be_read_or_never_looks_is_an_error(folder, tmp_path,
     assert "would never fail" in capsys.readouterr().err
     assert main(["index", str(folder), "--metrics", "bleu", "--out", str(tmp_path / "i.html")]) == 1
     assert main(["index", str(tmp_path / "nothing")]) == 1
-    with pytest.raises(ToolkitError, match="no bound"):
+    with pytest.raises(ToolkitError, match="not a bound"):
         Bound.parse("about 3", where="here")
 
 

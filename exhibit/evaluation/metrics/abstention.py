@@ -1,6 +1,6 @@
-"""Abstention: whether impossible questions are refused, and whether answerable ones are not.
+"""Abstention: whether impossible questions are refused, and answerable ones are answered.
 
-One rule (`law.refusals`) tells a refusal; `refusal_unsure` is the share of replies of which it was not sure.
+One rule (`law.refusals`) recognises refusals; `refusal_unsure` is the share of replies for which the rule is unsure.
 """
 
 from exhibit.evaluation.metrics import Case, per_case

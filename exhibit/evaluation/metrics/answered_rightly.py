@@ -1,7 +1,7 @@
-"""Answered rightly: whether a reply gives the expected answer, None where that is not judged.
+"""Answered rightly: whether a reply gives the expected answer; None where it is not judged.
 
-A label that the source gives decides, else the rules of `evaluation.correctness`; `evaluation.judgement` lets a judge's
-mark decide before both. `answer_judged` is the share of the replies that are judged; `answer_contained` only looks for
+A label that the source gives decides; otherwise the rules of `evaluation.correctness` do. A judge's mark overrules both
+(`evaluation.judgement`). `answer_judged` is the share of replies that are judged. `answer_contained` only searches for
 the expected words.
 """
 
@@ -19,7 +19,7 @@ def _right(case: Case) -> float | None:
 
 
 def _judged(case: Case) -> float | None:
-    """Return whether an answer is judged; None where no answer is expected."""
+    """Return 1 if the answer is judged, else 0; None where no answer is expected."""
     right = _right(case)
     return None if right is None and (case.is_impossible or not case.truth.strip()) else float(right is not None)
 

@@ -1,6 +1,6 @@
 """Mean average precision: the precision at the rank of each gold, averaged over all golds, found or not.
 
-The whole ranking counts, as deep as the system gave it. What is ranked is said in `evaluation.ranking`.
+The whole ranking counts, at full depth. `evaluation.ranking` defines the ranked items.
 """
 
 from exhibit.evaluation.metrics import Case, per_case

@@ -1,6 +1,6 @@
-"""Contradictions: whether a reply names both of two values that disagree, or one of them as if there were no other.
+"""Contradictions: whether a reply states both of two contradictory values, or only one as if there were no other.
 
-By exact match of typed values. A reply that states neither value, or refuses, is neither.
+Typed values are compared exactly. A reply that states neither value, or refuses, counts as 0 in both figures.
 """
 
 from exhibit.evaluation.metrics import Case, per_case

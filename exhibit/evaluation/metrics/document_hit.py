@@ -1,6 +1,6 @@
-"""Document hit: whether any of the first k passages comes from a file with gold.
+"""Document hit: whether any of the first k passages is from a file with gold.
 
-None where none does for certain and the file of one of them is not known.
+None where no passage is known to be, and the file of one of them is unknown.
 """
 
 from collections.abc import Sequence

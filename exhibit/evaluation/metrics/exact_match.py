@@ -1,8 +1,8 @@
-"""Exact match: whether the top passage, or the answer, has just the words of a gold.
+"""Exact match: whether the top passage, or the answer, has exactly the words of a gold passage.
 
-The answer is held against the expected one alone; an impossible row has none (`abstention_accuracy` is about those).
-Parity "seed" compares the top passage in lower case, trimmed, punctuation included; parity "squad" reads the answer as
-SQuAD 2.0 does (`_squad`).
+The answer is compared with the expected answer only; impossible questions are None (see `abstention_accuracy`). Parity
+"seed" compares the top passage in lower case, trimmed, with its punctuation. Parity "squad" compares the answer as
+SQuAD 2.0 does (`evaluation.answer_words`).
 """
 
 from exhibit.evaluation.answer_words import same_words, score_against, squad_exact, squad_golds

@@ -1,11 +1,11 @@
-"""Pages and boxes: whether a reader who follows a citation to the page it gives finds there what is cited.
+"""Pages and boxes: whether the page and the box that a citation gives contain the cited words.
 
-    page_accuracy     = passages whose words stand on the page that the system gives / passages with a page and a place
-    gold_page_accuracy = those from a document with gold whose page is one of the gold's / those with a page
-    box_accuracy      = overlap of the box that the system gives with that of the words, over both together; the mean
+    page_accuracy     = passages whose words are on the reported page / passages with a page and a place
+    gold_page_accuracy = passages from a gold document on a page with gold / such passages with a page
+    box_accuracy      = mean intersection over union of the reported box and the boxes of the words
 
-Counted are the passages that the answer cites, or all where it cites none by number. A system that gives no pages, or
-no boxes, has no such score.
+Only the passages that the answer cites count, or all where it cites none by number. A system that reports no pages or
+no boxes has no such score.
 """
 
 from exhibit.evaluation.metrics import Case, Passage, gold_files, per_case
@@ -13,7 +13,7 @@ from exhibit.law.citations import find_citations
 
 
 def cited_passages(case: Case) -> list[Passage]:
-    """Return the passages that an answer cites by number, all of them where it cites none."""
+    """Return the passages that an answer cites by number; all passages where it cites none."""
     passages = case.reply.passages
     numbers = [n for citation in find_citations(case.reply.answer or "") for n in citation.numbers]
     cited = [passages[n - 1] for n in dict.fromkeys(numbers) if 1 <= n <= len(passages)]

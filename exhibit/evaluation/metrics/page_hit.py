@@ -1,8 +1,8 @@
-"""Page hit: whether any of the first k passages is from a page of the gold.
+"""Page hit: whether any of the first k passages is on a page with gold.
 
-For gold that is a page, without words or with all of them, and beside the passage metrics where both are known. A
-passage is on the pages that its words stand on; on the page that the system gives only where its words have no place.
-None where the pages of the gold are not known, or no passage is on one and the page of some passage is not known.
+It is the metric for gold that consists of pages, and complements the passage metrics where both are known. A passage is
+on the pages of its words; the page that the system reports counts only where the words have no place. None where the
+pages of the gold are unknown, or where no passage is on them and the page of some passage is unknown.
 """
 
 from collections.abc import Sequence

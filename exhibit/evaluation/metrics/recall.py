@@ -1,7 +1,7 @@
 """Recall@K: the share of the gold passages that are found within the first K passages.
 
-A gold is found when the passages so far, united, hold at least half of its characters. Where a case has grades (ACORD),
-it is the share of the gold files among the first K different files.
+A gold is found when the union of the passages so far contains at least half of its characters. Where a case has grades
+(ACORD), it is the share of the gold files among the first K different files.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ NAMES = (f"recall@{K}",)
 
 
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
-    """Return the share of golds found, None where no gold has words or a grade."""
+    """Return the share of golds found; None where no gold has words or a grade."""
     score = _seed if options.parity == "seed" else _share
     depth = cutoff or options.k
     return {f"recall@{depth}": score_each(cases, partial(score, k=depth))}

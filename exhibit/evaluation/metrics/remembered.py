@@ -1,9 +1,9 @@
-"""Variants: whether a reply has the value that the document states, or the one that it stated before it was altered.
+"""Variants: whether a reply states the value of the altered document, or the value from before the alteration.
 
-By exact match of typed values (`law.values`), so that "thirty (30) days" is "30 days". `read_value`: every new value
-and no old one. `remembered`: an old value and no new one; of a removed clause any of its values, or its words. Else,
-where the reply states a value of that kind, `another_value`. A clause that was turned round is compared by its yes or
-no, and where the reply begins with neither, by the words that were turned.
+Typed values are compared exactly (`law.values`), so that "thirty (30) days" equals "30 days". `read_value`: the reply
+has every new value and no old one. `remembered`: it has an old value and no new one; for a removed clause, any of its
+values or its words. `another_value`: neither holds, but the reply states a value of that kind. For a negated clause,
+the reply's yes or no is compared; where it begins with neither, the negated words.
 """
 
 import re
@@ -47,7 +47,7 @@ def _another(case: Case) -> float | None:
 
 
 def _polarity(case: Case, wanted: str, other: str) -> float | None:
-    """Return whether a reply says the wanted yes or no; None where neither it nor the turned words tell."""
+    """Return whether a reply says the wanted yes or no; None where its words do not decide."""
     reply = case.reply.answer or ""
     said = _POLAR.match(reply)
     if said:

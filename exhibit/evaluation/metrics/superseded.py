@@ -1,7 +1,8 @@
-"""Amended contracts: whether a reply has the value in force on the question's day, or one of another day.
+"""Amended contracts: whether a reply has the value in force on the question's date, or that of another date.
 
-By exact match of typed values. `in_force`: every value of the clause as of that day, and none of another day.
-`superseded`: a value that an amendment replaced before that day, or brought in after it, and not the one in force.
+Typed values are compared exactly. `in_force`: the reply has every value of the clause on that date, and none of another
+date. `superseded`: it has a value that an amendment replaced before that date or introduced after it, and not the one
+in force.
 """
 
 from exhibit.evaluation.metrics import Case, per_case

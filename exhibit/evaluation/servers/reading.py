@@ -1,4 +1,4 @@
-"""A server's reply, whole or streamed, read as its system's file says; what it does not say is known by the fields."""
+"""Read a server's reply, whole or streamed, by the paths of its TOML file or else by the names of its fields."""
 
 import codecs
 import json
@@ -16,63 +16,63 @@ from exhibit.storage.http_policy import STREAMED, Event, HttpError, Secrets, rea
 _CONTEXTS = sorted(
     {path for shape in shapes.SHAPES for path in shape.passages}, key=lambda path: (-path.count("."), path)
 )
-"""Where an event may have passages, the longest paths first: `context` is what `context.data_points` is inside of."""
+"""Paths of passages in an event, the longest first: `context.data_points` is inside `context`."""
 _KEPT = 3
-"""Events of a stream that are kept to be described."""
+"""The number of a stream's events that are kept for a description of it."""
 
 
 class NoAnswerError(HttpError):
-    """A reply without an answer where one was looked for."""
+    """A reply without an answer where one was expected."""
 
     def __init__(self, message: str, reply: Any, *, blank: bool) -> None:
         super().__init__(message)
         self.reply = reply
         self.blank = blank
-        """Whether there is a place for it, with no words in it."""
+        """Whether the reply has the field of the answer, but without text."""
 
 
 @dataclass
 class Read:
-    """What a server replied, as far as it was understood."""
+    """The parts of a server's reply, as far as they were recognised."""
 
     raw: Any = None
     answer: str | None = None
     passages: Any = None
-    """As the server writes them; None where it has none."""
+    """The passages in the server's own form; None where there are none."""
     stages: dict[str, list[Any]] = field(default_factory=dict)
-    """What the reply tells of its stages: `retrieved`, `reranked`, `context`."""
+    """The lists that the reply has for its stages: `retrieved`, `reranked`, `context`."""
     shape: str = ""
     pages_from: int = 1
     usage: dict[str, float] = field(default_factory=dict)
     first_token: float | None = None
     selected: int | None = None
-    """How many of the passages the answer was made from, where that is known."""
+    """The number of passages that the answer was made from, where it is known."""
     seconds: float | None = None
-    """What the answer took, where the exchange asked for more than that."""
+    """The seconds until the answer, where the exchange included further requests."""
     blank: bool = False
-    """Whether there is a place for an answer."""
+    """Whether the reply has the field of an answer."""
 
 
 class ReplyReader:
     """Reads the replies of one server."""
 
     def __init__(self, system: System, secrets: Secrets, *, stream: bool = False) -> None:
-        """Read as a system's file says; with `stream`, lines of JSON are a stream whatever they call themselves."""
+        """Read by a system's file; with `stream`, lines of JSON are a stream, whatever their content type."""
         self._reply, self._stream, self._secrets, self._asked_stream = system.reply, system.stream, secrets, stream
         self.answers: bool | None = None
-        """Whether it answers, or only retrieves; None until that was seen."""
+        """Whether the server answers, or only retrieves; None until a reply has shown it."""
         self._ends = False
-        """Whether it has been seen to mark the end of a stream: one without the mark is then half a reply."""
+        """Whether the server marks the end of a stream; then a stream without the mark is incomplete."""
 
     def read(self, response: Response) -> Read:
-        """Return what a response holds; raise HttpError where that is no reply."""
+        """Return the content of a response; raise HttpError where it is not a reply."""
         began = time.monotonic()
         form, streamed = self._stream.format, response.kind in STREAMED
         if streamed and form != "text":
             return self._events(read_events(response.lines()), began)
         if form == "parts" and response.kind != "application/json":
             return self._events(self._parts(response), began)
-        if form == "text" and response.kind != "application/json":  # the answer's words alone, as events or bare
+        if form == "text" and response.kind != "application/json":  # the answer's text only, or events of it
             texts = (
                 read_texts(response.lines()) if streamed else codecs.iterdecode(response.parts(), "utf-8", "replace")
             )
@@ -81,7 +81,7 @@ class ReplyReader:
         try:
             reply = json.loads(data)
         except (ValueError, RecursionError):
-            if self._asked_stream and data.strip():  # lines of JSON that call themselves something else
+            if self._asked_stream and data.strip():  # lines of JSON with another content type
                 return self._events(read_events(data.decode("utf-8", "replace").split("\n")), began)
             raise not_json(data, self._secrets) from None
         return self.whole(reply)
@@ -89,7 +89,7 @@ class ReplyReader:
     # ---------------------------------------------------------------- a whole reply
 
     def whole(self, reply: Any) -> Read:
-        """Return what a reply holds."""
+        """Return the content of a whole reply."""
         self.check(reply)
         paths = self._reply
         shape = shapes.recognise(reply) if paths.answer is None or paths.passages is None else None
@@ -107,11 +107,11 @@ class ReplyReader:
         return self._finished(read)
 
     def passages(self, paths: Iterable[str], reply: Any) -> Any:
-        """Return the passages at one of some paths of a reply, with the fields that the file renames."""
+        """Return the passages at the first matching path of a reply, with their fields renamed as the file says."""
         return self._with_fields(shapes.first_list([path for path in paths if path], reply))
 
     def _stages(self, paths: Iterable[str], reply: Any) -> dict[str, list[Any]]:
-        """Return the lists of the stages of a reply whose passages are at one of some paths."""
+        """Return the lists for the stages of a reply; `paths` are those of its passages."""
         taken = shapes.first_list([path for path in paths if path], reply)
         named = {name: getattr(self._reply, name) for name in shapes.STAGE_LISTS}
         return {name: self._with_fields(held) for name, held in shapes.stage_lists(reply, taken, named).items()}
@@ -182,18 +182,18 @@ class ReplyReader:
         return self._finished(read, ended=ended)
 
     def _of_event(self, kind: str, event: Any, contexts: list[str], *, auto: bool) -> Any:
-        """Return the passages of an event; one that is called `sources` may be their list itself."""
+        """Return the passages of an event; an event named `sources` may itself be the list."""
         if auto and isinstance(event, list) and kind in shapes.NAMES["citing"]:
             return event
         return self.passages(contexts, shapes.unwrap(event) if auto else event)
 
     @staticmethod
     def _chosen(own: Iterable[str] | None, whole: Iterable[str] | None, usual: Iterable[str]) -> list[str]:
-        """Return where something is in an event: as the file says of streams or of whole replies, or as is usual."""
+        """Return the paths in an event: those for streams, else those for whole replies, else the usual ones."""
         return [path for path in (own if own is not None else whole if whole is not None else usual) if path]
 
     def _parts(self, response: Response) -> Iterator[Event]:
-        """Yield lines of a letter and JSON as objects."""
+        """Yield lines that consist of a letter and JSON as objects."""
         for line in response.lines():
             letter, sign, text = line.partition(":")
             if not line.strip():
@@ -204,22 +204,22 @@ class ReplyReader:
                 yield Event("", {letter: json.loads(text)})
             except (ValueError, RecursionError):
                 words = self._secrets.words(line[:200])
-                raise HttpError(f"a line of the stream is not one of a chat server: {words}") from None
+                raise HttpError(f"a line of the stream does not have the form LETTER:JSON: {words}") from None
 
-    # ---------------------------------------------------------------- what it comes to
+    # ---------------------------------------------------------------- the finished reply
 
     def _finished(self, read: Read, *, ended: bool | None = None) -> Read:
-        """Return a reply that is whole; raise where there is no answer, or the stream stopped before its end."""
+        """Return a complete reply; raise an error where the answer is missing or the stream is incomplete."""
         if ended:
             self._ends = True
         elif ended is False and self._ends:
-            raise HttpError("the stream stopped before its end", transient=True)
+            raise HttpError("the stream ended before its end mark", transient=True)
         if read.answer is None:
             silent = self._reply.answer == ("",) or (bool(read.passages) and not self.answers)
             if read.blank or not silent:
                 path = self._reply.answer[0] if self._reply.answer and not ended else ""
                 where = read.raw[0] if ended is not None and read.raw else read.raw
-                asked = f"at {path} of the reply" if len(self._reply.answer or ()) == 1 and path else "in the reply"
+                asked = f"at {path} in the reply" if len(self._reply.answer or ()) == 1 and path else "in the reply"
                 raise NoAnswerError(f"no answer {asked}: {shapes.describe(where)}", where, blank=read.blank)
             return read
         if self._reply.failed and self._reply.failed in read.answer:
@@ -232,7 +232,7 @@ class ReplyReader:
 
 
 def not_json(data: bytes, secrets: Secrets) -> HttpError:
-    """Return the error for a body that is no JSON."""
+    """Return the error for a body that is not JSON."""
     return HttpError(f"the reply is not JSON: {secrets.words(data)}" if data.strip() else "the reply is empty")
 
 
@@ -242,24 +242,24 @@ def _words_at(paths: Iterable[str], reply: Any) -> str | None:
 
 
 def _kind(name: str, event: Any) -> str:
-    """Return what an event calls itself: what stands behind `event:`, else its field `type`."""
+    """Return the kind of an event: the text after `event:`, else its field `type`."""
     own = shapes.first_of(event, "kind", str) if isinstance(event, Mapping) else None
     return (name if name and name != "message" else own or name).casefold()
 
 
 def _carries(kind: str, events: tuple[str, ...]) -> bool:
-    """Return whether an event carries a piece of the answer: as the file says, else unless its name says otherwise."""
+    """Return whether an event carries a piece of the answer, by the file's list of events or else by its name."""
     if events:
         return kind in {event.casefold() for event in events}
     return kind not in {*shapes.NAMES["other"], *shapes.NAMES["citing"]}
 
 
 def _joined(pieces: list[tuple[str, str]]) -> str:
-    """Return the answer of a stream: the pieces of the events that are called so, where some are, and each once."""
+    """Return the answer of a stream: the text of the events that are named as answers, else of all events."""
     named = [text for kind, text in pieces if kind in shapes.NAMES["answering"]]
     texts = named or [text for _, text in pieces]
     before = "".join(texts[:-1])
-    # many servers end with an event that says the whole answer again
+    # many servers end with an event that repeats the whole answer
     return before if len(texts) > 1 and before.strip() == texts[-1].strip() else "".join(texts)
 
 
@@ -275,7 +275,7 @@ def _size(passages: Any) -> int:
 
 
 def _ranked(answer: str, passages: Any, reply: ReplyPart) -> str:
-    """Return an answer whose citations are ranks: systems cite by the passage's key, or count from 0."""
+    """Return an answer with its citations as ranks: some systems cite by the passage's key, or count from 0."""
     keys = [str(key) for key in (passages if isinstance(passages, Mapping) else range(len(passages)))]
     marks = "|".join(re.escape(mark).replace(r"\{n\}", r"(\d+)") for mark in reply.citations)
 

@@ -68,7 +68,7 @@ def test_a_sound_one_is_measured(tmp_path):
         (metric("commas", body="return {'commas': [0.5, 0.5]}"), "commas", "2 values for 1 cases"),
         (metric("commas", body="return {'commas': ['much']}"), "commas", "neither a number nor None"),
         (metric("commas", body="return None"), "commas", "failed: AttributeError"),
-        ("NAMES = 'commas'\n", "drm@8", "has no NAMES, the names that it yields"),
+        ("NAMES = 'commas'\n", "drm@8", "has no NAMES, the list of the figures that it returns"),
         ("", "drm@8", "has no NAMES"),
     ],
 )
