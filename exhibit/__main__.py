@@ -1,4 +1,4 @@
-"""The one command: `exhibit VERB …`, which is `python -m exhibit VERB …`."""
+"""The command `exhibit VERB …`, the same as `python -m exhibit VERB …`."""
 
 import difflib
 import logging
@@ -15,7 +15,10 @@ _OURS = ("--quiet", "--verbose")
 
 @guarded()
 def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
-    """Do what the verb says, in this process; return its exit code. `alone`: called as `python evaluate_rag.py`."""
+    """Run a verb in this process and return its exit code.
+
+    `alone` means that it was called as `python evaluate_rag.py`.
+    """
     given, own = _without_ours(list(sys.argv[1:] if argv is None else argv))
     if not given:
         sys.stderr.write(help_text() + "\n")
@@ -42,7 +45,7 @@ def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
 
 
 def _without_ours(given: list[str]) -> tuple[list[str], set[str]]:
-    """Return the words without the flags that every verb has, wherever they stand before a `--`, and those flags."""
+    """Return the words without the flags that every verb has, and those flags; words after a `--` are kept."""
     end = given.index("--") if "--" in given else len(given)
     return [word for word in given[:end] if word not in _OURS] + given[end:], set(given[:end]) & set(_OURS)
 

@@ -1,4 +1,4 @@
-"""Evaluations in a notebook: figures with their intervals, what failed, the report, and two runs compared."""
+"""Evaluations in a notebook: figures with their intervals, failures, the report, and the comparison of two runs."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ if TYPE_CHECKING:
 
 
 class Run(RunResults):
-    """A run that ended: its figures and questions as tables of pandas, and its report."""
+    """A finished run: its figures and questions as pandas tables, and its report."""
 
     def __init__(self, folder: Path | str, *, asked: Sequence[str] = ()) -> None:
-        """Open the results folder of a run; `asked` are the metrics to show, else those that tell most."""
+        """Open the results folder of a run; `asked` are the metrics to show, else the most informative ones."""
         super().__init__(folder)
         self.asked = tuple(asked)
 
     @property
     def report(self) -> Path:
-        """The report, a page for a browser."""
+        """The path of the report, an HTML page."""
         return self.folder / REPORT
 
     @cached_property
     def questions(self) -> DataFrame:
-        """A row a question: what was asked, expected and answered, what became of it, and every score."""
+        """One row per question: the question, the expected answer, the reply, the outcome and every score."""
         return _frame((_flat(row) for row in self.rows), index=["dataset", "id"])
 
     @cached_property
     def summary(self) -> DataFrame:
-        """A row a metric and a dataset, `ALL` where there are several: the mean with its interval."""
+        """One row per metric and dataset, `ALL` where there are several: the mean with its interval."""
         rows = [
             {"metric": metric, "dataset": name, **one.as_json()}
             for name, means in self._columns().items()
@@ -98,22 +98,22 @@ def _frame(rows: Iterable[dict[str, Any]], *, index: list[str]) -> DataFrame:
 
 @dataclass(frozen=True)
 class Comparison:
-    """How a second run differs from a first, paired by question."""
+    """The differences of a second run from a first, paired by question."""
 
     differences: dict[str, Difference]
     overlap: Overlap
     names: tuple[str, str] = ("the first run", "the second run")
     max_fall: float = regression.MAX_FALL
-    """The largest fall that is no regression where documents are too few for an interval."""
+    """The largest fall that is no regression where there are too few documents for an interval."""
 
     @property
     def regressions(self) -> list[str]:
-        """The metrics that are worse beyond chance or, where documents are too few to tell, by more than `max_fall`."""
+        """The metrics that are significantly worse or, with too few documents, worse by more than `max_fall`."""
         return regression.regressions(self.differences, max_fall=self.max_fall)
 
     @property
     def better(self) -> str:
-        """Which of the two is better, in a sentence."""
+        """Which of the two runs is better, in a sentence."""
         return regression.better_in_words(self.names, self.differences)
 
     def __repr__(self) -> str:
@@ -131,7 +131,7 @@ class Comparison:
 def compare(first: Run | Path | str, second: Run | Path | str, *, max_fall: float = regression.MAX_FALL) -> Comparison:
     """Compare two runs, each a run or its folder, over the questions that are the same in both.
 
-    `max_fall` is the largest fall that is no regression where documents are too few for an interval.
+    `max_fall` is the largest fall that is no regression where there are too few documents for an interval.
     """
     runs = [run if isinstance(run, Run) else Run(run) for run in (first, second)]
     before, after = (list(run.tables.values()) for run in runs)

@@ -97,9 +97,7 @@ def _evaluate(
     folder = run_folder(settings, plan)
     folder.mkdir(parents=True, exist_ok=True)
     refuse_links(folder)
-    with lock_folder(
-        folder, busy=f"{folder}: another run is writing to it; wait until it ends, or give another --run-name"
-    ):
+    with lock_folder(folder, busy=f"{folder}: another run is writing it; wait, or give another --run-name"):
         config = _open_run(folder, settings, plan)
         _probe(folder, settings, plan, say)
         (folder / SUMMARY).unlink(missing_ok=True)  # a summary marks a finished run
@@ -163,9 +161,7 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
         opened = attempt(lambda: open_target(settings.target_name, target_options, own))
         target = attempt(lambda: with_answers(opened, target_options)) if opened is not None else None
     if settings.delete_collection and target is not None and not hasattr(target, "forget"):
-        problems.append(
-            f"delete_collection: the target {target.name} keeps no documents elsewhere; remove this setting"
-        )
+        problems.append(f"delete_collection: the target {target.name} keeps no documents; remove this setting")
     loaded = attempt(
         lambda: load_datasets(
             settings.dataset_paths, settings.selection, origins=settings.origins, limits=settings.limits
@@ -236,9 +232,7 @@ def run_folder(settings: Settings, plan: _Plan) -> Path:
         stopped = [path for path in folders if not ((path / SUMMARY).exists() and (path / REPORT).exists())]
         alike = [folder for folder in stopped if not same_replies(load_json(folder / CONFIG), asked)]
         if not alike:
-            raise BundleError(
-                f"{settings.output_dir}: no unfinished run with these settings to resume; name one with --run-name"
-            )
+            raise BundleError(f"{settings.output_dir}: no unfinished run with these settings; give --run-name")
         return max(alike, key=lambda folder: (folder / CONFIG).stat().st_mtime)
     name = settings.target_name.partition(":")[0]
     name = settings.preset.rpartition("/")[2].removesuffix(".toml") if name == "builtin" else name

@@ -181,9 +181,7 @@ def _failures(overlap: statistics.Overlap) -> list[str]:
 
 def not_compared(overlap: statistics.Overlap) -> list[str]:
     """Return notes on what is not compared: questions that differ, are in one run only, or failed in one run."""
-    lines = [
-        f"{name}: not comparable: no question of it is the same in both runs" for name in overlap.not_comparable
-    ]
+    lines = [f"{name}: not comparable: no question of it is the same in both runs" for name in overlap.not_comparable]
     if overlap.changed:
         lines.append(
             f"{overlap.changed} questions have the same id in both runs but differ in their words, expected answer, "

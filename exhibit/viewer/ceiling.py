@@ -1,10 +1,10 @@
-"""Compares PDF parsers and chunkers on a bundle: how much gold each keeps whole, in part, or loses.
+"""Compare PDF parsers and chunkers on a bundle: how much gold each keeps whole, in part, or loses.
 
     exhibit ceiling datasets_out/cuad --parser pypdf --parser pdfplumber --splitter rcts:500 --splitter sections
     exhibit ceiling datasets_out/cuad --parsed docling=parsed/ --html ceiling.html
     exhibit ceiling datasets_out/cuad --chunks chunks.jsonl
 
-No system is asked: what a parser or a chunker loses here, no search, reranker or model brings back.
+No system is asked: gold that a parser or a chunker loses, no search, reranker or model can bring back.
 """
 
 import sys
@@ -45,11 +45,11 @@ from exhibit.schemas.parsing import parse_pair
 from exhibit.storage.atomic import write_whole
 
 _PARSERS = ("pypdf", "pypdfium2")
-"""Parsers that are compared where none is named: those that every installation has."""
+"""The parsers that are compared where none is named: those of every installation."""
 _SHOWN = 200
-"""Passages that a page lists for each parser and chunker; --json has all."""
+"""The number of passages that a page lists for each parser and chunker; --json has all."""
 _FAULTS = 5
-"""Documents that were not read and are named on the terminal."""
+"""The number of unread documents that are named on the terminal."""
 _COLOURS = {"whole": "#2a7f62", "part": "#d9a441", "lost": "#b3423a"}
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:62rem;padding:0 1rem;color:#222}
@@ -66,13 +66,15 @@ def measure_dataset(
     splitters: Sequence[str],
     chunk_files: Sequence[Path],
 ) -> tuple[list[Ceiling], int]:
-    """Return what each parser, each splitter on each parser's text, and each chunk file keeps of the gold.
+    """Return how much gold each parser, each splitter on each parser's text, and each chunk file keeps.
 
-    The second value is the number of gold passages that are not located, and in no figure.
+    The second value is the number of gold passages that are not located and in no figure.
     """
     items, unlocated = gold_items(dataset)
     if not items:
-        raise BundleError(f"{dataset.root}: no gold passage is located; there is nothing to measure")
+        raise BundleError(
+            f"{dataset.root}: no gold passage is located, so there is nothing to measure; choose another bundle"
+        )
     cutters = [NamedSplitter.of(wanted) for wanted in splitters]
     filenames = {item.document.filename for item in items}
     readings = [read_with_parser(name, dataset, filenames) for name in parsers]
@@ -93,7 +95,7 @@ def measure_dataset(
 
 
 def table_lines(ceilings: Sequence[Ceiling]) -> list[str]:
-    """Return the figures in lines: the parsers, then the chunkers."""
+    """Return the figures as lines: the parsers, then the chunkers."""
     lines: list[str] = []
     for is_chunker, title in ((False, "parser"), (True, "chunker")):
         some = [one for one in ceilings if one.is_chunker == is_chunker]
@@ -195,7 +197,7 @@ def _described(one: Lost) -> Markup:
 
 def _notes(ceilings: Sequence[Ceiling], unlocated: int) -> Iterator[str]:
     if unlocated:
-        yield f"{unlocated} gold passages are not located, and in no figure"
+        yield f"{unlocated} gold passages are not located, and are in no figure"
     for ceiling in ceilings:
         if ceiling.faults:
             named = "; ".join(f"{name}: {why}" for name, why in list(ceiling.faults.items())[:_FAULTS])
@@ -205,7 +207,7 @@ def _notes(ceilings: Sequence[Ceiling], unlocated: int) -> Iterator[str]:
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure parsers and chunkers on one bundle, print the figures, and draw them where --html names a file."""
+    """Measure parsers and chunkers on one bundle, print the figures, and write a page if --html names a file."""
     parser = build_parser("exhibit ceiling", __doc__)
     known = ", ".join(plugin_names("exhibit.evaluation.parsers"))
     parser.add_argument("bundle", metavar="BUNDLE", help="a bundle's folder or URL")
@@ -216,16 +218,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         action="append",
         default=[],
         metavar="NAME=FOLDER",
-        help="texts of another parser, one file a document: text, Markdown, HTML, or JSON of Docling, MinerU, "
-        "Unstructured, Marker, LlamaParse; may be repeated",
+        help=(
+            "texts of another parser, one file per document: text, Markdown, HTML, or JSON of Docling, MinerU, "
+            "Unstructured, Marker, LlamaParse; may be repeated"
+        ),
     )
     splitters = ", ".join(plugin_names("exhibit.rag.splitters"))
-    what = f"a splitter and the size of its chunks, as rcts:500 (there are {splitters}); may be repeated"
+    what = f"a splitter and its chunk size, such as rcts:500 (the splitters are {splitters}); may be repeated"
     add("--splitter", action="append", default=[], metavar="NAME[:SIZE]", help=what)
-    what = "chunks of another system, one a row: JSONL, JSON, CSV or Parquet; may be repeated"
+    what = "chunks of another system, one per row: JSONL, JSON, CSV or Parquet; may be repeated"
     add("--chunks", action="append", default=[], type=Path, metavar="FILE", help=what)
     add("--limit", type=parse_positive, metavar="N", help="only the gold of the first N questions")
-    add("--html", type=Path, metavar="FILE", help="draw the figures on a page, with the passages that were lost")
+    add("--html", type=Path, metavar="FILE", help="write a page with the figures and the lost passages to this file")
     add_limit_arguments(parser)
     add_json(parser)
     options = parser.parse_args(argv)

@@ -1,4 +1,4 @@
-"""Runs compared, and the health of the gold they are scored on.
+"""Compare runs, and check the gold that they are scored on.
 
 exhibit results summary results/naive results/sac
 exhibit results diff results/before results/after --fail-on-regression
@@ -49,7 +49,7 @@ from exhibit.viewer.trend.index import NAME as INDEX
 from exhibit.viewer.trend.summary import parse_gate
 
 _SINGLE_PAGES = 300
-"""Default limit of drawn pages for a single file: about as many as fit."""
+"""The default limit of drawn pages for a single file: about as many as fit."""
 
 
 @guarded()
@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _summary(options: Any) -> int:
     runs = {run.name: list(RunResults(run).tables.values()) for run in options.runs}
-    if len(runs) == 1:  # its datasets side by side
+    if len(runs) == 1:  # the datasets of one run side by side
         [tables] = runs.values()
         columns = {table.name: summarise(table) for table in tables}
         columns |= {ALL: summarise_run(tables)} if len(tables) > 1 else {}
@@ -117,7 +117,7 @@ def _pages(options: Any) -> int:
         page = write_report(options.runs[0], **how)
     else:
         if len(options.runs) < 2:
-            raise ToolkitError(f"compare {options.runs[0]}: with what? give two runs or more")
+            raise ToolkitError(f"compare {options.runs[0]}: a comparison needs at least two runs; name another one")
         page = write_comparison(options.runs, out=options.out, **how)
     print_results({"page": page}, str(page), as_json=options.json)
     return 0
@@ -137,8 +137,8 @@ def _export(options: Any) -> int:
 
 
 def _card(options: Any) -> int:
-    """Print a run's means as the head of a model's or a Space's card, where the Hub looks for results."""
-    from huggingface_hub import EvalResult, ModelCardData  # half a second to load
+    """Print a run's means as the header of a model's or a Space's card, where the Hub reads results."""
+    from huggingface_hub import EvalResult, ModelCardData  # takes half a second to import
 
     run = RunResults(options.runs[0])
     results = []
@@ -173,7 +173,7 @@ def _gold(options: Any) -> int:
 
 
 def gold_lines(dataset: Dataset, *, listed: int) -> list[str]:
-    """Return what share of a dataset's gold is located, by method, and the passages that are not."""
+    """Return the share of a dataset's gold that is located, by method, and the passages that are not."""
     worded = [(case, gold) for case in dataset.cases for gold in case.gold if gold.text and gold.text.strip()]
     counts = Counter(gold.how for _, gold in worded)
     located = len(worded) - counts["absent"]
@@ -181,9 +181,9 @@ def gold_lines(dataset: Dataset, *, listed: int) -> list[str]:
     lines = [f"{dataset.name}: {located} of {len(worded)} gold passages located{share}"]
     lines += [f"  {how:<7} {counts[how]}" for how in HOWS if counts[how]]
     names = sum(len(case.gold) for case in dataset.cases) - len(worded)
-    lines += [f"  {names} name a file and quote no words"] if names else []
+    lines += [f"  {names} name a file but quote no words"] if names else []
     ambiguous = sum(gold.ambiguous for _, gold in worded)
-    lines += [f"  {ambiguous} have few words that stand on many places: in no passage metric"] if ambiguous else []
+    lines += [f"  {ambiguous} have few words that occur at many places: in no passage metric"] if ambiguous else []
     absent = [(case, gold) for case, gold in worded if gold.how == "absent"]
     for case, gold in absent[:listed]:
         words = " ".join((gold.text or "").split())
@@ -213,7 +213,7 @@ def _page_limit(text: str) -> int | str:
     return text if text in ("all", "none") else parse_positive(text)
 
 
-_BATCH = 2000  # rows written at a time: a matter of memory
+_BATCH = 2000  # rows written at a time, to save memory
 _FORMULA = tuple("=+-@\t\r")
 
 
@@ -221,7 +221,7 @@ def records(runs: Sequence[RunResults]) -> Iterator[Record]:
     """Yield the questions of a run, or of several side by side, as the page lists them."""
     matching = Matching(runs)
     for _ in matching.scan():
-        pass  # the order is known when all are seen
+        pass  # the order is known after all are read
     facets = [{"error": "kind_of_error", "lost": "lost_at"}.get(one.name, one.name) for one in matching.facets()]
     for number, run in enumerate(runs, 1):
         facets = [f"verdict: {run.name}" if name == f"verdict-{number}" else name for name in facets]
@@ -232,19 +232,19 @@ def records(runs: Sequence[RunResults]) -> Iterator[Record]:
 
 
 def filter_records(rows: Iterable[Record], wanted: Mapping[str, str]) -> Iterator[Record]:
-    """Yield the records whose fields, or labels, have the values asked for."""
+    """Yield the records whose fields or labels have the wanted values."""
     for row in rows:
         if all(str(row.get(name, row["labels"].get(name))) == value for name, value in wanted.items()):
             yield row
 
 
 def write_table(rows: Iterable[Record], path: Path) -> int:
-    """Write records in the format that the file's ending names, and return how many there are."""
+    """Write records in the format of the file's extension, and return their number."""
     writers: dict[str, Callable[[Iterable[Record], Path], None]] = {".csv": _csv, ".jsonl": _jsonl}
     writers |= {".parquet": _parquet}
     writer = writers.get(path.suffix.lower())
     if writer is None:
-        raise ToolkitError(f"{path}: no such format; end its name in {', '.join(writers)}")
+        raise ToolkitError(f"{path}: unknown format; use a name that ends in {', '.join(writers)}")
     number = count()
     with replace_file(path) as partial:
         writer((row for row, _ in zip(rows, number, strict=False)), partial)
@@ -257,7 +257,7 @@ def _jsonl(rows: Iterable[Record], path: Path) -> None:
 
 
 def _csv(rows: Iterable[Record], path: Path) -> None:
-    # with a mark at its beginning, as spreadsheets take other files for their own encoding
+    # with a byte order mark, because spreadsheets otherwise assume another encoding
     with path.open("w", encoding="utf-8-sig", errors="replace", newline="") as file:
         writer = csv.writer(file)
         for number, row in enumerate(rows):
@@ -301,7 +301,7 @@ _NOT_SETTINGS = ("run_name", "datasets", "version", "format", "output_dir", "res
 def write_comparison(folders: Sequence[Path], *, out: Path | None = None, **how: Any) -> Path:
     """Write the comparison of results folders with the first of them, and return its path.
 
-    It is `compare.html` in the last one's folder unless `out` says otherwise; `how` are the fields of `View`.
+    It is `compare.html` in the last folder unless `out` is given; `how` are the fields of `View`.
     """
     runs = [RunResults(folder) for folder in folders]
     tables = [list(run.tables.values()) for run in runs]
@@ -385,7 +385,7 @@ def _body(
 
 
 def _differing(runs: Sequence[RunResults]) -> list[tuple[str, list[str]]]:
-    """Return the settings that are not the same in all runs."""
+    """Return the settings that differ between the runs."""
     settings = [run.settings for run in runs]
     names = dict.fromkeys(name for one in settings for name in one if name.partition(".")[0] not in _NOT_SETTINGS)
     values = {name: [one.get(name, "–") for one in settings] for name in names}

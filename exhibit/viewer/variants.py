@@ -1,4 +1,4 @@
-"""Variants and their controls in a report: what became of each question, and curves over the size of the corpus."""
+"""Variants and their controls in a report: the result of each question, and curves over the size of the corpus."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -23,49 +23,49 @@ _BECAME = {
     "abstention_accuracy": "refuses",
     "false_refusal_rate": "refuses",
 }
-"""What became of a question of a variant, by the first of these metrics that is 1 for its reply."""
+"""The result of a variant's question: the text of the first of these metrics that is 1 for its reply."""
 _NEITHER = "has no such value"
 _RIGHT = {1.0: "right", 0.0: "wrong", None: "not judged"}
 _SHOWN = 300  # questions of a variant that the report lists
 
 
 class TwinQuestion(NamedTuple):
-    """A question of a variant beside its question in the control."""
+    """A question of a variant with the same question in the control."""
 
     key: str
     """The dataset and the id, by which the page finds the question."""
     question: str
     value: str
-    """The type of its value."""
+    """The type of the question's value."""
     control: str
     variant: str
     became: str
 
 
 class VariantEffect(NamedTuple):
-    """A variant beside its control."""
+    """A variant compared with its control."""
 
     dataset: str
     control: str
     kind: str
     heads: list[str]
     lines: list[tuple[str, list[int]]]
-    """For each type of value, how many questions became what."""
+    """For each type of value, the number of questions with each result."""
     changes: list[tuple[str, str]]
-    """The metrics that changed beyond chance, with the change and its interval in words."""
+    """The metrics that changed significantly, with the change and its interval in words."""
     questions: list[TwinQuestion]
     left_out: int
 
 
 def variant_warnings(run: RunResults) -> list[str]:
-    """Return a sentence for each variant whose control is not in the run, and for gold in hidden words."""
+    """Return a warning for each variant without its control in the run, and for gold in hidden words."""
     labels = {name: table.labels[0] for name, table in run.tables.items() if table.labels}
     lone = [f"{line}." for line in lone_variants(labels)]
     for name, table in run.tables.items():
         hidden = sum("hidden" in own for own in table.labels)
         if hidden:
             lone.append(
-                f"{name}: the gold of {hidden} questions has words that nobody sees on the page (label hidden)."
+                f"{name}: the gold of {hidden} questions has words that are invisible on the page (label hidden)."
             )
     return lone
 
@@ -144,7 +144,7 @@ def _changes(control: Table, variant: Table) -> list[tuple[str, str]]:
 
 
 def growth_plots(run: RunResults) -> list[Plot]:
-    """Return a curve of every metric that is a share over the number of documents, where a run has several sizes."""
+    """Return a curve over the number of documents for every metric that is a share, where a run has several sizes."""
     grown = {table.pair for table in run.tables.values() if _kind(table).startswith("growth")}
     sizes: dict[int, Mapping[str, Any]] = {}
     for name, table in run.tables.items():

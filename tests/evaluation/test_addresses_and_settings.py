@@ -133,7 +133,7 @@ def test_a_file_names_its_own_variables_alone(tmp_path):
         else:
             with pytest.raises(ToolkitError, match="a file may name only variables EXHIBIT_TARGET_"):
                 read_system(str(path))
-    with pytest.raises(ToolkitError, match="there are .*nvidia"):
+    with pytest.raises(ToolkitError, match="the systems are .*nvidia"):
         read_system("none.toml")
     assert {"nvidia", "openai"} <= set(system_names()) and system_names() == sorted(system_names())
 

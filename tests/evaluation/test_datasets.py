@@ -59,7 +59,7 @@ def test_where_needs_one_value_of_each_label(tmp_path):
     folder = write_bundle(tmp_path / "leases")
     asked = one(folder, where={"clause": ("law", "term"), "party": ("a", "c")})[0].cases
     assert [case.id for case in asked] == [0, 1, 6, 7]
-    with pytest.raises(BundleError, match="there are clause: law, none, term; court: no such label"):
+    with pytest.raises(BundleError, match="the values are clause: law, none, term; court: no such label"):
         load_datasets([folder], Selection(where={"clause": ("rent",), "court": ("TCC",)}))
 
 
@@ -101,7 +101,7 @@ def test_every_problem_at_once(tmp_path):
         load_datasets(paths, Selection(file_types=("pdf",)))
     told = str(caught.value)
     for part in ("none*: matches nothing", "empty/train.json: missing", "bad/train.json: row 0: question",
-                 "a dataset named 'good' is given already", "good: no pdf file in corpus/; it has 3 .txt"):  # fmt: skip
+                 "another dataset has the name 'good'", "good: no pdf file in corpus/; it has 3 .txt"):  # fmt: skip
         assert part in told
 
 
@@ -140,7 +140,7 @@ def test_pdfs_are_the_default_where_all_gold_is_in_pdfs(converted, tmp_path):
     (bundle / "bundle.json").unlink()
     (bundle / "corpus" / "notes.txt").write_text("Notes on the contracts.", encoding="utf-8")
     dataset, warnings = one(bundle)
-    assert "notes.txt" not in dataset.files and "1 files that are no PDFs are left out (--file-type all)" in warnings[0]
+    assert "notes.txt" not in dataset.files and "1 files that are not PDFs are left out; use --file-type all to include them" in warnings[0]
     assert "notes.txt" in one(bundle, file_types=("all",))[0].files
     leases = write_bundle(tmp_path / "leases")
     shutil.copy(next((bundle / "corpus").glob("*.[pP][dD][fF]")), leases / "corpus" / "more.pdf")
@@ -164,5 +164,5 @@ def test_a_pdf_without_an_ending_is_known_by_its_content(converted, tmp_path):
     assert sorted(pdfs.files) == sorted(names.values())
     assert any(gold.pages for case in pdfs.cases for gold in case.gold)
     usual, notes = one(bundle)
-    assert usual.files == pdfs.files and "1 files that are no PDFs" in notes[0]
+    assert usual.files == pdfs.files and "1 files that are not PDFs" in notes[0]
     assert list(one(bundle, file_types=("txt",))[0].files) == ["Notes_2023"]

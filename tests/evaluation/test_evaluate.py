@@ -468,8 +468,8 @@ def test_the_ready_configs_are_sound(name):
         ({"run_name": "../x"}, "run_name"),
         ({"target_url": "http://x", "target_request": "{"}, "target_request: .*not JSON"),
         ({"target_url": "http://x", "target_request": "/no/such/file"}, "cannot be read"),
-        ({"target_url": "http://x", "target_colour": "red"}, "target_colour: not for the target http; its settings"),
-        ({"target": "predictions:x.json", "target_url": "http://x"}, "target_url: not for the target predictions"),
+        ({"target_url": "http://x", "target_colour": "red"}, "target_colour: not a setting of the target http; its settings"),
+        ({"target": "predictions:x.json", "target_url": "http://x"}, "target_url: not a setting of the target predictions"),
         ({"max_failures": 2}, "max_failures"),
         ({"threshold": "high"}, "threshold"),
     ],
@@ -638,6 +638,6 @@ def test_a_question_that_fails_once_in_three_times_is_a_failure_and_keeps_its_me
 def test_metrics_that_need_a_judge_are_left_out_by_their_own_names_and_by_their_files(run):
     notes: list[str] = []
     done = run(metrics="relevance,answer_f1", notes=notes)
-    assert any("relevance: left out, as nobody gives marks" in note for note in notes)
+    assert any("relevance: left out, because no judge is set" in note for note in notes)
     summary = json.loads((done.folder / "summary.json").read_text(encoding="utf-8"))
     assert "answer_f1" in json.dumps(summary) and "relevance" not in json.dumps(summary)

@@ -61,7 +61,7 @@ REFUSED = {
     "403": ((403, b"no"), "the server does not accept the key: HTTP 403 Forbidden: no", "target_header"),
     "404": ((404, {"detail": "Not Found"}), "no endpoint for questions at this address: HTTP 404 Not Found",
             "Check --target-url"),
-    "502": ((502, b"<html><body>bad gateway: no upstream</body></html>"), "none of 5 questions, spread over the set",
+    "502": ((502, b"<html><body>bad gateway: no upstream</body></html>"), "none of 5 questions from all parts of the dataset",
             "HTTP 502 Bad Gateway: bad gateway: no upstream"),
 }  # fmt: skip
 
@@ -86,7 +86,7 @@ def test_a_server_that_cannot_be_asked_stops_the_run_in_one_line(start, server, 
         (407, "the server does not accept the key"),
         (405, "no endpoint for questions at this address"),
         (410, "no endpoint for questions at this address"),
-        (400, "none of 5 questions, spread over the set, was answered"),
+        (400, "none of 5 questions from all parts of the dataset was answered"),
     ],
 )
 def test_what_a_status_means_is_said(start, server, status, why):
@@ -110,7 +110,7 @@ def test_paths_that_find_nothing_are_answered_with_the_reply_s_shape_and_those_t
         "--target-url", server.url, "--target-response-answer-jmespath", "out.said",
         "--target-response-context-jmespath", "documents",
     )  # fmt: skip
-    assert code == 1 and "no passages at documents of the reply" in err and "'hits[].{text: words}'" in err
+    assert code == 1 and "no passages at documents in the reply" in err and "'hits[].{text: words}'" in err
 
 
 def test_an_answer_that_is_blank_for_one_question_stops_nothing(start, server, dataset):

@@ -313,7 +313,7 @@ def test_the_notes_on_a_file_of_predictions_say_what_is_taken_for_what(tmp_path,
     none = Predictions(written(tmp_path / "r.json", [{"id": "z", "answer": "a"}]), TargetOptions())
     for length, ending in ((80, "q" * 80), (81, "q" * 79 + "…")):
         long = replace(dataset.cases[0], question="q" * length)
-        with pytest.raises(ToolkitError, match=f"such as 0: {ending}$"):
+        with pytest.raises(ToolkitError, match=f"such as 0: {ending}; is the file"):
             none.probe(dataset, [long])
 
 

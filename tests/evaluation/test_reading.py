@@ -44,7 +44,7 @@ def test_a_whole_reply_is_read_by_its_fields_or_as_a_file_says():
     assert (inside.answer, inside.passages) == ("Yes.", ["p"])
     outside = reader({"answer": "said", "passages": "output.found", "unwrap": True})
     assert outside.whole({"output": {"x": 1}, "said": "Yes."}).answer == "Yes."
-    with pytest.raises(NoAnswerError, match="no answer at said of the reply"):
+    with pytest.raises(NoAnswerError, match="no answer at said in the reply"):
         reader({"answer": "said", "passages": "found"}).whole(wrapped)
     assert reader({"answer": "x", "passages": ""}).whole("Bare words.").answer == "Bare words."
 
@@ -52,8 +52,8 @@ def test_a_whole_reply_is_read_by_its_fields_or_as_a_file_says():
 @pytest.mark.parametrize(
     ("paths", "reply", "words", "blank"),
     [
-        (["said"], {"said": " "}, "no answer at said of the reply: {said: text}", True),
-        (["said"], {"other": 1}, "no answer at said of the reply", False),
+        (["said"], {"said": " "}, "no answer at said in the reply: {said: text}", True),
+        (["said"], {"other": 1}, "no answer at said in the reply", False),
         (["said", "told"], {"other": 1}, "no answer in the reply", False),
         (None, {"other": 1}, "no answer in the reply", False),
     ],
@@ -174,7 +174,7 @@ def test_a_stream_without_words_has_no_answer():
     with pytest.raises(NoAnswerError, match="no answer in the reply: {answer: text}") as caught:
         streamed({"answer": " "}, {"answer": " "})
     assert caught.value.blank and caught.value.reply == {"answer": " "}
-    with pytest.raises(NoAnswerError, match="at said of the reply: {other: number}") as lost:
+    with pytest.raises(NoAnswerError, match="at said in the reply: {other: number}") as lost:
         streamed({"other": 1}, reply={"answer": "said"})
     assert not lost.value.blank
     with pytest.raises(NoAnswerError, match=r"no answer in the reply: \[\]"):

@@ -106,7 +106,7 @@ def test_answers_from_the_gold_score_one_though_requests_fail(imitation, dataset
     for metric, values in measure(cases, Options(), names=wanted).items():
         known = [value for value in values if value is not None]
         assert known and set(known) == {1.0}, metric
-    assert any("without passages" in note for note in notes) is (delivers == "answers")
+    assert any("has no passages" in note for note in notes) is (delivers == "answers")
     assert any("only retrieval" in note for note in notes) is (delivers == "passages")
     if (
         delivers != "passages"
@@ -319,7 +319,7 @@ def test_a_file_that_never_gets_ready_is_named_in_time(imitation, dataset, monke
             systems.ragflow(system, asked) if not asked.path.endswith("/chunks") else {"code": 0}
         )
         target = opened("ragflow search", system.url, told={"ingest_timeout": 0.05}, ingest="auto")
-        with pytest.raises(ToolkitError, match=r"alder.txt: sent, and not ready in time \(target_ingest_timeout\)"):
+        with pytest.raises(ToolkitError, match=r"alder.txt: uploaded, but not ready in time \(target_ingest_timeout\)"):
             target.ingest(dataset)
 
 
@@ -327,7 +327,7 @@ def test_a_file_that_never_gets_ready_is_named_in_time(imitation, dataset, monke
 def test_a_system_without_an_interface_for_documents_says_so(imitation, dataset, name):
     with imitation(name) as system:
         for flags in ({"ingest": "auto"}, {"ingest": "fresh"}, {"delete_collection": True}):
-            with pytest.raises(ToolkitError, match="it has no interface for documents; leave out --ingest"):
+            with pytest.raises(ToolkitError, match="it has no interface for documents; remove --ingest"):
                 opened(name, system.url, **flags).probe(dataset, dataset.cases)
         assert not system.asked
 

@@ -178,9 +178,9 @@ def test_a_file_that_is_wrong_is_one_error_at_once(write, text, told):
 
 
 def test_a_file_that_is_not_there_and_its_settings(write, tmp_path, monkeypatch):
-    with pytest.raises(ToolkitError, match=r"none.toml: missing; there are azure, haystack, http"):
+    with pytest.raises(ToolkitError, match=r"none.toml: missing; the systems are azure, haystack, http"):
         open_target(str(tmp_path / "none.toml"), TargetOptions())
-    with pytest.raises(ToolkitError, match="target_depth: not for the target .*its settings are target_url"):
+    with pytest.raises(ToolkitError, match="target_depth: not a setting of the target .*its settings are target_url"):
         open_target(write(), TargetOptions(), {"depth": 3})
     monkeypatch.delenv("EXHIBIT_TARGET_ALDER_KEY")
     with pytest.raises(ToolkitError, match="the environment has no EXHIBIT_TARGET_ALDER_KEY"):
@@ -300,7 +300,7 @@ def test_the_request_is_made_from_what_the_server_says_of_itself(dataset, tmp_pa
         assert not [case for case in cases if case.reply.error]
         sent = system.asked[-1].body
         assert (sent["mode"], sent["top_k"], sent["history"]) == ("fast", 4, []) and "note" not in sent
-        with pytest.raises(ToolkitError, match=r"nothing takes questions at this address: HTTP 404 .*; it has /v1/rag"):
+        with pytest.raises(ToolkitError, match=r"no endpoint for questions at this address: HTTP 404 .*; it has /v1/rag"):
             probe(system, dataset)
         own = {"url": f"{system.url}/v1/rag", "request": {"q": "{question}"}}
         with pytest.raises(ToolkitError, match="It wants query: give --set target_request="):

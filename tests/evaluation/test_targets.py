@@ -135,7 +135,7 @@ def test_parts_that_are_not_there_are_named_together():
 
 
 def test_there_is_no_such_target():
-    with pytest.raises(ToolkitError, match="no target 'oracle'; there are azure, builtin, haystack, http"):
+    with pytest.raises(ToolkitError, match="no target 'oracle'; the targets are azure, builtin, haystack, http"):
         open_target("oracle", TargetOptions())
 
 

@@ -267,7 +267,7 @@ def test_predictions_matched_by_question_refuse_two_alike_and_two_rows_with_one_
         path.write_text(json.dumps(rows), encoding="utf-8")
         return open_target(f"predictions:{path}", TargetOptions()).probe(data, data.cases)
 
-    with pytest.raises(ToolkitError, match=r"rows 1 and 2 are both for '0': which one counts\?"):
+    with pytest.raises(ToolkitError, match=r"rows 1 and 2 are both for '0'; remove one of them"):
         probe([{"id": 0, **row_of}, {"id": 0, **row_of}])
     with pytest.raises(ToolkitError, match=r"a question occurs twice \('Consider"):
         probe([row_of, {**row_of, "answer": "y"}])

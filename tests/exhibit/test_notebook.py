@@ -50,11 +50,11 @@ def test_a_folder_of_other_peoples_tells_what_it_has(tmp_path, monkeypatch):
     assert f"<th scope='col'>{folder}</th><th scope='col'></th>" in drawn
     assert "<th scope='row'>title</th><td>leases</td>" in drawn and "<td>not said</td>" in drawn
     assert f"<th scope='row'>located gold</th><td>{sum(map(bool, bundle.gold['spans']))}</td>" in drawn
-    with pytest.raises(exhibit.ToolkitError, match="no table 'colours'; there are questions, gold, documents"):
+    with pytest.raises(exhibit.ToolkitError, match="no table 'colours'; the tables are questions, gold, documents"):
         bundle.dataset("colours")
-    with pytest.raises(exhibit.ToolkitError, match=r"no such folder; make it with exhibit.convert\('cuad'\)"):
+    with pytest.raises(exhibit.ToolkitError, match=r"no such folder; convert the benchmark with exhibit.convert\('cuad'\)"):
         exhibit.load("cuad")
-    with pytest.raises(exhibit.ToolkitError, match="no such folder; give a bundle, or one of none"):
+    with pytest.raises(exhibit.ToolkitError, match="no such folder; name a bundle's folder, or one of none"):
         exhibit.load("nowhere")
     write_bundle(tmp_path / "datasets_out" / "cuad")
     assert exhibit.load("cuad").address == "datasets_out/cuad"
@@ -174,7 +174,7 @@ def test_a_library_that_is_missing_names_its_extra(module, ask, tmp_path, monkey
     bundle = exhibit.load(write_bundle(tmp_path / "leases"))
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(
-        exhibit.ToolkitError, match=rf"{module} is not installed; pip install 'exhibit-rag\[notebook\]'"
+        exhibit.ToolkitError, match=rf"{module} is not installed; run pip install 'exhibit-rag\[notebook\]'"
     ):
         ask(bundle)
 

@@ -446,8 +446,8 @@ def test_only_what_most_reviewers_mend_alike_is_corrected(run):
     assert {reason: [id for _, id in keys] for reason, keys in outcome.left.items()} == {
         "reviewers are divided": [divided],
         "wrong, but the better words differ": [differ],
-        "wrong, and nobody marked better words": [unmended],
-        "the words marked are not in the document": [odd],
+        "wrong, but nobody marked better words": [unmended],
+        "the marked words are not in the document": [odd],
     }
     [aside] = correct(reviews, run, set_aside_wrong=True).patches["cuad"].questions
     assert (aside.id, aside.reason) == (unmended, "about another lease")
@@ -505,7 +505,7 @@ def test_what_is_wrong_with_a_review_is_told(folder, run, tmp_path, capsys):
     one.write_text(json.dumps(review))
     for told, message in (
         (review, "as is"),
-        ({**review, "review": "s", "reviewer": "Ben"}, "is of another page"),
+        ({**review, "review": "s", "reviewer": "Ben"}, "belongs to another page"),
         ({**review, "cases": review["cases"] * 2}, "occurs more than once"),
         ({**review, "reviewer": " "}, "reviewer"),
         ({**review, "more": 1}, "more: Extra inputs"),

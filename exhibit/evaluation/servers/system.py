@@ -255,7 +255,7 @@ def read_system(wanted: str) -> dict[str, Any]:
     try:
         content = parse_toml(read_text(path).removeprefix("\ufeff"), where=path)
     except BundleError as error:
-        raise ToolkitError(f"{error}; there are {', '.join(system_names())}") from error
+        raise ToolkitError(f"{error}; the systems are {', '.join(system_names())}") from error
     key = content.get("key")
     if isinstance(key, str) and key and not _OWN_VARIABLE.fullmatch(key):
         raise ToolkitError(

@@ -1,4 +1,4 @@
-"""Corrected gold as a patch for each dataset: gold that most reviewers call wrong and correct alike."""
+"""Turn reviews into a patch of corrected gold for each dataset: gold that most reviewers correct in the same way."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from exhibit.viewer.review.source import JOINT, Judged, Key, ReviewedRun, by_que
 
 @dataclass
 class Corrections:
-    """The result of reviews: a patch for each dataset that has one, and the unchanged questions with the reason."""
+    """The result of reviews: a patch for each dataset that has one, and the uncorrected questions with the reason."""
 
     patches: dict[str, review.Patch] = field(default_factory=dict)
     corrected: dict[Key, review.Correction] = field(default_factory=dict)
@@ -27,7 +27,7 @@ class Corrections:
 
 
 def correct(reviews: Sequence[review.Review], run: ReviewedRun, *, set_aside_wrong: bool = False) -> Corrections:
-    """Return the corrections; with `set_aside_wrong` also questions whose gold is wrong and uncorrected."""
+    """Return the corrections; with `set_aside_wrong`, questions with wrong and uncorrected gold are removed, too."""
     outcome = Corrections()
     aside: dict[str, list[review.SetAsideQuestion]] = defaultdict(list)
     fixes: dict[str, list[review.Correction]] = defaultdict(list)
@@ -44,7 +44,7 @@ def correct(reviews: Sequence[review.Review], run: ReviewedRun, *, set_aside_wro
         if isinstance(better, review.Better) and row is not None:
             fix = _correction(key, row, better, wrong, run)
             if fix is None:
-                outcome.left["the words marked are not in the document"].append(key)
+                outcome.left["the marked words are not in the document"].append(key)
                 continue
             outcome.corrected[key] = fix
             fixes[key[0]].append(fix)
@@ -64,7 +64,7 @@ def correct(reviews: Sequence[review.Review], run: ReviewedRun, *, set_aside_wro
     return outcome
 
 
-_NOBODY = "wrong, and nobody marked better words"
+_NOBODY = "wrong, but nobody marked better words"
 _DIFFER = "wrong, but the better words differ"
 
 
@@ -81,7 +81,7 @@ def _refusal(key: Key, row: RunQuestion | None, judged: Judged) -> str:
         return "reviewers are divided"
     if row is None:
         return "not in this run"
-    return "" if isinstance(key[1], int) else "its id is no number, so no converter knows it"
+    return "" if isinstance(key[1], int) else "its id is not a number, so no converter knows it"
 
 
 def _agreed(given: Sequence[review.Better]) -> review.Better | str:
@@ -117,7 +117,7 @@ def _correction(
 
 
 def _answer(row: RunQuestion, contexts: Sequence[review.MarkedPassage]) -> str | None:
-    """Return the expected answer anew where it was made of the gold's own words; None where it stays."""
+    """Return the corrected expected answer where it was made of the gold's own words; None where it is unchanged."""
     if not contexts:
         return None
     quotes = fold("".join(gold.text or "" for gold in row.gold), loose=True)
@@ -130,8 +130,8 @@ def _answer(row: RunQuestion, contexts: Sequence[review.MarkedPassage]) -> str |
 def rescore_run(run: ReviewedRun, corrections: Mapping[Key, review.Correction]) -> tuple[list[Table], list[Table]]:
     """Return the run's tables as they are, and with the corrected questions scored against their better gold.
 
-    What needs a judge, or the whole corpus, keeps its value; the judge's mark of correctness is taken away where the
-    expected answer changed.
+    Metrics that need a judge or the whole corpus keep their values; the judge's mark of correctness is removed where
+    the expected answer changed.
     """
     before = read_tables(run)
     after = []
@@ -200,7 +200,7 @@ def _pages(document: Document | None, spans: Sequence[Span]) -> tuple[int, ...]:
 
 
 def _reply(run: ReviewedRun, dataset: str, recorded: RunReply) -> Reply:
-    """Return a reply with the words of all its passages: the file has those of the first alone."""
+    """Return a reply with the text of all its passages: the file has the text of the first ones only."""
     reply = REPLY.validate_python(recorded.model_dump(exclude_none=True))
     passages = []
     for one in reply.passages:

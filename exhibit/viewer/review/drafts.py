@@ -23,15 +23,15 @@ from exhibit.storage.bundle import BundleFolder, open_bundle
 from exhibit.viewer.review.added import added_rows
 from exhibit.viewer.review.source import JOINT, Judged, Key, Questions, ReviewedRun, by_question, placed_passage
 
-_ENOUGH = 20  # judged playbook drafts from which on their confidence is fitted anew: fewer say little
-_STEPS = 20  # of Newton's method, which needs about five
-_PRIOR = 5.0  # judgments that the confidence as it was stands for, so that a few do not turn it over
-_PER_STATUS = 0.3  # share of the sample that checks sure drafts: their error rate is told beside every figure
+_ENOUGH = 20  # judged playbook drafts from which on their confidence is fitted again: fewer say little
+_STEPS = 20  # iterations of Newton's method, which needs about five
+_PRIOR = 5.0  # the weight of the old confidence, in judgments, so that a few judgments do not change it much
+_PER_STATUS = 0.3  # the share of sure drafts in the sample: their error rate is shown beside every figure
 
 
 @dataclass
 class DraftedBundle:
-    """A bundle that was drafted, as the review's page takes a run: its questions, sure and unsure, and documents."""
+    """A drafted bundle in the form of a run for the review page: its sure and unsure questions, and its documents."""
 
     folder: Path
     name: str = ""
@@ -42,19 +42,21 @@ class DraftedBundle:
     def __post_init__(self) -> None:
         self.bundle = open_bundle(self.folder)
         if self.bundle.info is None or self.bundle.info.draft is None:
-            raise BundleError(f"{self.folder}: no drafted bundle; review a run of it: exhibit review make results/RUN")
+            raise BundleError(
+                f"{self.folder}: not a drafted bundle; review a run of it: exhibit review make results/RUN"
+            )
         self.info, self.draft = self.bundle.info, self.bundle.info.draft
         self.name = self.name or self.folder.name
 
     @cached_property
     def waiting(self) -> dict[int, tuple[Row, list[Gold]]]:
-        """The rows that wait for a person, with the places that are proposed."""
+        """The rows that need a person's judgment, with the proposed places."""
         taken = {int(question.id) for question in self.bundle.questions}
         return {draft.id: (draft.row, draft.gold) for draft in read_drafts(self.folder, self.bundle.files, taken)}
 
     @cached_property
     def rows(self) -> dict[int, tuple[Row, list[Gold]]]:
-        """Every row by its id, those of train.json before those that wait."""
+        """Every row by its id; those of train.json come before those that need a judgment."""
         gold: dict[int, list[Gold]] = {}
         for line in self.bundle.gold:
             gold.setdefault(line.id, []).append(line)
@@ -91,7 +93,7 @@ class DraftedBundle:
             verdict=str(labels.get("draft", "")),
         )
 
-    def document(self, dataset: str, filename: str) -> Document | None:  # noqa: ARG002 - there is one
+    def document(self, dataset: str, filename: str) -> Document | None:  # noqa: ARG002 - there is only one dataset
         """Return a document, read once; None where there is none."""
         return self._documents.get(filename)
 
@@ -100,16 +102,16 @@ class DraftedBundle:
         return Documents(self.bundle.files)
 
     def worth_judging(self, size: int) -> list[Key]:
-        """Return the questions that a judgment teaches most about: the least sure first, rare kinds among them.
+        """Return the questions whose judgment is most informative: the least certain first, with rare kinds among them.
 
-        A share of the sample are sure drafts, drawn evenly over what they ask for, to learn how many are wrong.
+        A share of the sample are sure drafts, drawn evenly over their topics, to estimate how many of them are wrong.
         """
         order: dict[str, list[RunQuestion]] = {"unsure": [], "sure": []}
         for row in self.questions.values():
             order["unsure" if row.verdict == "unsure" else "sure"].append(row)
         kinds = Counter(str(row.labels.get("asks_for")) for row in order["unsure"])
         order["unsure"].sort(key=lambda row: (_far(row), kinds[str(row.labels.get("asks_for"))], row.id))
-        # an order that chance might have drawn, the same on every machine: ids are hashes of what is asked
+        # a random order that is the same on every machine: ids are hashes of the question
         order["sure"].sort(key=lambda row: (int(row.id) * 2654435761 % (1 << 32), row.id))
         checks = min(len(order["sure"]), max(size - len(order["unsure"]), round(size * _PER_STATUS)))
         return [row.key for row in (*order["unsure"][: size - checks], *order["sure"][:checks])]
@@ -120,7 +122,7 @@ Reviewed = ReviewedRun | DraftedBundle
 
 
 def _far(row: RunQuestion) -> float:
-    """Return how far a draft is from even odds, where a judgment teaches most."""
+    """Return how far the confidence of a draft is from one half, where a judgment is most informative."""
     return abs((row.reply.confidence or 0.0) - 0.5)
 
 
@@ -132,7 +134,7 @@ def _words(row: Row, line: Gold) -> str | None:
     return row.contexts[line.context].text if line.context is not None else None
 
 
-# ---------------------------------------------------------------- what judgments make of it
+# ---------------------------------------------------------------- the bundle after the judgments
 
 
 def apply_reviews(
@@ -140,7 +142,7 @@ def apply_reviews(
 ) -> tuple[DraftInfo, int]:
     """Write the drafted bundle with the judgments applied; return its draft info and the number of reopened rows.
 
-    Who judged a row is in its labels.
+    The labels of a row name its reviewers.
     """
     said, reopened = _judged(reviews, drafted)
     fitted = _fit(said, drafted)
@@ -205,9 +207,9 @@ def _labelled(gold: Sequence[Gold], labels: dict[str, Any]) -> list[Gold]:
 
 
 def _judged(reviews: Sequence[Review], drafted: DraftedBundle) -> tuple[dict[int, Judged], set[int]]:
-    """Return what was said of each row by those who called it right or wrong, and the rows that are open again.
+    """Return the judgments of each row as right or wrong, and the rows that are open again.
 
-    A row is open again where its document was changed since, and the words that were judged are proposed no more.
+    A row is open again where its document has changed since, and the judged words are no longer proposed.
     """
     clear: dict[int, Judged] = {}
     reopened: set[int] = set()
@@ -223,7 +225,7 @@ def _judged(reviews: Sequence[Review], drafted: DraftedBundle) -> tuple[dict[int
 
 
 def _placed(case: ReviewedCase, drafted: DraftedBundle) -> ReviewedCase | None:
-    """Return a judgment whose better words stand in the documents as they are now; None where they do not."""
+    """Return a judgment whose better words are in the current documents; None where they are not."""
     given = case.better.contexts
     contexts = [place for c in given if (place := placed_passage(c, drafted.document("", c.filename)))]
     if len(contexts) < len(given):
@@ -238,17 +240,17 @@ def _right(judged: Judged) -> int:
 
 @dataclass(frozen=True)
 class Fitted:
-    """The confidence of this folder's drafts, as judgments moved it: logistic in what the models said."""
+    """The confidence of this folder's drafts, refitted to the judgments: logistic in the models' confidence."""
 
     slope: float
     offset: float
     levels: Mapping[tuple[str, bool], float]
-    """From which confidence on a playbook's answers, and its absences, count as sure."""
+    """The confidence from which on a playbook's answers, and its absences, count as sure."""
     doubtful: frozenset[str]
-    """Kinds of drafts by construction of which too many were wrong."""
+    """Kinds of constructed drafts of which too many were wrong."""
 
     def is_sure(self, gold: Sequence[Gold]) -> bool:
-        """Return whether an unjudged draft may be scored."""
+        """Return whether an unjudged draft is sure enough to be scored."""
         labels = gold[0].labels if gold else {}
         if labels.get("drafted") in self.doubtful:
             return False
@@ -259,12 +261,12 @@ class Fitted:
 
 
 def _played(labels: Mapping[str, object]) -> tuple[str, bool]:
-    """Return the playbook of a draft, and whether it says that nothing answers."""
+    """Return the playbook of a draft, and whether it says that there is no answer."""
     return str(labels.get("asks_for")).partition("/")[0], labels.get("draft") == "absent"
 
 
 def _levels(drafted: DraftedBundle) -> dict[tuple[str, bool], float]:
-    """Return the least confidence at which each playbook's answers, and its absences, were sure."""
+    """Return the lowest confidence at which each playbook's answers, and its absences, were sure."""
     levels: dict[tuple[str, bool], float] = {}
     for _, gold in drafted.rows.values():
         labels = gold[0].labels if gold else {}
@@ -274,8 +276,8 @@ def _levels(drafted: DraftedBundle) -> dict[tuple[str, bool], float]:
     return levels
 
 
-_WRONG = 0.2  # share of a kind's judged drafts: above it the rest of the kind waits for a person
-_FEW = 5  # judgments of a kind, below which its share says nothing
+_WRONG = 0.2  # share of wrong drafts of a kind: above it, the rest of the kind needs a person's judgment
+_FEW = 5  # judgments of a kind; with fewer its share says nothing
 
 
 def _fit(said: Mapping[int, Judged], drafted: DraftedBundle) -> Fitted | None:
@@ -295,7 +297,7 @@ def _fit(said: Mapping[int, Judged], drafted: DraftedBundle) -> Fitted | None:
         return Fitted(1.0, 0.0, levels, doubtful) if doubtful else None
     x = np.array([_logit(confidence) for confidence, _ in asked])
     y = np.array([right for _, right in asked], float)
-    # what the models said, and its deviations from the middle: so that a shift and a steeper curve are told apart
+    # the models' confidence, centred, so that a shift and a steeper curve can be separated
     middle = float(np.mean(x))
     table, moved = np.stack([x - middle, np.ones(len(x))], axis=1), np.zeros(2)
     for _ in range(_STEPS):

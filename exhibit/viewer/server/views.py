@@ -1,4 +1,4 @@
-"""What each address of `exhibit view` does: pages over bundles and runs, reviews saved at once, work started."""
+"""The views of `exhibit view`: pages of bundles and runs, saved reviews, and started jobs."""
 
 import hashlib
 import json
@@ -39,17 +39,17 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f/\\:*?\"<>|]")
 _LONGEST_NAME = 200  # bytes of an uploaded file's name
 _LONGEST_BODY = 2_000_000  # bytes of a judgment or a question
-_LONGEST_SEARCH = 200  # characters that are looked for in texts
-_WIDTH = 900  # pixels of a page's picture
+_LONGEST_SEARCH = 200  # characters of a search
+_WIDTH = 900  # width of a page's picture in pixels
 
 Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Views:
-    """The views over some folders, and what they let a person do."""
+    """The views over the served folders, and their actions."""
 
     def __init__(self, folders: Sequence[Path], *, token: str, language: str = "en") -> None:
-        """Take the folders: new documents and bundles go to the first, runs to the last; and the server's token."""
+        """Store the folders and the token: new documents and bundles go to the first folder, runs to the last."""
         self.library, self.language, self._token = ServedFolders(folders), language, token
         digest = hashlib.sha256("\0".join(map(str, self.library.folders)).encode()).hexdigest()[:16]
         self.state = cache_folder() / "view" / digest
@@ -57,7 +57,7 @@ class Views:
         self.texts = TextSearch(self.state / "texts.sqlite")
 
     def routes(self) -> list[Route]:
-        """Return every address below the token."""
+        """Return every route below the token."""
         get: dict[str, Handler] = {
             "/": self.home, "/bundle/{key}": self.bundle, "/bundle/{key}/document": self.document,
             "/bundle/{key}/sheet": self.sheet, "/bundle/{key}/page/{number:int}": self.picture,
@@ -73,7 +73,7 @@ class Views:
         routes += [Route(path, handle_errors(work), methods=["POST"]) for path, work in post.items()]
         return [*routes, Route("/upload/{name}/{file}", handle_errors(self.upload), methods=["PUT"])]
 
-    # ---------------------------------------------------------------- what there is
+    # ---------------------------------------------------------------- bundles and runs
 
     async def home(self, _: Request) -> Response:
         """Return the page of all bundles and runs."""
@@ -113,7 +113,7 @@ class Views:
         return HTMLResponse(text)
 
     async def sheet(self, request: Request) -> Response:
-        """Return one page of a document with its words and the gold on it, as the marking script reads it."""
+        """Return one page of a document with its words and its gold, as the marking script reads it."""
         name, number = request.query_params.get("name", ""), int(request.query_params.get("page", "0"))
         bundle = self.library.bundle(request.path_params["key"])
         document = await run_in_threadpool(self.library.document, request.path_params["key"], name)
@@ -133,16 +133,16 @@ class Views:
         return Response(data, media_type=f"image/{kind}")
 
     async def run(self, request: Request) -> Response:
-        """Return the report of a run, drawn by this version; of a run that did not end, how it stands."""
+        """Return the report of a run, drawn by this version; the state of a run that has not ended."""
         key = request.path_params["key"]
         folder = self.library.folder(key)
         line = next((line for line in self.library.runs() if line.key == key), None)
         if line is None:
-            raise ToolkitError("there is no such run here")
+            raise ToolkitError("there is no such run")
         if line.state in ("unfinished", "damaged"):
             job = next((job for job in self.jobs.all() if job.out == str(folder)), None)
             return HTMLResponse(pages.run_view(line, journal_lines(folder), job, language=self.language))
-        # a report that came with a run from elsewhere is never shown: its script could ask this server
+        # a report that came with a run from elsewhere is never served: its script could send requests to this server
         place = self._place("report", [line])
         if not (place / REPORT).is_file():
             await run_in_threadpool(write_report, folder, out=place / REPORT, language=self.language)
@@ -153,7 +153,7 @@ class Views:
         place = self.state / "drawn" / request.path_params["place"]
         path = (place / request.path_params["path"]).resolve()
         if not path.is_relative_to(self.state.resolve()) or not path.is_file():
-            raise ToolkitError("there is no such page; open it again from the first page")
+            raise ToolkitError("there is no such page; open it again from the start page")
         return FileResponse(path)
 
     async def compare(self, request: Request) -> Response:
@@ -161,7 +161,7 @@ class Views:
         keys = (await _body(request)).get("runs") or []
         lines = [line for key in keys for line in self.library.runs() if line.key == key]
         if len(lines) < 2:
-            raise ToolkitError("tick two runs or more")
+            raise ToolkitError("select at least two runs")
         place = self._place("compare", lines)
         folders = [line.folder for line in reversed(lines)]  # the oldest first
         await run_in_threadpool(write_comparison, folders, out=place / "compare.html", language=self.language)
@@ -177,7 +177,7 @@ class Views:
         return JSONResponse({"open": f"drawn/{place.name}/index.html"})
 
     def _place(self, kind: str, lines: Sequence[RunLine]) -> Path:
-        """Return the folder of a drawn page; a run that changed gets a new one."""
+        """Return the folder of a drawn page; a run that changed gets a new folder."""
         ended = [one.folder for one in lines if (one.folder / SUMMARY).is_file()]
         stamps = [(str(folder), (folder / SUMMARY).stat().st_mtime_ns) for folder in ended]
         digest = hashlib.sha256(repr((kind, self.language, stamps)).encode()).hexdigest()[:16]
@@ -207,7 +207,7 @@ class Views:
         return _to(request, f"drawn/{place.name}/review.html")
 
     async def saved(self, request: Request) -> Response:
-        """Return what a reviewer has said so far."""
+        """Return the judgments of a reviewer so far."""
         given = request.query_params
         folder = self.library.folder(request.path_params["key"])
         place = saving.review_folder(folder, is_run=not (folder / TRAIN).is_file())
@@ -241,7 +241,7 @@ class Views:
         return JSONResponse({"added": await run_in_threadpool(saving.save_question, place, about, question)})
 
     async def apply(self, request: Request) -> Response:
-        """Start the command that makes a bundle of another and of its reviews."""
+        """Start the command that applies the reviews of a bundle and writes a new one."""
         root = self.library.bundle(pages.require((await _body(request)).get("bundle"), "the bundle")).root
         files = saving.kept_reviews(saving.review_folder(root, is_run=False))
         if not files:
@@ -253,7 +253,7 @@ class Views:
     # ---------------------------------------------------------------- long work
 
     async def upload(self, request: Request) -> Response:
-        """Keep a document that was dropped into the page, under a safe name, below the first folder."""
+        """Save an uploaded document, under a safe name, below the first folder."""
         name, file = request.path_params["name"], request.path_params["file"]
         folder = self._documents(name)
         safe = _UNSAFE.sub("_", file).lstrip(".") or "document"
@@ -266,11 +266,11 @@ class Views:
 
     def _documents(self, name: str) -> Path:
         if not _NAME.fullmatch(name):
-            raise ToolkitError("the name of a bundle has letters, digits, dots, dashes and underscores alone")
+            raise ToolkitError("the name of a bundle may have only letters, digits, dots, dashes and underscores")
         return self.library.folders[0] / f"{name}-documents"
 
     async def draft(self, request: Request) -> Response:
-        """Start to draft questions on documents that were dropped, or on a folder below the first one."""
+        """Start to draft questions on uploaded documents, or on a folder below the first one."""
         given = await _body(request)
         name = pages.require(given.get("name"), "the bundle's name", most=60)
         source = self._documents(name)
@@ -287,7 +287,7 @@ class Views:
         bundle = self.library.bundle(pages.require(given.get("bundle"), "the bundle"))
         name = given.get("run") or f"{bundle.root.name}-run"
         if not _NAME.fullmatch(name):
-            raise ToolkitError("the name of a run has letters, digits, dots, dashes and underscores alone")
+            raise ToolkitError("the name of a run may have only letters, digits, dots, dashes and underscores")
         out = _free(self.library.folders[-1] / name)
         words = ["evaluate", str(bundle.root), "--output-dir", str(out.parent), "--run-name", out.name]
         if given.get("url"):
@@ -309,7 +309,7 @@ class Views:
         return HTMLResponse(pages.job_view(job, self.jobs.state(job), self.jobs.output(job), language=self.language))
 
     async def job_state(self, request: Request) -> Response:
-        """Return how a job stands: its output, and of an evaluation how many questions were answered."""
+        """Return the state of a job: its output and, for an evaluation, the number of answered questions."""
         job = self.jobs.get(request.path_params["key"])
         state, out = self.jobs.state(job), Path(job.out)
         told: dict[str, Any] = {"state": state, "output": self.jobs.output(job), "done": 0, "total": 0, "far": ""}
@@ -336,13 +336,13 @@ class Views:
         """Start an evaluation again where it stopped."""
         job = self.jobs.get(request.path_params["key"])
         if job.words[0] != "evaluate" or self.jobs.state(job) in ("running", "finished"):
-            raise ToolkitError("only an evaluation that stopped can go on")
+            raise ToolkitError("only an evaluation that was stopped can be resumed")
         words = [*(word for word in job.words if word != "--resume"), "--resume"]
         return self._start(job.title, words, Path(job.out))
 
 
 def handle_errors(work: Handler) -> Handler:
-    """Return a handler whose expected errors become one line, with status 400."""
+    """Return a handler that turns expected errors into one line with status 400."""
 
     async def handle(request: Request) -> Response:
         try:
@@ -358,14 +358,14 @@ async def _bytes(request: Request, most: int = _LONGEST_BODY) -> bytes:
     async for block in request.stream():
         data += block
         if len(data) > most:
-            raise ToolkitError(f"more than {most // 1_000_000} MB are not taken")
+            raise ToolkitError(f"the upload is larger than the limit of {most // 1_000_000} MB")
     return bytes(data)
 
 
 async def _body(request: Request) -> dict[str, Any]:
     value = json.loads(await _bytes(request))
     if not isinstance(value, dict):
-        raise ToolkitError("a page of this server sends an object")
+        raise ToolkitError("the request must be a JSON object")
     return value
 
 
@@ -375,6 +375,6 @@ def _to(request: Request, path: str) -> Response:
 
 
 def _free(path: Path) -> Path:
-    """Return a path that nothing has, with a number behind it where the name is taken."""
+    """Return a path that does not exist yet, with a number at its end where the name is taken."""
     taken = (path.with_name(f"{path.name}-{number}") for number in range(2, 10_000))
     return path if not os.path.lexists(path) else next(other for other in taken if not os.path.lexists(other))

@@ -1,4 +1,4 @@
-"""The command `results index`: a page over all runs, checks for a CI, and what it is told."""
+"""The command `results index`: a page over all runs, and checks for a CI."""
 
 import argparse
 import math
@@ -21,13 +21,13 @@ from exhibit.viewer.plots import BOTTOM, LEFT, TOP, Plot, PlotLine, Point, Zone,
 from exhibit.viewer.trend import changes, summary
 
 GATE = 4
-"""The exit code when something that `--fail-on` names is so: 1 is an error, 3 too many failed questions."""
+"""The exit code when a condition of `--fail-on` is met; 1 is an error, 3 too many failed questions."""
 _SUMMARY = "GITHUB_STEP_SUMMARY"
-"""Where GitHub's CI, and those that follow it, take a summary from."""
+"""The variable with the summary file of GitHub's CI and compatible ones."""
 
 
 def index(options: argparse.Namespace) -> int:
-    """Write the page and what CI was promised; print what was found; return 4 where a gate is not passed."""
+    """Write the page and the files for the CI, print the regressions, and return 4 where a check fails."""
     where = parse_settings({"where": options.where}, where="--where").where
     runs, notes = changes.read_runs(options.folder, where=where)
     for note in notes:
@@ -81,15 +81,15 @@ def _append(path: Path, text: str) -> None:
 
 NAME = "index.html"
 _TELLING = ("target", "preset", "config.embedder", "config.splitter", "llm", "config.llm", "config.k", "limit")
-"""Settings that say at a glance what was run; the others unfold."""
+"""The most important settings; the others are shown on demand."""
 _TICKS = 10
-"""Numbers of runs below the line, at most: more would touch."""
+"""The most run numbers below the axis: more would overlap."""
 _NARROWEST = 0.2
-"""Of a share's axis: a change of one point must not look like a landslide."""
+"""The smallest range of a share's axis, so that a change of one point does not look large."""
 
 
 def write_trend(folder: Path, out: Path) -> Path:
-    """Write the page over all runs of a folder, with the metrics and bands that are usual."""
+    """Write the page over all runs of a folder, with the default metrics and bands."""
     runs, _ = changes.read_runs(folder, where={})
     series = changes.make_series(runs)
     metrics = {one.title: changes.watched_metrics(one, [], every=False) for one in series}
@@ -148,7 +148,7 @@ def _series(
 
 
 def _report(run: RunResults, folder: Path) -> str:
-    """Return the address of a run's report from the page; nothing where there is none."""
+    """Return the address of a run's report relative to the page; empty where there is none."""
     report = run.folder / REPORT
     if not report.is_file():
         return ""
@@ -168,7 +168,7 @@ def draw(
     regressions: Sequence[changes.Regression],
     bands: Bands | None,
 ) -> Plot | None:
-    """Return the picture of a metric: its line, the band of its interval, and what happened at which run."""
+    """Return the plot of a metric: its line, the band of its interval, and the events at each run."""
     means = series.means(metric)
     known = [(at, mean) for at, mean in enumerate(means) if mean is not None and mean.mean is not None]
     if not known:
@@ -204,7 +204,7 @@ def draw(
 
 
 def _range(means: Sequence[Estimate], share: bool) -> tuple[float, float]:
-    """Return the ends of the axis: tenths for a share, a little room around the values for the rest."""
+    """Return the ends of the axis: tenths for a share, the values with a margin for any other unit."""
     ends = [end for mean in means for end in (mean.mean or 0.0, *(mean.ci95 or ()))]
     low, high = min(ends), max(ends)
     if share:
@@ -218,7 +218,7 @@ def _range(means: Sequence[Estimate], share: bool) -> tuple[float, float]:
 def _wide(sides: Sequence[tuple[float, float, float]]) -> Sequence[tuple[float, float, float]]:
     if len(sides) > 1:
         return sides
-    [(x, high, low)] = sides  # an interval needs some width to be seen
+    [(x, high, low)] = sides  # a single interval gets some width to be visible
     return [(x - 3, high, low), (x + 3, high, low)]
 
 
