@@ -92,7 +92,7 @@ def test_a_package_that_is_missing_or_old_is_named(capsys, monkeypatch):
     monkeypatch.setattr(doctor, "requirements", lambda: wanted | extras)
     code, findings = found(capsys)
     assert code == 1 and findings["no-such-package"].state == "missing"
-    assert ">=999 is needed" in findings["pydantic"].told
+    assert ">=999 is required" in findings["pydantic"].told
     assert findings["ocr"].state == "absent" and "exhibit-rag[ocr]" in findings["ocr"].told
 
 

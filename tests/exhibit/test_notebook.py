@@ -181,7 +181,7 @@ def test_a_library_that_is_missing_names_its_extra(module, ask, tmp_path, monkey
 
 def test_names_are_listed_and_others_refused():
     assert {"load", "convert", "evaluate", "compare"} < set(dir(exhibit))
-    with pytest.raises(AttributeError, match="it has Bundle, Comparison"):
+    with pytest.raises(AttributeError, match="the names are Bundle, Comparison"):
         exhibit.lod  # noqa: B018
 
 
@@ -199,5 +199,5 @@ def test_a_bundle_of_the_hub_is_loaded_from_its_cache_and_called_by_its_address(
 
 
 def test_a_converter_that_is_not_there_is_refused_with_those_that_are(tmp_path):
-    with pytest.raises(ToolkitError, match="no converter 'none'; there are .*cuad"):
+    with pytest.raises(ToolkitError, match="no converter 'none'; the converters are .*cuad"):
         exhibit.convert("none", out=tmp_path / "x")

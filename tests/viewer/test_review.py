@@ -145,7 +145,7 @@ def test_confidence_and_labels_are_kinds_too():
     }
     assert list(stratify(rows, ["confidence"])) == [("middling",), ("no confidence",), ("sure",), ("unsure",)]
     assert {kind: len(keys) for kind, keys in stratify(rows, ["clause"]).items()} == {("a",): 3, ("b",): 1}
-    with pytest.raises(ToolkitError, match="there are confidence, verdict, dataset"):
+    with pytest.raises(ToolkitError, match="the labels are confidence, verdict, dataset"):
         stratify(rows, ["colour"])
 
 
@@ -504,7 +504,7 @@ def test_what_is_wrong_with_a_review_is_told(folder, run, tmp_path, capsys):
     one, two = tmp_path / "one.json", tmp_path / "two.json"
     one.write_text(json.dumps(review))
     for told, message in (
-        (review, "as is"),
+        (review, "by Ada, like"),
         ({**review, "review": "s", "reviewer": "Ben"}, "belongs to another page"),
         ({**review, "cases": review["cases"] * 2}, "occurs more than once"),
         ({**review, "reviewer": " "}, "reviewer"),

@@ -213,7 +213,7 @@ def _lines(agreed: Sequence[Agreement], shared: Sequence[JudgedShare], outcome: 
 def _agreement(one: Agreement) -> str:
     what = "on the gold" if one.aspect == "gold" else "on the answers"
     kappa = "kappa is undefined" if one.kappa is None else f"kappa {one.kappa:.2f}{_ends(one.ci95, '.2f')}"
-    return f"{one.first} and {one.second} {what}: {kappa}, equal in {one.same} of {one.n}"
+    return f"{one.first} and {one.second} {what}: {kappa}, they agree in {one.same} of {one.n}"
 
 
 def _ends(ci95: Interval | None, form: str) -> str:
