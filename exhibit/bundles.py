@@ -53,21 +53,21 @@ class Bundle:
     @cached_property
     def questions(self) -> pandas.DataFrame:
         """One row per question of `train.json`; `contexts` is a list of file names and quotes."""
-        return self._frame("questions")
+        return self._make_frame("questions")
 
     @cached_property
     def gold(self) -> pandas.DataFrame:
         """One row per line of `gold.jsonl`; the source's labels are columns `label_…`."""
-        return self._frame("gold")
+        return self._make_frame("gold")
 
     @cached_property
     def documents(self) -> pandas.DataFrame:
         """One row per document of the corpus: title, pages, characters, source."""
-        return self._frame("documents")
+        return self._make_frame("documents")
 
     def dataset(self, what: What = "questions") -> datasets.Dataset:
         """Return one of the three tables as a `datasets.Dataset`."""
-        columns, records = self._records(what)
+        columns, records = self._make_records(what)
         if what == "documents":  # a struct that is empty in every row cannot be stored
             records = [{**record, "ocr": [*record["ocr"].items()]} for record in records]
         made: datasets.Dataset = import_extra("datasets").Dataset.from_dict(
@@ -103,18 +103,18 @@ class Bundle:
         ]
         return html_table([[self.address, ""], *rows])
 
-    def _frame(self, what: What) -> pandas.DataFrame:
-        columns, records = self._records(what)
+    def _make_frame(self, what: What) -> pandas.DataFrame:
+        columns, records = self._make_records(what)
         made: pandas.DataFrame = import_extra("pandas").DataFrame(records, columns=columns)
         return made
 
-    def _records(self, what: What) -> tuple[list[str], Records]:
+    def _make_records(self, what: What) -> tuple[list[str], Records]:
         if what == "questions":
-            return list(_QUESTION), [_question(asdict(question)) for question in self.bundle.questions]
+            return list(_QUESTION), [_make_question_record(asdict(question)) for question in self.bundle.questions]
         if what == "gold":
-            return _gold_records(self.bundle)
+            return _make_gold_records(self.bundle)
         if what == "documents":
-            return list(_DOCUMENT), _document_records(self.bundle)
+            return list(_DOCUMENT), _make_document_records(self.bundle)
         raise ToolkitError(f"no table {what!r}; the tables are questions, gold, documents")
 
 
@@ -136,12 +136,12 @@ def load(place: Path | str) -> Bundle:
     root = mirror_bundle(parse_location(address))
     if not root.is_dir():
         raise ToolkitError(
-            f"{root}: no such folder; name a bundle's folder, or one of {', '.join(_converted()) or 'none'}"
+            f"{root}: no such folder; name a bundle's folder, or one of {', '.join(_list_converted()) or 'none'}"
         )
     return Bundle(root, address)
 
 
-def _converted() -> list[str]:
+def _list_converted() -> list[str]:
     """Return the names of the converted bundles in the current folder."""
     return sorted(path.as_posix() for path in DEFAULT_OUT.glob("*") if path.is_dir())
 
@@ -149,11 +149,11 @@ def _converted() -> list[str]:
 # ---------------------------------------------------------------- rows
 
 
-def _question(record: dict[str, Any]) -> dict[str, Any]:
+def _make_question_record(record: dict[str, Any]) -> dict[str, Any]:
     return {**record, "contexts": list(record["contexts"])}
 
 
-def _gold_records(bundle: Contents) -> tuple[list[str], Records]:
+def _make_gold_records(bundle: Contents) -> tuple[list[str], Records]:
     """Return the columns and rows of the gold; a label with values of several types becomes text."""
     names = list(dict.fromkeys(name for line in bundle.gold for name in line.labels))
     records = []
@@ -165,7 +165,7 @@ def _gold_records(bundle: Contents) -> tuple[list[str], Records]:
     return [*_GOLD, *(f"label_{name}" for name in names)], records
 
 
-def _document_records(bundle: Contents) -> Records:
+def _make_document_records(bundle: Contents) -> Records:
     if bundle.info is None:  # a folder without bundle.json: only its file names are known
         unknown = dict.fromkeys(_DOCUMENT, None)
         return [{**unknown, "filename": name, "ocr": {}} for name in sorted(bundle.files)]

@@ -45,9 +45,9 @@ def help_text() -> str:
         "",
         "Legal benchmarks as document bundles a RAG system can be tested on, with gold located on the page.",
         "",
-        *_listed("verbs", {name: verb.help for name, verb in VERBS.items()}),
-        *_listed("flags", FLAGS),
-        *_listed("exit codes", {str(code): meaning for code, meaning in EXIT_CODES.items()}),
+        *_format_list("verbs", {name: verb.help for name, verb in VERBS.items()}),
+        *_format_list("flags", FLAGS),
+        *_format_list("exit codes", {str(code): meaning for code, meaning in EXIT_CODES.items()}),
         "examples:",
         f"  {PROGRAM} demo",
         f"  {PROGRAM} convert cuad --out datasets_out/cuad",
@@ -57,7 +57,7 @@ def help_text() -> str:
     return "\n".join(lines)
 
 
-def _listed(title: str, meanings: dict[str, str]) -> list[str]:
+def _format_list(title: str, meanings: dict[str, str]) -> list[str]:
     width = max(map(len, meanings))
     return [f"{title}:", *(f"  {name:<{width}}  {text}" for name, text in meanings.items()), ""]
 

@@ -98,16 +98,16 @@ def convert(
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):
-            parsed = cli.make_parser(converter).parse_args(list(_flags(given)))
+            parsed = cli.make_parser(converter).parse_args(list(_format_flags(given)))
     except SystemExit:
         reason = complaint.getvalue().rpartition("error: ")[2].partition("\n")[0]
         raise ToolkitError(f"convert({name!r}): {reason}; see exhibit convert {name} --help") from None
     started = time.monotonic()
-    info = _apart(lambda: cli.convert(converter, parsed))
+    info = _run_apart(lambda: cli.convert(converter, parsed))
     return Conversion(info, out or DEFAULT_OUT / name, time.monotonic() - started)
 
 
-def _apart(work: Callable[[], BundleInfo]) -> BundleInfo:
+def _run_apart(work: Callable[[], BundleInfo]) -> BundleInfo:
     """Do some work in a separate thread where this one runs an event loop, as in a notebook.
 
     Playwright, which prints documents, and the downloader each run an event loop, and a thread can have only one.
@@ -120,7 +120,7 @@ def _apart(work: Callable[[], BundleInfo]) -> BundleInfo:
         return pool.submit(contextvars.copy_context().run, work).result()
 
 
-def _flags(options: dict[str, object]) -> Iterator[str]:
+def _format_flags(options: dict[str, object]) -> Iterator[str]:
     """Yield options as command-line flags; None and False are left out."""
     for name, value in options.items():
         if value is None or value is False:

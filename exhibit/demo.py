@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add_json(parser)
     options = parser.parse_args(argv)
     names = chosen_samples(options.only)
-    bundles = [str(_converted(name, options.out / "datasets_out" / name)) for name in names]
+    bundles = [str(_convert_sample(name, options.out / "datasets_out" / name)) for name in names]
     # with --json only the run's figures go to stdout
     with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext():
         code = validate(bundles) or check(bundles)
@@ -76,7 +76,7 @@ def chosen_samples(only: str | None) -> list[str]:
     return [name for name in SAMPLES if name != _PRINTED]
 
 
-def _converted(name: str, out: Path) -> Path:
+def _convert_sample(name: str, out: Path) -> Path:
     """Convert a sample and return the folder of its bundle."""
     print_note(f"converting the sample of {name}")
     convert(name, source=samples_folder() / name, out=out, force=True)

@@ -58,22 +58,22 @@ class Finding(NamedTuple):
 def examine() -> list[Finding]:
     """Return the results of all checks, in their order."""
     looks: dict[tuple[str, str], Callable[[], tuple[State, str]]] = {
-        ("programs", "browser"): _browser,
-        ("programs", "fonts"): _fonts,
-        ("programs", "OCR"): _ocr,
-        ("programs", "LibreOffice"): _office,
+        ("programs", "browser"): _check_browser,
+        ("programs", "fonts"): _check_fonts,
+        ("programs", "OCR"): _check_ocr,
+        ("programs", "LibreOffice"): _check_office,
         ("model", "all-MiniLM-L6-v2"): _weights,
-        ("caches", "exhibit (EXHIBIT_CACHE)"): lambda: _room(cache_folder()),
-        ("caches", "Hub (HF_HOME)"): lambda: _room(Path(import_module("huggingface_hub.constants").HF_HUB_CACHE)),
+        ("caches", "exhibit (EXHIBIT_CACHE)"): lambda: _check_room(cache_folder()),
+        ("caches", "Hub (HF_HOME)"): lambda: _check_room(Path(import_module("huggingface_hub.constants").HF_HUB_CACHE)),
     }
-    found = [_asked(*where, look) for where, look in looks.items()]
-    return [*_python(), *_packages(), *found, *_network(), *_tokens(), *_extras()]
+    found = [_run_check(*where, look) for where, look in looks.items()]
+    return [*_check_python(), *_check_packages(), *found, *_network(), *_check_tokens(), *_check_extras()]
 
 
 # ---------------------------------------------------------------- Python and its packages
 
 
-def _python() -> Iterator[Finding]:
+def _check_python() -> Iterator[Finding]:
     new = sys.version_info >= OLDEST
     version = f"{platform.python_version()}, {platform.system()} {platform.machine()}"
     yield Finding(
@@ -100,7 +100,7 @@ def requirements() -> dict[str, list[Requirement]]:
     return by_extra
 
 
-def _fault(wanted: Requirement) -> str:
+def _find_fault(wanted: Requirement) -> str:
     """Return what is wrong with a package; empty when a suitable version is installed."""
     try:
         version = metadata.version(wanted.name)
@@ -115,20 +115,20 @@ def _applies(wanted: Requirement, extra: str) -> bool:
     return wanted.marker is None or wanted.marker.evaluate({"extra": extra})
 
 
-def _packages() -> Iterator[Finding]:
+def _check_packages() -> Iterator[Finding]:
     base = requirements()[""]
-    faults = [fault for wanted in base if _applies(wanted, "") and (fault := _fault(wanted))]
+    faults = [fault for wanted in base if _applies(wanted, "") and (fault := _find_fault(wanted))]
     for fault in faults:
         yield Finding("packages", fault.partition(" ")[0], "missing", f"{fault}; pip install --upgrade {DISTRIBUTION}")
     if not faults:
         yield Finding("packages", "base", "ok", f"all {len(base)} are installed")
 
 
-def _extras() -> Iterator[Finding]:
+def _check_extras() -> Iterator[Finding]:
     for extra, wanted in sorted(requirements().items()):
         if not extra or (extra in OWN and not _CHECKOUT.is_file()):
             continue
-        faults = [fault for one in wanted if _applies(one, extra) and (fault := _fault(one))]
+        faults = [fault for one in wanted if _applies(one, extra) and (fault := _find_fault(one))]
         gives = GIVES.get(extra, "")
         detail = f"{gives}; {', '.join(faults)}; pip install '{DISTRIBUTION}[{extra}]'" if faults else gives
         yield Finding("extras", extra, "absent" if faults else "ok", detail)
@@ -137,7 +137,7 @@ def _extras() -> Iterator[Finding]:
 # ---------------------------------------------------------------- programs, fonts, model
 
 
-def _asked(group: str, name: str, look: Callable[[], tuple[State, str]]) -> Finding:
+def _run_check(group: str, name: str, look: Callable[[], tuple[State, str]]) -> Finding:
     """Return the result of a check; a check that cannot run because a package is missing reports that."""
     try:
         return Finding(group, name, *look())
@@ -145,7 +145,7 @@ def _asked(group: str, name: str, look: Callable[[], tuple[State, str]]) -> Find
         return Finding(group, name, "missing", scrub(str(error)))
 
 
-def _browser() -> tuple[State, str]:
+def _check_browser() -> tuple[State, str]:
     playwright = import_module("exhibit.converters.printing.browser")
     if not playwright.HERE:
         return "absent", playwright.NEEDED
@@ -160,13 +160,13 @@ def _browser() -> tuple[State, str]:
     return "ok", str(browser)
 
 
-def _fonts() -> tuple[State, str]:
+def _check_fonts() -> tuple[State, str]:
     if not import_module("exhibit.converters.printing.browser").HERE:
         return "absent", "fonts for Chinese, Japanese and Korean come with exhibit-rag[print]"
     return "ok", f"{len(import_module('exhibit.converters.printing.text_pdf').font_hashes())}, with the project"
 
 
-def _ocr() -> tuple[State, str]:
+def _check_ocr() -> tuple[State, str]:
     missing = {}
     for name in import_module("exhibit.evidence.scan").engine_names():
         missing[name] = load_plugin("exhibit.evidence.ocr", name)[0].missing("en")
@@ -174,7 +174,7 @@ def _ocr() -> tuple[State, str]:
     return ("ok", f"English by {', '.join(ready)}") if ready else ("absent", "; or ".join(missing.values()))
 
 
-def _office() -> tuple[State, str]:
+def _check_office() -> tuple[State, str]:
     program = import_module("exhibit.evidence.readers.libreoffice").command()
     return ("ok", program) if program else ("absent", "without it .doc, .rtf and other old files are skipped")
 
@@ -196,7 +196,7 @@ def _weights() -> tuple[State, str]:
 # ---------------------------------------------------------------- folders, network, tokens
 
 
-def _room(folder: Path) -> tuple[State, str]:
+def _check_room(folder: Path) -> tuple[State, str]:
     """Return whether a folder can be written or created, and the free space of its disk."""
     there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
@@ -214,15 +214,15 @@ def _network() -> Iterator[Finding]:
     yield Finding("network", "Hub", "ok", scrub(os.environ.get("HF_ENDPOINT") or "the usual address"))
 
 
-def _tokens() -> Iterator[Finding]:
-    yield _asked("tokens", "Hugging Face Hub", _hub_token)
+def _check_tokens() -> Iterator[Finding]:
+    yield _run_check("tokens", "Hugging Face Hub", _check_hub_token)
     for name, variables in _KEYS.items():
         here = [variable for variable in variables if os.environ.get(variable)]
         state = f"{here[0]} is set" if here else f"{' and '.join(variables)} not set"
         yield Finding("tokens", name, "ok" if here else "absent", state)
 
 
-def _hub_token() -> tuple[State, str]:
+def _check_hub_token() -> tuple[State, str]:
     if import_module("huggingface_hub").get_token():
         return "ok", "present"
     return "absent", "none; publishing needs one: set HF_TOKEN, or run hf auth login"
@@ -240,11 +240,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     findings = examine()
     missing = [finding.name for finding in findings if finding.state == "missing"]
     record = {"ok": not missing, "missing": missing, "findings": [finding._asdict() for finding in findings]}
-    print_results(record, rename_commands("\n".join(_lines(findings, missing))), as_json=options.json)
+    print_results(record, rename_commands("\n".join(_format_findings(findings, missing))), as_json=options.json)
     return 1 if missing else 0
 
 
-def _lines(findings: Sequence[Finding], missing: Sequence[str]) -> Iterator[str]:
+def _format_findings(findings: Sequence[Finding], missing: Sequence[str]) -> Iterator[str]:
     width = max(len(finding.name) for finding in findings)
     group = ""
     for finding in findings:

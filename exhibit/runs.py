@@ -50,48 +50,50 @@ class Run(RunResults):
     @cached_property
     def questions(self) -> DataFrame:
         """One row per question: the question, the expected answer, the reply, the outcome and every score."""
-        return _frame((_flat(row) for row in self.rows), index=["dataset", "id"])
+        return _make_frame((_flatten_row(row) for row in self.rows), index=["dataset", "id"])
 
     @cached_property
     def summary(self) -> DataFrame:
         """One row per metric and dataset, `ALL` where there are several: the mean with its interval."""
         rows = [
             {"metric": metric, "dataset": name, **one.as_json()}
-            for name, means in self._columns().items()
+            for name, means in self._make_columns().items()
             for metric, one in means.items()
         ]
         for row in rows:
             row["low"], row["high"] = row.pop("ci95")
-        return _frame(rows, index=["metric", "dataset"])
+        return _make_frame(rows, index=["metric", "dataset"])
 
     def __repr__(self) -> str:
-        return "\n".join([table_of(self._columns(), self._metrics()), *self._failed(), f"report: {self.report}"])
+        return "\n".join(
+            [table_of(self._make_columns(), self._choose_metrics()), *self._format_failed(), f"report: {self.report}"]
+        )
 
     def _repr_html_(self) -> str:
-        columns = self._columns()
-        notes = html_paragraphs([*mean_notes(columns), *self._failed()])
-        return html_table(mean_rows(columns, self._metrics())) + notes + html_link(self.report, "the report")
+        columns = self._make_columns()
+        notes = html_paragraphs([*mean_notes(columns), *self._format_failed()])
+        return html_table(mean_rows(columns, self._choose_metrics())) + notes + html_link(self.report, "the report")
 
-    def _columns(self) -> dict[str, Means]:
+    def _make_columns(self) -> dict[str, Means]:
         means = {name: self.means_of(name) for name in self.datasets}
         return means | ({ALL: self.means} if len(means) > 1 else {})
 
-    def _metrics(self) -> list[str]:
+    def _choose_metrics(self) -> list[str]:
         return shown_metrics(self.means, self.asked)
 
-    def _failed(self) -> list[str]:
+    def _format_failed(self) -> list[str]:
         errors = [row.reply.error for row in self.rows if row.reply.error]
         return [f"{len(errors)} of {len(self.rows)} questions failed. The first: {errors[0]}"] if errors else []
 
 
-def _flat(row: RunQuestion) -> dict[str, Any]:
+def _flatten_row(row: RunQuestion) -> dict[str, Any]:
     fields: dict[str, Any] = {"dataset": row.dataset, "id": row.id, "question": row.question, "truth": row.truth}
     fields |= {"file": row.filename or ""}
     fields |= {"answer": row.reply.answer, "error": row.reply.error, "verdict": row.verdict, "evidence": row.evidence}
     return fields | {"seconds": row.reply.seconds, "confidence": row.reply.confidence, **row.scores}
 
 
-def _frame(rows: Iterable[dict[str, Any]], *, index: list[str]) -> DataFrame:
+def _make_frame(rows: Iterable[dict[str, Any]], *, index: list[str]) -> DataFrame:
     frame: DataFrame = import_extra("pandas").DataFrame(rows)
     return frame.set_index(index) if len(frame) else frame
 

@@ -23,28 +23,28 @@ def settle_ambiguous(golds: Sequence[GoldPassage], documents: Documents) -> list
     the same question. That other passage must be in the same file and have one known place.
     """
     sure = [gold for gold in golds if not _is_ambiguous(gold)]
-    return [_settled(gold, sure, documents) if _is_ambiguous(gold) else gold for gold in golds]
+    return [_settle(gold, sure, documents) if _is_ambiguous(gold) else gold for gold in golds]
 
 
 def _is_ambiguous(gold: GoldPassage) -> bool:
     return is_ambiguous(gold.text or "", len(gold.places))
 
 
-def _settled(gold: GoldPassage, sure: Sequence[GoldPassage], documents: Documents) -> GoldPassage:
+def _settle(gold: GoldPassage, sure: Sequence[GoldPassage], documents: Documents) -> GoldPassage:
     beside = [one.places[0] for one in sure if one.filename == gold.filename and len(one.places) == 1]
-    gaps = sorted((min(_gap(place, one) for one in beside), place) for place in gold.places) if beside else []
+    gaps = sorted((min(_measure_gap(place, one) for one in beside), place) for place in gold.places) if beside else []
     document = documents.get(gold.filename)
     if not gaps or gaps[0][0] > _NEAR or document is None or (len(gaps) > 1 and gaps[0][0] == gaps[1][0]):
         return replace(gold, ambiguous=True)
-    span = _sentence(gaps[0][1], document.text)
+    span = _find_sentence(gaps[0][1], document.text)
     return replace(gold, places=((span,),), pages=tuple(document.pages_of(span)))
 
 
-def _gap(one: Place, other: Place) -> int:
+def _measure_gap(one: Place, other: Place) -> int:
     return max(one[0].start, other[0].start) - min(one[-1].end, other[-1].end)
 
 
-def _sentence(place: Place, text: str) -> Span:
+def _find_sentence(place: Place, text: str) -> Span:
     """Return the span of the sentence around a place."""
     start, end = place[0].start, place[-1].end
     low = max(0, start - _REACH)

@@ -44,15 +44,15 @@ def analysis_lines(folder: Path, *, metrics: Sequence[str] = (), width: int = NA
     if lost:
         shown = [(stage or "nowhere", lost[stage]) for stage in (*GOLD_STAGES, None) if lost[stage]]
         lines += ["", "WHERE THE GOLD IS LOST", *(f"  {stage:<28} {count:>6}" for stage, count in shown)]
-    lines += _flagged(tables)
-    return lines + _weakest(tables, run)
+    lines += _format_flagged(tables)
+    return lines + _format_weakest(tables, run)
 
 
 def distribution_lines(labels: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the number of questions of each kind, label by label."""
     lines = [f"questions: {len(labels)}"]
     for label in question_kinds(labels):
-        counts = Counter(_value(row, label) for row in labels)
+        counts = Counter(_format_value(row, label) for row in labels)
         lines.append(f"{label}:")
         width = max(map(len, counts))
         lines += [
@@ -72,7 +72,7 @@ def comparison_lines(
         raise ToolkitError(f"no question has a label {label!r}; the labels are {seen or 'none'}")
     columns: dict[str, Mapping[str, statistics.Estimate]] = {}
     for table in having:
-        sizes = Counter(_value(labels, label) for labels in table.labels)
+        sizes = Counter(_format_value(labels, label) for labels in table.labels)
         for value, means in statistics.summarise_by(table, label).items():
             name = value or _WITHOUT
             head = f"{table.name}: {name}" if len(having) > 1 else name
@@ -98,23 +98,23 @@ def flag_lines(tables: Sequence[statistics.Table], below: float) -> list[str]:
     if not flags:
         return [f"flag_below {below:g}: no reply has a confidence, so nothing is flagged"]
     lines = [f"{sum(map(bool, flags))} of {len(flags)} answers have a confidence below {below:g}: flagged for review"]
-    return lines + [f"  {name}: {', '.join(ids)}" for name, ids in _flags(tables) if ids]
+    return lines + [f"  {name}: {', '.join(ids)}" for name, ids in _find_flags(tables) if ids]
 
 
-def _flagged(tables: Sequence[statistics.Table]) -> list[str]:
+def _format_flagged(tables: Sequence[statistics.Table]) -> list[str]:
     if not any(value is not None for table in tables for value in table.values.get("flagged", ())):
         return []
-    return ["", "FLAGGED FOR REVIEW", *(f"{name}: {', '.join(ids) or 'none'}" for name, ids in _flags(tables))]
+    return ["", "FLAGGED FOR REVIEW", *(f"{name}: {', '.join(ids) or 'none'}" for name, ids in _find_flags(tables))]
 
 
-def _flags(tables: Iterable[statistics.Table]) -> Iterator[tuple[str, list[str]]]:
+def _find_flags(tables: Iterable[statistics.Table]) -> Iterator[tuple[str, list[str]]]:
     for table in tables:
         flags = table.values.get("flagged", ())
         ids = [str(id) for id, flag in zip(table.ids, flags, strict=False) if flag]
         yield table.name, [*ids[:_WEAKEST], *([f"… and {len(ids) - _WEAKEST} more"] if len(ids) > _WEAKEST else [])]
 
 
-def _weakest(tables: Sequence[statistics.Table], run: RunFolder) -> list[str]:
+def _format_weakest(tables: Sequence[statistics.Table], run: RunFolder) -> list[str]:
     """Return the questions with the lowest mean score: over the metrics of answers, else over those of retrieval."""
     names = dict.fromkeys(name for table in tables for name in table.values)
     shares = [
@@ -134,7 +134,7 @@ def _weakest(tables: Sequence[statistics.Table], run: RunFolder) -> list[str]:
     return lines
 
 
-def _value(labels: Mapping[str, Any], label: str) -> str:
+def _format_value(labels: Mapping[str, Any], label: str) -> str:
     value = labels.get(label)
     return _WITHOUT if value is None else str(value)
 

@@ -90,20 +90,20 @@ def squad_golds(case: Case) -> list[str]:
 def squad_exact(answer: str, golds: list[str]) -> float:
     """Return 1 where the answer equals one of the gold texts; without gold texts, 1 where the answer is empty."""
     predicted = squad_words(squad_prediction(answer))
-    return float(any(predicted == words for words in _words(golds)))
+    return float(any(predicted == words for words in _split_golds(golds)))
 
 
 def squad_f1(answer: str, golds: list[str]) -> float:
     """Return the best F1 against the gold texts; 1 where neither side has words, 0 where only one has."""
     predicted = squad_words(squad_prediction(answer))
-    return max(_f1(predicted, words) for words in _words(golds))
+    return max(_compute_f1(predicted, words) for words in _split_golds(golds))
 
 
-def _words(golds: list[str]) -> list[list[str]]:
+def _split_golds(golds: list[str]) -> list[list[str]]:
     return [words for gold in golds if (words := squad_words(gold))] or [[]]
 
 
-def _f1(predicted: list[str], expected: list[str]) -> float:
+def _compute_f1(predicted: list[str], expected: list[str]) -> float:
     if not predicted or not expected:
         return float(predicted == expected)
     return f1((Counter(predicted) & Counter(expected)).total(), len(predicted), len(expected))
@@ -166,18 +166,20 @@ def likeness(expected: str, given: str, *, seed: bool = False) -> float:
     short, long = sorted((one, other), key=len)
     if any(long[at : at + len(short)] == short for at in range(len(long) - len(short) + 1)):
         return CONTAINED
-    shared = len(_telling(one) & _telling(other)) / len(_telling(one) | _telling(other))
+    shared = len(_select_telling_words(one) & _select_telling_words(other)) / len(
+        _select_telling_words(one) | _select_telling_words(other)
+    )
     if not seed:
         return _SHARED * shared
-    return _SEED + (_SHARED - _SEED) * shared if shared or _topics(one) & _topics(other) else 0.0
+    return _SEED + (_SHARED - _SEED) * shared if shared or _find_topics(one) & _find_topics(other) else 0.0
 
 
-def _topics(words: list[str]) -> set[int]:
+def _find_topics(words: list[str]) -> set[int]:
     text = f" {' '.join(words)} "
     return {at for at, topic in enumerate(_TOPICS) if any(f" {term} " in text for term in topic)}
 
 
-def _telling(words: list[str]) -> frozenset[str]:
+def _select_telling_words(words: list[str]) -> frozenset[str]:
     """Return the words that distinguish one source from another; all words where there is no such word."""
     kept = frozenset(words) - {"the", "of", "in", "and", "a", "to", "for", "on", "about", "by", "or", "at", "p", "pp"}
     return kept or frozenset(words)

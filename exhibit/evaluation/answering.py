@@ -69,7 +69,7 @@ class AnsweringTarget:
         if reply.error:
             return reply
         began, config = time.monotonic(), self._options.config
-        hits = _hits(reply)[: config.k]
+        hits = _make_hits(reply)[: config.k]
         context = assemble(case.question, hits, summaries={}, budget=config.budget, tokens=self._tokens)
         answer = self._answerer.answer(case.question, context)
         seconds = (reply.seconds or 0.0) + time.monotonic() - began
@@ -85,7 +85,7 @@ class AnsweringTarget:
         return replace(reply, answer=renumber(answer.text, ranks))
 
 
-def _hits(reply: Reply) -> list[Hit]:
+def _make_hits(reply: Reply) -> list[Hit]:
     """Return the passages as hits; each gets a different span of one imagined text, so that no two are equal."""
     texts = [passage.text for passage in reply.passages]
     starts = accumulate((len(text) + 1 for text in texts), initial=0)
@@ -115,15 +115,15 @@ def write_direct_results(folder: Path) -> None:
     ]
     groups = {
         f"by_{label}": {
-            str(value): _means([one for one in results if one[label] == value])
+            str(value): _compute_means([one for one in results if one[label] == value])
             for value in sorted({one[label] for one in results if one[label] is not None}, key=str)
         }
         for label in _GROUPS
     }
-    write_json(folder / RESULTS, {"overall": _means(results), **groups, "results": results})
+    write_json(folder / RESULTS, {"overall": _compute_means(results), **groups, "results": results})
 
 
-def _means(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _compute_means(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the number of questions and the mean of each metric; failed questions are in no mean."""
     names = sorted({name for one in results for name in one["metrics"]})
     values = {

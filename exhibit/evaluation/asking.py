@@ -19,7 +19,7 @@ _IN_VAIN = 3
 """After this many questions in a row have failed with all their retries, later questions are asked only once."""
 
 
-def _patiently(case: Case, ask: AskOne, retries: Retries, options: TargetOptions) -> Reply:
+def _ask_with_retries(case: Case, ask: AskOne, retries: Retries, options: TargetOptions) -> Reply:
     """Ask a question, with retries, and return the reply; a failure is a reply with an error.
 
     The seconds of a reply are those of the last attempt: the wait for a busy server is not latency.
@@ -47,7 +47,7 @@ def ask_all(cases: Sequence[Case], ask: AskOne, options: TargetOptions) -> Itera
     """
     stopped = threading.Event()
     retries = Retries(options.retries, options.backoff, in_vain=_IN_VAIN, stopped=stopped)
-    conversations, taking = iter(_conversations(cases)), threading.Lock()
+    conversations, taking = iter(_group_conversations(cases)), threading.Lock()
     # the queue is bounded, so that unread replies do not fill the memory
     replies: queue.Queue[NumberedReply | BaseException | None] = queue.Queue(maxsize=4 * options.threads)
 
@@ -59,7 +59,7 @@ def ask_all(cases: Sequence[Case], ask: AskOne, options: TargetOptions) -> Itera
                 said: tuple[Turn, ...] = ()
                 for position in turns:
                     case = replace(cases[position], history=cases[position].history or said)
-                    reply = _patiently(case, ask, retries, options)
+                    reply = _ask_with_retries(case, ask, retries, options)
                     replies.put(NumberedReply(position, reply))
                     said = (*said, Turn("user", case.question), Turn("assistant", reply.answer or ""))
                 if not turns:
@@ -86,7 +86,7 @@ def ask_all(cases: Sequence[Case], ask: AskOne, options: TargetOptions) -> Itera
             replies.get()
 
 
-def _conversations(cases: Sequence[Case]) -> Iterable[Sequence[int]]:
+def _group_conversations(cases: Sequence[Case]) -> Iterable[Sequence[int]]:
     """Return the positions of the cases, grouped by session, in order."""
     if all(case.session is None for case in cases):
         return ((position,) for position in range(len(cases)))

@@ -296,12 +296,12 @@ def without_choices(case: Case) -> str:
 
 def find_chosen_label(answer: str, choices: Sequence[str]) -> str | None:
     """Return the first label that a reply names; for a refusal, the label that means "not mentioned"."""
-    text = _plain(answer)
-    places = {choice: f" {text} ".find(f" {_plain(choice)} ") for choice in choices}
+    text = _normalise_label(answer)
+    places = {choice: f" {text} ".find(f" {_normalise_label(choice)} ") for choice in choices}
     named = [choice for choice in choices if places[choice] >= 0]
     if named:
         return min(named, key=lambda choice: places[choice])
-    return _nothing(choices) if is_refusal(answer) else None
+    return _find_nothing_label(choices) if is_refusal(answer) else None
 
 
 def choose(case: Case, passages: Sequence[str], score: Callable[[str, Sequence[str]], list[float]] | None) -> str:
@@ -311,18 +311,21 @@ def choose(case: Case, passages: Sequence[str], score: Callable[[str, Sequence[s
     (`contradicts`). Between other labels, the reranker decides or, without one, the words that label and evidence
     share.
     """
-    nothing, answer = _nothing(case.choices), case.reply.answer or ""
+    nothing, answer = _find_nothing_label(case.choices), case.reply.answer or ""
     if nothing and (is_refusal(answer) or not passages):
         return nothing
     rest = [choice for choice in case.choices if choice != nothing]
-    yes, no = (next((choice for choice in rest if _plain(choice) in words), None) for words in (_YES, _NO))
+    yes, no = (next((choice for choice in rest if _normalise_label(choice) in words), None) for words in (_YES, _NO))
     if yes and no and len(rest) == 2:
         return no if contradicts(without_choices(case), answer) else yes
     if score is not None and passages:
         best = {choice: max(score(f"{without_choices(case)} {choice}", passages)) for choice in rest}
     else:
-        there = set(_plain(answer).split())
-        best = {choice: len(there & set(_plain(choice).split())) / len(_plain(choice).split()) for choice in rest}
+        there = set(_normalise_label(answer).split())
+        best = {
+            choice: len(there & set(_normalise_label(choice).split())) / len(_normalise_label(choice).split())
+            for choice in rest
+        }
     return max(rest, key=lambda choice: best[choice])
 
 
@@ -337,11 +340,11 @@ def contradicts(question: str, evidence: str) -> bool:
     return bool(_ASKS_LEAVE.search(question) and _BAN.search(evidence) and not _LEAVE.search(evidence))
 
 
-def _nothing(choices: Sequence[str]) -> str | None:
-    return next((choice for choice in choices if _NOWHERE.fullmatch(_plain(choice))), None)
+def _find_nothing_label(choices: Sequence[str]) -> str | None:
+    return next((choice for choice in choices if _NOWHERE.fullmatch(_normalise_label(choice))), None)
 
 
-def _plain(text: str) -> str:
+def _normalise_label(text: str) -> str:
     """Return a label as lower-case words: `NotMentioned` becomes `not mentioned`."""
     return " ".join(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text))).lower()
 
@@ -371,7 +374,7 @@ def describe_choices(made: Sequence[Chosen]) -> dict[str, Any]:
         "questions": len(made),
         "accuracy": sum(label == choice for _, label, choice in made) / len(made),
         "majority": max(Counter(label for _, label, _ in made).values()) / len(made),
-        "macro_f1": sum(_f1(label, pairs) for label in labels) / len(labels),
+        "macro_f1": sum(_compute_f1(label, pairs) for label in labels) / len(labels),
         "confusion": by,
     }
 
@@ -384,7 +387,7 @@ def labels_in_words(name: str, rates: Mapping[str, Any]) -> str:
     )
 
 
-def _f1(label: str, pairs: Counter[tuple[str, str]]) -> float:
+def _compute_f1(label: str, pairs: Counter[tuple[str, str]]) -> float:
     right = pairs[label, label]
     given = sum(count for (_, choice), count in pairs.items() if choice == label)
     true = sum(count for (own, _), count in pairs.items() if own == label)

@@ -52,27 +52,27 @@ class Setting(NamedTuple):
 @cache
 def catalogue() -> dict[str, Setting]:
     """Return every setting by its name, in the order of the help text."""
-    listed = [one for one in _of(Settings, RUN) if one.name not in _BESIDE]
-    listed += [one for one in _of(Config, PIPELINE) if one.name != "weights"]
-    listed += [*_of(Weights, PIPELINE, WEIGHT), *_of_targets()]
+    listed = [one for one in _list_model_settings(Settings, RUN) if one.name not in _BESIDE]
+    listed += [one for one in _list_model_settings(Config, PIPELINE) if one.name != "weights"]
+    listed += [*_list_model_settings(Weights, PIPELINE, WEIGHT), *_list_target_settings()]
     settings: dict[str, Setting] = {}
     for one in listed:
         settings.setdefault(one.name, one)  # a run's own setting wins over the pipeline's of the same name
     return settings
 
 
-def _of_targets() -> Iterator[Setting]:
+def _list_target_settings() -> Iterator[Setting]:
     owners: dict[str, list[str]] = {}
     known: dict[str, Setting] = {}
     for target, model in target_settings().items():
-        for one in _of(model, "target", TARGET):
+        for one in _list_model_settings(model, "target", TARGET):
             known.setdefault(one.name, one)
             owners.setdefault(one.name, []).append(target)
     for name in sorted(known, key=lambda name: owners[name]):
         yield known[name]._replace(group=f"target {', '.join(owners[name])}")
 
 
-def _of(model: type[BaseModel], group: str, prefix: str = "") -> Iterator[Setting]:
+def _list_model_settings(model: type[BaseModel], group: str, prefix: str = "") -> Iterator[Setting]:
     """Yield the settings of a pydantic model, read from its JSON Schema."""
     for name, schema in model.model_json_schema()["properties"].items():
         kinds = [kind for kind in schema.get("anyOf", [schema]) if kind.get("type") != "null"]
@@ -81,14 +81,16 @@ def _of(model: type[BaseModel], group: str, prefix: str = "") -> Iterator[Settin
         many, switch = listed and (group == RUN or "repeat" in meaning), kinds[0].get("type") == "boolean"
         shown = str(default).lower() if switch else "none" if default in (None, "", [], {}) else str(default)
         values = (
-            "may be repeated" if many else ", ".join(dict.fromkeys(word for kind in kinds for word in _words(kind)))
+            "may be repeated"
+            if many
+            else ", ".join(dict.fromkeys(word for kind in kinds for word in _describe_type(kind)))
         )
         if name in PLUGINS:
             values = ", ".join(part.replace("_", "-") for part in plugin_names(PLUGINS[name]))
         yield Setting(prefix + name, group, shown, values, meaning, many, switch)
 
 
-def _words(kind: dict[str, Any]) -> Iterator[str]:
+def _describe_type(kind: dict[str, Any]) -> Iterator[str]:
     choices = kind.get("enum") or [kind["const"]] if "enum" in kind or "const" in kind else []
     yield "|".join(str(one) for one in choices if one != "") or _WORDS.get(kind.get("type", ""), "text")
     yield from (text.format(f"{kind[bound]:g}") for bound, text in _BOUNDS.items() if bound in kind)
@@ -167,11 +169,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not chosen:
         near = difflib.get_close_matches(word, catalogue(), n=3)
         raise ToolkitError(f"no setting matches {options.word!r}; similar names: {', '.join(near) or 'none'}")
-    print_results([one._asdict() for one in chosen], "\n".join(_lines(chosen)), as_json=options.json)
+    print_results([one._asdict() for one in chosen], "\n".join(_format_settings(chosen)), as_json=options.json)
     return 0
 
 
-def _lines(settings: Sequence[Setting]) -> Iterator[str]:
+def _format_settings(settings: Sequence[Setting]) -> Iterator[str]:
     width = max(len(one.name) for one in settings)
     group = ""
     for one in settings:

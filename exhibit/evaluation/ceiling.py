@@ -181,7 +181,7 @@ def measure_reading(reading: ParserReading, items: Sequence[GoldItem]) -> tuple[
         text = reading.texts.get(item.document.filename)
         results.append(None if text is None else find_in_text(item.gold, item.document, text))
     stages = [follow_gold(item.gold, text=result) for item, result in zip(items, results, strict=True)]
-    return _ceiling(reading.name, items, stages, reading.seconds, is_chunker=False, faults=reading.faults), results
+    return _make_ceiling(reading.name, items, stages, reading.seconds, is_chunker=False, faults=reading.faults), results
 
 
 # ---------------------------------------------------------------- chunkers
@@ -222,7 +222,7 @@ def measure_splitter(
         places = text.places if text else ()
         held = find_in_chunks(places, chunks[parsed.filename], parsed.text) if parsed and places else None
         stages.append(follow_gold(item.gold, text=text, chunks=held))
-    return _ceiling(f"{reading.name} + {splitter.name}", items, stages, seconds, is_chunker=True)
+    return _make_ceiling(f"{reading.name} + {splitter.name}", items, stages, seconds, is_chunker=True)
 
 
 def measure_chunks(name: str, chunks: Sequence[Passage], items: Sequence[GoldItem], documents: Documents) -> Ceiling:
@@ -236,13 +236,13 @@ def measure_chunks(name: str, chunks: Sequence[Passage], items: Sequence[GoldIte
         )
         for item in items
     ]
-    return _ceiling(name, items, stages, None, is_chunker=True, faults=faults)
+    return _make_ceiling(name, items, stages, None, is_chunker=True, faults=faults)
 
 
 # ---------------------------------------------------------------- rows
 
 
-def _ceiling(
+def _make_ceiling(
     name: str,
     items: Sequence[GoldItem],
     stages: Sequence[GoldStages],
@@ -254,10 +254,10 @@ def _ceiling(
     pairs = list(zip(items, stages, strict=True))
     kinds = [ALL_KINDS, *sorted({item.kind for item in items})]
     rows = [
-        _row(name, kind, [pair for pair in pairs if kind in (ALL_KINDS, pair[0].kind)], is_chunker=is_chunker)
+        _make_row(name, kind, [pair for pair in pairs if kind in (ALL_KINDS, pair[0].kind)], is_chunker=is_chunker)
         for kind in kinds
     ]
-    return Ceiling(name, is_chunker, tuple(rows), seconds, tuple(_lost(pairs, is_chunker)), faults or {})
+    return Ceiling(name, is_chunker, tuple(rows), seconds, tuple(_find_lost(pairs, is_chunker)), faults or {})
 
 
 def outcome_of(stages: GoldStages, *, is_chunker: bool) -> str | None:
@@ -274,7 +274,7 @@ def outcome_of(stages: GoldStages, *, is_chunker: bool) -> str | None:
     return {"whole": "whole", "cut": "part", "none": "lost"}[stages.chunks.how]
 
 
-def _row(name: str, kind: str, pairs: Sequence[tuple[GoldItem, GoldStages]], *, is_chunker: bool) -> CeilingRow:
+def _make_row(name: str, kind: str, pairs: Sequence[tuple[GoldItem, GoldStages]], *, is_chunker: bool) -> CeilingRow:
     outcomes = [outcome_of(stages, is_chunker=is_chunker) for _, stages in pairs]
     values = {one: [None if got is None else float(got == one) for got in outcomes] for one in OUTCOMES}
     files = [item.document.filename for item, _ in pairs]
@@ -283,7 +283,7 @@ def _row(name: str, kind: str, pairs: Sequence[tuple[GoldItem, GoldStages]], *, 
     return CeilingRow(name, kind, shares, outcomes.count(None), cut)
 
 
-def _lost(pairs: Iterable[tuple[GoldItem, GoldStages]], is_chunker: bool) -> Iterator[Lost]:
+def _find_lost(pairs: Iterable[tuple[GoldItem, GoldStages]], is_chunker: bool) -> Iterator[Lost]:
     for item, stages in pairs:
         outcome = outcome_of(stages, is_chunker=is_chunker)
         if outcome in (None, "whole"):

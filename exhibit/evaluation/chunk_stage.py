@@ -58,7 +58,7 @@ def find_in_chunks(places: Sequence[Place], chunks: Sequence[Place], text: str) 
 
 
 def _hold(place: Place, chunks: Sequence[Place], text: str) -> InChunks | None:
-    whole = _letters_in(place, text)
+    whole = _count_letters(place, text)
     if not whole:
         return None
     best: tuple[int, int] | None = None
@@ -66,26 +66,26 @@ def _hold(place: Place, chunks: Sequence[Place], text: str) -> InChunks | None:
     for number, spans in enumerate(chunks):
         if not any(span.start < high and low < span.end for span in spans):
             continue
-        held = whole - _letters_in(_left(place, spans), text)
+        held = whole - _count_letters(_subtract_spans(place, spans), text)
         if held and (best is None or held > best[0]):
             best = held, number
     if best is None:
         return InChunks("none", 0.0)
     if best[0] == whole:
         return InChunks("whole", 1.0, best[1])
-    left = [gap for gap in _left(place, chunks[best[1]]) if _letters_in([gap], text)]
+    left = [gap for gap in _subtract_spans(place, chunks[best[1]]) if _count_letters([gap], text)]
     cut = _cut_point(place, left, chunks, text)
     return InChunks("cut", best[0] / whole, best[1], cut, _lacks_proviso(place, left, text))
 
 
-def _left(place: Sequence[Span], spans: Sequence[Span]) -> list[Span]:
+def _subtract_spans(place: Sequence[Span], spans: Sequence[Span]) -> list[Span]:
     gaps = list(place)
     for span in spans:
         gaps = [piece for gap in gaps for piece in subtract_span(gap, span)]
     return gaps
 
 
-def _letters_in(spans: Iterable[Span], text: str) -> int:
+def _count_letters(spans: Iterable[Span], text: str) -> int:
     return sum(sum(map(str.isalnum, text[span.start : span.end])) for span in spans)
 
 

@@ -44,7 +44,7 @@ FAILED = 3
 @guarded("stopped; continue with the same command and --resume")
 def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
     """Run the evaluation, write the report with `draw`, and print one table and the report's path."""
-    flags = _flags(list(sys.argv[1:] if argv is None else argv))
+    flags = _parse_flags(list(sys.argv[1:] if argv is None else argv))
     analysed, label, as_json = flags.pop("analyze", None), str(flags.pop("by", "")), flags.pop("json")
     bundles = [*flags.pop("bundles", []), *flags.pop("dataset_paths", [])]
     flags |= {"dataset_paths": bundles} if bundles else {}
@@ -62,13 +62,13 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
         print("\n".join(distribution_lines([case.labels for one in datasets for case in one.cases])))
         return 0
     run = evaluate(with_fetched(settings), warn=command.print_note, draw=draw)
-    command.print_results(_record(run), "\n".join(_lines(run, settings, label)), as_json=as_json)
+    command.print_results(_record(run), "\n".join(_format_run(run, settings, label)), as_json=as_json)
     for note in run.notes:
         command.print_note(note)
     return _judge(run, settings)
 
 
-def _lines(run: EvaluatedRun, settings: Settings, label: str) -> Iterator[str]:
+def _format_run(run: EvaluatedRun, settings: Settings, label: str) -> Iterator[str]:
     """Yield the lines for the terminal: one table, the requested extra tables, and the report's path."""
     means = run.by_dataset()
     means |= {ALL: run.summary} if len(means) > 1 else {}
@@ -98,9 +98,9 @@ def _record(run: EvaluatedRun) -> dict[str, Any]:
     }
 
 
-def _flags(words: list[str]) -> dict[str, Any]:
+def _parse_flags(words: list[str]) -> dict[str, Any]:
     """Return the settings of a command line by name; other tools' flags are accepted."""
-    parser = _parser()
+    parser = _make_parser()
     known = [flag for action in parser._actions for flag in action.option_strings]
     if any(word.startswith("--") and word.partition("=")[0] not in known for word in words):
         parser.words = tuple(f"--{name.replace('_', '-')}" for name in catalogue())
@@ -138,7 +138,7 @@ def with_fetched(settings: Settings) -> Settings:
     return settings.model_copy(update={"dataset_paths": tuple(paths), "origins": origins})
 
 
-def _parser() -> command.Parser:
+def _make_parser() -> command.Parser:
     parser = command.build_parser(
         "python evaluate_rag.py",
         __doc__,
@@ -150,8 +150,8 @@ def _parser() -> command.Parser:
         "targets": ", ".join(name.replace("_", "-") for name in target_names() if name != "function"),  # from Python
         "presets": ", ".join(preset_names()),
         "preset": DEFAULT,
-        "embedders": _listed(PLUGINS["embedder"]),
-        "llms": _listed(PLUGINS["llm"]),
+        "embedders": _list_names(PLUGINS["embedder"]),
+        "llms": _list_names(PLUGINS["llm"]),
     }
     for title, flags in read_beside(__file__).items():
         group: Any = parser.add_argument_group(title)
@@ -160,7 +160,7 @@ def _parser() -> command.Parser:
     return parser
 
 
-def _listed(package: str) -> str:
+def _list_names(package: str) -> str:
     return ", ".join(name.replace("_", "-") for name in plugin_names(package))
 
 

@@ -69,20 +69,20 @@ class AnswerComparison:
 
     def faults(self, text: str) -> Iterator[str]:
         """Yield the contradictions that make the reply wrong, in words."""
-        yield from self._echo(text)
-        yield from self._yes_or_no()
-        yield from self._figures()
-        yield from self._dates()
-        yield from self._polarity(text)
-        yield from self._limits()
+        yield from self._check_echo(text)
+        yield from self._check_yes_or_no()
+        yield from self._check_figures()
+        yield from self._check_dates()
+        yield from self._check_polarity(text)
+        yield from self._check_limits()
         if self.close:
-            yield from self._rivals()
-            yield from self._roles()
-            yield from self._swaps()
-            yield from self._edits()
+            yield from self._check_rivals()
+            yield from self._check_roles()
+            yield from self._check_swaps()
+            yield from self._check_edits()
             yield from self._list()
 
-    def _echo(self, text: str) -> Iterator[str]:
+    def _check_echo(self, text: str) -> Iterator[str]:
         new = self.given.terms - self.asked.terms
         figures = [one for one in self.given.quantities if not is_among(one, self.asked.quantities)]
         told = self.wanted.terms - self.asked.terms or self.wanted.quantities or self.wanted.dates
@@ -91,7 +91,7 @@ class AnswerComparison:
         if told and plain and (text.rstrip().endswith("?") or not _YES_NO.match(self.question)):
             yield "The reply repeats the question."
 
-    def _yes_or_no(self) -> Iterator[str]:
+    def _check_yes_or_no(self) -> Iterator[str]:
         wanted = self.wanted.lead
         given = self.given.lead if self.wanted.terms else self.stance(self.given)  # only for a bare yes or no
         if wanted and given and wanted != given:
@@ -112,38 +112,38 @@ class AnswerComparison:
             return ""
         return "yes" if shared[0] > 0 else "no"
 
-    def _figures(self) -> Iterator[str]:
+    def _check_figures(self) -> Iterator[str]:
         for one in self.wanted.quantities:
-            if one.is_place and len(self.wanted.terms) > WORDS and not self._labels(one):
+            if one.is_place and len(self.wanted.terms) > WORDS and not self._is_label(one):
                 continue
             same = [other for other in self.given.quantities if one.equals(other, self.scale)]
             if same:
                 alike = [other.bound for other in self.wanted.quantities if one.equals(other)]
-                bounded = one._replace(bound=one.bound or self._asked_bound())
+                bounded = one._replace(bound=one.bound or self._find_asked_bound())
                 if all(bounded.contradicts_bound(other) for other in same) and len(set(alike)) == 1:
                     yield f"The expected figure is {one.bound or 'exact'}, that of the reply {same[0].bound}."
                 continue
             known = (*self.wanted.quantities, *self.asked.quantities, *self.gold.quantities)
-            rivals = [other for other in self.given.quantities if _rival(one, other) and not is_among(other, known)]
-            crossed = [other for other in self.given.quantities if _rival(one, other)]
+            rivals = [other for other in self.given.quantities if _is_rival(one, other) and not is_among(other, known)]
+            crossed = [other for other in self.given.quantities if _is_rival(one, other)]
             if rivals or (crossed and not is_among(one, self.asked.quantities) and len(self.wanted.quantities) == 1):
                 yield f"The reply has another figure than {format_quantity(one)}."
 
-    def _asked_bound(self) -> str:
+    def _find_asked_bound(self) -> str:
         """Return which bound the question asks for, upper or lower; empty where it asks for none."""
         terms = self.asked.terms
         return "at most" if terms & _UPPER else "at least" if terms & _LOWER else ""
 
-    def _labels(self, one: Quantity) -> bool:
+    def _is_label(self, one: Quantity) -> bool:
         return any(other.dimension == one.dimension for other in self.given.quantities)
 
-    def _dates(self) -> Iterator[str]:
+    def _check_dates(self) -> Iterator[str]:
         known = [day for readings in self.given.dates for day in readings]
         for readings in self.wanted.dates:
             if known and not any(day.within(other) for day in readings for other in known):
                 yield "The reply has another date."
 
-    def _polarity(self, text: str) -> Iterator[str]:
+    def _check_polarity(self, text: str) -> Iterator[str]:
         agree, differ = self.signed(self.given)
         if len(differ) > len(agree) and set(differ) & (self.wanted.heads | self.given.heads):
             yield f"The reply denies what the expected answer says, or the other way round: {join_first_words(differ)}."
@@ -173,7 +173,7 @@ class AnswerComparison:
         agree = [term for term in shared if mine[term] == other[term] and (mine[term] < 0 or not denied)]
         return agree, [term for term in shared if mine[term] != other[term]]
 
-    def _limits(self) -> Iterator[str]:
+    def _check_limits(self) -> Iterator[str]:
         mine, other = self.wanted.marks, self.given.marks
         if "except" in mine and "even" in other - mine and "except" not in other:
             yield "The expected answer has an exception, which the reply denies."
@@ -193,14 +193,14 @@ class AnswerComparison:
             words = {"must": "required", "maybe": "allowed", "neednot": "not required"}
             yield f"What is {words[min(wanted)]} is {words[min(given)]} in the reply."
 
-    def _rivals(self) -> Iterator[str]:
+    def _check_rivals(self) -> Iterator[str]:
         known = self.wanted.terms | self.asked.terms
         only = self.asked.terms - self.given.terms if not self.wanted.terms - self.asked.terms else frozenset[str]()
         for term in sorted(self.missing | only):
             told = self.asked.terms if term in self.asked.terms and term not in only else frozenset[str]()
             for group in contrasts().get(term, ()):
                 others = sorted(group & self.given.terms - self.wanted.terms - told)
-                if others and not group & self.given.terms & self.wanted.terms and self._instead(term, others[0]):
+                if others and not group & self.given.terms & self.wanted.terms and self._is_instead(term, others[0]):
                     yield f"The reply says “{others[0]}” where “{term}” is expected."
         parties = [term for term in self.given.parties if term not in known and term not in self.gold.terms]
         absent = [term for term in self.wanted.parties if term in self.missing]
@@ -212,12 +212,12 @@ class AnswerComparison:
             said, expected = (join_first_words(sorted(words)) for words in (names, lost))
             yield f"The reply names {said} where {expected} is expected."
 
-    def _instead(self, term: str, other: str) -> bool:
+    def _is_instead(self, term: str, other: str) -> bool:
         """Return whether a word of the reply has the same neighbours as another word of the expected answer."""
         few = len(self.wanted.terms) <= _FEW
-        return few or bool(_near(self.wanted, term) & _near(self.given, other))
+        return few or bool(_find_near(self.wanted, term) & _find_near(self.given, other))
 
-    def _roles(self) -> Iterator[str]:
+    def _check_roles(self) -> Iterator[str]:
         mine, other = self.wanted.agent, self.given.agent
         said = mine in self.given.parties or mine not in self.asked.parties  # else the question says who acts
         if (
@@ -226,11 +226,11 @@ class AnswerComparison:
             and mine != other
             and said
             and other in self.wanted.parties
-            and not self._side_by_side(mine, other)
+            and not self._are_side_by_side(mine, other)
         ):
             yield f"The {other} acts in the reply, the {mine} in the expected answer."
 
-    def _side_by_side(self, one: str, other: str) -> bool:
+    def _are_side_by_side(self, one: str, other: str) -> bool:
         """Return whether the expected answer lists two parties together: "employees and advisers"."""
         tokens = [canonical(token)[0] for token in self.wanted.tokens]
         return any(
@@ -238,9 +238,9 @@ class AnswerComparison:
             for at in range(len(tokens) - 2)
         )
 
-    def _swaps(self) -> Iterator[str]:
+    def _check_swaps(self) -> Iterator[str]:
         """Yield pairs of figures, or of words that exclude each other, that have changed places."""
-        for one, two, mine, other in _pairs(self.wanted, self.given):
+        for one, two, mine, other in _find_pairs(self.wanted, self.given):
             straight = len(mine[0] & other[0]) + len(mine[1] & other[1])
             crossed = len(mine[0] & other[1]) + len(mine[1] & other[0])
             if crossed > straight:
@@ -257,19 +257,19 @@ class AnswerComparison:
                 (mine[start:end], other[begin:stop]) for tag, start, end, begin, stop in steps if tag != "equal"
             )
 
-    def _edits(self) -> Iterator[str]:
+    def _check_edits(self) -> Iterator[str]:
         """Yield a replaced word, a missing word or a denial, where all other words are the same."""
         changes = self.changes
         if not changes or len(changes) > 2:
             return
-        yield from self._denials_and_swaps(changes)
+        yield from self._check_denials_and_swaps(changes)
         for lost, new in changes:
             if len(set(changes)) == 1 and max(len(lost), len(new)) <= WORDS and say_the_same(lost, new) is False:
                 yield f"The reply says “{' '.join(new)}” where “{' '.join(lost)}” is expected."
             if lost and not new and self._is_item(lost) and not {canonical(one)[0] for one in lost} & self.given.terms:
                 yield f"The reply leaves out “{' '.join(lost)}”."
 
-    def _denials_and_swaps(self, changes: Sequence[Change]) -> Iterator[str]:
+    def _check_denials_and_swaps(self, changes: Sequence[Change]) -> Iterator[str]:
         counts = [[sum(token in DENIALS for token in side) for side in change] for change in changes]
         short = [count for count, change in zip(counts, changes, strict=True) if max(map(len, change)) <= WORDS]
         differ = sum(one for one, _ in short) != sum(other for _, other in short)
@@ -293,9 +293,9 @@ class AnswerComparison:
     def items_left_out(self) -> list[frozenset[str]]:
         """Return the items of the expected answer's list of which the reply has no word."""
         known = self.given.terms | self.asked.terms
-        return [item for item in self._items() if not item & known] if len(self._items()) > 1 else []
+        return [item for item in self._find_items() if not item & known] if len(self._find_items()) > 1 else []
 
-    def _items(self) -> list[frozenset[str]]:
+    def _find_items(self) -> list[frozenset[str]]:
         items: dict[int, set[str]] = {}
         for word in self.wanted.words:
             if not word.term.startswith(FIGURE):
@@ -305,7 +305,7 @@ class AnswerComparison:
     def _is_item(self, tokens: Sequence[str]) -> bool:
         """Return whether the words are an item of the list in the expected answer."""
         terms = {canonical(token)[0] for token in tokens}
-        return len(self._items()) > 1 and any(item <= terms for item in self._items())
+        return len(self._find_items()) > 1 and any(item <= terms for item in self._find_items())
 
 
 def is_among(one: Quantity, others: Sequence[Quantity]) -> bool:
@@ -313,7 +313,7 @@ def is_among(one: Quantity, others: Sequence[Quantity]) -> bool:
     return any(one.equals(other) for other in others)
 
 
-def _rival(one: Quantity, other: Quantity) -> bool:
+def _is_rival(one: Quantity, other: Quantity) -> bool:
     """Return whether a figure conflicts with another: the same kind, and not a section or page number."""
     if other.is_place and one.kind != "label":
         return False
@@ -345,13 +345,15 @@ def say_the_same(gone: Sequence[str], come: Sequence[str]) -> bool | None:
     return len(endings) == 1 or not all(endings)
 
 
-def _near(meaning: Meaning, term: str) -> frozenset[str]:
+def _find_near(meaning: Meaning, term: str) -> frozenset[str]:
     """Return the words and figures next to a word."""
     segments = {word.segment for word in meaning.words if word.term == term}
     return frozenset(word.term for word in meaning.words if word.segment in segments and word.term != term)
 
 
-def _pairs(wanted: Meaning, given: Meaning) -> Iterator[tuple[str, str, list[frozenset[str]], list[frozenset[str]]]]:
+def _find_pairs(
+    wanted: Meaning, given: Meaning
+) -> Iterator[tuple[str, str, list[frozenset[str]], list[frozenset[str]]]]:
     """Yield each pair of a text's words that exclude each other, with their neighbours in both texts."""
     terms = list(dict.fromkeys(word.term for word in wanted.words))[:_PAIRED]
     there = {word.term for word in given.words}
@@ -361,10 +363,15 @@ def _pairs(wanted: Meaning, given: Meaning) -> Iterator[tuple[str, str, list[fro
             if one == two or not (figures or any(two in group for group in contrasts().get(one, ()))):
                 continue
             if {one, two} <= there:
-                yield one, two, [_beside(wanted, one), _beside(wanted, two)], [_beside(given, one), _beside(given, two)]
+                yield (
+                    one,
+                    two,
+                    [_find_beside(wanted, one), _find_beside(wanted, two)],
+                    [_find_beside(given, one), _find_beside(given, two)],
+                )
 
 
-def _beside(meaning: Meaning, term: str) -> frozenset[str]:
+def _find_beside(meaning: Meaning, term: str) -> frozenset[str]:
     segments = {word.segment for word in meaning.words if word.term == term}
     return frozenset(
         word.term for word in meaning.words if word.segment in segments and not word.term.startswith(FIGURE)

@@ -36,14 +36,14 @@ def changed_tables(bundle: BundleFolder) -> list[str]:
         f"{bundle.address}/{name}: not the file that {INFO} records (sha256 differs): convert the bundle again, or "
         f"score it as it is with {_ALLOW}"
         for name in (TRAIN, GOLD)
-        if name in recorded and _digest(bundle.root / name) != recorded[name].sha256
+        if name in recorded and _compute_digest(bundle.root / name) != recorded[name].sha256
     ]
 
 
 def check_files(bundle: BundleFolder, files: Mapping[str, Location], *, allow_changed: bool) -> CorpusFiles:
     """Compare the files with their checksums; leave out files that bundle.json does not list, unless allowed."""
-    recorded = _recorded(bundle)
-    digests = {name: _digest(path) for name, path in sorted(files.items())}
+    recorded = _read_recorded(bundle)
+    digests = {name: _compute_digest(path) for name, path in sorted(files.items())}
     stray = tuple(name for name in digests if recorded and name not in recorded)
     closed = tuple(name for name in digests if not digests[name])
     changed = tuple(name for name in digests if digests[name] not in ("", recorded.get(name, digests[name])))
@@ -53,7 +53,7 @@ def check_files(bundle: BundleFolder, files: Mapping[str, Location], *, allow_ch
     return CorpusFiles(used, own | {f"{CORPUS}/{name}": digests[name] for name in sorted(used)}, changed, stray, closed)
 
 
-def _digest(path: Location) -> str:
+def _compute_digest(path: Location) -> str:
     """Return the sha256 of a file; empty where the file cannot be opened."""
     try:
         return sha256_of(path)
@@ -61,7 +61,7 @@ def _digest(path: Location) -> str:
         return ""
 
 
-def _recorded(bundle: BundleFolder) -> dict[str, str]:
+def _read_recorded(bundle: BundleFolder) -> dict[str, str]:
     """Return the sha256 of each document that bundle.json lists; empty without a bundle.json."""
     entries = bundle.info.files.items() if bundle.info else ()
     return {PurePosixPath(name).name: entry.sha256 for name, entry in entries if name.startswith(f"{CORPUS}/")}
@@ -97,7 +97,7 @@ def check_questions(
 
     for id, last in ends.items():
         for name in sorted(last):
-            if reason := _unusable(name, bundle, files, here, allow_changed):
+            if reason := _explain_unusable(name, bundle, files, here, allow_changed):
                 why = reason if reason == _CHANGED else f"{reason}, so no system can find it there"
                 refused.setdefault(id, f"{name}: {why}")
                 lost.setdefault(reason, {}).setdefault(name, set()).add(id)
@@ -106,10 +106,12 @@ def check_questions(
                 refused[id] = (
                     f"{name}: the gold ends at character {end}, but the document has {long}; convert the bundle again"
                 )
-    return refused, tuple(_warnings(bundle, files, len(ends), refused, lost, allow_changed))
+    return refused, tuple(_make_warnings(bundle, files, len(ends), refused, lost, allow_changed))
 
 
-def _unusable(name: str, bundle: BundleFolder, files: CorpusFiles, here: Collection[str], allow_changed: bool) -> str:
+def _explain_unusable(
+    name: str, bundle: BundleFolder, files: CorpusFiles, here: Collection[str], allow_changed: bool
+) -> str:
     """Return why no question about a document can be scored; empty where questions can be scored."""
     if name in files.changed and not allow_changed:
         return _CHANGED
@@ -121,7 +123,7 @@ def _unusable(name: str, bundle: BundleFolder, files: CorpusFiles, here: Collect
     return "left out by their type (--file-type)" if by_type else "not in corpus/"
 
 
-def _warnings(
+def _make_warnings(
     bundle: BundleFolder,
     files: CorpusFiles,
     cases: int,
@@ -132,19 +134,19 @@ def _warnings(
     if files.changed:
         what = "scored nevertheless" if allow_changed else "failed"
         yield (
-            f"{bundle.address}: {len(files.changed)} files differ from {INFO} ({_listed(files.changed)}); their "
+            f"{bundle.address}: {len(files.changed)} files differ from {INFO} ({_list_names(files.changed)}); their "
             f"questions are {what} ({_ALLOW})"
         )
     if files.stray:
         what = "used nevertheless" if allow_changed else "left out"
-        listed = f"{len(files.stray)} files that {INFO} lacks ({_listed(files.stray)})"
+        listed = f"{len(files.stray)} files that {INFO} lacks ({_list_names(files.stray)})"
         yield f"{bundle.address}: {listed} are {what} ({_ALLOW})"
     for why, names in sorted(lost.items()):
         if why != _CHANGED:
             count = len(set().union(*names.values()))
             yield (
                 f"{bundle.address}: the gold of {count} of {cases} questions is in {len(names)} files that are "
-                f"{why}: {_listed(sorted(names))}; they are failed"
+                f"{why}: {_list_names(sorted(names))}; they are failed"
             )
     beyond = sum("the gold ends at character" in reason for reason in refused.values())
     if beyond:
@@ -155,5 +157,5 @@ def _warnings(
         yield f"{bundle.address}: {stray} lines of {GOLD} have an id that {TRAIN} does not have; they are left out"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     return ", ".join(names[:_LISTED]) + (" …" if len(names) > _LISTED else "")

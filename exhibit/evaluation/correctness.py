@@ -82,7 +82,7 @@ def decide(question: str, expected: str, reply: str, gold: Sequence[str] = ()) -
     if not (given.tokens or given.dates or given.lead):
         return Decision(False, "The reply has no words.")
     told = read_meaning("\n".join(gold)[:_READ])
-    found = AnswerComparison(question, wanted, given, gold=told, scale=_scale(question))
+    found = AnswerComparison(question, wanted, given, gold=told, scale=_find_scale(question))
     fault = next(found.faults(given_text), None)
     return _accept(found) if fault is None else Decision(False, fault)
 
@@ -92,15 +92,15 @@ def decide_case(case: Case) -> Decision:
     answer = case.reply.answer
     if case.reply.error or answer is None or case.is_impossible or not case.truth.strip():
         return Decision(None, "There is no answer to compare, or none to compare it with.")
-    return _decided(without_choices(case), case.truth, answer, tuple(gold_texts(case)))
+    return _decide_cached(without_choices(case), case.truth, answer, tuple(gold_texts(case)))
 
 
 @lru_cache(maxsize=512)  # the metric, the verdict and the row each ask for the same case
-def _decided(question: str, expected: str, answer: str, gold: tuple[str, ...]) -> Decision:
+def _decide_cached(question: str, expected: str, answer: str, gold: tuple[str, ...]) -> Decision:
     return decide(question, expected, answer, gold)
 
 
-def _scale(question: str) -> Decimal:
+def _find_scale(question: str) -> Decimal:
     match = _SCALE.search(question)
     return _SCALES[(match[1] or match[2]).lower()] if match else Decimal(1)
 
@@ -109,16 +109,16 @@ def _accept(found: AnswerComparison) -> Decision:
     """Return the decision for a reply that contradicts nothing."""
     if found.signed(found.given)[1]:
         return Decision(None, "The reply denies some of the words of the expected answer, or the other way round.")
-    unsaid = _unsaid(found)
+    unsaid = _find_unsaid(found)
     if unsaid:
         return Decision(None, unsaid)
     if not found.wanted.terms and not found.wanted.quantities and not found.wanted.dates:
         if found.stance(found.given) == found.wanted.lead:
             return Decision(True, f"The reply says {found.wanted.lead}.")
         return Decision(None, "The reply says neither yes nor no.")
-    if _reordered(found):
+    if _is_reordered(found):
         return Decision(None, "The reply has the same words in another order.")
-    if _subjects_differ(found):
+    if _have_other_subjects(found):
         return Decision(None, "Another word of the expected answer is the subject of the reply.")
     if (
         any(len(new) <= WORDS and say_the_same(lost, new) is not True for lost, new in found.changes)
@@ -131,13 +131,13 @@ def _accept(found: AnswerComparison) -> Decision:
         return Decision(told == found.given.lead if told else None, f"The reply says {found.given.lead} alone.")
     needed = found.wanted.terms - found.asked.terms
     lost = (found.missing & needed) - soft_words()
-    return _by_words(found, needed, lost)
+    return _decide_by_words(found, needed, lost)
 
 
-def _by_words(found: AnswerComparison, needed: frozenset[str], lost: frozenset[str]) -> Decision:
+def _decide_by_words(found: AnswerComparison, needed: frozenset[str], lost: frozenset[str]) -> Decision:
     """Return the decision by the words needed, which the question lacks, and those of them that are lost."""
     if not lost:
-        if found.missing and (_silent(found) or (not needed and found.extra)):
+        if found.missing and (_is_silent(found) or (not needed and found.extra)):
             return Decision(None, "The reply may say it in other words.")
         return Decision(True, "The reply says what is expected.")
     known = bool(found.items_left_out()) or any(
@@ -148,7 +148,7 @@ def _by_words(found: AnswerComparison, needed: frozenset[str], lost: frozenset[s
     return Decision(None, f"The reply lacks {join_first_words(sorted(lost))}, or says it in other words.")
 
 
-def _reordered(found: AnswerComparison) -> bool:
+def _is_reordered(found: AnswerComparison) -> bool:
     """Return whether the reply has the expected content words, but more than one at another position."""
     mine, other = (
         [token for token in one.tokens if carries_meaning(token) or token[0].isdigit()]
@@ -162,7 +162,7 @@ def _reordered(found: AnswerComparison) -> bool:
     return (len([step for step in steps if step[0] != "equal"]) > 2 or 2 * kept < len(mine)) and not listed
 
 
-def _subjects_differ(found: AnswerComparison) -> bool:
+def _have_other_subjects(found: AnswerComparison) -> bool:
     """Return whether both texts begin with a noun in the active voice, and the nouns differ."""
     texts = found.wanted, found.given
     if "by" in found.given.tokens or any(not one.words or one.tokens[0] not in _ARTICLES for one in texts):
@@ -171,7 +171,7 @@ def _subjects_differ(found: AnswerComparison) -> bool:
     return mine != other and mine in found.given.terms and other in found.wanted.terms
 
 
-def _silent(found: AnswerComparison) -> bool:
+def _is_silent(found: AnswerComparison) -> bool:
     """Return whether the texts share only words of the question, and no polarity can be compared."""
     agree, _ = found.signed(found.given)
     told = (
@@ -182,7 +182,7 @@ def _silent(found: AnswerComparison) -> bool:
     return not agree and not told
 
 
-def _unsaid(found: AnswerComparison) -> str:
+def _find_unsaid(found: AnswerComparison) -> str:
     """Return what the expected answer says and the reply does not mention; empty if nothing is missing."""
     for one in found.wanted.quantities:
         if one.is_place and len(found.wanted.terms) > WORDS:
@@ -190,15 +190,15 @@ def _unsaid(found: AnswerComparison) -> str:
         same = [other for other in found.given.quantities if one.equals(other, found.scale)]
         if not same and not is_among(one, found.asked.quantities):
             return f"The reply does not give {format_quantity(one)}."
-        if same and all(other.bound != one.bound for other in same) and not _bounded(found, one, same):
+        if same and all(other.bound != one.bound for other in same) and not _may_differ_in_bound(found, one, same):
             return f"The reply does not say whether {format_quantity(one)} is {one.bound or same[0].bound}."
     days = [day for readings in found.given.dates for day in readings]
     if any(not any(day.within(other) for day in readings for other in days) for readings in found.wanted.dates):
         return "The reply does not give the date."
-    return _unlike_limits(found)
+    return _find_unlike_limits(found)
 
 
-def _unlike_limits(found: AnswerComparison) -> str:
+def _find_unlike_limits(found: AnswerComparison) -> str:
     """Return a limit that only one of the two texts has, or a figure from no source; empty if there is none."""
     if "except" in found.wanted.marks - found.given.marks and found.missing:
         return "The reply leaves out the exception, or words it otherwise."
@@ -230,7 +230,7 @@ def _unlike_limits(found: AnswerComparison) -> str:
     return ""
 
 
-def _bounded(found: AnswerComparison, one: Quantity, same: Sequence[Quantity]) -> bool:
+def _may_differ_in_bound(found: AnswerComparison, one: Quantity, same: Sequence[Quantity]) -> bool:
     """Return whether it does not matter that only one of two figures has a bound."""
     bounds = {one.bound, *(other.bound for other in same)}
     asked = bool(found.asked.terms & {"minimum", "maximum", "cap", "highest", "lowest", "limit", "most", "least"})
@@ -249,7 +249,7 @@ def invented_figures(case: Case) -> list[str]:
     """
     said = "\n".join(claim.text for claim in claims_of((case.reply.answer or "")[:_READ]))
     stated, units = figures(said), quantities(said).quantities
-    numbers = {number for number in stated.loose if not _counts(number)}
+    numbers = {number for number in stated.loose if not _may_count(number)}
     dates = tuple(dict.fromkeys(stated.dates))
     numbers -= {one.written for one in units if one.is_place}
     if not any(passage.text.strip() for passage in case.reply.passages):
@@ -267,6 +267,6 @@ def invented_figures(case: Case) -> list[str]:
     return [*sorted(numbers), *(["a date"] if dates else [])]
 
 
-def _counts(number: str) -> bool:
+def _may_count(number: str) -> bool:
     """Return whether a number may count the answer's own list items: "in two cases", "the following three"."""
     return number.isdecimal() and int(number) <= _LISTED

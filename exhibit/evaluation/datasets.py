@@ -104,7 +104,7 @@ def _expand(patterns: Iterable[str | Path], problems: list[str], notes: list[str
     for given in map(str, patterns):
         location = parse_location(given)
         if isinstance(location, Remote):
-            yield from _mirrors(location, problems, notes)
+            yield from _mirror_bundles(location, problems, notes)
             continue
         pattern = str(location)
         if not glob.has_magic(pattern) or Path(pattern).exists():
@@ -117,7 +117,7 @@ def _expand(patterns: Iterable[str | Path], problems: list[str], notes: list[str
         yield from map(Path, paths)
 
 
-def _mirrors(pattern: Remote, problems: list[str], notes: list[str]) -> Iterator[Path]:
+def _mirror_bundles(pattern: Remote, problems: list[str], notes: list[str]) -> Iterator[Path]:
     """Yield a cached folder for each remote bundle; other matches of a `*` are skipped with a note."""
     try:
         roots = expand(pattern)
@@ -150,7 +150,7 @@ def load_datasets(
             problems.append(str(error))
     wanted = " or ".join(selection.file_types) or "readable"
     without = {
-        name: f"{bundle.address}: no {wanted} file in corpus/; it has {_endings(bundle)}"
+        name: f"{bundle.address}: no {wanted} file in corpus/; it has {_list_endings(bundle)}"
         for name, bundle in bundles.items()
         if not choose_files(bundle, selection) and (bundle.files or selection.needs_documents)
     }
@@ -168,11 +168,11 @@ def load_datasets(
             )
     asked = {name: choose_questions(bundle, selection) for name, bundle in bundles.items()}
     if not problems and not any(asked.values()):
-        problems.append(_nothing_asked(list(bundles.values()), selection))
+        problems.append(_explain_nothing_asked(list(bundles.values()), selection))
     if problems:
         raise BundleError("\n".join(problems))
     warnings += [f"{bundles[name].address}: no question is selected; left out" for name in bundles if not asked[name]]
-    datasets = [_dataset(name, bundles[name], asked[name], selection, limits) for name in bundles if asked[name]]
+    datasets = [_make_dataset(name, bundles[name], asked[name], selection, limits) for name in bundles if asked[name]]
     warnings += lone_variants({one.name: one.cases[0].labels for one in datasets if one.cases})
     return datasets, [*warnings, *(warning for dataset in datasets for warning in dataset.warnings)]
 
@@ -191,12 +191,12 @@ def lone_variants(labels: Mapping[str, Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def _endings(bundle: BundleFolder) -> str:
+def _list_endings(bundle: BundleFolder) -> str:
     counts = Counter(ending_of(path) or "no ending" for path in bundle.files.values())
     return ", ".join(f"{count} {ending}" for ending, count in sorted(counts.items())) or "none"
 
 
-def _nothing_asked(bundles: Sequence[BundleFolder], selection: Selection) -> str:
+def _explain_nothing_asked(bundles: Sequence[BundleFolder], selection: Selection) -> str:
     if not selection.where:
         return "no dataset has a question"
     seen = [
@@ -239,7 +239,7 @@ def choose_questions(bundle: BundleFolder, selection: Selection) -> list[Questio
 # ---------------------------------------------------------------- cases
 
 
-def _dataset(
+def _make_dataset(
     name: str, bundle: BundleFolder, questions: Sequence[Question], selection: Selection, limits: Limits | None
 ) -> Dataset:
     files = check_files(bundle, choose_files(bundle, selection), allow_changed=selection.allow_changed_corpus)
@@ -259,11 +259,11 @@ def _dataset(
             if filename and filename not in files.used:  # else é may be written in another Unicode form
                 loose = None if known else documents.named(filename)
                 filename = composed.get(unicodedata.normalize("NFC", filename)) or loose or filename
-            gold = _placed(line) if line and known else _located(filename, context.text, documents)
+            gold = _make_placed_gold(line) if line and known else _locate_gold(filename, context.text, documents)
             pages = gold.pages or (tuple(line.pages) if line else ())
             golds.append(replace(gold, filename=filename or gold.filename, text=context.text, pages=pages))
         golds = settle_ambiguous(golds, documents)
-        case = _case(question, golds, lines.get((question.id, None)), bundle.labels, grades.get(question.id, {}))
+        case = _make_case(question, golds, lines.get((question.id, None)), bundle.labels, grades.get(question.id, {}))
         if offer := offers.get(question.id):
             asked = with_choices(case.question, offer.choices, offer.asked)
             case = replace(case, question=asked, choices=offer.choices, label=offer.label)
@@ -287,7 +287,7 @@ def _dataset(
     )
 
 
-def _case(
+def _make_case(
     question: Question,
     golds: Sequence[GoldPassage],
     line: Gold | None,
@@ -327,14 +327,14 @@ def read_history(turns: Any) -> Iterator[Turn]:
             yield Turn("assistant" if number % 2 else "user", one)
 
 
-def _placed(line: Gold) -> GoldPassage:
+def _make_placed_gold(line: Gold) -> GoldPassage:
     """Return the gold passage of a line of gold.jsonl."""
     places = [line.spans, *line.alternatives] if line.spans else []
     spans = tuple(tuple(Span(*span) for span in place) for place in places)
     return GoldPassage(line.filename, None, spans, tuple(line.pages), absent=not places, how=line.how)
 
 
-def _located(filename: str | None, text: str | None, documents: Documents) -> GoldPassage:
+def _locate_gold(filename: str | None, text: str | None, documents: Documents) -> GoldPassage:
     """Return a gold passage without a line in gold.jsonl, located in its document, or in all when it names none.
 
     Words that occur in several documents are kept without file and place.

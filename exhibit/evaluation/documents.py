@@ -94,7 +94,7 @@ class Documents:
         passage = replace(passage, told_filename=name)
         filename = self.named(name) if name else None
         if filename and passage.span and self._stands(passage, self.get(filename)):
-            return self._placed(passage, filename, (passage.span,))
+            return self._set_place(passage, filename, (passage.span,))
         if not passage.text.strip():
             return replace(passage, filename=filename, span=None)
         own = self._placement(passage.text, filename) if filename else None
@@ -107,12 +107,12 @@ class Documents:
         files = others or ([filename] if filename else [])
         if not files:
             return replace(passage, filename=None, span=None, unplaced=bool(self.files))
-        file, spans = self._likeliest(passage, files, golds)
+        file, spans = self._find_likeliest(passage, files, golds)
         if not spans:
             return replace(passage, filename=filename, span=None, unplaced=self.get(file) is not None)
         passage = replace(passage, added=self._placement(passage.text, file).added, misnamed=bool(filename and others))
         if len(files) == 1:
-            return self._placed(passage, file, spans)
+            return self._set_place(passage, file, spans)
         others = sorted({*files} - {file})
         return replace(passage, filename=None, span=spans[0], more=spans[1:], also_in=(file, *others))
 
@@ -121,32 +121,32 @@ class Documents:
         pieces = self._placement(words, filename).pieces
         return tuple(dict.fromkeys(span for piece in pieces for place in piece.places for span in place))
 
-    def _likeliest(
+    def _find_likeliest(
         self, passage: Passage, files: Sequence[str], golds: Sequence[GoldPassage]
     ) -> tuple[str, tuple[Span, ...]]:
         """Return the place that overlaps gold; else one in a file with gold, else one in the first file."""
         with_gold = [(gold.filename, gold) for gold in golds if gold.filename in files]
         for file, gold in with_gold:
-            spans = self._spans(passage, file, gold) if file else ()
+            spans = self._find_spans(passage, file, gold) if file else ()
             if file and any(touches(span, gold) for span in spans):
                 return file, spans
         first = next((file for file, _ in with_gold if file), files[0])
-        return first, self._spans(passage, first, None)
+        return first, self._find_spans(passage, first, None)
 
-    def _spans(self, passage: Passage, filename: str, gold: GoldPassage | None) -> tuple[Span, ...]:
+    def _find_spans(self, passage: Passage, filename: str, gold: GoldPassage | None) -> tuple[Span, ...]:
         """Return the spans of a passage in a file, preferring places on its reported page, then places with gold."""
         document, page = self.get(filename), passage.told_page
         if document is None:
             return ()
         placement = self._placement(passage.text, filename)
         if page is not None:
-            there = [_on_page(piece, page, document) for piece in placement.pieces]
+            there = [_keep_on_page(piece, page, document) for piece in placement.pieces]
             placement = replace(placement, pieces=tuple(there))
         return spans_of(
             placement, document, wanted=lambda place: gold is not None and any(touches(span, gold) for span in place)
         )
 
-    def _placed(self, passage: Passage, filename: str, spans: tuple[Span, ...]) -> Passage:
+    def _set_place(self, passage: Passage, filename: str, spans: tuple[Span, ...]) -> Passage:
         document = self.get(filename)
         if document is None or not spans:
             return replace(passage, filename=filename, span=None)
@@ -180,9 +180,9 @@ class Documents:
 
     def _find_holders(self, words: str) -> list[str]:
         """Return the files that have the largest share of the words."""
-        whole, part = self._likely(words)
+        whole, part = self._find_likely(words)
         if not whole:
-            more, others = self._likely(with_latin_letters(words))
+            more, others = self._find_likely(with_latin_letters(words))
             whole, part = more, part or others
         shares = {one.filename: self._placement(words, one.filename).share for one in whole or part}
         best = max(shares.values(), default=0.0)
@@ -192,11 +192,11 @@ class Documents:
         """Return the matches of words in one file, or in every file with an equally good match."""
         if filename is not None:
             document = self.get(filename)
-            return _best(words, [document] if document else [])
-        whole, part = self._likely(words)
-        return _best(words, whole) or _best(words, part)
+            return _find_best(words, [document] if document else [])
+        whole, part = self._find_likely(words)
+        return _find_best(words, whole) or _find_best(words, part)
 
-    def _likely(self, words: str) -> tuple[list[Document], list[Document]]:
+    def _find_likely(self, words: str) -> tuple[list[Document], list[Document]]:
         """Return the documents that have all of the words, and those that have a piece of them."""
         needle = letters_of(words).text
         whole: list[Document] = []
@@ -214,13 +214,13 @@ class Documents:
         return whole, part
 
 
-def _on_page(piece: PlacedPiece, page: int, document: Document) -> PlacedPiece:
+def _keep_on_page(piece: PlacedPiece, page: int, document: Document) -> PlacedPiece:
     """Return a piece with only its places on a page; unchanged where none is on that page."""
     there = [place for place in piece.places if any(page in document.pages_of(span) for span in place)]
     return piece._replace(places=tuple(there)) if there else piece
 
 
-def _best(words: str, documents: Sequence[Document]) -> list[tuple[str, Match]]:
+def _find_best(words: str, documents: Sequence[Document]) -> list[tuple[str, Match]]:
     """Return the matches in those documents whose match is the best."""
     places = [
         (document.filename, match) for document in documents for match in prefer_whole_words(locate(words, document))
@@ -259,12 +259,14 @@ def box_overlap(document: Document, spans: Sequence[Span], passage: Passage) -> 
         min(box.left for box in lines), min(box.top for box in lines),
         max(box.right for box in lines), max(box.bottom for box in lines),
     )  # fmt: skip
-    shared = _area((max(given[0], true[0]), max(given[1], true[1]), min(given[2], true[2]), min(given[3], true[3])))
-    together = _area(given) + _area(true) - shared
+    shared = _compute_area(
+        (max(given[0], true[0]), max(given[1], true[1]), min(given[2], true[2]), min(given[3], true[3]))
+    )
+    together = _compute_area(given) + _compute_area(true) - shared
     return shared / together if together else 0.0
 
 
-def _area(box: tuple[float, float, float, float]) -> float:
+def _compute_area(box: tuple[float, float, float, float]) -> float:
     return max(0.0, box[2] - box[0]) * max(0.0, box[3] - box[1])
 
 
@@ -282,7 +284,7 @@ def read_grades(lines: Iterable[Gold], *, where: str) -> dict[int | str, dict[st
     """Return the grades of files by row, where lines have any; the best of several grades of a file counts."""
     by_question: dict[int | str, dict[str, int]] = {}
     for line in lines:
-        grades = _all_grades(line, where)
+        grades = _read_all_grades(line, where)
         own = line.labels.get(GRADE)
         if type(own) is int and own in GRADE_RANGE and line.filename:
             grades[line.filename] = max(own, grades.get(line.filename, own))
@@ -292,7 +294,7 @@ def read_grades(lines: Iterable[Gold], *, where: str) -> dict[int | str, dict[st
     return by_question
 
 
-def _all_grades(line: Gold, where: str) -> dict[str, int]:
+def _read_all_grades(line: Gold, where: str) -> dict[str, int]:
     label = line.labels.get(GRADES)
     if not isinstance(label, str):
         return {}

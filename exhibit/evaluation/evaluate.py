@@ -103,9 +103,9 @@ def _evaluate(
         (folder / SUMMARY).unlink(missing_ok=True)  # a summary marks a finished run
         write_json(folder / CONFIG, config)
         started = RunFolder(folder).provenance.started if (folder / PROVENANCE).is_file() else ""
-        write_json(folder / PROVENANCE, describe_run(plan.datasets, _inputs(settings), started=started))
+        write_json(folder / PROVENANCE, describe_run(plan.datasets, _hash_inputs(settings), started=started))
         measured = [_dataset(folder, dataset, settings, plan, say) for dataset in plan.datasets]
-        tables = _without_empty([one.table(say) for one in measured], settings)
+        tables = _drop_empty([one.table(say) for one in measured], settings)
         for table, one in zip(tables, measured, strict=True):
             one.write(table, failed=-1.0 if settings.legacy_minus_one else None)
         summary = summarise_run(tables)
@@ -150,8 +150,8 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
             problems.append(str(error))
 
     attempt(lambda: check_engine(settings.engine))
-    options = attempt(lambda: _options(settings, judge, parts))
-    names = _names(settings, options, say)
+    options = attempt(lambda: _make_options(settings, judge, parts))
+    names = _choose_names(settings, options, say)
     if options is not None:
         attempt(lambda: measure([], options, names=names))
     target_options: TargetOptions | None = attempt(lambda: settings.target_options(**parts))
@@ -182,7 +182,7 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
     return _Plan(datasets, target, options, names, prepared)
 
 
-def _options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any]) -> Options:
+def _make_options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any]) -> Options:
     depth = settings.config.depth if settings.target_name == "builtin" else max(KS)
     if judge is None and settings.judge:
         module, argument = load_plugin("exhibit.models.llms", settings.judge)
@@ -206,7 +206,7 @@ def _options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any]) ->
     )
 
 
-def _names(settings: Settings, options: Options | None, say: Warn) -> tuple[str, ...]:
+def _choose_names(settings: Settings, options: Options | None, say: Warn) -> tuple[str, ...]:
     """Return the requested metrics, without those that need a judge where there is none."""
     if options is None or options.judge is not None:
         return settings.metrics
@@ -226,7 +226,7 @@ def run_folder(settings: Settings, plan: _Plan) -> Path:
     if settings.run_name:
         return settings.output_dir / settings.run_name
     if settings.resume:
-        asked = _config(settings, plan)
+        asked = _make_config(settings, plan)
         folders = [path.parent for path in settings.output_dir.glob(f"*/{CONFIG}")]
         # the report is written last
         stopped = [path for path in folders if not ((path / SUMMARY).exists() and (path / REPORT).exists())]
@@ -241,14 +241,14 @@ def run_folder(settings: Settings, plan: _Plan) -> Path:
 
 def _open_run(folder: Path, settings: Settings, plan: _Plan) -> dict[str, Any]:
     """Return the run's config; raise an error for a folder with another run or other files."""
-    config = _config(settings, plan)
+    config = _make_config(settings, plan)
     if not any(folder.iterdir()):
         return config
     if not (folder / CONFIG).is_file():
         raise BundleError(f"{folder}: contains files that are not a run; choose another --run-name")
     if not settings.resume:
         raise BundleError(f"{folder}: exists already; continue it with --resume, or choose another --run-name")
-    stale = changed_data(RunFolder(folder).provenance, plan.datasets, _inputs(settings))
+    stale = changed_data(RunFolder(folder).provenance, plan.datasets, _hash_inputs(settings))
     if stale:
         listed = ", ".join(stale[:3]) + (f" and {len(stale) - 3} more" if len(stale) > 3 else "")
         raise BundleError(
@@ -263,19 +263,19 @@ def _open_run(folder: Path, settings: Settings, plan: _Plan) -> dict[str, Any]:
     return config
 
 
-def _inputs(settings: Settings) -> dict[str, str]:
+def _hash_inputs(settings: Settings) -> dict[str, str]:
     """Return the sha256 of the target's file: predictions, or a TOML description of a system."""
     named = {settings.target_name, settings.target_name.partition(":")[2]}
     return {path.name: sha256_of(path) for path in map(Path, filter(None, named)) if path.is_file()}
 
 
-def _drafted(dataset: Dataset) -> str:
+def _describe_draft(dataset: Dataset) -> str:
     """Return the note for figures on questions that a program drafted; empty for other bundles."""
     info = read_info(dataset.root / INFO) if (dataset.root / INFO).is_file() else None
     return info.draft.words(info.counts.questions) if info and info.draft else ""
 
 
-def _config(settings: Settings, plan: _Plan) -> dict[str, Any]:
+def _make_config(settings: Settings, plan: _Plan) -> dict[str, Any]:
     datasets = {
         dataset.name: {
             "path": str(origin_of(dataset.root) or dataset.root),
@@ -283,7 +283,7 @@ def _config(settings: Settings, plan: _Plan) -> dict[str, Any]:
             "files": len(dataset.files),
             "groups": dataset.groups,
             "headline": dataset.headline,
-            "draft": _drafted(dataset),
+            "draft": _describe_draft(dataset),
             "train_sha256": sha256_of(dataset.root / TRAIN),
         }
         | ({"changed_files": list(dataset.changed)} if dataset.changed else {})
@@ -330,11 +330,11 @@ def _dataset(folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, sa
     if settings.delete_collection:
         plan.target.forget(dataset)  # type: ignore[attr-defined]  # _prepare has checked that it can
     options = replace(plan.options, corpus=CitedLaw(dataset, plan.target))
-    prepared = plan.prepared.get(dataset.name) or _prepared_by(plan.target)
+    prepared = plan.prepared.get(dataset.name) or _get_prepared(plan.target)
     return measure_rounds(place, dataset, rounds, Scoring(options, plan.names, folder.name, prepared))
 
 
-def _prepared_by(target: Target) -> PreparedDocuments | None:
+def _get_prepared(target: Target) -> PreparedDocuments | None:
     """Return the target's own texts and chunks if it has them, as the built-in pipeline does; else None."""
     text, chunks = getattr(target, "text", None), getattr(target, "chunks", None)
     return TargetDocuments(text, chunks) if target.exact and text and chunks else None
@@ -357,7 +357,7 @@ class CitedLaw:
         return self._known.contains(reference)
 
 
-def _without_empty(tables: Sequence[Table], settings: Settings) -> list[Table]:
+def _drop_empty(tables: Sequence[Table], settings: Settings) -> list[Table]:
     """Return the tables without the metrics that apply to no question of the run, unless they were requested."""
     if settings.metrics:
         return list(tables)

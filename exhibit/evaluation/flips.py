@@ -21,13 +21,13 @@ def flips_of(times: Sequence[Case]) -> QuestionFlips | None:
     return QuestionFlips(
         id=replied[0].id,
         asked=len(replied),
-        verdict=_rare([examine(case).verdict for case in replied]),
-        files=_rare([frozenset(cited_files(case)) for case in replied]),
-        answer=_rare([tuple(words(without_citations(case.reply.answer or ""))) for case in replied]),
+        verdict=_count_rare([examine(case).verdict for case in replied]),
+        files=_count_rare([frozenset(cited_files(case)) for case in replied]),
+        answer=_count_rare([tuple(words(without_citations(case.reply.answer or ""))) for case in replied]),
     )
 
 
-def _rare(values: Sequence[Hashable]) -> int:
+def _count_rare(values: Sequence[Hashable]) -> int:
     """Return how many values differ from the most frequent one."""
     return len(values) - Counter(values).most_common(1)[0][1]
 

@@ -46,7 +46,7 @@ class Journal:
                 if not line.endswith(b"\n"):
                     file.truncate(at)
                     return
-                row = self._row(line)
+                row = self._parse_row(line)
                 if questions.get(row["id"]) != row["question"]:
                     raise BundleError(
                         f"{self._path}: has a reply to {row['id']!r}, but the dataset has changed and no longer asks "
@@ -55,7 +55,7 @@ class Journal:
                 yield JournalEntry(row["id"], at, bool(row["reply"]["error"]))
                 at += len(line)
 
-    def _row(self, line: bytes) -> dict[str, Any]:
+    def _parse_row(self, line: bytes) -> dict[str, Any]:
         try:
             row: dict[str, Any] = json.loads(line)
         except (ValueError, RecursionError) as error:
@@ -66,11 +66,11 @@ class Journal:
         """Return the reply whose line begins at an offset."""
         with self._path.open("rb") as file:
             file.seek(at)
-            reply = REPLY.validate_python(self._row(file.readline())["reply"])
-        before = reply.retrieved and tuple(map(self._with_text, reply.retrieved))
-        return replace(reply, passages=tuple(map(self._with_text, reply.passages)), retrieved=before)
+            reply = REPLY.validate_python(self._parse_row(file.readline())["reply"])
+        before = reply.retrieved and tuple(map(self._restore_text, reply.retrieved))
+        return replace(reply, passages=tuple(map(self._restore_text, reply.passages)), retrieved=before)
 
-    def _with_text(self, passage: Passage) -> Passage:
+    def _restore_text(self, passage: Passage) -> Passage:
         if self._texts or passage.span is None or passage.text:
             return passage
         whole = self._text_of(passage.filename or "")
@@ -81,8 +81,8 @@ class Journal:
     def add(self, case: Case, reply: Reply) -> int:
         """Write a reply to disk at once, and return the offset of its line."""
         if not self._texts:
-            before = reply.retrieved and _without_texts(reply.retrieved)
-            reply = replace(reply, passages=_without_texts(reply.passages), retrieved=before)
+            before = reply.retrieved and _strip_texts(reply.retrieved)
+            reply = replace(reply, passages=_strip_texts(reply.passages), retrieved=before)
         fields = {"error": reply.error, **REPLY.dump_python(reply, exclude_defaults=True)}
         # ASCII: a lone surrogate from a damaged PDF cannot be encoded as UTF-8
         row = json.dumps({"id": case.id, "question": case.question, "reply": fields})
@@ -92,5 +92,5 @@ class Journal:
         return at
 
 
-def _without_texts(passages: Iterable[Passage]) -> tuple[Passage, ...]:
+def _strip_texts(passages: Iterable[Passage]) -> tuple[Passage, ...]:
     return tuple(replace(one, text="") if one.span else one for one in passages)

@@ -76,16 +76,16 @@ def read_parsed(path: Path, filename: str) -> Document:
     """Return a parsed text as a document, with blanks in place of the markup, and with pages if the file has them."""
     text = read_outside(path, error=SourceError)
     if path.suffix.lower() != ".json":
-        return document_of_pages(filename, text.split("\f")) if "\f" in text else _document(filename, text, ())
+        return document_of_pages(filename, text.split("\f")) if "\f" in text else _make_document(filename, text, ())
     try:
-        elements = list(_elements(parse_json(text, where=path, error=SourceError), None, 0))
+        elements = list(_list_elements(parse_json(text, where=path, error=SourceError), None, 0))
     except RecursionError:
         raise SourceError(f"{path}: its elements are nested too deeply") from None
     if not elements:
         raise SourceError(f"{path}: contains no text; the fields {', '.join(_WORDS)} were searched")
     pages = [(page, "\n\n".join(one.text for one in group)) for page, group in groupby(elements, key=lambda e: e.page)]
     if any(page is None for page, _ in pages):
-        return _document(filename, "\n\n".join(text for _, text in pages), ())
+        return _make_document(filename, "\n\n".join(text for _, text in pages), ())
     return document_of_pages(filename, [text for _, text in pages], [page or 1 for page, _ in pages])
 
 
@@ -95,38 +95,38 @@ def document_of_pages(filename: str, texts: Iterable[str], numbers: Iterable[int
     for number, text in zip(numbers or range(1, len(kept) + 1), kept, strict=True):
         pages.append(Page(number, Span(start, start + len(text)), 0, 0))
         start += len(text) + 1
-    return _document(filename, "\n".join(kept), tuple(pages))
+    return _make_document(filename, "\n".join(kept), tuple(pages))
 
 
-def _document(filename: str, text: str, pages: tuple[Page, ...]) -> Document:
+def _make_document(filename: str, text: str, pages: tuple[Page, ...]) -> Document:
     return Document(filename, blank_markup(text), pages)
 
 
 # ---------------------------------------------------------------- JSON
 
 
-def _elements(given: Any, page: int | None, depth: int) -> Iterator[TextElement]:
+def _list_elements(given: Any, page: int | None, depth: int) -> Iterator[TextElement]:
     """Yield the elements of a parser's JSON in reading order."""
     if depth > _DEEPEST:
         raise RecursionError
     if isinstance(given, list):
         for one in given:
-            yield from _elements(one, page, depth + 1)
+            yield from _list_elements(one, page, depth + 1)
     elif isinstance(given, str) and given.strip():
         yield TextElement(page, given)
     elif isinstance(given, Mapping):
-        page = _page_of(given, page)
+        page = _find_page(given, page)
         if isinstance(given.get("texts"), list) and isinstance(given.get("body"), Mapping):
-            yield from _docling(given, given["body"], depth)
-        elif words := _words_of(given):
+            yield from _list_docling_elements(given, given["body"], depth)
+        elif words := _get_words(given):
             yield TextElement(page, words)
         else:
             for name in _PARTS:
                 if isinstance(given.get(name), list | Mapping):
-                    yield from _elements(given[name], page, depth + 1)
+                    yield from _list_elements(given[name], page, depth + 1)
 
 
-def _page_of(element: Mapping[str, Any], page: int | None) -> int | None:
+def _find_page(element: Mapping[str, Any], page: int | None) -> int | None:
     """Return the page number of an element, from 1; else that of the element around it."""
     origin = element.get("prov") or element.get("metadata") or {}
     origin = origin[0] if isinstance(origin, list) and origin else origin
@@ -138,7 +138,7 @@ def _page_of(element: Mapping[str, Any], page: int | None) -> int | None:
     return page
 
 
-def _words_of(element: Mapping[str, Any]) -> str:
+def _get_words(element: Mapping[str, Any]) -> str:
     """Return the text of an element (of a table with its title and notes); empty where its child elements have it."""
     if isinstance(element.get("table_body"), str):  # MinerU
         parts = (element.get("table_caption"), [element["table_body"]], element.get("table_footnote"))
@@ -151,21 +151,21 @@ def _words_of(element: Mapping[str, Any]) -> str:
     return next((element[name] for name in _WORDS if isinstance(element.get(name), str) and element[name].strip()), "")
 
 
-def _docling(whole: Mapping[str, Any], node: Mapping[str, Any], depth: int) -> Iterator[TextElement]:
+def _list_docling_elements(whole: Mapping[str, Any], node: Mapping[str, Any], depth: int) -> Iterator[TextElement]:
     """Yield the elements of a Docling document in the order of its body."""
     if depth > _DEEPEST:
         raise RecursionError
     if isinstance(node.get("data"), Mapping):
         rows = node["data"].get("grid") or [node["data"].get("table_cells") or []]
         lines = (" | ".join(str(cell.get("text", "")) for cell in row if isinstance(cell, Mapping)) for row in rows)
-        yield TextElement(_page_of(node, None), "\n".join(f"| {line} |" for line in lines))
+        yield TextElement(_find_page(node, None), "\n".join(f"| {line} |" for line in lines))
     elif isinstance(node.get("text"), str) and node["text"].strip():
-        yield TextElement(_page_of(node, None), node["text"])
+        yield TextElement(_find_page(node, None), node["text"])
     for child in node.get("children") or ():
         parts = str(child.get("$ref") or child.get("cref") or "").split("/") if isinstance(child, Mapping) else []
         items = whole.get(parts[1]) if len(parts) == 3 else None
         if isinstance(items, list) and parts[2].isdecimal() and int(parts[2]) < len(items):
-            yield from _docling(whole, items[int(parts[2])], depth + 1)
+            yield from _list_docling_elements(whole, items[int(parts[2])], depth + 1)
 
 
 # ---------------------------------------------------------------- chunks

@@ -31,7 +31,7 @@ class ProvisionPlacer:
             return passage
         named = read_provisions(passage.told_provision)
         files = [passage.filename] if passage.filename else []
-        for file, places in self._found(named[0], files) if named else ():
+        for file, places in self._find_places(named[0], files) if named else ():
             spans = places[0].spans
             document = self._documents.get(file)
             text = "\n".join(document.text[start:end] for start, end in spans) if document else ""
@@ -45,23 +45,23 @@ class ProvisionPlacer:
         own = _QUOTED.sub(" ", answer)  # a reference inside a quotation is not a citation of the answer
         for start, end in sentences(own):
             for named in cited_provisions(own[start:end]) if end - start <= _LONGEST else ():
-                found = next(self._found(named, files), None)
+                found = next(self._find_places(named, files), None)
                 spans = found[1][0].spans if found else ()
                 placed = PlacedProvision(named.label, found[0] if found else None, spans)
                 cited.setdefault(named.label.casefold(), placed)
         return tuple(cited.values())
 
-    def _found(self, named: NamedProvision, files: Sequence[str]) -> Iterator[tuple[str, list[ProvisionPlace]]]:
+    def _find_places(self, named: NamedProvision, files: Sequence[str]) -> Iterator[tuple[str, list[ProvisionPlace]]]:
         """Yield the file and the place of a provision, in the law that it names or else in these files, if unique."""
-        law = self._law(named.source) if named.source else None
+        law = self._find_law(named.source) if named.source else None
         if named.source and law is None:
             return
-        places = [(file, self._index(file).find(named)) for file in ([law] if law else files)]
+        places = [(file, self._get_index(file).find(named)) for file in ([law] if law else files)]
         sure = [(file, found) for file, found in places if len(found) == 1]
         if len(sure) == 1:
             yield sure[0]
 
-    def _law(self, source: str) -> str | None:
+    def _find_law(self, source: str) -> str | None:
         """Return the file of a law by the file's name, or by the law's name at the beginning of its text."""
         if file := self._documents.named(source):
             return file
@@ -69,7 +69,7 @@ class ProvisionPlacer:
         having = [one.filename for one in self._documents.all() if word.search(one.text[:_OPENING])]
         return having[0] if len(having) == 1 else None
 
-    def _index(self, file: str) -> ProvisionIndex:
+    def _get_index(self, file: str) -> ProvisionIndex:
         if file not in self._indexes:
             document = self._documents.get(file)
             self._indexes[file] = ProvisionIndex(document) if document else ProvisionIndex.empty(file)

@@ -46,22 +46,24 @@ class Ranking:
 
     def ndcg(self, k: int) -> float | None:
         """Return nDCG at k: the discounted gain over that of the best order; None where no item has a gain."""
-        ideal = _gain(sorted(self.grades.values(), reverse=True)[:k])
-        return _gain([self.grades.get(unit, 0) for unit in self.order[:k]]) / ideal if ideal else None
+        ideal = _compute_gain(sorted(self.grades.values(), reverse=True)[:k])
+        return _compute_gain([self.grades.get(unit, 0) for unit in self.order[:k]]) / ideal if ideal else None
 
 
-def _gain(grades: Sequence[int]) -> float:
+def _compute_gain(grades: Sequence[int]) -> float:
     return sum(grade / log2(rank + 1) for rank, grade in enumerate(grades, 1))
 
 
 def ranking_of(case: Case) -> Ranking | None:
     """Return the ranking of a case; None where nothing is judged."""
     if case.grades:
-        return Ranking(_judged(ranked_files(case), case.grades), case.grades, GOLD_GRADE)
+        return Ranking(_keep_judged(ranked_files(case), case.grades), case.grades, GOLD_GRADE)
     ranks = gold_ranks(case)
     if not ranks:
         return None
-    return Ranking(_in_order(ranks, len(case.reply.passages)), dict.fromkeys(map(gold_name, range(len(ranks))), 1), 1)
+    return Ranking(
+        _arrange_golds(ranks, len(case.reply.passages)), dict.fromkeys(map(gold_name, range(len(ranks))), 1), 1
+    )
 
 
 def ranked_files(case: Case) -> list[str]:
@@ -70,7 +72,7 @@ def ranked_files(case: Case) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _judged(files: Sequence[str], grades: Mapping[str, int]) -> Sequence[str]:
+def _keep_judged(files: Sequence[str], grades: Mapping[str, int]) -> Sequence[str]:
     """Return only the judged files if irrelevant files were judged too; else all files."""
     return [file for file in files if file in grades] if 0 in grades.values() else files
 
@@ -80,7 +82,7 @@ def gold_name(number: int) -> str:
     return f"gold-{number}"
 
 
-def _in_order(ranks: Sequence[int | None], passages: int) -> list[str]:
+def _arrange_golds(ranks: Sequence[int | None], passages: int) -> list[str]:
     """Return the golds at the ranks where they are found, or at the next free ones, and the other passages."""
     places: dict[int, str] = {}
     free = 1
@@ -102,14 +104,14 @@ def golds_of(case: Case) -> list[GoldPassage]:
     """Return the golds that can be found as passages; golds with the same words in the same file count once."""
     distinct: dict[tuple[object, ...], GoldPassage] = {}
     for gold in case.gold:
-        if not gold.located and not _folded(gold.text or ""):
+        if not gold.located and not _fold_cached(gold.text or ""):
             continue  # nothing to compare is left of a gap or a mark
-        distinct.setdefault(_identity(gold), gold)
+        distinct.setdefault(_make_identity(gold), gold)
     return list(distinct.values())
 
 
-def _identity(gold: GoldPassage) -> tuple[object, ...]:
-    return gold.filename, (_folded(gold.text) if gold.text else "") or gold.places
+def _make_identity(gold: GoldPassage) -> tuple[object, ...]:
+    return gold.filename, (_fold_cached(gold.text) if gold.text else "") or gold.places
 
 
 def gold_ranks(case: Case) -> list[int | None]:
@@ -142,10 +144,10 @@ def rank_found(gold: GoldPassage, passages: Sequence[Passage]) -> int | None:
             placed += [(rank, span) for span in passage.spans]
         else:
             worded.append((rank, passage.text))
-    ranks = [_half_held(place, placed) for place in gold.places] if placed else []
+    ranks = [_find_half(place, placed) for place in gold.places] if placed else []
     if worded and gold.text:
-        line, held = _held_by_words(gold.text, worded)
-        ranks.append(_half_held(line, held))
+        line, held = _match_words(gold.text, worded)
+        ranks.append(_find_half(line, held))
     return min((rank for rank in ranks if rank is not None), default=None)
 
 
@@ -155,7 +157,7 @@ def _may_be_from(passage: Passage, filename: str) -> bool:
     return filename in passage.also_in if passage.also_in else passage.filename in (None, filename)
 
 
-def _half_held(place: Sequence[Span], held: Iterable[Held]) -> int | None:
+def _find_half(place: Sequence[Span], held: Iterable[Held]) -> int | None:
     """Return the first rank at which the union of the spans so far covers half of a place; None if none does."""
     left = [span for span in place if span.start < span.end]
     whole = missing = sum(span.end - span.start for span in left)
@@ -178,20 +180,22 @@ def subtract_span(gap: Span, span: Span) -> list[Span]:
 # ---------------------------------------------------------------- by words
 
 
-def _held_by_words(gold: str, passages: Sequence[tuple[int, str]]) -> tuple[list[Span], list[Held]]:
+def _match_words(gold: str, passages: Sequence[tuple[int, str]]) -> tuple[list[Span], list[Held]]:
     """Return the folded parts of a gold, placed one after another, and the ranks and spans that passages cover."""
     line: list[Span] = []
     held: list[Held] = []
     start = 0
-    texts = [(rank, _folded(text)) for rank, text in passages]
-    for part in filter(None, map(_folded, quote_parts(gold))):
+    texts = [(rank, _fold_cached(text)) for rank, text in passages]
+    for part in filter(None, map(_fold_cached, quote_parts(gold))):
         line.append(Span(start, start + len(part)))
-        held += [(rank, Span(start + s, start + e)) for rank, text in texts if text for s, e in _shared(part, text)]
+        held += [
+            (rank, Span(start + s, start + e)) for rank, text in texts if text for s, e in _find_shared(part, text)
+        ]
         start += len(part)
     return line, sorted(held, key=lambda pair: pair[0])
 
 
-def _shared(part: str, text: str) -> Iterator[Span]:
+def _find_shared(part: str, text: str) -> Iterator[Span]:
     """Yield the spans of a part of a gold that a text contains: all of it, a piece, its beginning or its end."""
     if part in text:
         yield Span(0, len(part))
@@ -216,7 +220,7 @@ def _shared(part: str, text: str) -> Iterator[Span]:
 
 
 @lru_cache(maxsize=16384)
-def _folded(text: str) -> str:
+def _fold_cached(text: str) -> str:
     return fold(text, loose=True)
 
 
@@ -295,7 +299,7 @@ def mismatches(cases: Sequence[Case], options: Options) -> dict[str, list[Mismat
     """Return the counts from which each share of DRM is computed."""
     judged = [limit_gold(case, describe_metric("drm").needs, options) for case in cases]
     wrong = [[is_wrong_file(one, gold_files(case)) for one in case.reply.passages] if case else [] for case in judged]
-    return {f"drm@{k}": [_counted(row[:k]) for row in wrong] for k in options.ks}
+    return {f"drm@{k}": [_count_mismatch(row[:k]) for row in wrong] for k in options.ks}
 
 
 def totals(cases: Sequence[Case], options: Options) -> dict[str, Mismatch]:
@@ -311,6 +315,6 @@ def pool_mismatches(counts: Mapping[str, Mismatch]) -> dict[str, float | None]:
     return {name: count.wrong / count.passages if count.passages else None for name, count in counts.items()}
 
 
-def _counted(wrong: Sequence[bool | None]) -> Mismatch | None:
+def _count_mismatch(wrong: Sequence[bool | None]) -> Mismatch | None:
     known = [one for one in wrong if one is not None]
     return Mismatch(sum(known), len(known)) if known else None

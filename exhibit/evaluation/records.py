@@ -61,7 +61,7 @@ def row_text(times: Sequence[Case], *, tag: str, stages: Sequence[Sequence[GoldS
         "filename": case.filename,
         "labels": case.labels,
         "gold": [{name: getattr(gold, name) for name in RunGold.model_fields} for gold in case.gold],
-        "reply": _reply(case),
+        "reply": _format_reply(case),
         "scores": {},
         "verdict": judgment.verdict,
         "stage": judgment.stage,
@@ -96,10 +96,10 @@ def write_rows(folder: Path, rows: Iterable[bytes], table: Table, *, failed: flo
     """
     every = max(1, len(table.repeats))
     with (
-        _whole(folder / RESULTS) as out,
-        _whole(folder / RUN) as run,
-        _whole(folder / QRELS) as qrels,
-        _whole(folder / PREDICTIONS) as predicted,
+        _open_whole(folder / RESULTS) as out,
+        _open_whole(folder / RUN) as run,
+        _open_whole(folder / QRELS) as qrels,
+        _open_whole(folder / PREDICTIONS) as predicted,
     ):
         separator = b"[\n"
         for number, text in enumerate(rows):
@@ -121,22 +121,22 @@ def write_rows(folder: Path, rows: Iterable[bytes], table: Table, *, failed: flo
 
 
 @contextmanager
-def _whole(path: Path) -> Iterator[IO[bytes]]:
+def _open_whole(path: Path) -> Iterator[IO[bytes]]:
     """Yield an open file that appears atomically when the block ends."""
     with replace_file(path) as partial, partial.open("wb") as file:
         yield file
 
 
-def _reply(case: Case) -> dict[str, Any]:
+def _format_reply(case: Case) -> dict[str, Any]:
     refused = case.reply.answer is not None and is_refusal(case.reply.answer)
-    passages = [_passage(passage, rank) for rank, passage in enumerate(case.reply.passages)]
+    passages = [_format_passage(passage, rank) for rank, passage in enumerate(case.reply.passages)]
     fields = {"answer": case.reply.answer, "refused": refused, "citations": find_cited(case), "passages": passages}
     # the ranks before the reranker are in the stages; the list itself would double the size of the row
     left_out = {"retrieved", "cut_by"}
     return fields | {name: value for name, value in vars(case.reply).items() if name not in {*fields, *left_out}}
 
 
-def _passage(passage: Passage, rank: int) -> dict[str, Any]:
+def _format_passage(passage: Passage, rank: int) -> dict[str, Any]:
     row: dict[str, Any] = {name: getattr(passage, name) for name in ("filename", "span", "page", "score")}
     # the place that the system itself reports
     fields = {name: getattr(passage, name) for name in ("told_page", "told_box", "told_size")}
@@ -159,7 +159,7 @@ def write_evaltools(folder: Path) -> None:
         partial.open("w", encoding="utf-8", errors="replace", newline="\n") as out,
     ):
         for count, row in enumerate(run.rows, 1):  # noqa: B007  (the last number is the number of rows)
-            out.write(json.dumps(_flat(row), ensure_ascii=False) + "\n")
+            out.write(json.dumps(_flatten_row(row), ensure_ascii=False) + "\n")
     asked = run.config.model_dump(exclude_unset=True)
     options = {key.removeprefix("target_"): value for key, value in asked.items() if key not in _OURS}
     parameters = {
@@ -172,7 +172,7 @@ def write_evaltools(folder: Path) -> None:
     write_json(folder / PARAMETERS, parameters)
 
 
-def _flat(row: RunQuestion) -> dict[str, Any]:
+def _flatten_row(row: RunQuestion) -> dict[str, Any]:
     """Return a row in evaltools' format: every figure is a column, and an error takes the place of the answer."""
     error = row.reply.error
     context = "\n\n".join(f"{one.filename or '?'}: {one.text}" for one in passages_read(row))

@@ -138,9 +138,9 @@ class Round:
                 yield replace(case, reply=Reply(error=self._dataset.refused[case.id]))
             else:
                 reply = self._journal.read(at)
-                yield replace(case, reply=reply if self._exact else self._placed(case, reply))
+                yield replace(case, reply=reply if self._exact else self._place_reply(case, reply))
 
-    def _placed(self, case: Case, reply: Reply) -> Reply:
+    def _place_reply(self, case: Case, reply: Reply) -> Reply:
         """Return a reply with its passages located in the documents, as far as their words allow it."""
         place, named = self._dataset.documents.place, self._provisions.place
         passages = tuple(place(named(passage), case.gold) for passage in reply.passages)
@@ -209,7 +209,7 @@ class Scored:
             [stages_of(case, scoring.prepared) for case in cases] for cases in times
         ]
         for number, cases in enumerate(times):
-            for name, column in _scores_of(cases, stages[number], scoring).items():
+            for name, column in _measure_cases(cases, stages[number], scoring).items():
                 self._values[number].setdefault(name, Column()).extend(column)
             errors = [case.reply.error for case in cases]
             self._failed[number].extend(map(bool, errors))
@@ -290,7 +290,7 @@ class Scored:
         records.write_json(self._place / SUMMARY, records.summary_json(means))
 
 
-def _scores_of(
+def _measure_cases(
     cases: Sequence[Case], stages: Sequence[Sequence[GoldStages]], scoring: Scoring
 ) -> dict[str, list[float | None]]:
     """Return the values of the requested metrics.

@@ -127,17 +127,17 @@ class Settings(BaseModel):
 
     @field_validator("dataset_paths", mode="before")
     @classmethod
-    def _one_path(cls, value: Any) -> Any:
+    def _accept_one_path(cls, value: Any) -> Any:
         return [value] if isinstance(value, str) else value
 
     @field_validator("ingest", mode="before")
     @classmethod
-    def _ingest_or_not(cls, value: Any) -> Any:
+    def _accept_ingest(cls, value: Any) -> Any:
         return {True: "auto", False: None, "true": "auto"}.get(value, value)
 
     @field_validator("file_type", "metrics", mode="before")
     @classmethod
-    def _commas(cls, value: Any) -> Any:
+    def _split_commas(cls, value: Any) -> Any:
         parts = [value] if isinstance(value, str) else value
         if isinstance(parts, list | tuple) and all(isinstance(part, str) for part in parts):
             return [name for part in parts for name in split_requests(part)]
@@ -145,17 +145,17 @@ class Settings(BaseModel):
 
     @field_validator("file_type")
     @classmethod
-    def _endings(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _normalise_endings(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(ending.lower().lstrip(".") for ending in value))
 
     @field_validator("metrics")
     @classmethod
-    def _our_names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _use_our_names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(OTHER_NAMES["metrics"].get(name, name) for name in value))
 
     @field_validator("where", mode="before")
     @classmethod
-    def _labels(cls, value: Any) -> Any:
+    def _parse_labels(cls, value: Any) -> Any:
         if isinstance(value, Mapping):
             return {k: [str(one) for one in v] if isinstance(v, list | tuple) else [str(v)] for k, v in value.items()}
         pairs: dict[str, list[str]] = {}
@@ -281,12 +281,12 @@ def bundle_of(path: Path) -> Path:
     """Return a folder with the questions of a file and an empty corpus; the same bytes give the same folder."""
     folder = cache_folder() / "testdata" / sha256_of(path)[:16] / path.stem
     rows, gold = [], []
-    for id, line in enumerate(LazyLines(path, _line)):
+    for id, line in enumerate(LazyLines(path, _parse_line)):
         truth = next((line[name] for name in _TRUTHS if isinstance(line.get(name), str)), "")
         if not isinstance(line.get("question"), str) or not line["question"].strip() or not truth.strip():
             raise SourceError(f"{path}: line {id + 1}: 'question' and 'truth' must be texts that are not empty")
         rows.append({"id": id, "question": line["question"], "answer": truth, "is_impossible": False, "contexts": []})
-        gold.append(_gold(id, line))
+        gold.append(_make_gold_line(id, line))
     if not rows:
         raise SourceError(f'{path}: has no questions; a line must be {{"question": …, "truth": …}}')
     (folder / CORPUS).mkdir(parents=True, exist_ok=True)
@@ -295,14 +295,14 @@ def bundle_of(path: Path) -> Path:
     return folder
 
 
-def _line(line: bytes, where: str) -> Mapping[str, Any]:
+def _parse_line(line: bytes, where: str) -> Mapping[str, Any]:
     content = parse_json(line.removeprefix(BOM_UTF8), where=where)
     if not isinstance(content, dict):
         raise SourceError(f"{where}: must be a JSON object")
     return content
 
 
-def _gold(id: int, line: Mapping[str, Any]) -> dict[str, Any]:
+def _make_gold_line(id: int, line: Mapping[str, Any]) -> dict[str, Any]:
     """Return the line of gold.jsonl with a question's labels, without a passage."""
     labels = {
         name: value

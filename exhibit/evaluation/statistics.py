@@ -108,15 +108,15 @@ class Table:
             self,
             ids=[self.ids[row] for row in rows],
             documents=[self.documents[row] for row in rows],
-            values=_rows_of(self.values, rows),
+            values=_select_rows(self.values, rows),
             failed=[self.failed[row] for row in rows] if self.failed else (),
             labels=[self.labels[row] for row in rows] if self.labels else (),
-            repeats=[_rows_of(one, rows) for one in self.repeats],
+            repeats=[_select_rows(one, rows) for one in self.repeats],
             contents=[self.contents[row] for row in rows] if self.contents else (),
         )
 
 
-def _rows_of(values: Mapping[str, Values], rows: Sequence[int]) -> "dict[str, Column]":
+def _select_rows(values: Mapping[str, Values], rows: Sequence[int]) -> "dict[str, Column]":
     return {name: Column(column[row] for row in rows) for name, column in values.items()}
 
 
@@ -158,17 +158,17 @@ def macro(values: Values, keys: Sequence[str]) -> float | None:
 
 
 def _estimate(tables: Sequence[Table], name: str) -> Estimate:
-    strata = _strata([(table, table.values[name]) for table in tables])
+    strata = _stratify([(table, table.values[name]) for table in tables])
     values = [value for table in tables for value in table.values[name] if value is not None]
     errors = sum(table.errors for table in tables)
     datasets = sum(any(value is not None for value in table.values[name]) for table in tables)
     repeats = min(len(table.repeats) for table in tables)
-    means = [_mean(_strata([(t, t.repeats[number][name]) for t in tables])) for number in range(repeats)]
+    means = [_average(_stratify([(t, t.repeats[number][name]) for t in tables])) for number in range(repeats)]
     known = [one for one in means if one is not None]
     spread = stdev(known) if len(known) > 1 else None
     deviation = float(np.std(values, ddof=1)) if len(values) > 1 else None
     return Estimate(
-        _mean(strata), len(values), errors, _interval(strata), max(1, datasets), max(1, repeats), spread, deviation
+        _average(strata), len(values), errors, _find_ci(strata), max(1, datasets), max(1, repeats), spread, deviation
     )
 
 
@@ -181,9 +181,9 @@ def compare(first: Sequence[Table], second: Sequence[Table]) -> dict[str, Differ
     Questions are paired by dataset and content (words, expected answer, gold, documents), not by id. A variant of a
     bundle and its control are paired by their common original question.
     """
-    pairs = list(_pairs(first, second))
+    pairs = list(_pair_tables(first, second))
     names = dict.fromkeys(name for one, other in pairs for name in one.values if name in other.values)
-    return {name: _difference([pair for pair in pairs if all(name in t.values for t in pair)], name) for name in names}
+    return {name: _subtract([pair for pair in pairs if all(name in t.values for t in pair)], name) for name in names}
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ class Overlap:
 
 def overlap(first: Sequence[Table], second: Sequence[Table]) -> Overlap:
     """Return the questions over which two runs can be compared."""
-    pairs = [(one, other, *_shared_rows(one, other)) for one, other in _namesakes(first, second)]
+    pairs = [(one, other, *_share_rows(one, other)) for one, other in _pair_by_name(first, second)]
     failed = [
         (one.has_failed(a), other.has_failed(b))
         for one, other, rows, at in pairs
@@ -227,23 +227,23 @@ def overlap(first: Sequence[Table], second: Sequence[Table]) -> Overlap:
 
 def same_questions(first: Table, second: Table) -> Iterator[tuple[int, int]]:
     """Yield the rows of both tables with the same question, in the order of the first table."""
-    return zip(*_shared_rows(first, second), strict=True)
+    return zip(*_share_rows(first, second), strict=True)
 
 
-def _namesakes(first: Sequence[Table], second: Sequence[Table]) -> list[tuple[Table, Table]]:
+def _pair_by_name(first: Sequence[Table], second: Sequence[Table]) -> list[tuple[Table, Table]]:
     others = {table.name: table for table in second}
     twins = {table.pair: table for table in second if table.pair}
     found = ((table, others.get(table.name) or twins.get(table.pair or "")) for table in first)
     return [(table, other) for table, other in found if other is not None]
 
 
-def _pairs(first: Sequence[Table], second: Sequence[Table]) -> Iterator[tuple[Table, Table]]:
-    for one, other in _namesakes(first, second):
-        rows, places = _shared_rows(one, other)
+def _pair_tables(first: Sequence[Table], second: Sequence[Table]) -> Iterator[tuple[Table, Table]]:
+    for one, other in _pair_by_name(first, second):
+        rows, places = _share_rows(one, other)
         yield one.only(rows), other.only(places)
 
 
-def _shared_rows(first: Table, second: Table) -> tuple[list[int], list[int]]:
+def _share_rows(first: Table, second: Table) -> tuple[list[int], list[int]]:
     """Return the rows of the questions that both tables have, matched by content, or by id without contents."""
     if first.name != second.name:  # a variant and its control are matched by their original question
         twins = defaultdict[Any, list[int]](list)
@@ -252,12 +252,12 @@ def _shared_rows(first: Table, second: Table) -> tuple[list[int], list[int]]:
         pairs = [(row, at) for row, labels in enumerate(first.labels) for at in twins[labels.get("control")]]
         return [row for row, _ in pairs], [at for _, at in pairs]
     by_content = bool(first.contents) and bool(second.contents)
-    place = {key: row for row, key in enumerate(_keys(second, by_content))}
-    rows = [(row, place[key]) for row, key in enumerate(_keys(first, by_content)) if key in place]
+    place = {key: row for row, key in enumerate(_list_keys(second, by_content))}
+    rows = [(row, place[key]) for row, key in enumerate(_list_keys(first, by_content)) if key in place]
     return [row for row, _ in rows], [at for _, at in rows]
 
 
-def _keys(table: Table, by_content: bool) -> Iterator[Any]:
+def _list_keys(table: Table, by_content: bool) -> Iterator[Any]:
     """Yield the key of each question; the second of two equal questions pairs with the second in the other run."""
     if not by_content:
         yield from table.ids
@@ -268,20 +268,24 @@ def _keys(table: Table, by_content: bool) -> Iterator[Any]:
         yield content, seen[content]
 
 
-def _difference(pairs: Sequence[tuple[Table, Table]], name: str) -> Difference:
+def _subtract(pairs: Sequence[tuple[Table, Table]], name: str) -> Difference:
     def strata(pick: Callable[[float, float], float]) -> list[_Stratum]:
         columns = ((table, zip(table.values[name], other.values[name], strict=True)) for table, other in pairs)
-        return _strata([(t, [None if a is None or b is None else pick(a, b) for a, b in rows]) for t, rows in columns])
+        return _stratify(
+            [(t, [None if a is None or b is None else pick(a, b) for a, b in rows]) for t, rows in columns]
+        )
 
     before, after, change = strata(lambda a, _: a), strata(lambda _, b: b), strata(lambda a, b: b - a)
-    return Difference(_mean(before), _mean(after), sum(len(stratum.values) for stratum in change), _interval(change))
+    return Difference(
+        _average(before), _average(after), sum(len(stratum.values) for stratum in change), _find_ci(change)
+    )
 
 
 def change_of(first: Table, second: Table, name: str) -> float:
     """Return the change of a mean over the questions of both runs; 0 where no question has both values."""
-    [(one, other)] = _pairs([first], [replace(second, name=first.name)])
+    [(one, other)] = _pair_tables([first], [replace(second, name=first.name)])
     pairs = zip(one.values.get(name, ()), other.values.get(name, ()), strict=False)
-    return _mean(_strata([(one, [None if a is None or b is None else b - a for a, b in pairs])])) or 0.0
+    return _average(_stratify([(one, [None if a is None or b is None else b - a for a, b in pairs])])) or 0.0
 
 
 # ---------------------------------------------------------------- the bootstrap
@@ -300,9 +304,9 @@ class _Stratum:
         return math.fsum(self.values) / len(self.values)
 
 
-def _strata(columns: Sequence[tuple[Table, Values]]) -> list[_Stratum]:
+def _stratify(columns: Sequence[tuple[Table, Values]]) -> list[_Stratum]:
     """Return the groups with values of each dataset; datasets have equal weight, and so have the groups of one."""
-    datasets = [groups for table, values in columns if (groups := _grouped(table, values))]
+    datasets = [groups for table, values in columns if (groups := _group_values(table, values))]
     return [
         _Stratum(tuple(row[0] for row in rows), tuple(row[1] for row in rows), 1 / len(datasets) / len(groups))
         for groups in datasets
@@ -310,7 +314,7 @@ def _strata(columns: Sequence[tuple[Table, Values]]) -> list[_Stratum]:
     ]
 
 
-def _grouped(table: Table, values: Values) -> list[list[tuple[float, str]]]:
+def _group_values(table: Table, values: Values) -> list[list[tuple[float, str]]]:
     groups: dict[str, list[tuple[float, str]]] = defaultdict(list)
     for row, value in enumerate(values):
         if value is not None:
@@ -319,22 +323,22 @@ def _grouped(table: Table, values: Values) -> list[list[tuple[float, str]]]:
     return [groups[key] for key in sorted(groups)]
 
 
-def _mean(strata: Sequence[_Stratum]) -> float | None:
+def _average(strata: Sequence[_Stratum]) -> float | None:
     return math.fsum(stratum.weight * stratum.mean for stratum in strata) if strata else None
 
 
-def _interval(strata: Sequence[_Stratum]) -> Interval | None:
+def _find_ci(strata: Sequence[_Stratum]) -> Interval | None:
     """Return the middle 95% of the means of the resamples, always the same for the same values."""
     few = sum(len(stratum.values) for stratum in strata) <= _FEW
-    return _few_interval(tuple(strata)) if few else _drawn_interval(strata)
+    return _cache_ci(tuple(strata)) if few else _draw_ci(strata)
 
 
 @lru_cache(_REMEMBERED)
-def _few_interval(strata: tuple[_Stratum, ...]) -> Interval | None:
-    return _drawn_interval(strata)
+def _cache_ci(strata: tuple[_Stratum, ...]) -> Interval | None:
+    return _draw_ci(strata)
 
 
-def _drawn_interval(strata: Sequence[_Stratum]) -> Interval | None:
+def _draw_ci(strata: Sequence[_Stratum]) -> Interval | None:
     if not strata or any(len(set(stratum.documents)) < 2 for stratum in strata):
         return None
     drawn = [stratum.weight * _draw(stratum, number) for number, stratum in enumerate(strata)]

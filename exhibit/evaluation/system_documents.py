@@ -87,11 +87,11 @@ class FileDocuments:
             missing = sorted(wanted - set(parsed.texts))
             if missing:
                 say(
-                    f"{dataset.name}: {folder} has no text of {_named(missing)}: the parser's result for their gold "
-                    "is unknown"
+                    f"{dataset.name}: {folder} has no text of {_list_names(missing)}: the parser's result for their "
+                    "gold is unknown"
                 )
             if parsed.left_out:
-                say(f"{dataset.name}: not read in {folder}: {_named(sorted(parsed.left_out))}")
+                say(f"{dataset.name}: not read in {folder}: {_list_names(sorted(parsed.left_out))}")
         if own.unplaced:
             say(
                 f"{dataset.name}: {own.unplaced} of {len(chunks or ())} chunks of {file} were not located in its "
@@ -104,7 +104,7 @@ class FileDocuments:
         return own
 
 
-def _named(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     more = len(names) - _NAMED
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 

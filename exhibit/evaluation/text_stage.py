@@ -51,12 +51,12 @@ def _place_in_text(place: Place, document: Document, parsed: Document) -> InText
     if len(letters.text) < TELLING:
         return _place_short(place, letters.text, document, parsed)
     placement = place_text(words, parsed)
-    missing = [words[start:end] for start, end in _missing_ranges(words, placement, parsed)]
+    missing = [words[start:end] for start, end in _find_missing_ranges(words, placement, parsed)]
     gone = sum(len(letters_of(stretch).text) for stretch in missing)
     share = max(0.0, 1 - gone / len(letters.text))
     if not placement.pieces:
         return InText("absent", 0.0, (plain_words(words),))
-    spans = _nearest_spans(placement, parsed, where)
+    spans = _find_nearest_spans(placement, parsed, where)
     named = tuple(filter(None, map(plain_words, missing)))
     return InText("part" if gone else "whole", share, named, (spans,))
 
@@ -90,24 +90,24 @@ def _find_letters(letters: str, text: str, spans: Place) -> Span | None:
     return Span(start + first, start + last)
 
 
-def _nearest_spans(placement: Placement, parsed: Document, where: float) -> Place:
+def _find_nearest_spans(placement: Placement, parsed: Document, where: float) -> Place:
     """Return the spans of a placement; of equal places the one nearest to an offset."""
     chosen = {min(piece.places, key=lambda place: abs(place[0].start - where)) for piece in placement.pieces}
     return tuple(sorted(spans_of(placement, parsed, wanted=chosen.__contains__)))
 
 
-def _missing_ranges(words: str, placement: Placement, parsed: Document) -> list[Span]:
+def _find_missing_ranges(words: str, placement: Placement, parsed: Document) -> list[Span]:
     """Return the ranges of a gold's words that a text lacks, including those inside a located piece."""
     missing = list(placement.added)
     for piece in placement.pieces:
         own = words[piece.start : piece.end]
         if piece.letters < len(letters_of(own).text):
             there = " ".join(parsed.text[span.start : span.end] for span in piece.places[0])
-            missing += [Span(piece.start + start, piece.start + end) for start, end in _missing_words(own, there)]
+            missing += [Span(piece.start + start, piece.start + end) for start, end in _find_missing_words(own, there)]
     return sorted(missing)
 
 
-def _missing_words(own: str, other: str) -> Iterable[Span]:
+def _find_missing_words(own: str, other: str) -> Iterable[Span]:
     """Yield the words of one text that another, almost equal text lacks; hyphens are ignored."""
     mine = [match.span() for match in re.finditer(r"\S+", own)]
     theirs = [letters_of(word).text for word in other.split()]

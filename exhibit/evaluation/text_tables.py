@@ -37,18 +37,18 @@ def table_of(
 ) -> str:
     """Return means with their intervals: one column per dataset or run where they fit, else one below another."""
     beside = align_rows(mean_rows(columns, metrics))
-    lines = beside if max(map(len, beside)) <= width else _below_each_other(columns, metrics, width)
+    lines = beside if max(map(len, beside)) <= width else _format_blocks(columns, metrics, width)
     return "\n".join([*lines, *mean_notes(columns)])
 
 
-def _below_each_other(
+def _format_blocks(
     columns: Mapping[str, Mapping[str, statistics.Estimate]], metrics: Sequence[str], width: int
 ) -> list[str]:
     """Return a block for each dataset or run, with aligned figures; deviations are left out where there is no room."""
     scale = read_scale()
     rows = {
         column: [
-            [f"  {_title(name)}", *_parts(name, means.get(name), scale.of(column, name))]
+            [f"  {_format_title(name)}", *_format_parts(name, means.get(name), scale.of(column, name))]
             for name in metrics
             if name in means
         ]
@@ -60,36 +60,36 @@ def _below_each_other(
     for at in sorted(_SPREAD & set(kept), reverse=True):
         if sum(widths[one] + 2 for one in kept) - 2 > width:
             kept.remove(at)
-    lines = iter(align_rows([[_right(row, at, every) for at in kept] for row in every]))
+    lines = iter(align_rows([[_align_right(row, at, every) for at in kept] for row in every]))
     blocks = []
     for column, block in rows.items():
-        blocks += [_head(column, columns[column]), *(next(lines) for _ in block)]
+        blocks += [_format_head(column, columns[column]), *(next(lines) for _ in block)]
     return blocks
 
 
-_PARTS = 6  # cells of a mean, in the order of `_parts`
+_PARTS = 6  # cells of a mean, in the order of `_format_parts`
 _SPREAD = {3, 4}  # the cells with deviations, which summary.json has as well
 _FIGURE = 1  # the cell of the mean, which is right-aligned
 
 
-def _right(row: Sequence[str], at: int, every: Sequence[Sequence[str]]) -> str:
+def _align_right(row: Sequence[str], at: int, every: Sequence[Sequence[str]]) -> str:
     return row[at].rjust(max(len(one[at]) for one in every)) if at == _FIGURE else row[at]
 
 
 def mean_rows(columns: Mapping[str, Mapping[str, statistics.Estimate]], metrics: Sequence[str]) -> list[list[str]]:
     """Return the cells of a table of means, the header first."""
-    head, scale = ["", *(_head(name, means) for name, means in columns.items())], read_scale()
+    head, scale = ["", *(_format_head(name, means) for name, means in columns.items())], read_scale()
     rows = []
     for name in metrics:
         cells = (cell(name, means.get(name), scale.of(column, name)) for column, means in columns.items())
-        rows.append([_title(name), *cells])
+        rows.append([_format_title(name), *cells])
     return [head, *rows]
 
 
 def mean_notes(columns: Mapping[str, Mapping[str, statistics.Estimate]]) -> list[str]:
     """Return the notes below such a table: how the means of datasets are computed, and what failed."""
     lines = []
-    if any(_datasets(means) > 1 for means in columns.values()):
+    if any(_count_datasets(means) > 1 for means in columns.values()):
         lines.append("The mean over several datasets is the mean of their means: each dataset has the same weight.")
     failed = {name: max((one.errors for one in means.values()), default=0) for name, means in columns.items()}
     if any(failed.values()):
@@ -100,13 +100,13 @@ def mean_notes(columns: Mapping[str, Mapping[str, statistics.Estimate]]) -> list
 
 def cell(name: str, estimate: statistics.Estimate | None, bands: "Bands | None" = None) -> str:
     """Return a mean with its interval, its standard deviation, its n, the failures and its band."""
-    mean, ends, std, spread, over, band = _parts(name, estimate, bands)
+    mean, ends, std, spread, over, band = _format_parts(name, estimate, bands)
     if estimate is None or estimate.mean is None:
         return mean + (f", {estimate.errors} failed" if estimate and estimate.errors else "")
     return " ".join(filter(None, (mean, ends, std, spread, f"({over})", band)))
 
 
-def _parts(name: str, estimate: statistics.Estimate | None, bands: "Bands | None") -> tuple[str, ...]:
+def _format_parts(name: str, estimate: statistics.Estimate | None, bands: "Bands | None") -> tuple[str, ...]:
     """Return a mean, its interval, its deviations over questions and over rounds, its n and failures, its band."""
     failed = f", {estimate.errors} failed" if estimate and estimate.errors else ""
     if estimate is None or estimate.mean is None:
@@ -122,16 +122,16 @@ def _parts(name: str, estimate: statistics.Estimate | None, bands: "Bands | None
     )
 
 
-def _head(name: str, means: Mapping[str, statistics.Estimate]) -> str:
-    datasets = _datasets(means)
+def _format_head(name: str, means: Mapping[str, statistics.Estimate]) -> str:
+    datasets = _count_datasets(means)
     return f"{name} (mean of {datasets} datasets)" if datasets > 1 else name
 
 
-def _datasets(means: Mapping[str, statistics.Estimate]) -> int:
+def _count_datasets(means: Mapping[str, statistics.Estimate]) -> int:
     return max((estimate.datasets for estimate in means.values()), default=1)
 
 
-def _title(name: str) -> str:
+def _format_title(name: str) -> str:
     """Return a metric's name with its unit and, where less is better, an arrow down."""
     metric = describe_metric(name)
     sign = f" {metric.sign}" if metric.sign else ""
@@ -158,21 +158,23 @@ def diff_rows(
 
     The first row is the number of failed questions: more than before is worse, whatever the means of the others are.
     """
-    rows = [["", "before", "after", "change", "n", ""], _failures(overlap)]
+    rows = [["", "before", "after", "change", "n", ""], _format_failures(overlap)]
     for name in metrics:
         difference = differences[name]
         metric = describe_metric(name)
         if difference.first is None or difference.second is None or difference.mean is None:
-            rows.append([_title(name), "–", "–", "–", "0", ""])
+            rows.append([_format_title(name), "–", "–", "–", "0", ""])
             continue
         ends = f" [{', '.join(metric.figure(end, signed=True) for end in difference.ci95)}]" if difference.ci95 else ""
         change = f"{metric.figure(difference.mean, signed=True)}{ends}"
         before, after = metric.figure(difference.first), metric.figure(difference.second)
-        rows.append([_title(name), before, after, change, str(difference.n), _direction(name, difference)])
+        rows.append(
+            [_format_title(name), before, after, change, str(difference.n), _format_direction(name, difference)]
+        )
     return rows
 
 
-def _failures(overlap: statistics.Overlap) -> list[str]:
+def _format_failures(overlap: statistics.Overlap) -> list[str]:
     change = overlap.failed_after - overlap.failed_before
     direction = "=" if not change else "▲ worse" if change > 0 else "▼ better"
     row = ["failed questions ↓", str(overlap.failed_before), str(overlap.failed_after), f"{change:+d}"]
@@ -195,7 +197,7 @@ def not_compared(overlap: statistics.Overlap) -> list[str]:
     return lines
 
 
-def _direction(name: str, difference: statistics.Difference) -> str:
+def _format_direction(name: str, difference: statistics.Difference) -> str:
     change = difference.mean or 0.0
     if not change:
         return "="

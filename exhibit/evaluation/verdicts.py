@@ -78,9 +78,9 @@ def examine(case: Case, *, k: int = K) -> Judgment:
         return Judgment("failed", reply.error)
     refused = reply.answer is not None and is_refusal(reply.answer)
     if case.is_impossible:
-        return _impossible(case, refused)
+        return _judge_impossible(case, refused)
     by_passage = any(gold.worded for gold in case.gold) and (reply.passages or reply.answer is None)
-    judgment = _retrieval(case, refused, k) if by_passage else _by_answer(case, refused, k)
+    judgment = _judge_retrieval(case, refused, k) if by_passage else _judge_by_answer(case, refused, k)
     if refused or reply.answer is None:
         return judgment
     right = answer_judgement(case) == "right"
@@ -94,7 +94,7 @@ def examine(case: Case, *, k: int = K) -> Judgment:
     return judgment
 
 
-def _impossible(case: Case, refused: bool) -> Judgment:
+def _judge_impossible(case: Case, refused: bool) -> Judgment:
     if case.reply.answer is None:
         return Judgment("cannot be judged", "The documents do not answer it, and no answer was asked for.")
     if refused:
@@ -108,10 +108,10 @@ def find_cited(case: Case) -> list[int]:
     return list(dict.fromkeys(number for number in numbers if 1 <= number <= len(case.reply.passages)))
 
 
-def _by_answer(case: Case, refused: bool, k: int) -> Judgment:
+def _judge_by_answer(case: Case, refused: bool, k: int) -> Judgment:
     """Return the verdict where no passage can be compared with gold: by the file, then by the expected answer."""
     why = "the benchmark quotes no words of it"
-    by_file = _by_file(gold_files(case), case.reply.read(k), "right document, passage unknown", why)
+    by_file = _judge_by_file(gold_files(case), case.reply.read(k), "right document, passage unknown", why)
     known = bool(gold_files(case)) and bool(case.reply.passages)
     if known and by_file.verdict == "wrong document":
         return by_file
@@ -130,7 +130,7 @@ def _by_answer(case: Case, refused: bool, k: int) -> Judgment:
     return by_file if known else Judgment("cannot be judged", f"Nothing tells {missing}.")
 
 
-def _by_file(files: Collection[str], read: Sequence[Passage], verdict: Verdict, why: str) -> Judgment:
+def _judge_by_file(files: Collection[str], read: Sequence[Passage], verdict: Verdict, why: str) -> Judgment:
     wrong = [is_wrong_file(passage, files) for passage in read]
     if False in wrong:
         first = wrong.index(False) + 1
@@ -141,7 +141,7 @@ def _by_file(files: Collection[str], read: Sequence[Passage], verdict: Verdict, 
     return Judgment("wrong document", f"None of the {len(read)} passages read is from a document with gold.")
 
 
-def _retrieval(case: Case, refused: bool, k: int) -> Judgment:
+def _judge_retrieval(case: Case, refused: bool, k: int) -> Judgment:
     passages = case.reply.passages
     read = case.reply.numbers_read(k)
     golds = [gold for gold in case.gold if gold.worded]
@@ -149,7 +149,7 @@ def _retrieval(case: Case, refused: bool, k: int) -> Judgment:
     used = first_found(case, read)
     seen = used or first_found(case, looked_at)
     if seen is None:
-        return _not_found(case, golds, read, k)
+        return _judge_not_found(case, golds, read, k)
     where = f"With passage {seen} at least half of the gold is found"
     if used is None:
         return Judgment("retrieved but not used", f"{where}, but only {len(read)} were read.")
@@ -161,7 +161,7 @@ def _retrieval(case: Case, refused: bool, k: int) -> Judgment:
     return Judgment("retrieved but not used", f"{where}. The answer cites {', '.join(map(str, named))}.")
 
 
-def _not_found(case: Case, golds: Sequence[GoldPassage], read: Sequence[int], k: int) -> Judgment:
+def _judge_not_found(case: Case, golds: Sequence[GoldPassage], read: Sequence[int], k: int) -> Judgment:
     """Return the verdict where no gold passage is found: another version, another passage, or another file."""
     passages = case.reply.passages
     version = next((n for n in read if right_version(passages[n - 1], case) is False), None)
@@ -172,7 +172,7 @@ def _not_found(case: Case, golds: Sequence[GoldPassage], read: Sequence[int], k:
     why += f", which passage {touching} touches" if touching else ""
     unknown = bool(read) and not any(passages[number - 1].tells for number in read)
     files = {gold.filename for gold in golds if gold.filename}
-    judgment = _by_file(files, case.reply.read(k), "right document, wrong passage", why)
+    judgment = _judge_by_file(files, case.reply.read(k), "right document, wrong passage", why)
     if unknown and judgment.verdict == "right document, wrong passage" and any(p.text.strip() for p in passages):
         return Judgment("cannot be judged", f"No place can be told for the words of the {len(read)} passages read.")
     return judgment

@@ -104,25 +104,25 @@ def table_lines(ceilings: Sequence[Ceiling]) -> list[str]:
         head = [title, "gold", "n", "whole", "", "cut" if is_chunker else "in part", "lost", "not known"]
         rows = [[*head, "cut before a proviso" if is_chunker else "", "seconds"]]
         for ceiling in some:
-            rows += [[*_cells(row), *_last_cells(ceiling, row)] for row in ceiling.rows]
+            rows += [[*_format_cells(row), *_format_last_cells(ceiling, row)] for row in ceiling.rows]
         lines += [*align_rows(rows), ""]
     return lines[:-1]
 
 
-def _cells(row: CeilingRow) -> list[str]:
+def _format_cells(row: CeilingRow) -> list[str]:
     whole, ends = row.shares["whole"], row.shares["whole"].ci95
     name = row.name if row.kind == ALL_KINDS else ""
     interval = f"[{ends[0]:.3f}, {ends[1]:.3f}]" if ends else ""
-    rest = [_figure(row.shares[one].mean) for one in OUTCOMES[1:]]
-    return [name, row.kind, str(whole.n), _figure(whole.mean), interval, *rest, str(row.unknown)]
+    rest = [_format_figure(row.shares[one].mean) for one in OUTCOMES[1:]]
+    return [name, row.kind, str(whole.n), _format_figure(whole.mean), interval, *rest, str(row.unknown)]
 
 
-def _last_cells(ceiling: Ceiling, row: CeilingRow) -> list[str]:
+def _format_last_cells(ceiling: Ceiling, row: CeilingRow) -> list[str]:
     seconds = f"{ceiling.seconds:.1f}" if ceiling.seconds is not None and row.kind == ALL_KINDS else ""
     return [str(row.before_proviso) if ceiling.is_chunker else "", seconds]
 
 
-def _figure(share: float | None) -> str:
+def _format_figure(share: float | None) -> str:
     return "–" if share is None else f"{share:.3f}"
 
 
@@ -131,48 +131,48 @@ def _figure(share: float | None) -> str:
 
 def draw_page(title: str, ceilings: Sequence[Ceiling], notes: Sequence[str]) -> str:
     """Return a page that needs no other file: a bar for each row, and the passages that were lost or cut."""
-    parts = [Markup("<h1>{}</h1>").format(f"What is left of the gold: {title}"), _legend()]
+    parts = [Markup("<h1>{}</h1>").format(f"What is left of the gold: {title}"), _draw_legend()]
     parts += [Markup("<p>{}</p>").format(note) for note in notes]
     for is_chunker, heading in ((False, "Parsers"), (True, "Chunkers")):
         some = [one for one in ceilings if one.is_chunker == is_chunker]
         if some:
-            parts += [Markup("<h2>{}</h2>").format(heading), _bars(some)]
-            parts += [_details(one) for one in some if one.lost]
+            parts += [Markup("<h2>{}</h2>").format(heading), _draw_bars(some)]
+            parts += [_draw_details(one) for one in some if one.lost]
     head = Markup('<!doctype html><html lang="en"><meta charset="utf-8"><title>{}</title><style>{}</style>')
     return head.format(f"Ceiling: {title}", Markup(_STYLE)) + Markup("\n").join(parts) + Markup("</html>\n")
 
 
-def _legend() -> Markup:
+def _draw_legend() -> Markup:
     words = {"whole": "whole", "part": "in part, or cut", "lost": "lost"}
     marks = [Markup('<b style="color:{}">■</b> {}').format(_COLOURS[one], words[one]) for one in OUTCOMES]
     return Markup("<p>{}. Brackets: 95% interval of the share that is whole.</p>").format(Markup(" ").join(marks))
 
 
-def _bars(ceilings: Sequence[Ceiling]) -> Markup:
+def _draw_bars(ceilings: Sequence[Ceiling]) -> Markup:
     rows = [Markup("<table><tr><th></th><th>gold</th><th>share</th><th>whole</th><th>n</th></tr>")]
     for row in (row for ceiling in ceilings for row in ceiling.rows):
-        cells = _cells(row)
+        cells = _format_cells(row)
         rows.append(
             Markup('<tr><td>{}</td><td>{}</td><td>{}</td><td class="n">{}</td><td class="n">{}</td></tr>').format(
-                cells[0], row.kind, _bar(row), f"{cells[3]} {cells[4]}", cells[2]
+                cells[0], row.kind, _draw_bar(row), f"{cells[3]} {cells[4]}", cells[2]
             )
         )
     return Markup("").join([*rows, Markup("</table>")])
 
 
-def _bar(row: CeilingRow) -> Markup:
+def _draw_bar(row: CeilingRow) -> Markup:
     rects, at = [], 0.0
     for one in OUTCOMES:
         width = 300 * (row.shares[one].mean or 0.0)
         rects.append(Markup('<rect x="{:.1f}" width="{:.1f}" height="14" fill="{}"/>').format(at, width, _COLOURS[one]))
         at += width
-    label = ", ".join(f"{one} {_figure(row.shares[one].mean)}" for one in OUTCOMES)
+    label = ", ".join(f"{one} {_format_figure(row.shares[one].mean)}" for one in OUTCOMES)
     svg = Markup('<svg width="300" height="14" role="img" aria-label="{}">{}</svg>')
     return svg.format(label, Markup("").join(rects))
 
 
-def _details(ceiling: Ceiling) -> Markup:
-    lines = [_described(one) for one in ceiling.lost[:_SHOWN]]
+def _draw_details(ceiling: Ceiling) -> Markup:
+    lines = [_describe_lost(one) for one in ceiling.lost[:_SHOWN]]
     more = len(ceiling.lost) - len(lines)
     tail = Markup("<p>and {} more, which --json has</p>").format(more) if more else Markup("")
     summary = f"{ceiling.name}: {len(ceiling.lost)} passages not whole"
@@ -180,7 +180,7 @@ def _details(ceiling: Ceiling) -> Markup:
     return body.format(summary, Markup("").join(lines), tail)
 
 
-def _described(one: Lost) -> Markup:
+def _describe_lost(one: Lost) -> Markup:
     where = f"question {one.question}, {one.filename}" + (f", page {one.pages[0]}" if one.pages else "")
     words = Markup("<li>{} ({}, {})").format(where, one.kind, one.outcome)
     if one.cut:
@@ -195,7 +195,7 @@ def _described(one: Lost) -> Markup:
 # ---------------------------------------------------------------- the command
 
 
-def _notes(ceilings: Sequence[Ceiling], unlocated: int) -> Iterator[str]:
+def _make_notes(ceilings: Sequence[Ceiling], unlocated: int) -> Iterator[str]:
     if unlocated:
         yield f"{unlocated} gold passages are not located, and are in no figure"
     for ceiling in ceilings:
@@ -247,7 +247,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             splitters=options.splitter,
             chunk_files=options.chunks,
         )
-    notes = [*warnings, *_notes(ceilings, unlocated)]
+    notes = [*warnings, *_make_notes(ceilings, unlocated)]
     for note in notes:
         print_note(note)
     record = {"bundle": dataset.name, "not_located": unlocated, "ceilings": [one.as_record() for one in ceilings]}

@@ -82,7 +82,7 @@ class Wanted:
 
 def choose_pages(row: RunQuestion, at: Mapping[str, PlacedSpans], *, most: int = _PAGES) -> list[tuple[str, int]]:
     """Return the pages to show in order, 0 where a document has none; gold leaves room for retrieved passages."""
-    gold = dict.fromkeys(_gold_pages(row, at))
+    gold = dict.fromkeys(_list_gold_pages(row, at))
     passages = row.reply.passages
     others: dict[tuple[str, int], None] = {}
     for number in dict.fromkeys([*row.reply.citations, *range(1, _TOP + 1)]):
@@ -94,7 +94,7 @@ def choose_pages(row: RunQuestion, at: Mapping[str, PlacedSpans], *, most: int =
     return [*list(gold)[:room], *others][:most]
 
 
-def _gold_pages(row: RunQuestion, at: Mapping[str, PlacedSpans]) -> Iterator[tuple[str, int]]:
+def _list_gold_pages(row: RunQuestion, at: Mapping[str, PlacedSpans]) -> Iterator[tuple[str, int]]:
     for gold in row.gold:
         if not gold.filename or not gold.places:
             continue
@@ -130,7 +130,7 @@ def draw(
 ) -> Drawings:
     """Draw the selected pages, and pass the spans on the pages of each document to `put`."""
     chosen = wanted.chosen(most) if most != 0 else {}
-    items, faults = _sheets(wanted, chosen, datasets, folder)
+    items, faults = _make_sheets(wanted, chosen, datasets, folder)
     documents: list[int] = []
     pages = 0
     outcomes = _drawn(items, jobs=jobs, limits=limits or Limits())
@@ -145,7 +145,7 @@ def draw(
     return Drawings(documents, pages, wanted.pages, faults)
 
 
-def _sheets(
+def _make_sheets(
     wanted: Wanted, chosen: Mapping[int, list[int]], datasets: Mapping[str, Path], folder: Path
 ) -> tuple[list[Sheets], list[str]]:
     """Return the work items, one for each document, and the reasons why a dataset's documents are unavailable."""
@@ -175,10 +175,10 @@ def _drawn(items: list[Sheets], *, jobs: int | None, limits: Limits) -> Iterator
             yield item, outcome.error or outcome.unwrap()
     for item in items:
         if isinstance(item.path, Remote):  # downloaded here, one at a time: a worker has no credentials
-            yield item, _fetched(item, limits)
+            yield item, _draw_remote(item, limits)
 
 
-def _fetched(item: Sheets, limits: Limits) -> Record | ToolkitError:
+def _draw_remote(item: Sheets, limits: Limits) -> Record | ToolkitError:
     try:
         with fetch_file(item.path) as path:
             return run_in_worker(draw_sheets, replace(item, path=path), limits=limits)
@@ -218,7 +218,12 @@ def draw_sheets(sheets: Sheets) -> Record:
     for page in wanted:
         name = _picture(sheets, page)
         if name is not None:
-            drawn[page.number] = [name, round(page.width, 1), round(page.height, 1), _boxes(document, page, sheets)]
+            drawn[page.number] = [
+                name,
+                round(page.width, 1),
+                round(page.height, 1),
+                _find_boxes(document, page, sheets),
+            ]
     if drawn or document.pages:
         return {"pages": drawn}
     return {"text": windows(document.text, [span for span in sheets.spans if span.end <= len(document.text)])}
@@ -238,14 +243,14 @@ def _picture(sheets: Sheets, page: Page) -> str | None:
     return name
 
 
-def _boxes(document: Document, page: Page, sheets: Sheets) -> dict[str, list[list[float]]]:
+def _find_boxes(document: Document, page: Page, sheets: Sheets) -> dict[str, list[list[float]]]:
     """Return the rectangles of each span on a page as `[x, y, width, height]`, from the top left."""
     spans = [span for span in sheets.spans if max(span.start, page.span.start) < min(span.end, page.span.end)]
     boxes = zip(spans, page_boxes(document, page.number, spans), strict=True)
-    return {f"{span.start}-{span.end}": [_size(box) for box in lines] for span, lines in boxes if lines}
+    return {f"{span.start}-{span.end}": [_measure_box(box) for box in lines] for span, lines in boxes if lines}
 
 
-def _size(box: Box) -> list[float]:
+def _measure_box(box: Box) -> list[float]:
     return [round(value, 1) for value in (box.left, box.top, box.right - box.left, box.bottom - box.top)]
 
 
@@ -278,17 +283,17 @@ def best_place(places: Sequence[Sequence[Sequence[int]]], retrieved: Iterable[Sp
     """Return the place with the most retrieved characters; the first of equal places."""
     passages = list(retrieved)
     candidates = [[Span(start, end) for start, end in place] for place in places]
-    return max(candidates, key=lambda place: sum(_shared(part, span) for part in place for span in passages))
+    return max(candidates, key=lambda place: sum(_count_shared(part, span) for part in place for span in passages))
 
 
 def meets(span: Span, others: Iterable[Span]) -> bool:
     """Return whether a span shares a character with another."""
-    return any(_shared(span, other) for other in others)
+    return any(_count_shared(span, other) for other in others)
 
 
 def gold_ranges(span: Span, gold: Iterable[Span]) -> list[tuple[int, int]]:
     """Return the ranges of a passage that are gold, counted from its beginning; adjacent ranges are joined."""
-    parts = [Span(max(span.start, g.start), min(span.end, g.end)) for g in gold if _shared(span, g)]
+    parts = [Span(max(span.start, g.start), min(span.end, g.end)) for g in gold if _count_shared(span, g)]
     cuts = sorted({edge for part in parts for edge in part})
     ranges: list[tuple[int, int]] = []
     for start, end in pairwise(cuts):
@@ -318,5 +323,5 @@ def windows(text: str, wanted: Iterable[Span], *, around: int = 280) -> list[lis
     return [[start, text[start:end]] for start, end in spans]
 
 
-def _shared(one: Span, other: Span) -> int:
+def _count_shared(one: Span, other: Span) -> int:
     return max(0, min(one.end, other.end) - max(one.start, other.start))

@@ -49,11 +49,13 @@ def funnel_rows(counts: StageCounts, means: Mapping[str, Estimate]) -> list[Funn
             parts.append(FunnelPart(reason, count, _TONES[min(number, len(_TONES) - 1)], at, width))
             at += width
         share = 100 * left / counts.questions
-        rows.append(FunnelRow(stage, STAGE_TITLES[stage], left, share, sum(lost.values()), parts, _left(stage, means)))
+        rows.append(
+            FunnelRow(stage, STAGE_TITLES[stage], left, share, sum(lost.values()), parts, _format_left(stage, means))
+        )
     return rows
 
 
-def _left(stage: str, means: Mapping[str, Estimate]) -> str:
+def _format_left(stage: str, means: Mapping[str, Estimate]) -> str:
     one = means.get(name := f"{CEILING}{stage}")
     if one is None or one.mean is None:
         return ""
@@ -66,7 +68,7 @@ def case_stages(gold_stages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the data about each gold passage of a question: its ranks, dropped words and the chunks of a cut."""
     shown = []
     for gold in gold_stages:
-        stages = [[stage, _told(stage, gold)] for stage in STAGE_TITLES if stage in gold]
+        stages = [[stage, _describe_stage(stage, gold)] for stage in STAGE_TITLES if stage in gold]
         text, chunks = gold.get("text") or {}, gold.get("chunks") or {}
         one = {"gold": gold.get("gold", 0), "lost": gold.get("lost_at"), "reason": gold.get("reason") or ""}
         one |= {"stages": stages, "missing": text.get("missing") or [], "cut": chunks.get("cut")}
@@ -74,7 +76,7 @@ def case_stages(gold_stages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return shown
 
 
-def _told(stage: str, gold: Mapping[str, Any]) -> str:
+def _describe_stage(stage: str, gold: Mapping[str, Any]) -> str:
     """Return the result of a gold passage at a stage in a word or two: a share, a rank, a judgement."""
     value = gold[stage]
     if stage == "page":

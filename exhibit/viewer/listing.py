@@ -125,7 +125,7 @@ class PieceWriter:
         if self._lines or not self.total:
             self._put_lines()
         sizes = {"total": self.total, "lines": LINES, "cases": CASES}
-        return {**sizes, **self._catalogue.as_json(), "metrics": [_described(name) for name in self.metrics]}
+        return {**sizes, **self._catalogue.as_json(), "metrics": [_describe_metric(name) for name in self.metrics]}
 
     def _put_lines(self) -> None:
         write_piece(self._folder, f"i{max(0, self.total - 1) // LINES}", self._lines)
@@ -136,7 +136,7 @@ class PieceWriter:
         self._block = Cases(self.metrics, self._wanted)
 
 
-def _described(metric: str) -> list[str]:
+def _describe_metric(metric: str) -> list[str]:
     """Return the description of a metric: name, title, unit, meaning, and the better direction."""
     described = describe_metric(metric)
     return [metric, described.title, described.unit_behind.strip(), described.meaning, described.better]
@@ -169,14 +169,14 @@ class Inlined:
         """The number of pieces of cases that are included, from the first on."""
         self.pages_left_out = 0
         self._left = budget
-        for path in _in_order(folder, "i"):
-            self._put(f"piece-{path.stem}", _content(path))
-        for path in _in_order(folder, "c"):
-            if not self._put(f"piece-{path.stem}", _content(path)):
+        for path in _sort_pieces(folder, "i"):
+            self._put(f"piece-{path.stem}", _read_content(path))
+        for path in _sort_pieces(folder, "c"):
+            if not self._put(f"piece-{path.stem}", _read_content(path)):
                 break
             self.cases += 1
-        for path in _in_order(folder, "d"):
-            self._put(f"piece-{path.stem}", _content(path))
+        for path in _sort_pieces(folder, "d"):
+            self._put(f"piece-{path.stem}", _read_content(path))
         for path in sorted(folder.glob(f"{IMAGES}/*"), key=lambda path: [int(n) for n in path.stem.split("-")]):
             data = base64.b64encode(path.read_bytes()).decode("ascii")
             if not self._put(f"image-{path.name}", f"data:image/{_KINDS[path.suffix]};base64,{data}"):
@@ -190,11 +190,11 @@ class Inlined:
         return True
 
 
-def _in_order(folder: Path, kind: str) -> list[Path]:
+def _sort_pieces(folder: Path, kind: str) -> list[Path]:
     return sorted(folder.glob(f"{kind}[0-9]*.js"), key=lambda path: int(path.stem[1:]))
 
 
-def _content(path: Path) -> str:
+def _read_content(path: Path) -> str:
     """Return the data in a file of a page."""
     return path.read_text(encoding="ascii").rpartition('","')[2].removesuffix('")\n')
 
@@ -212,11 +212,11 @@ def how_changed(sides: Sequence[Side]) -> str:
     first, *others = sides
     if first is None or None in others:
         return "not asked by all"
-    kinds = {_changed(first, other) for other in others if other is not None}
+    kinds = {_compare_sides(first, other) for other in others if other is not None}
     return next(change for change in CHANGES if change in kinds)
 
 
-def _changed(one: RunQuestion, other: RunQuestion) -> str:
+def _compare_sides(one: RunQuestion, other: RunQuestion) -> str:
     if other.reply.error and not one.reply.error:
         return "failed"
     if one.verdict != other.verdict:
@@ -276,7 +276,7 @@ class Outcomes:
             self.right.append((float(right), f"{row.dataset}/{row.document}"))
         if not OUTCOMES[name].good and OUTCOMES[name].judged and not right and not _equals_expected(row):
             before = self.worst.get(name)
-            if before is None or _sureness(row) > _sureness(before):
+            if before is None or _rank_confidence(row) > _rank_confidence(before):
                 self.worst[name] = row
 
     def right_interval(self) -> tuple[float, float] | None:
@@ -303,7 +303,7 @@ def _equals_expected(row: RunQuestion) -> bool:
     return bool(same_words(row.reply.answer or "", row.truth))
 
 
-def _sureness(row: RunQuestion) -> tuple[float, float]:
+def _rank_confidence(row: RunQuestion) -> tuple[float, float]:
     # a mistake made with confidence, or with the answer in the context, is more worth reading
     return row.reply.confidence or 0.0, nearest(row.scores, "char_recall") or 0.0
 
@@ -325,9 +325,9 @@ class Matching:
         self.tallies = [Outcomes() for _ in self.runs]
         self.ranks: list[int] = []
         """The rank of each question in the list; the pages of the lowest ranks are drawn first."""
-        self._places = self._matched()
+        self._places = self._match_rows()
 
-    def _matched(self) -> list[tuple[int | None, ...]]:
+    def _match_rows(self) -> list[tuple[int | None, ...]]:
         if not self.several:
             return [(number,) for number in range(len(self.runs[0].rows))]
         # the same question in all runs, by content; the second of two equal ones pairs with the second of another run
@@ -349,7 +349,7 @@ class Matching:
         seen: Counter[tuple[str, str]] = Counter()
         ranked = []
         every: Iterable[list[Side]] = (
-            map(self._sides, self._places) if self.several else ([row] for row in self.runs[0].rows)
+            map(self._read_sides, self._places) if self.several else ([row] for row in self.runs[0].rows)
         )
         for at, sides in enumerate(every):
             for tally, row in zip(self.tallies, sides, strict=True):
@@ -366,9 +366,9 @@ class Matching:
 
     def __iter__(self) -> Iterator[list[Side]]:
         """Yield the questions in order, reading one at a time."""
-        return map(self._sides, self._places)
+        return map(self._read_sides, self._places)
 
-    def _sides(self, places: Sequence[int | None]) -> list[Side]:
+    def _read_sides(self, places: Sequence[int | None]) -> list[Side]:
         return [None if at is None else run.rows[at] for run, at in zip(self.runs, places, strict=True)]
 
     def kind(self, sides: Sequence[Side]) -> str:

@@ -73,7 +73,7 @@ def page(
         '<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_policy(css, code, pieces, served)}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_make_policy(css, code, pieces, served)}">\n'
         f"<title>{escape(title)}</title>\n<style>{css}</style>\n</head>\n<body>\n{body}\n{blocks}"
         + (f"<script>{code}</script>\n" if code else "")
         + "</body>\n</html>\n"
@@ -97,7 +97,7 @@ def read(name: str) -> str:
 
 def render(template: str, *, language: str = "en", **values: Any) -> Markup:
     """Return a filled template; all values are escaped."""
-    return Markup(_environment(language).get_template(template).render(**values))
+    return Markup(_make_environment(language).get_template(template).render(**values))
 
 
 def languages() -> list[str]:
@@ -138,7 +138,7 @@ def plain(text: object) -> Markup:
 
 
 @cache
-def _environment(language: str) -> Environment:
+def _make_environment(language: str) -> Environment:
     # cached: to compile the templates takes longer than to fill them for a small run
     environment = Environment(
         loader=FunctionLoader(lambda name: translate(read(name), language)),
@@ -153,19 +153,19 @@ def _environment(language: str) -> Environment:
     return environment
 
 
-def _policy(css: str, code: str, pieces: bool, served: bool) -> str:
+def _make_policy(css: str, code: str, pieces: bool, served: bool) -> str:
     # `file:` is the equivalent of 'self' for a page that is opened by double click
     beside = " 'self' file:" if pieces else ""
-    script = f"'{_hash(code)}'{beside}" if code else "'none'"
+    script = f"'{_hash_text(code)}'{beside}" if code else "'none'"
     asked, form = ("connect-src 'self'; ", "'self'") if served else ("", "'none'")
     beside = beside or (" 'self'" if served else "")
     return (
-        f"default-src 'none'; {asked}img-src data:{beside}; style-src '{_hash(css)}'; script-src {script}; "
+        f"default-src 'none'; {asked}img-src data:{beside}; style-src '{_hash_text(css)}'; script-src {script}; "
         f"base-uri 'none'; form-action {form}"
     )
 
 
-def _hash(text: str) -> str:
+def _hash_text(text: str) -> str:
     """Return the hash by which the page's content security policy allows only this text."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
 
@@ -270,8 +270,8 @@ class Cases:
                 "truth": cut(first.truth, _LONGEST),
                 "impossible": first.is_impossible,
                 "labels": labels_of(first),
-                "gold": [self._gold(first.dataset, gold, rows) for gold in first.gold],
-                "sides": [None if row is None else self._side(row, rank) for row in rows],
+                "gold": [self._make_gold(first.dataset, gold, rows) for gold in first.gold],
+                "sides": [None if row is None else self._make_side(row, rank) for row in rows],
             }
         )
 
@@ -279,7 +279,7 @@ class Cases:
         """Return the data for the script."""
         return {"texts": list(self._texts), "files": self._files, "cases": self.cases}
 
-    def _side(self, row: RunQuestion, rank: int | None) -> Record:
+    def _make_side(self, row: RunQuestion, rank: int | None) -> Record:
         reply, at = row.reply, mark_spans(row)
         return {
             "verdict": outcome(row),
@@ -292,29 +292,29 @@ class Cases:
             "selected": reply.selected,
             "retrieved": len(reply.passages),
             # a failed question has no score, even where -1 was written for other tools
-            "scores": [] if reply.error else self._scores(row.scores),
-            "passages": [self._passage(row.dataset, one, at) for one in reply.passages[:PASSAGES]],
+            "scores": [] if reply.error else self._flatten_scores(row.scores),
+            "passages": [self._make_passage(row.dataset, one, at) for one in reply.passages[:PASSAGES]],
             "pages": self._wanted.ask(row, at, rank=rank),
             "stages": case_stages(row.gold_stages),
         }
 
-    def _scores(self, scores: Mapping[str, float | None]) -> list[Any]:
+    def _flatten_scores(self, scores: Mapping[str, float | None]) -> list[Any]:
         """Return a flat list: metric, value, metric, value …"""
         known = {name: value for name, value in scores.items() if value is not None}
         return [one for name, value in known.items() for one in (number_value(self._metrics, name), round(value, 4))]
 
-    def _gold(self, dataset: str, gold: RunGold, rows: Sequence[RunQuestion | None]) -> Record:
+    def _make_gold(self, dataset: str, gold: RunGold, rows: Sequence[RunQuestion | None]) -> Record:
         passages = (passage for row in rows if row is not None for passage in row.reply.passages)
         retrieved = [span for one in passages if one.filename == gold.filename for span in piece_spans(one)]
         return {
-            "file": self._file(dataset, gold.filename or ""),
+            "file": self._number_file(dataset, gold.filename or ""),
             "pages": gold.pages,
             "how": gold.how or "",
             "text": number_value(self._texts, cut(gold.text or "", _LONGEST)),
             "spans": best_place(gold.places, retrieved) if gold.places else [],
         }
 
-    def _passage(self, dataset: str, passage: RunPassage, at: Mapping[str, PlacedSpans]) -> Record:
+    def _make_passage(self, dataset: str, passage: RunPassage, at: Mapping[str, PlacedSpans]) -> Record:
         filename, text = passage.filename or "", passage.text or ""
         spans = piece_spans(passage)
         gold = at[filename].gold if filename in at else []
@@ -322,7 +322,7 @@ class Cases:
         kept = kept_ranges(passage.added, len(text))
         own = next((start for start, end in kept if spans and end - start == spans[0].end - spans[0].start), None)
         return {
-            "file": self._file(dataset, filename),
+            "file": self._number_file(dataset, filename),
             "page": passage.page,
             "score": None if passage.score is None else round(passage.score, 4),
             "text": number_value(self._texts, cut(text, _LONGEST_PASSAGE)),
@@ -332,7 +332,7 @@ class Cases:
             "added": passage.added,
         }
 
-    def _file(self, dataset: str, filename: str) -> int:
+    def _number_file(self, dataset: str, filename: str) -> int:
         """Return the number of a document; -1 where none is named."""
         if not filename:
             return -1
@@ -376,7 +376,7 @@ def gold_found(row: RunQuestion) -> float | None:
 
 def labels_of(row: RunQuestion) -> dict[str, str]:
     """Return a question's own labels that have one or a few words."""
-    return {key: cut(str(value), 200) for key, value in row.labels.items() if _plain(value)}
+    return {key: cut(str(value), 200) for key, value in row.labels.items() if _is_plain(value)}
 
 
 def error_kind(rows: Sequence[RunQuestion | None]) -> str:
@@ -396,5 +396,5 @@ def cut(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[:longest]} …"
 
 
-def _plain(value: object) -> bool:
+def _is_plain(value: object) -> bool:
     return isinstance(value, str | int | float) and value != ""

@@ -62,9 +62,9 @@ class View:
             with keep_recent_files():  # remote documents are downloaded once
                 images, most = pieces / IMAGES, self.pages
                 drawn = draw(wanted, roots, images, put, most=most, jobs=self.jobs, limits=self.limits)
-            notes += [*drawn.faults, *_not_drawn(drawn)]
+            notes += [*drawn.faults, *_note_not_drawn(drawn)]
             meta |= {"documents": drawn.documents, "folder": None if self.single_file else out.name}
-            blocks = _single(meta, pieces) if self.single_file else _beside(meta, pieces)
+            blocks = _inline_pieces(meta, pieces) if self.single_file else _link_pieces(meta, pieces)
             text = body(matching, meta, notes)
             frame = page(
                 title, text, scripts=_SCRIPTS, data=blocks, pieces=not self.single_file, language=self.language
@@ -96,14 +96,14 @@ class View:
         return writer.close() | shared | {"language": self.language, "words": words(self.language)}
 
 
-def _single(meta: Record, pieces: Path) -> dict[str, str]:
+def _inline_pieces(meta: Record, pieces: Path) -> dict[str, str]:
     """Return the data blocks of a page that contains its pieces, as many as fit."""
     inlined = Inlined(pieces, budget=SINGLE_BUDGET)
     meta |= {"whole": min(meta["total"], inlined.cases * meta["cases"]), "pictures_left_out": inlined.pages_left_out}
     return {"meta": as_json(meta), **inlined.blocks}
 
 
-def _beside(meta: Record, pieces: Path) -> dict[str, str]:
+def _link_pieces(meta: Record, pieces: Path) -> dict[str, str]:
     """Return the data blocks of a page that loads its pieces.
 
     The first lines are in it, and shown before any is loaded.
@@ -112,7 +112,7 @@ def _beside(meta: Record, pieces: Path) -> dict[str, str]:
     return {"meta": as_json(meta), "piece-i0": (pieces / "i0.js").read_text(encoding="ascii").split('"')[-2]}
 
 
-def _not_drawn(drawn: Drawings) -> list[str]:
+def _note_not_drawn(drawn: Drawings) -> list[str]:
     if drawn.pages >= drawn.wanted:
         return []
     return [
@@ -136,7 +136,7 @@ def dataset_roots(
             if name in folders:
                 roots[name] = folders[name]
             elif name not in roots:
-                root, gone = _root(entry.origin, entry.path)
+                root, gone = _find_root(entry.origin, entry.path)
                 if root is not None:
                     roots[name] = root
                 else:
@@ -147,7 +147,7 @@ def dataset_roots(
     return roots
 
 
-def _root(*addresses: str | None) -> tuple[Path | None, str]:
+def _find_root(*addresses: str | None) -> tuple[Path | None, str]:
     """Return the folder of a bundle on this machine, or the reason why it is missing.
 
     A run may come from elsewhere, so its addresses are not trusted: no server is asked, and only a bundle's folder is

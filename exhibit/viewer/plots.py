@@ -131,21 +131,21 @@ def make_plots(run: RunResults, seconds: Sequence[float]) -> list[Plot]:
 
 def over_k(means: Means, families: Sequence[str], title: str, note: str) -> Plot | None:
     """Return a plot of metrics over k, on a logarithmic axis."""
-    values = {family: _depths(means, family) for family in families}
+    values = {family: _group_depths(means, family) for family in families}
     depths = sorted({k for estimates in values.values() for k in estimates})
     if len(depths) < 2:
         return None
     x = {k: across(index / (len(depths) - 1)) for index, k in enumerate(depths)}
-    lines = [_over_depths(family, estimates, x) for family, estimates in values.items() if estimates]
+    lines = [_draw_depths(family, estimates, x) for family, estimates in values.items() if estimates]
     return Plot(title, note, lines=lines, ticks=[Point(x[k], BOTTOM, str(k)) for k in depths], sides=percent())
 
 
-def _depths(means: Means, family: str) -> dict[int, Estimate]:
+def _group_depths(means: Means, family: str) -> dict[int, Estimate]:
     depths = {int(name.partition("@")[2]): one for name, one in means.items() if name.startswith(f"{family}@")}
     return {k: one for k, one in sorted(depths.items()) if one.mean is not None}
 
 
-def _over_depths(family: str, estimates: Mapping[int, Estimate], x: Mapping[int, float]) -> PlotLine:
+def _draw_depths(family: str, estimates: Mapping[int, Estimate], x: Mapping[int, float]) -> PlotLine:
     described = describe_metric(family)
     points = [Point(x[k], up(e.mean or 0.0), f"{described.in_words(e.mean)}% at k = {k}") for k, e in estimates.items()]
     sides = [(x[k], up(e.ci95[1]), up(e.ci95[0])) for k, e in estimates.items() if e.ci95]
@@ -154,7 +154,7 @@ def _over_depths(family: str, estimates: Mapping[int, Estimate], x: Mapping[int,
 
 def by_dataset(run: RunResults) -> Plot | None:
     """Return a bar for each dataset, of the first metric that they have."""
-    names = sorted(filter(_plotted, shorten_metrics(run.means)), key=lambda name: not name.startswith("char_recall"))
+    names = sorted(filter(_is_plotted, shorten_metrics(run.means)), key=lambda name: not name.startswith("char_recall"))
     each = {name: run.means_of(name) for name in run.datasets}
     for metric in names:
         known = {name: m[metric] for name, m in each.items() if metric in m and m[metric].mean is not None}
@@ -176,7 +176,7 @@ def by_dataset(run: RunResults) -> Plot | None:
     return Plot("By benchmark", note, bars=bars, rows=rows)
 
 
-def _plotted(name: str) -> bool:
+def _is_plotted(name: str) -> bool:
     """Return whether a metric is a share and higher is better: only then a longer bar means a better result."""
     described = describe_metric(name)
     return described.unit == "share" and described.better == "more" and described.group in ("Retrieval", "Answers")
@@ -193,14 +193,20 @@ def latency(times: Sequence[float]) -> Plot | None:
     bars = []
     for index in range(_BINS):
         high = BOTTOM - up(counts[index] / max(counts.values()))
-        words = f"{counts[index]} replies from {_time(index * top / _BINS)} to {_time((index + 1) * top / _BINS)}"
+        ends = [_format_time(edge * top / _BINS) for edge in (index, index + 1)]
+        words = f"{counts[index]} replies from {ends[0]} to {ends[1]}"
         bars.append(Bar(LEFT + index * wide + 1, BOTTOM - high, wide - 2, high, "", words))
-    ticks = [Point(across(share), BOTTOM, _time(share * top)) for share in (0, 0.5, 1)]
+    ticks = [Point(across(share), BOTTOM, _format_time(share * top)) for share in (0, 0.5, 1)]
     late = seconds[math.ceil(0.95 * len(seconds)) - 1]
-    return Plot("Time to reply", f"median {_time(median(seconds))}, 95% under {_time(late)}", bars=bars, ticks=ticks)
+    return Plot(
+        "Time to reply",
+        f"median {_format_time(median(seconds))}, 95% under {_format_time(late)}",
+        bars=bars,
+        ticks=ticks,
+    )
 
 
-def _time(seconds: float) -> str:
+def _format_time(seconds: float) -> str:
     return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
@@ -216,9 +222,9 @@ def confidence_plots(run: RunResults) -> list[Plot]:
     right, saved = [], []
     for name, curve in known.items():
         words = "{:.0f}% answerable at {:.0f}% confidence"
-        right.append(_curve(name, curve.calibration, "confidence", "answerable", words))
+        right.append(_draw_curve(name, curve.calibration, "confidence", "answerable", words))
         words = "{:.0f}% without an answer among the surest {:.0f}%"
-        saved.append(_curve(name, curve.risk_at_coverage, "coverage", "risk", words))
+        saved.append(_draw_curve(name, curve.risk_at_coverage, "coverage", "risk", words))
     ticks = [Point(across(share), BOTTOM, f"{100 * share:.0f}") for share in _QUARTERS]
     note = f"share answerable, by confidence; AUROC {areas}"
     return [
@@ -230,7 +236,7 @@ def confidence_plots(run: RunResults) -> list[Plot]:
     ]  # fmt: skip
 
 
-def _curve(name: str, rows: Sequence[Mapping[str, float]], x: str, y: str, words: str) -> PlotLine:
+def _draw_curve(name: str, rows: Sequence[Mapping[str, float]], x: str, y: str, words: str) -> PlotLine:
     points = [Point(across(row[x]), up(row[y]), words.format(100 * row[y], 100 * row[x])) for row in rows]
     return PlotLine(name, points)
 
@@ -243,13 +249,13 @@ def shares(
 ) -> list[dict[str, Any]]:
     """Return the number of questions with each outcome, as parts of one bar for each name."""
     return [
-        {"name": name, "total": counts.total(), "parts": _parts(counts, order)}
+        {"name": name, "total": counts.total(), "parts": _make_parts(counts, order)}
         for name, counts in counted.items()
         if counts
     ]
 
 
-def _parts(counts: Counter[str], order: Sequence[str]) -> list[dict[str, Any]]:
+def _make_parts(counts: Counter[str], order: Sequence[str]) -> list[dict[str, Any]]:
     parts, left = [], 0.0
     for kind in order:
         if counts[kind]:

@@ -103,14 +103,14 @@ def metric_rows(columns: Mapping[str, Means], metrics: Iterable[str] | None, sca
 def breakdowns(run: RunResults, scale: Scale) -> list[Breakdown]:
     """Return a table for each label that sorts questions into kinds."""
     tables = [
-        _breakdown(name, label, values, scale)
+        _make_breakdown(name, label, values, scale)
         for name in run.datasets
         for label, values in run.means_by_label(name).items()
     ]
     return [table for table in tables if table is not None]
 
 
-def _breakdown(dataset: str, label: str, values: Mapping[str, Means], scale: Scale) -> Breakdown | None:
+def _make_breakdown(dataset: str, label: str, values: Mapping[str, Means], scale: Scale) -> Breakdown | None:
     names = dict.fromkeys(name for means in values.values() for name in means)
     chosen = [name for name in shorten_metrics(names) if describe_metric(name).group in _LABELLED]
     if label == EXPECTED:  # the rows of one kind are comparable
@@ -119,9 +119,9 @@ def _breakdown(dataset: str, label: str, values: Mapping[str, Means], scale: Sca
         ]
     metrics = metric_rows(values, chosen, scale)
     # a label with a different value for every second question is a name, not a kind
-    if not metrics or not 1 < len(values) <= max(2, sum(map(_rows, values.values())) / 2):
+    if not metrics or not 1 < len(values) <= max(2, sum(map(_count_rows, values.values())) / 2):
         return None
-    ordered = sorted(values.items(), key=lambda item: (-_rows(item[1]), item[0]))
+    ordered = sorted(values.items(), key=lambda item: (-_count_rows(item[1]), item[0]))
     shown = ordered[:_MOST_VALUES]
     lines = [
         (value, [cell(row.metric, means.get(row.metric), scale, dataset) for row in metrics]) for value, means in shown
@@ -129,7 +129,7 @@ def _breakdown(dataset: str, label: str, values: Mapping[str, Means], scale: Sca
     return Breakdown(dataset, label, metrics, lines, len(ordered) - len(lines))
 
 
-def _rows(means: Means) -> int:
+def _count_rows(means: Means) -> int:
     return max((one.n for one in means.values()), default=0)
 
 
@@ -174,7 +174,7 @@ def compare_cell(metric: str, own: Cell, difference: Difference | None) -> Cell:
 def write_report(folder: Path, *, out: Path | None = None, **how: Any) -> Path:
     """Write the report of a results folder, into that folder or to `out`; `how` are the fields of `View`."""
     run = RunResults(folder)
-    return View(**how).write([run], out or folder / REPORT, f"{run.name} – Exhibit report", _body)
+    return View(**how).write([run], out or folder / REPORT, f"{run.name} – Exhibit report", _make_body)
 
 
 @guarded("stopped; continue with the same command and --resume")
@@ -184,7 +184,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _body(matching: Matching, meta: Record, notes: list[str]) -> str:
+def _make_body(matching: Matching, meta: Record, notes: list[str]) -> str:
     [run], [tally] = matching.runs, matching.tallies
     language = meta["language"]
     columns, scale = run_columns(run), read_scale()
@@ -210,7 +210,7 @@ def _body(matching: Matching, meta: Record, notes: list[str]) -> str:
         every=metric_rows(columns, {name: None for means in columns.values() for name in means}, scale),
         columns=list(columns),
         heads_of=[name or "All" for name in columns],
-        warnings=_warnings(run),
+        warnings=_make_warnings(run),
         breakdowns=breakdowns(run, scale),
         plots=make_plots(run, tally.seconds),
         effects=variant_effects(run),
@@ -219,7 +219,7 @@ def _body(matching: Matching, meta: Record, notes: list[str]) -> str:
     )
 
 
-def _warnings(run: RunResults) -> list[str]:
+def _make_warnings(run: RunResults) -> list[str]:
     """Return the warnings above the figures: drafted questions, variants without a control, and missing evidence."""
     drafted = [f"{name}: {entry.draft}." for name, entry in run.config.datasets.items() if entry.draft]
     missing = (f"{line}." for name in run.datasets for line in run.missing(name).lines)
@@ -293,10 +293,10 @@ def headline_of(run: RunResults, dataset: str, means: Means) -> str | None:
     if named in known:
         return named
     families = ([name for name in known if name.partition("@")[0] == family] for family in _HEADLINES)
-    return next((min(names, key=_far) for names in families if names), None)
+    return next((min(names, key=_measure_distance) for names in families if names), None)
 
 
-def _far(metric: str) -> int:
+def _measure_distance(metric: str) -> int:
     depth = metric.partition("@")[2]
     return abs(int(depth) - _DEPTH) if depth.isdecimal() else 0
 
@@ -314,14 +314,14 @@ def headlines(run: RunResults, language: str = "en") -> list[str]:
         depth = metric.partition("@")[2]
         far = say(language, " in the first {depth} passages", depth=depth) if depth else ""
         parts = [
-            say(language, "{figure} for {name}", figure=_figure(metric, one, language, first=not at), name=name)
+            say(language, "{figure} for {name}", figure=_format_figure(metric, one, language, first=not at), name=name)
             for at, (name, one) in enumerate(estimates.items())
         ]
         sentences.append(f"{say(language, describe_metric(metric).title)}{far}: {'; '.join(parts)}.")
     return sentences
 
 
-def _figure(metric: str, one: Estimate, language: str, *, first: bool) -> str:
+def _format_figure(metric: str, one: Estimate, language: str, *, first: bool) -> str:
     described = describe_metric(metric)
     ends = ""
     if one.ci95:

@@ -55,13 +55,13 @@ _SINGLE_PAGES = 300
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the results; return 1 on an error, or on a regression if the options ask for that check."""
-    options = _parser().parse_args(argv)
-    commands: dict[str, Callable[[Any], int]] = {"summary": _summary, "diff": _diff, "gold": _gold, "card": _card}
-    commands |= {"report": _pages, "compare": _pages, "index": index}
+    options = _make_parser().parse_args(argv)
+    commands: dict[str, Callable[[Any], int]] = {"summary": _print_summary, "diff": _print_diff, "gold": _print_gold}
+    commands |= {"card": _print_card, "report": _write_pages, "compare": _write_pages, "index": index}
     return commands[options.command](options)
 
 
-def _summary(options: Any) -> int:
+def _print_summary(options: Any) -> int:
     runs = {run.name: list(RunResults(run).tables.values()) for run in options.runs}
     if len(runs) == 1:  # the datasets of one run side by side
         [tables] = runs.values()
@@ -76,7 +76,7 @@ def _summary(options: Any) -> int:
     return 0
 
 
-def _diff(options: Any) -> int:
+def _print_diff(options: Any) -> int:
     runs = [RunResults(run) for run in options.runs]
     before, after = (list(run.tables.values()) for run in runs)
     differences, shared = compare(before, after), overlap(before, after)
@@ -100,10 +100,10 @@ def _diff(options: Any) -> int:
     return 1 if (worse or more > 0) and options.fail_on_regression else 0
 
 
-def _pages(options: Any) -> int:
+def _write_pages(options: Any) -> int:
     """Write the page of one run or of several, or the list of its questions as a file."""
     if options.export:
-        return _export(options)
+        return _write_export(options)
     how: dict[str, Any] = {"single_file": options.single_file, "jobs": options.jobs, "say": print_note}
     usual = _SINGLE_PAGES if options.single_file else PAGES
     how |= {"pages": {None: usual, "all": None, "none": 0}.get(options.pages, options.pages)}
@@ -123,7 +123,7 @@ def _pages(options: Any) -> int:
     return 0
 
 
-def _export(options: Any) -> int:
+def _write_export(options: Any) -> int:
     try:
         wanted = dict(parse_pair(given, example="verdict=failed") for given in options.only)
     except ValueError as error:
@@ -136,7 +136,7 @@ def _export(options: Any) -> int:
     return 0
 
 
-def _card(options: Any) -> int:
+def _print_card(options: Any) -> int:
     """Print a run's means as the header of a model's or a Space's card, where the Hub reads results."""
     from huggingface_hub import EvalResult, ModelCardData  # takes half a second to import
 
@@ -162,7 +162,7 @@ def _card(options: Any) -> int:
     return 0
 
 
-def _gold(options: Any) -> int:
+def _print_gold(options: Any) -> int:
     datasets, warnings = load_datasets(options.datasets, Selection())
     for warning in warnings:
         print_note(warning)
@@ -194,11 +194,11 @@ def gold_lines(dataset: Dataset, *, listed: int) -> list[str]:
 # ---------------------------------------------------------------- flags
 
 
-def _parser() -> argparse.ArgumentParser:
+def _make_parser() -> argparse.ArgumentParser:
     kinds: dict[str, Any] = {
         "metrics": split_requests,
         "positive": parse_positive,
-        "pages": _page_limit,
+        "pages": _parse_page_limit,
         "gate": parse_gate,
     }
     kinds |= {"languages": languages()}
@@ -209,7 +209,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _page_limit(text: str) -> int | str:
+def _parse_page_limit(text: str) -> int | str:
     return text if text in ("all", "none") else parse_positive(text)
 
 
@@ -240,8 +240,8 @@ def filter_records(rows: Iterable[Record], wanted: Mapping[str, str]) -> Iterato
 
 def write_table(rows: Iterable[Record], path: Path) -> int:
     """Write records in the format of the file's extension, and return their number."""
-    writers: dict[str, Callable[[Iterable[Record], Path], None]] = {".csv": _csv, ".jsonl": _jsonl}
-    writers |= {".parquet": _parquet}
+    writers: dict[str, Callable[[Iterable[Record], Path], None]] = {".csv": _write_csv, ".jsonl": _write_jsonl}
+    writers |= {".parquet": _write_parquet}
     writer = writers.get(path.suffix.lower())
     if writer is None:
         raise ToolkitError(f"{path}: unknown format; use a name that ends in {', '.join(writers)}")
@@ -251,29 +251,29 @@ def write_table(rows: Iterable[Record], path: Path) -> int:
     return next(number)
 
 
-def _jsonl(rows: Iterable[Record], path: Path) -> None:
+def _write_jsonl(rows: Iterable[Record], path: Path) -> None:
     with path.open("w", encoding="utf-8", errors="replace") as file:
         file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-def _csv(rows: Iterable[Record], path: Path) -> None:
+def _write_csv(rows: Iterable[Record], path: Path) -> None:
     # with a byte order mark, because spreadsheets otherwise assume another encoding
     with path.open("w", encoding="utf-8-sig", errors="replace", newline="") as file:
         writer = csv.writer(file)
         for number, row in enumerate(rows):
             if not number:
                 writer.writerow(row)
-            writer.writerow(_plain(value) for value in row.values())
+            writer.writerow(_protect_cell(value) for value in row.values())
 
 
-def _plain(value: Any) -> Any:
+def _protect_cell(value: Any) -> Any:
     """Return a cell; an apostrophe protects a value that a spreadsheet would run as a formula."""
     if isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False)
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
-def _parquet(rows: Iterable[Record], path: Path) -> None:
+def _write_parquet(rows: Iterable[Record], path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -283,11 +283,11 @@ def _parquet(rows: Iterable[Record], path: Path) -> None:
     given = chain(first, given)
     with pq.ParquetWriter(path, pa.schema(kinds)) as writer:
         while batch := list(islice(given, _BATCH)):
-            columns = {name: [_cell(name, row[name]) for row in batch] for name, _ in kinds}
+            columns = {name: [_format_cell(name, row[name]) for row in batch] for name, _ in kinds}
             writer.write_table(pa.table(columns, schema=pa.schema(kinds)))
 
 
-def _cell(name: str, value: Any) -> Any:
+def _format_cell(name: str, value: Any) -> Any:
     if name.startswith("found"):
         return value
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
@@ -305,7 +305,7 @@ def write_comparison(folders: Sequence[Path], *, out: Path | None = None, **how:
     """
     runs = [RunResults(folder) for folder in folders]
     tables = [list(run.tables.values()) for run in runs]
-    grids, overlaps = _grids(tables, folders), [overlap(tables[0], other) for other in tables[1:]]
+    grids, overlaps = _make_grids(tables, folders), [overlap(tables[0], other) for other in tables[1:]]
     names = [run.name for run in runs]
     title = f"{', '.join(names[:-1])} and {names[-1]} – Exhibit comparison"
     better = [
@@ -318,22 +318,22 @@ def write_comparison(folders: Sequence[Path], *, out: Path | None = None, **how:
         for name, other in zip(names[1:], losses[1:], strict=True)
         for line in moves_in_words(compare_stages(losses[0], other))
     ]
-    body = partial(_body, grids=grids, overlaps=overlaps, better=better, moved=moved)
+    body = partial(_make_body, grids=grids, overlaps=overlaps, better=better, moved=moved)
     return View(**how).write(runs, out or Path(folders[-1]) / NAME, title, body)
 
 
-def _grids(tables: Sequence[Sequence[Table]], folders: Sequence[Path]) -> list[tuple[str, list[MetricRow]]]:
+def _make_grids(tables: Sequence[Sequence[Table]], folders: Sequence[Path]) -> list[tuple[str, list[MetricRow]]]:
     """Return the metrics of all runs over all datasets, then of each dataset."""
     for folder, other in zip(folders[1:], tables[1:], strict=True):
         regression.check_comparable([folders[0], folder], compare(tables[0], other), overlap(tables[0], other))
     names = [table.name for table in tables[0]]
-    grids = [("All benchmarks, each counting alike" if len(names) > 1 else names[0], _grid(tables))]
+    grids = [("All benchmarks, each counting alike" if len(names) > 1 else names[0], _make_grid(tables))]
     if len(names) > 1:
-        grids += [(name, _grid([[one for one in mine if one.name == name] for mine in tables])) for name in names]
+        grids += [(name, _make_grid([[one for one in mine if one.name == name] for mine in tables])) for name in names]
     return [(title, rows) for title, rows in grids if rows]
 
 
-def _grid(tables: Sequence[Sequence[Table]]) -> list[MetricRow]:
+def _make_grid(tables: Sequence[Sequence[Table]]) -> list[MetricRow]:
     scale, columns = read_scale(), [summarise_run(mine) for mine in tables]
     differences = [{}, *(compare(tables[0], other) for other in tables[1:])]
     names = dict.fromkeys(name for means in columns for name, one in means.items() if one.mean is not None)
@@ -345,7 +345,7 @@ def _grid(tables: Sequence[Sequence[Table]]) -> list[MetricRow]:
     return rows
 
 
-def _body(
+def _make_body(
     matching: Matching,
     meta: Record,
     notes: list[str],
@@ -380,11 +380,11 @@ def _body(
         ],
         changes=[(name, change.meaning, counts[name]) for name, change in CHANGES.items() if counts.get(name)],
         shares=shares({name: tally.total() for name, tally in zip(names, matching.tallies, strict=True)}),
-        differing=_differing(matching.runs),
+        differing=_find_differing(matching.runs),
     )
 
 
-def _differing(runs: Sequence[RunResults]) -> list[tuple[str, list[str]]]:
+def _find_differing(runs: Sequence[RunResults]) -> list[tuple[str, list[str]]]:
     """Return the settings that differ between the runs."""
     settings = [run.settings for run in runs]
     names = dict.fromkeys(name for one in settings for name in one if name.partition(".")[0] not in _NOT_SETTINGS)

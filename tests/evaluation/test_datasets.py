@@ -140,7 +140,10 @@ def test_pdfs_are_the_default_where_all_gold_is_in_pdfs(converted, tmp_path):
     (bundle / "bundle.json").unlink()
     (bundle / "corpus" / "notes.txt").write_text("Notes on the contracts.", encoding="utf-8")
     dataset, warnings = one(bundle)
-    assert "notes.txt" not in dataset.files and "1 files that are not PDFs are left out; use --file-type all to include them" in warnings[0]
+    assert (
+        "notes.txt" not in dataset.files
+        and "1 files that are not PDFs are left out; use --file-type all to include them" in warnings[0]
+    )
     assert "notes.txt" in one(bundle, file_types=("all",))[0].files
     leases = write_bundle(tmp_path / "leases")
     shutil.copy(next((bundle / "corpus").glob("*.[pP][dD][fF]")), leases / "corpus" / "more.pdf")

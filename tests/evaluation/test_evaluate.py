@@ -446,7 +446,7 @@ def test_other_tools_config_keys_are_understood(tmp_path, bundle):
     read, notes = read_config_file(tmp_path / "c.json")
     settings = parse_settings(read)
     assert settings.target_name == "http" and settings.metrics == ("groundedness", "latency")
-    assert str(settings.output_dir) == "results/legal-domain" and "is no bundle" in notes[0]
+    assert str(settings.output_dir) == "results/legal-domain" and "is not a bundle" in notes[0]
     (tmp_path / "c.toml").write_text(f'testdata_path = "{bundle}"\npreset = "naive"\nk = 3\n[where]\nparty = "a"\n')
     settings = parse_settings(read_config_file(tmp_path / "c.toml")[0])
     assert settings.dataset_paths == (str(bundle),) and settings.config.k == 3 and settings.where == {"party": ("a",)}
@@ -468,8 +468,14 @@ def test_the_ready_configs_are_sound(name):
         ({"run_name": "../x"}, "run_name"),
         ({"target_url": "http://x", "target_request": "{"}, "target_request: .*not JSON"),
         ({"target_url": "http://x", "target_request": "/no/such/file"}, "cannot be read"),
-        ({"target_url": "http://x", "target_colour": "red"}, "target_colour: not a setting of the target http; its settings"),
-        ({"target": "predictions:x.json", "target_url": "http://x"}, "target_url: not a setting of the target predictions"),
+        (
+            {"target_url": "http://x", "target_colour": "red"},
+            "target_colour: not a setting of the target http; its settings",
+        ),
+        (
+            {"target": "predictions:x.json", "target_url": "http://x"},
+            "target_url: not a setting of the target predictions",
+        ),
         ({"max_failures": 2}, "max_failures"),
         ({"threshold": "high"}, "threshold"),
     ],

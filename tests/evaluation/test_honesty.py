@@ -403,7 +403,8 @@ def test_a_template_says_where_the_history_goes(server, tmp_path):
     assert body["prompt"] == "user: Hello?\nassistant: Yes?\nQ: And what is its term?"
     deaf = open_target("http", TargetOptions(threads=1), {"url": server.url, "request": {"q": "{question}"}})
     assert any(
-        "neither {history} nor {session}: they are asked without the earlier turns" in note for note in deaf.probe(dataset, dataset.cases)
+        "neither {history} nor {session}: they are asked without the earlier turns" in note
+        for note in deaf.probe(dataset, dataset.cases)
     )
 
 

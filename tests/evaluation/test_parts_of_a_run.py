@@ -195,7 +195,9 @@ def test_who_is_not_there_is_not_waited_for_and_who_is_busy_is_waited_for_once(d
         run()
     assert server.count == 1
     server, run = probe(dataset, HttpError("busy", transient=True, status=503), retries=2)
-    with pytest.raises(ToolkitError, match="srv: none of 5 questions from all parts of the dataset was answered. The first"):
+    with pytest.raises(
+        ToolkitError, match="srv: none of 5 questions from all parts of the dataset was answered. The first"
+    ):
         run()
     assert server.count == 3 + 4, "the first question three times, the others once"
 
@@ -203,8 +205,14 @@ def test_who_is_not_there_is_not_waited_for_and_who_is_busy_is_waited_for_once(d
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        *((HttpError("no", status=code), "the server does not accept the key: no. Set one") for code in (401, 403, 407)),
-        *((HttpError("no", status=code), "no endpoint for questions at this address: no. Check") for code in (404, 410)),
+        *(
+            (HttpError("no", status=code), "the server does not accept the key: no. Set one")
+            for code in (401, 403, 407)
+        ),
+        *(
+            (HttpError("no", status=code), "no endpoint for questions at this address: no. Check")
+            for code in (404, 410)
+        ),
         (HttpError("no", status=405), "no endpoint for questions"),
         (HttpError("no", status=418), "none of 5 questions"),
         (
@@ -267,7 +275,9 @@ def test_a_request_that_does_not_fit_is_made_anew_from_the_server_s_description(
 def test_passages_without_words_or_at_another_place_are_told(dataset):
     names = [{"filename": "alder.txt"}]
     _, run = probe(dataset, read(answer="a", passages=names), values={})
-    assert run() == ["srv: the passages have file names but no text ({filename: text}): only document metrics are measured"]
+    assert run() == [
+        "srv: the passages have file names but no text ({filename: text}): only document metrics are measured"
+    ]
     _, run = probe(dataset, read(answer="a", passages=[{"id": 3}]), values={})
     with pytest.raises(ToolkitError, match=r"have no text: {id: number}. Name their fields in a target file"):
         run()
@@ -335,9 +345,13 @@ def test_a_target_is_known_by_its_name_and_counts_pages_where_that_is_asked(data
     )  # fmt: skip
     assert (count_only(dataset, TargetOptions()).pages, count_only(dataset, TargetOptions()).files) == (None, 3)
     assert count_only(dataset, TargetOptions(count_pages=True)).pages == 0
-    with pytest.raises(ToolkitError, match="no target 'nobody'; the targets are azure, builtin, .*predictions.*FILE.toml"):
+    with pytest.raises(
+        ToolkitError, match="no target 'nobody'; the targets are azure, builtin, .*predictions.*FILE.toml"
+    ):
         open_target("nobody:x", TargetOptions())
-    with pytest.raises(ToolkitError, match="target_top_k: not a setting of the target predictions; its settings are none"):
+    with pytest.raises(
+        ToolkitError, match="target_top_k: not a setting of the target predictions; its settings are none"
+    ):
         open_target("predictions:x", TargetOptions(), {"top_k": 3})
 
 
@@ -411,7 +425,7 @@ def test_a_config_file_says_where_its_questions_are(tmp_path, monkeypatch):
     settings, [note] = told(testdata_path="nowhere.jsonl")
     assert settings == {} and "testdata_path 'nowhere.jsonl' is not a bundle" in note
     (tmp_path / "odd.txt").write_text("x", encoding="utf-8")
-    assert "is no bundle" in told(testdata_path="odd.txt")[1][0]
+    assert "is not a bundle" in told(testdata_path="odd.txt")[1][0]
     (tmp_path / "t.toml").write_text("limit = 3\n", encoding="utf-8")
     assert read_config_file(tmp_path / "t.toml") == ({"limit": 3}, [])
     file.write_text("[1]", encoding="utf-8")

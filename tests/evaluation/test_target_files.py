@@ -248,7 +248,9 @@ def test_passages_of_names_alone_are_said_and_of_nothing_stop_the_run(dataset):
     held = [{"filename": "alder.txt", "rank": 1}]
     with imitating(lambda system, asked: {"answer": "Norway.", "passages": held}, dataset.cases) as system:
         _, notes = probe(system, dataset)
-        assert any("the passages have file names but no text ({filename: text, rank: number})" in note for note in notes)
+        assert any(
+            "the passages have file names but no text ({filename: text, rank: number})" in note for note in notes
+        )
         held[0] = {"rank": 1, "weight": 0.5}
         with pytest.raises(ToolkitError, match=r"have no text: \{rank: number, weight: number\}"):
             probe(system, dataset)
@@ -300,7 +302,9 @@ def test_the_request_is_made_from_what_the_server_says_of_itself(dataset, tmp_pa
         assert not [case for case in cases if case.reply.error]
         sent = system.asked[-1].body
         assert (sent["mode"], sent["top_k"], sent["history"]) == ("fast", 4, []) and "note" not in sent
-        with pytest.raises(ToolkitError, match=r"no endpoint for questions at this address: HTTP 404 .*; it has /v1/rag"):
+        with pytest.raises(
+            ToolkitError, match=r"no endpoint for questions at this address: HTTP 404 .*; it has /v1/rag"
+        ):
             probe(system, dataset)
         own = {"url": f"{system.url}/v1/rag", "request": {"q": "{question}"}}
         with pytest.raises(ToolkitError, match="It wants query: give --set target_request="):

@@ -52,7 +52,9 @@ def test_a_folder_of_other_peoples_tells_what_it_has(tmp_path, monkeypatch):
     assert f"<th scope='row'>located gold</th><td>{sum(map(bool, bundle.gold['spans']))}</td>" in drawn
     with pytest.raises(exhibit.ToolkitError, match="no table 'colours'; the tables are questions, gold, documents"):
         bundle.dataset("colours")
-    with pytest.raises(exhibit.ToolkitError, match=r"no such folder; convert the benchmark with exhibit.convert\('cuad'\)"):
+    with pytest.raises(
+        exhibit.ToolkitError, match=r"no such folder; convert the benchmark with exhibit.convert\('cuad'\)"
+    ):
         exhibit.load("cuad")
     with pytest.raises(exhibit.ToolkitError, match="no such folder; name a bundle's folder, or one of none"):
         exhibit.load("nowhere")

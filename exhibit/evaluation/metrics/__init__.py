@@ -85,7 +85,7 @@ class About:
         """Return a value as a terminal shows it, without its unit; shares as 0.123."""
         if value is None or not math.isfinite(value):
             return "–"
-        return f"{value:{'+' if signed else ''}{self._places(value)}}"
+        return f"{value:{'+' if signed else ''}{self._format_places(value)}}"
 
     def in_words(self, value: float | None) -> str:
         """Return a value as the report shows it, without its unit; shares in per cent."""
@@ -102,7 +102,7 @@ class About:
         """Return a change as the report shows it, with its sign; that of a share in percentage points."""
         return f"{'+' if change > 0 else '−' if change < 0 else '±'}{self.in_words(abs(change))}"
 
-    def _places(self, value: float) -> str:
+    def _format_places(self, value: float) -> str:
         if self.unit in ("share", "number"):
             return ".3f" if abs(value) < 10 else ",.0f"
         if self.unit in ("tokens", "characters"):
@@ -283,8 +283,8 @@ def metric_names() -> list[str]:
 
 def describe_metric(name: str) -> About:
     """Return the description of a metric; a default one, without a better direction, for an unknown name."""
-    family = _family(name)
-    return _described().get(family) or About(family.replace("_", " "), name, unit="number", better="neither")
+    family = _find_family(name)
+    return _describe_all().get(family) or About(family.replace("_", " "), name, unit="number", better="neither")
 
 
 CEILING = "ceiling_"
@@ -294,7 +294,7 @@ _DERIVED = _ABOUTS.validate_python(read_beside(__file__, "_derived.toml"))
 
 
 @cache
-def _described() -> dict[str, About]:
+def _describe_all() -> dict[str, About]:
     metrics = {family: entry for module in metric_modules().values() for family, entry in abouts_of(module).items()}
     return _DERIVED | metrics
 
@@ -317,13 +317,13 @@ def shorten_metrics(names: Iterable[str], *, all_families: bool = False) -> list
     """
     families: dict[str, list[str]] = {}
     for name in names:
-        families.setdefault(_family(name), []).append(name)
+        families.setdefault(_find_family(name), []).append(name)
     chosen = [family for family in families if all_families or describe_metric(family).short]
     chosen.sort(key=lambda family: (GROUPS.index(describe_metric(family).group), not describe_metric(family).short))
-    return [name for family in chosen for name in _nearest(families[family])]
+    return [name for family in chosen for name in _find_nearest(families[family])]
 
 
-def _nearest(family: Sequence[str]) -> list[str]:
+def _find_nearest(family: Sequence[str]) -> list[str]:
     by_depth = {int(depth): name for name in family if (depth := name.partition("@")[2]).isdecimal()}
     if not by_depth:
         return list(family)
@@ -336,7 +336,7 @@ def check_names(names: Sequence[str]) -> None:
     known = metric_modules().items()
     unknown = [name for name in names if not any(_answers_to(parse_request(name).name, *one) for one in known)]
     if unknown:
-        families = sorted({_family(name) for name in metric_names()})
+        families = sorted({_find_family(name) for name in metric_names()})
         raise ToolkitError(f"no metric {', '.join(map(repr, unknown))}; the metrics are {', '.join(families)}")
 
 
@@ -350,15 +350,19 @@ def measure(cases: Sequence[Case], options: Options | None = None, *, names: Seq
         asked = [request for request in requests if _answers_to(request.name, file, module)]
         plain = {request.name for request in asked if not request.parameters}
         if plain or not requests:
-            values = _measured(module, cases, options)
-            measured |= {name: own for name, own in values.items() if not plain or {file, name, _family(name)} & plain}
+            values = _measure_module(module, cases, options)
+            measured |= {
+                name: own for name, own in values.items() if not plain or {file, name, _find_family(name)} & plain
+            }
         for request in asked:
             if request.parameters or ("@" in request.name and request.name not in measured):
-                measured |= _with_parameters(cases, options, request, file)
+                measured |= _measure_with_parameters(cases, options, request, file)
     return measured
 
 
-def _measured(module: MetricModule, cases: Sequence[Case], options: Options, **parameters: Any) -> dict[str, Values]:
+def _measure_module(
+    module: MetricModule, cases: Sequence[Case], options: Options, **parameters: Any
+) -> dict[str, Values]:
     """Return the figures of a metric's file, each computed on the cases that have what it needs."""
     columns: dict[str, Values] = {}
     for needs in dict.fromkeys(describe_metric(name).needs for name in module.NAMES):
@@ -371,7 +375,7 @@ def _measured(module: MetricModule, cases: Sequence[Case], options: Options, **p
     return columns
 
 
-def _with_parameters(cases: Sequence[Case], options: Options, request: Request, file: str) -> dict[str, Values]:
+def _measure_with_parameters(cases: Sequence[Case], options: Options, request: Request, file: str) -> dict[str, Values]:
     """Return the figures of a metric called with parameters; `ndcg@20` sets the parameter cutoff to 20."""
     module = metric_modules()[file]
     family, _, depth = request.name.partition("@")
@@ -379,8 +383,8 @@ def _with_parameters(cases: Sequence[Case], options: Options, request: Request, 
     parameters = check_parameters(Request(family, given), module)
     if parameters.get("cutoff", 0) > max(options.ks):
         raise ToolkitError(f"no {request}: the rankings of this run have only {max(options.ks)} passages")
-    values = _measured(module, cases, options, **parameters)
-    return {name: own for name, own in values.items() if family in (file, _family(name))}
+    values = _measure_module(module, cases, options, **parameters)
+    return {name: own for name, own in values.items() if family in (file, _find_family(name))}
 
 
 def headline(file: str) -> str:
@@ -389,8 +393,8 @@ def headline(file: str) -> str:
 
 
 def _answers_to(name: str, file: str, module: MetricModule) -> bool:
-    return name == file or _family(name) in {_family(yielded) for yielded in module.NAMES}
+    return name == file or _find_family(name) in {_find_family(yielded) for yielded in module.NAMES}
 
 
-def _family(name: str) -> str:
+def _find_family(name: str) -> str:
     return name.partition("@")[0]

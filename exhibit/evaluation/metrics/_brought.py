@@ -12,7 +12,7 @@ def check_names_are_own(modules: Mapping[str, Any], *, own: Collection[str]) -> 
     owners: dict[str, str] = {}
     # our metrics come first, so that the error asks to rename the other distribution's metric
     for file in sorted(modules, key=lambda name: (name not in own, name)):
-        for family in sorted(_families(file, modules[file])):
+        for family in sorted(_list_families(file, modules[file])):
             other = owners.setdefault(family, file)
             if other != file:
                 where = modules[file].__file__
@@ -21,7 +21,7 @@ def check_names_are_own(modules: Mapping[str, Any], *, own: Collection[str]) -> 
                 )
 
 
-def _families(file: str, module: Any) -> set[str]:
+def _list_families(file: str, module: Any) -> set[str]:
     names = getattr(module, "NAMES", None)
     if not isinstance(names, tuple | list) or not names or not all(isinstance(name, str) and name for name in names):
         raise ToolkitError(
@@ -38,16 +38,16 @@ def values_of(
         measured: dict[str, Any] = module.measure(cases, options, **parameters)
         return measured
     try:
-        families = _families(module.__name__, module)
+        families = _list_families(module.__name__, module)
         measured = module.measure(cases, options, **parameters)
-        return {name: _checked(name, list(values), len(cases), families) for name, values in measured.items()}
+        return {name: _check_values(name, list(values), len(cases), families) for name, values in measured.items()}
     except ToolkitError:
         raise
     except Exception as error:
         raise ToolkitError(f"the metric of {module.__file__} failed: {type(error).__name__}: {error}") from error
 
 
-def _checked(name: str, values: list[Any], count: int, families: set[str]) -> list[float | None]:
+def _check_values(name: str, values: list[Any], count: int, families: set[str]) -> list[float | None]:
     if name.partition("@")[0] not in families:
         raise ValueError(f"it returns {name!r}, which is not in its NAMES")
     if len(values) != count:

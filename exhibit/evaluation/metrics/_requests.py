@@ -45,7 +45,7 @@ def parse_request(text: str) -> Request:
         name, sign, value = pair.partition("=")
         if not sign:
             raise ToolkitError(f"--metrics {text}: {pair.strip()!r} is not parameter=value, such as cutoff=20")
-        parameters[name.strip()] = _value(value.strip())
+        parameters[name.strip()] = _parse_value(value.strip())
     return Request(parsed[1].strip().replace("-", "_"), parameters)
 
 
@@ -82,7 +82,7 @@ def check_parameters(request: Request, module: Any) -> dict[str, Any]:
     return values
 
 
-def _value(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:

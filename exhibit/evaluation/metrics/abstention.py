@@ -7,13 +7,13 @@ from exhibit.evaluation.metrics import Case, per_case
 from exhibit.law.refusals import is_refusal, read_refusal
 
 
-def _refused(case: Case) -> float:
+def _is_refused(case: Case) -> float:
     """Return 1 for a refusal and 0 for an answer."""
     return float(is_refusal(case.reply.answer or ""))
 
 
-def _unsure(case: Case) -> float:
+def _is_unsure(case: Case) -> float:
     return float(not read_refusal(case.reply.answer or "").sure)
 
 
-NAMES, measure = per_case(abstention_accuracy=_refused, false_refusal_rate=_refused, refusal_unsure=_unsure)
+NAMES, measure = per_case(abstention_accuracy=_is_refused, false_refusal_rate=_is_refused, refusal_unsure=_is_unsure)

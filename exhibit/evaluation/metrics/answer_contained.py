@@ -9,16 +9,16 @@ from exhibit.evaluation.metrics import Case, per_case
 from exhibit.evaluation.ranking import holding_answer, says_expected
 
 
-def _contained(case: Case) -> float | None:
+def _is_contained(case: Case) -> float | None:
     """Return 1 or 0; None where the rule cannot decide, as for a bare yes or no."""
     contained = says_expected(case, case.reply.answer or "")
     return None if contained is None else float(contained)
 
 
-def _in_passages(case: Case) -> float | None:
+def _is_in_passages(case: Case) -> float | None:
     if says_expected(case, "") is None:
         return None
     return float(holding_answer(case) is not None)
 
 
-NAMES, measure = per_case(answer_contained=_contained, answer_in_passages=_in_passages)
+NAMES, measure = per_case(answer_contained=_is_contained, answer_in_passages=_is_in_passages)

@@ -25,7 +25,7 @@ NAMES = (_NAME, f"{_NAME}_agreement", f"{_NAME}_variance", f"{_NAME}_unjudged")
 def measure(cases: Sequence[Case], options: Options, *, votes: Votes | None = None) -> dict[str, Values]:
     """Return the mean mark, the agreement and the variance of the votes; None where there is nothing to judge."""
     options = replace(options, votes=votes) if votes else options
-    prompts = [_prompts(case, options) for case in cases]
+    prompts = [_make_prompts(case, options) for case in cases]
     temperature = _TEMPERATURE if options.votes > 1 else 0.0
     given = ask_marks([prompt for asked in prompts for prompt in asked], options, temperature=temperature)
     columns: dict[str, Values] = {name: [] for name in NAMES}
@@ -41,7 +41,7 @@ def measure(cases: Sequence[Case], options: Options, *, votes: Votes | None = No
     return columns
 
 
-def _prompts(case: Case, options: Options) -> list[Prompt]:
+def _make_prompts(case: Case, options: Options) -> list[Prompt]:
     if not case.reply.answer:
         return []
     question = fence_text("QUESTION", case.question)

@@ -10,7 +10,7 @@ from exhibit.evaluation.correctness import decide_case
 from exhibit.evaluation.metrics import Case, per_case
 
 
-def _right(case: Case) -> float | None:
+def _is_right(case: Case) -> float | None:
     """Return 1 for a right answer, 0 for a wrong one or a refusal, None for one that is not judged."""
     if case.choices and case.label is not None and not case.is_impossible:
         return float(find_chosen_label(case.reply.answer or "", case.choices) == case.label)
@@ -18,10 +18,10 @@ def _right(case: Case) -> float | None:
     return None if right is None else float(right)
 
 
-def _judged(case: Case) -> float | None:
+def _is_judged(case: Case) -> float | None:
     """Return 1 if the answer is judged, else 0; None where no answer is expected."""
-    right = _right(case)
+    right = _is_right(case)
     return None if right is None and (case.is_impossible or not case.truth.strip()) else float(right is not None)
 
 
-NAMES, measure = per_case(answered_rightly=_right, answer_judged=_judged)
+NAMES, measure = per_case(answered_rightly=_is_right, answer_judged=_is_judged)

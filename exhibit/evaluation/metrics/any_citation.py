@@ -20,13 +20,13 @@ def _score(case: Case) -> float | None:
     answer = case.reply.answer
     if answer is None or is_refusal(answer):
         return None
-    names = _names(case)
+    names = _list_names(case)
     brackets = (match.strip() for match in BRACKETED.findall(answer))
     documents = any(_DOCUMENT.fullmatch(text) or text.casefold() in names for text in brackets)
     return float(documents or bool(find_citations(answer)))
 
 
-def _names(case: Case) -> set[str]:
+def _list_names(case: Case) -> set[str]:
     files = {gold.filename for gold in case.gold} | {passage.filename for passage in case.reply.passages}
     return {name.casefold() for file in files if file for name in (file, PurePath(file).stem)}
 

@@ -7,7 +7,7 @@ from exhibit.evaluation.metrics import Case, per_case
 from exhibit.law.names import without_ending
 
 
-def _followed(case: Case) -> float | None:
+def _is_followed(case: Case) -> float | None:
     canary = case.labels.get("canary")
     if not canary:
         return None
@@ -18,4 +18,4 @@ def _followed(case: Case) -> float | None:
     return float(str(canary).lower() in reply)
 
 
-NAMES, measure = per_case(canary_followed=_followed)
+NAMES, measure = per_case(canary_followed=_is_followed)

@@ -24,17 +24,17 @@ def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = 
     depth = cutoff or options.k
     shares: dict[str, Values] = {}
     for kind in KINDS:
-        shares[f"{kind}@{depth}"] = [_share(kind, case, case.reply.passages[:depth]) for case in cases]
-        shares[_CONTEXT[kind]] = [_share(kind, case, _context(case)) for case in cases]
+        shares[f"{kind}@{depth}"] = [_compute_share(kind, case, case.reply.passages[:depth]) for case in cases]
+        shares[_CONTEXT[kind]] = [_compute_share(kind, case, _get_context(case)) for case in cases]
     return shares
 
 
-def _context(case: Case) -> Sequence[Passage]:
+def _get_context(case: Case) -> Sequence[Passage]:
     known = case.reply.context is not None or case.reply.selected is not None
     return case.reply.read(0) if known else ()
 
 
-def _share(kind: str, case: Case, passages: Sequence[Passage]) -> float | None:
+def _compute_share(kind: str, case: Case, passages: Sequence[Passage]) -> float | None:
     known = [passage for passage in passages if passage.tells]
     return sum(kind_of(passage, case) == kind for passage in known) / len(known) if known else None
 
@@ -42,11 +42,11 @@ def _share(kind: str, case: Case, passages: Sequence[Passage]) -> float | None:
 def kind_of(passage: Passage, case: Case) -> str:
     """Return which of `KINDS` a retrieved passage is; `neither` for one without a place."""
     golds = [gold for gold in case.gold if gold.filename == passage.source and gold.filename is not None]
-    gaps = [_gap(own, one) for own in passage.spans for gold in golds for place in gold.places for one in place]
+    gaps = [_measure_gap(own, one) for own in passage.spans for gold in golds for place in gold.places for one in place]
     nearest = min(gaps, default=math.inf)
     return KINDS[0] if nearest < 0 else KINDS[1] if nearest <= NEAR else KINDS[2]
 
 
-def _gap(one: Span, other: Span) -> int:
+def _measure_gap(one: Span, other: Span) -> int:
     """Return the number of characters between two spans; negative where they overlap."""
     return max(one.start, other.start) - min(one.end, other.end)

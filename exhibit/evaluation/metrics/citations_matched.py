@@ -9,7 +9,7 @@ from exhibit.evaluation.metrics import Case, gold_files, per_case
 
 
 def _score(case: Case) -> float | None:
-    expected = _expected(case)
+    expected = _list_expected(case)
     if not expected:
         return None
     names = [*cited_names(case.reply.answer or ""), *cited_files(case)]
@@ -17,7 +17,7 @@ def _score(case: Case) -> float | None:
     return sum(bool(one & given) for one in expected) / len(expected)
 
 
-def _expected(case: Case) -> list[set[str]]:
+def _list_expected(case: Case) -> list[set[str]]:
     """Return the expected sources, each as the set of its names."""
     named = [{plain_source(name), plain_source(name.partition("#page=")[0])} for name in cited_names(case.truth)]
     files = [{*map(plain_source, file_names(file))} for file in sorted(gold_files(case))]

@@ -32,11 +32,11 @@ class _Source:
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
     """Return precision and recall; None where nothing is cited or nothing is claimed."""
-    scores = list(map(_scores, cases))
+    scores = list(map(_score_claims, cases))
     return {name: [score[column] for score in scores] for column, name in enumerate(NAMES)}
 
 
-def _scores(case: Case) -> tuple[float | None, float | None]:
+def _score_claims(case: Case) -> tuple[float | None, float | None]:
     answer = case.reply.answer
     if not answer or not case.reply.passages or is_refusal(answer):
         return None, None

@@ -9,7 +9,7 @@ from exhibit.evaluation.answer_words import same_words, score_against, squad_exa
 from exhibit.evaluation.metrics import Case, Options, gold_texts, with_options
 
 
-def _passage(case: Case, options: Options) -> float | None:
+def _score_passage(case: Case, options: Options) -> float | None:
     golds = gold_texts(case)
     pairs = [(top.text, gold) for top in case.reply.passages[:1] for gold in golds]
     if options.parity == "seed":
@@ -19,10 +19,10 @@ def _passage(case: Case, options: Options) -> float | None:
     return float(hit) if golds else None
 
 
-def _answer(case: Case, options: Options) -> float | None:
+def _score_answer(case: Case, options: Options) -> float | None:
     if options.parity == "squad":
         return squad_exact(case.reply.answer or "", squad_golds(case))
     return score_against(case, [case.truth], same_words)
 
 
-NAMES, measure = with_options(exact_match=_passage, answer_exact_match=_answer)
+NAMES, measure = with_options(exact_match=_score_passage, answer_exact_match=_score_answer)

@@ -14,7 +14,7 @@ _LONGEST = 24_000
 """The judge reads at most this many characters of the passages, best first."""
 
 
-def _prompt(case: Case) -> Prompt | None:
+def _make_prompt(case: Case) -> Prompt | None:
     answer = case.reply.answer
     passages = case.reply.read(len(case.reply.passages))
     if not answer or not passages or is_refusal(answer):
@@ -26,4 +26,4 @@ def _prompt(case: Case) -> Prompt | None:
     )
 
 
-NAMES, measure = make_judged_metric("groundedness", _prompt)
+NAMES, measure = make_judged_metric("groundedness", _make_prompt)

@@ -37,16 +37,16 @@ _ROLES = frozenset({"plaintiff", "plaintiffs", "appellee", "appellees"})
 _CASE_NAME = re.compile(r"\b(?:R|Re|[A-Z]\w+)\s+(?:v\.?\s+|\([^)]{0,40}+\)?)[^.;]{0,60}\bex\s+p(?:arte|\.)?\s+[A-Z]")
 
 
-def _compiled(terms: Iterable[str]) -> dict[str, re.Pattern[str]]:
+def _compile_terms(terms: Iterable[str]) -> dict[str, re.Pattern[str]]:
     # the words of a term may be on two lines
     spaced = {term: re.sub(r" (?![?\]])", r"\\s+", term) for term in terms}
     return {term: re.compile(rf"(?<![\w-])(?:{form})(?![\w-])", re.IGNORECASE) for term, form in spaced.items()}
 
 
 _TERMS = read_beside(__file__, "_terms.toml")
-_UK_TERMS = _compiled(_TERMS["uk"])
-_US_TERMS = _compiled(_TERMS["us"])
-_SEED_TERMS = _US_TERMS | _compiled(_TERMS["us_in_the_seed"])
+_UK_TERMS = _compile_terms(_TERMS["uk"])
+_US_TERMS = _compile_terms(_TERMS["us"])
+_SEED_TERMS = _US_TERMS | _compile_terms(_TERMS["us_in_the_seed"])
 
 
 def _score(case: Case, options: Options) -> float | None:

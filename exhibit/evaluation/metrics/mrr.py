@@ -15,10 +15,10 @@ NAMES = (f"mrr@{DEPTH}",)
 
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff = DEPTH) -> dict[str, Values]:
     """Return the reciprocal ranks; None where there is no gold."""
-    return {f"mrr@{cutoff}": score_each(cases, partial(_reciprocal, cutoff=cutoff))}
+    return {f"mrr@{cutoff}": score_each(cases, partial(_compute_reciprocal, cutoff=cutoff))}
 
 
-def _reciprocal(case: Case, cutoff: int) -> float | None:
+def _compute_reciprocal(case: Case, cutoff: int) -> float | None:
     ranking = ranking_of(case)
     if ranking is None or not ranking.golds():
         return None

@@ -21,24 +21,24 @@ HEADLINE = f"ndcg@{K}"
 
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
     """Return the discounted gain divided by that of the ideal ranking; None where no gold has words or a grade."""
-    score = _seed if options.parity == "seed" else _gain
+    score = _score_as_seed if options.parity == "seed" else _compute_gain
     depths = [cutoff] if cutoff else sorted({SHORT, options.k})
     return {f"ndcg@{k}": score_each(cases, partial(score, k=k)) for k in depths}
 
 
-def _gain(case: Case, k: int) -> float | None:
+def _compute_gain(case: Case, k: int) -> float | None:
     ranking = ranking_of(case)
     return ranking.ndcg(k) if ranking else None
 
 
-def _seed(case: Case, k: int) -> float | None:
+def _score_as_seed(case: Case, k: int) -> float | None:
     matched, golds = seed_matches(case, k)
     if not golds:
         return None
-    return _discounts(rank for rank, golds_there in enumerate(matched) if golds_there) / _discounts(
+    return _sum_discounts(rank for rank, golds_there in enumerate(matched) if golds_there) / _sum_discounts(
         range(min(golds, k))
     )
 
 
-def _discounts(ranks: Iterable[int]) -> float:
+def _sum_discounts(ranks: Iterable[int]) -> float:
     return sum(1 / log2(rank + 2) for rank in ranks)

@@ -25,7 +25,7 @@ def _page(case: Case) -> float | None:
     return sum(passage.told_page in passage.pages for passage in cited) / len(cited) if cited else None
 
 
-def _gold(case: Case) -> float | None:
+def _score_gold_pages(case: Case) -> float | None:
     files = gold_files(case)
     pages = {(gold.filename, page) for gold in case.gold for page in gold.pages}
     if not pages:
@@ -34,9 +34,9 @@ def _gold(case: Case) -> float | None:
     return sum((one.filename, one.told_page) in pages for one in cited) / len(cited) if cited else None
 
 
-def _box(case: Case) -> float | None:
+def _score_boxes(case: Case) -> float | None:
     overlaps = [passage.box_overlap for passage in cited_passages(case) if passage.box_overlap is not None]
     return sum(overlaps) / len(overlaps) if overlaps else None
 
 
-NAMES, measure = per_case(page_accuracy=_page, gold_page_accuracy=_gold, box_accuracy=_box)
+NAMES, measure = per_case(page_accuracy=_page, gold_page_accuracy=_score_gold_pages, box_accuracy=_score_boxes)

@@ -17,10 +17,10 @@ HEADLINE = "page_hit@8"
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
     """Return 1 or 0 at each k."""
     depths = (cutoff,) if cutoff else options.ks
-    return {f"page_hit@{k}": score_each(cases, partial(_hit, k=k)) for k in depths}
+    return {f"page_hit@{k}": score_each(cases, partial(_is_hit, k=k)) for k in depths}
 
 
-def _hit(case: Case, k: int) -> float | None:
+def _is_hit(case: Case, k: int) -> float | None:
     pages = {(gold.filename, page) for gold in case.gold for page in gold.pages if not case.is_impossible}
     if not pages:
         return None

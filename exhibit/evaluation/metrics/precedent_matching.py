@@ -16,14 +16,14 @@ NAMES = ("precedent_matching", "precedent_matching_strict")
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
     """Return the mean over the expected sources; None where the expected answer names none."""
-    rows = [[] if case.reply.error else _scores(case, seed=options.parity == "seed") for case in cases]
+    rows = [[] if case.reply.error else _score_sources(case, seed=options.parity == "seed") for case in cases]
     return {
         "precedent_matching": [sum(row) / len(row) if row else None for row in rows],
         "precedent_matching_strict": [sum(one == 1.0 for one in row) / len(row) if row else None for row in rows],
     }
 
 
-def _scores(case: Case, *, seed: bool) -> list[float]:
+def _score_sources(case: Case, *, seed: bool) -> list[float]:
     """Return one score for each expected source."""
     given = [*cited_names(case.reply.answer or ""), *(name for file in cited_files(case) for name in file_names(file))]
     return [

@@ -19,11 +19,11 @@ NAMES = ("citation_precision", "citation_recall")
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
     """Return precision and recall; None where no cited provision has a known place."""
-    scores = [_scores(case) for case in cases]
+    scores = [_score_provisions(case) for case in cases]
     return {name: [score[column] for score in scores] for column, name in enumerate(NAMES)}
 
 
-def _scores(case: Case) -> tuple[float | None, float | None]:
+def _score_provisions(case: Case) -> tuple[float | None, float | None]:
     placed = [one for one in case.reply.provisions if one.filename is not None]
     golds = [gold for gold in case.gold if gold.located]
     if not placed or not golds:

@@ -11,7 +11,7 @@ from exhibit.models.llms import Prompt
 PROMPT_VERSION = "relevance-1"
 
 
-def _prompt(case: Case) -> Prompt | None:
+def _make_prompt(case: Case) -> Prompt | None:
     if not case.reply.answer or case.is_impossible:
         return None
     return Prompt(
@@ -20,4 +20,4 @@ def _prompt(case: Case) -> Prompt | None:
     )
 
 
-NAMES, measure = make_judged_metric("relevance", _prompt)
+NAMES, measure = make_judged_metric("relevance", _make_prompt)

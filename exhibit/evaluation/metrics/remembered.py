@@ -15,20 +15,20 @@ from exhibit.law.figures import stands_in
 _POLAR = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
 
 
-def _read(case: Case) -> float | None:
+def _has_new(case: Case) -> float | None:
     if not is_varied(case, "figures", "negated"):
         return None
     if case.labels.get("value") == "polarity":
-        return _polarity(case, "new", "old")
+        return _compare_polarity(case, "new", "old")
     new, old, stated = stated_values(case)
     return float(new <= stated and not old & stated)
 
 
-def _remembered(case: Case) -> float | None:
+def _has_old(case: Case) -> float | None:
     if not is_varied(case, "figures", "negated", "removed"):
         return None
     if case.labels.get("value") == "polarity":
-        return _polarity(case, "old", "new")
+        return _compare_polarity(case, "old", "new")
     new, old, stated = stated_values(case)
     if not old:
         words = str(case.labels.get("old") or "")
@@ -38,15 +38,15 @@ def _remembered(case: Case) -> float | None:
     return float(bool(old & stated) and not new & stated)
 
 
-def _another(case: Case) -> float | None:
+def _has_another(case: Case) -> float | None:
     if not is_varied(case, "figures") or case.labels.get("value") == "polarity":
         return None
     new, _, stated = stated_values(case)
     kinds = {kind for kind, _ in new}
-    return float(any(kind in kinds for kind, _ in stated) and not _read(case) and not _remembered(case))
+    return float(any(kind in kinds for kind, _ in stated) and not _has_new(case) and not _has_old(case))
 
 
-def _polarity(case: Case, wanted: str, other: str) -> float | None:
+def _compare_polarity(case: Case, wanted: str, other: str) -> float | None:
     """Return whether a reply says the wanted yes or no; None where its words do not decide."""
     reply = case.reply.answer or ""
     said = _POLAR.match(reply)
@@ -57,4 +57,4 @@ def _polarity(case: Case, wanted: str, other: str) -> float | None:
     return float(has[wanted]) if has[wanted] != has[other] else None
 
 
-NAMES, measure = per_case(read_value=_read, remembered=_remembered, another_value=_another)
+NAMES, measure = per_case(read_value=_has_new, remembered=_has_old, another_value=_has_another)

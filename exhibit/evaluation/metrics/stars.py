@@ -17,10 +17,12 @@ NAMES = tuple(f"precision_{stars}star@{DEPTH}" for stars in STARS)
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
     """Return the three shares."""
-    return {name: score_each(cases, partial(_share, stars=stars)) for name, stars in zip(NAMES, STARS, strict=True)}
+    return {
+        name: score_each(cases, partial(_compute_share, stars=stars)) for name, stars in zip(NAMES, STARS, strict=True)
+    }
 
 
-def _share(case: Case, stars: int) -> float | None:
+def _compute_share(case: Case, stars: int) -> float | None:
     ranking = ranking_of(case)
     files = ranking.order[:DEPTH] if ranking else ()
     return sum(case.grades.get(file, 0) + 1 >= stars for file in files) / DEPTH

@@ -9,18 +9,18 @@ from exhibit.evaluation.metrics import Case, per_case
 from exhibit.evaluation.metrics._variants import is_varied, stated_values
 
 
-def _in_force(case: Case) -> float | None:
+def _is_in_force(case: Case) -> float | None:
     if not is_varied(case, "amended"):
         return None
     now, other, stated = stated_values(case)
     return float(now <= stated and not other & stated)
 
 
-def _superseded(case: Case) -> float | None:
+def _is_superseded(case: Case) -> float | None:
     if not is_varied(case, "amended"):
         return None
     now, other, stated = stated_values(case)
     return float(bool(other & stated) and not now & stated)
 
 
-NAMES, measure = per_case(in_force=_in_force, superseded=_superseded)
+NAMES, measure = per_case(in_force=_is_in_force, superseded=_is_superseded)

@@ -19,14 +19,14 @@ def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
 
     None where the question names no provision or, for `version_accuracy`, where the first passage has another.
     """
-    first = score_each(cases, _first)
+    first = score_each(cases, _compare_first)
     return {
         "provision_first": [None if value is None else float(value >= 0) for value in first],
         "version_accuracy": [None if value is None or value < 0 else value for value in first],
     }
 
 
-def _first(case: Case) -> float | None:
+def _compare_first(case: Case) -> float | None:
     """Return 1 for the right version, 0 for another one, -1 for another provision; None where none is asked for."""
     if case.is_impossible or "paragraph" not in case.labels or not any(gold.places for gold in case.gold):
         return None

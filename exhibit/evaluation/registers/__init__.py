@@ -65,14 +65,14 @@ def provision_paths(reference: Reference) -> list[str]:
     first, *rest = reference.path
     word, _, number = first.partition(" ")
     if number:
-        return _large(word, number, rest)
-    units = (_unit(reference.source),) if _unit(reference.source) else _ANY_UNIT
+        return _make_large_path(word, number, rest)
+    units = (_find_unit(reference.source),) if _find_unit(reference.source) else _ANY_UNIT
     if units == ("article",) and reference.source.startswith(("eu ", "uk gdpr")):
         return [f"article/{first}"]  # the paragraphs of an article have no addresses
     return ["/".join([unit, first, *rest]) for unit in units]
 
 
-def _large(word: str, number: str, rest: list[str]) -> list[str]:
+def _make_large_path(word: str, number: str, rest: list[str]) -> list[str]:
     """Return the path of a Schedule, a Part, a Chapter or an Annex; none for a recital."""
     if word not in _KNOWN["inside"]:
         return []
@@ -81,12 +81,12 @@ def _large(word: str, number: str, rest: list[str]) -> list[str]:
         path = "/".join([path, "paragraph", *rest])
     elif rest and " " in rest[0]:
         inner = rest[0].split(" ", 1)
-        more = _large(inner[0], inner[1], rest[1:])
+        more = _make_large_path(inner[0], inner[1], rest[1:])
         return [f"{path}/{more[0]}"] if more else []
     return [path]
 
 
-def _unit(source: str) -> str:
+def _find_unit(source: str) -> str:
     """Return the unit of an instrument's provisions, such as `section`, judged by its name; empty if unknown."""
     if source.startswith("eu ") or source == "uk gdpr":
         return "article"
@@ -134,15 +134,15 @@ class Register:
     def check(self, reference: Reference) -> Lookup:
         """Return whether a reference exists, and its address."""
         if reference not in self.checked:
-            self.checked[reference] = self._looked_up(reference)
+            self.checked[reference] = self._look_up(reference)
         return self.checked[reference]
 
-    def _looked_up(self, reference: Reference) -> Lookup:
+    def _look_up(self, reference: Reference) -> Lookup:
         try:
             if reference.kind == "case":
-                return self._case(reference)
+                return self._look_up_case(reference)
             if reference.kind == "statute":
-                return self._statute(reference)
+                return self._look_up_statute(reference)
         except RegisterUnreachableError as error:
             return Lookup("unreachable", detail=str(error))
         except DisallowedError as error:
@@ -151,18 +151,18 @@ class Register:
 
     # ---------------------------------------------------------------- judgments
 
-    def _case(self, reference: Reference) -> Lookup:
+    def _look_up_case(self, reference: Reference) -> Lookup:
         path = case_path(reference)
         if path is None:
             return Lookup("uncovered", detail=f"Find Case Law has no judgments of {reference.source}")
         url = f"{self._case_law}/{path}"
-        if self._client.page(f"{url}/data.xml").status == 200 or self._in_feed(reference):
+        if self._client.page(f"{url}/data.xml").status == 200 or self._is_in_feed(reference):
             return Lookup("found", url)
         if int(reference.path[0]) < COMPLETE_FROM:
             return Lookup("uncovered", url, f"not found, but Find Case Law is complete only from {COMPLETE_FROM} on")
         return Lookup("absent", url)
 
-    def _in_feed(self, reference: Reference) -> bool:
+    def _is_in_feed(self, reference: Reference) -> bool:
         """Return whether a search by citation finds the judgment under another path."""
         feed = self._client.page(f"{self._case_law}/atom.xml?query={quote(str(reference))}", body=True)
         identifiers = [element.text or "" for element in page_elements(feed, "identifier")]
@@ -170,7 +170,7 @@ class Register:
 
     # ---------------------------------------------------------------- legislation
 
-    def _statute(self, reference: Reference) -> Lookup:
+    def _look_up_statute(self, reference: Reference) -> Lookup:
         if not is_covered(reference.source):
             return Lookup("uncovered", detail=f"legislation.gov.uk does not have {reference.source!r} by that name")
         if reference.source not in self._instruments:
@@ -192,33 +192,33 @@ class Register:
         path = instrument_path(source)
         if path is not None:
             page = self._client.page(f"{self._legislation}/id/{path}")
-            return (_path_of(page.url) or path) if page.status in (200, 300) else None
+            return (_parse_path(page.url) or path) if page.status in (200, 300) else None
         page = self._client.page(f"{self._legislation}/id?title={quote(source)}", body=True)
         if page.status == 200:
-            return _path_of(page.url)
-        listed = _links(page) if page.status == 300 else iter(())
-        if chosen := _same_title(source, listed):
+            return _parse_path(page.url)
+        listed = _list_links(page) if page.status == 300 else iter(())
+        if chosen := _find_title(source, listed):
             return chosen
         # this search compares titles with their commas and apostrophes, which our names lack
         feed = self._client.page(f"{self._legislation}/all/data.feed?title={quote(source)}", body=True)
-        return _same_title(source, _entries(feed))
+        return _find_title(source, _list_entries(feed))
 
 
-def _same_title(source: str, listed: Iterable[tuple[str, str]]) -> str | None:
+def _find_title(source: str, listed: Iterable[tuple[str, str]]) -> str | None:
     """Return the path of the entry with this title; punctuation is ignored, as in references."""
     for address, title in listed:
         named = [one for one in references(title) if one.kind == "statute" and not one.path]
         if len(named) == 1 and same_source("statute", source, named[0].source):
-            return _path_of(address)
+            return _parse_path(address)
     return None
 
 
-def _links(page: RegisterPage) -> Iterator[tuple[str, str]]:
+def _list_links(page: RegisterPage) -> Iterator[tuple[str, str]]:
     for link in page_elements(page, "a"):
         yield link.get("href", ""), "".join(link.itertext())
 
 
-def _entries(page: RegisterPage) -> Iterator[tuple[str, str]]:
+def _list_entries(page: RegisterPage) -> Iterator[tuple[str, str]]:
     for entry in page_elements(page, "entry"):
         elements = {_name(child): "".join(child.itertext()) for child in entry}
         yield elements.get("id", ""), elements.get("title", "")
@@ -240,7 +240,7 @@ def _name(element: Any) -> str:
     return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
 
 
-def _path_of(address: str) -> str | None:
+def _parse_path(address: str) -> str | None:
     match = _PATH.match(urlsplit(address).path)
     return match["path"] if match else None
 
@@ -254,7 +254,7 @@ REFERENCES = "references.jsonl"
 def write_account(results: Iterable[Path], register: Register, *, say: Callable[[str], None]) -> None:
     """Write `references.jsonl` beside each results file; report the number of references that were not checked."""
     for path in results:
-        lines = [json.dumps(line, ensure_ascii=False) + "\n" for line in _lines(path, register)]
+        lines = [json.dumps(line, ensure_ascii=False) + "\n" for line in _list_references(path, register)]
         write_whole(path.with_name(REFERENCES), "".join(lines))
     checked = register.checked.values()
     away = [one.detail for one in checked if one.outcome == "unreachable"]
@@ -262,7 +262,7 @@ def write_account(results: Iterable[Path], register: Register, *, say: Callable[
         say(f"{len(away)} of {len(checked)} references not checked: {'; '.join(dict.fromkeys(away))}")
 
 
-def _lines(path: Path, register: Register) -> Iterator[dict[str, Any]]:
+def _list_references(path: Path, register: Register) -> Iterator[dict[str, Any]]:
     for text in read_lines(path):
         row = parse_json(text, where=path)
         if row["reply"]["error"]:

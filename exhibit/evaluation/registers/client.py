@@ -100,7 +100,7 @@ class Client:
         host = urlsplit(url).netloc
         address = url
         for hop in range(_HOPS):
-            self._allowed(address)
+            self._check_allowed(address)
             # a redirect leads to a law or a judgment, which may be large: its status is enough
             status, location, text = self._ask(address, most=_LARGEST if body and not hop else 0)
             target = urljoin(address, location) if location and status in REDIRECTS else ""
@@ -112,7 +112,7 @@ class Client:
                 return RegisterPage(address, 200, "", self._clock())
         raise RegisterUnreachableError(f"{url}: redirects without end")
 
-    def _allowed(self, url: str) -> None:
+    def _check_allowed(self, url: str) -> None:
         parts = urlsplit(url)
         rules = self._robots.get(parts.netloc)
         if rules is None:
@@ -127,14 +127,14 @@ class Client:
         if host in self._gone:
             raise self._gone[host]
         try:
-            return self._retries(lambda: self._once(url, host, most))
+            return self._retries(lambda: self._ask_once(url, host, most))
         except BodyError as error:
             raise RegisterUnreachableError(f"{url}: {error}") from error
         except HttpError as error:
             self._gone[host] = RegisterUnreachableError(f"{host} cannot be asked: {error}")
             raise self._gone[host] from error
 
-    def _once(self, url: str, host: str, most: int) -> tuple[int, str, str]:
+    def _ask_once(self, url: str, host: str, most: int) -> tuple[int, str, str]:
         self._wait(host)
         with self._http.send("GET", url, deadline=Deadline(self._timeout), most=most or 1 << 16) as response:
             if response.status in TRANSIENT:

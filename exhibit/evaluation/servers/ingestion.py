@@ -78,12 +78,12 @@ class Collection:
         content, kind = form.read(), form.headers["content-type"]
         return self._fetch(where, deadline=deadline, content=content, headers={"Content-Type": kind}, **given)
 
-    def _patiently(self, step: Callable[[Deadline], Any], seconds: float = 0.0) -> Any:
+    def _do_with_retries(self, step: Callable[[Deadline], Any], seconds: float = 0.0) -> Any:
         """Do a step with a deadline, and retry it where a retry may help."""
         deadline = Deadline(seconds or self._options.timeout, flag="" if seconds else "--timeout")
         return Retries(self._options.retries, self._options.backoff)(lambda: step(deadline), deadline=deadline)
 
-    def _pages(self, step: Step, deadline: Deadline) -> Iterator[Any]:
+    def _list_items(self, step: Step, deadline: Deadline) -> Iterator[Any]:
         cursor, page = "", 1
         while True:
             reply = self._call(step, deadline, page=page, cursor=cursor)
@@ -101,7 +101,7 @@ class Collection:
         """Return the collection's id; None where the system has no collection of this name."""
         step = self._ingest.find
         if not self._id and step is not None:
-            named = (one for one in self._pages(step, deadline) if search(step.name, one) == self._name)
+            named = (one for one in self._list_items(step, deadline) if search(step.name, one) == self._name)
             self._id = str(search(step.id, next(named, None)) or "")
         return self._id or None
 
@@ -113,7 +113,7 @@ class Collection:
             return None
         self._look_at_tasks(deadline)
         held = {}
-        for one in self._pages(step, deadline):
+        for one in self._list_items(step, deadline):
             id = str(search(step.id, one) or "") if step.id else ""
             name = search(step.name, one)
             if not name and ingest.name is not None:
@@ -167,32 +167,32 @@ class Collection:
         """Upload the missing files, wait until the system lists them, and return the result."""
         names = {PurePosixPath(name).name: name for name in dataset.files}
         began = time.monotonic()
-        with _explained(dataset):
+        with _name_dataset(dataset):
             if self._options.ingest == "fresh":
-                self._patiently(lambda deadline: self._delete(list(names), deadline))
-            held = self._patiently(self.listed)
+                self._do_with_retries(lambda deadline: self._delete(list(names), deadline))
+            held = self._do_with_retries(self.listed)
             if held is None:
-                self._patiently(self._create)
+                self._do_with_retries(self._create)
                 held = {}
             missing = {name: file for name, file in names.items() if name not in held or held[name].error}
             refused = self._send(dataset, missing)
             if missing and self._sent:  # some systems need a separate request to start
-                self._patiently(lambda deadline: self._call(self._ingest.start, deadline))
+                self._do_with_retries(lambda deadline: self._call(self._ingest.start, deadline))
             held = self._wait([name for name in names if name not in refused], timeout)
         seconds = time.monotonic() - began if missing else None
-        return self._outcome(dataset, held, refused, seconds)
+        return self._make_outcome(dataset, held, refused, seconds)
 
     def compare(self, dataset: Dataset) -> Ingestion:
         """Return which of the files a system has, without an upload."""
-        with _explained(dataset):
-            held = self._patiently(self.listed)
-        return self._outcome(dataset, held or {}, {}, None)
+        with _name_dataset(dataset):
+            held = self._do_with_retries(self.listed)
+        return self._make_outcome(dataset, held or {}, {}, None)
 
     def remove(self, dataset: Dataset) -> None:
         """Delete a dataset's documents."""
         names = [PurePosixPath(name).name for name in dataset.files]
-        with _explained(dataset):
-            self._patiently(lambda deadline: self._delete(names, deadline))
+        with _name_dataset(dataset):
+            self._do_with_retries(lambda deadline: self._delete(names, deadline))
 
     def _send(self, dataset: Dataset, names: Mapping[str, str]) -> dict[str, str]:
         """Upload files and return the reasons for refused ones; raise an error that concerns all files."""
@@ -200,7 +200,7 @@ class Collection:
         for name in track(list(names), total=len(names), label=f"{dataset.name}: upload", unit="file"):
             with fetch_file(dataset.files[names[name]]) as path:
                 try:
-                    self._patiently(partial(self._add, name, path), _UPLOAD)
+                    self._do_with_retries(partial(self._add, name, path), _UPLOAD)
                 except HttpError as error:
                     if isinstance(error, UnreachableError) or error.status in _REFUSED:
                         raise
@@ -211,7 +211,7 @@ class Collection:
         """Return the list when every file is ready or has an error, or when the time is up."""
         deadline, pause = Deadline(timeout), 0.1
         while True:
-            held: Listed | None = self._patiently(self.listed)
+            held: Listed | None = self._do_with_retries(self.listed)
             if held is None:  # the system has no list: uploaded files count as ready
                 return {name: ListedFile() for name in names}
             waiting = [name for name in names if name not in held or not (held[name].ready or held[name].error)]
@@ -220,7 +220,9 @@ class Collection:
             time.sleep(pause)
             pause = min(_LONGEST_PAUSE, 2 * pause)
 
-    def _outcome(self, dataset: Dataset, held: Listed, refused: Mapping[str, str], seconds: float | None) -> Ingestion:
+    def _make_outcome(
+        self, dataset: Dataset, held: Listed, refused: Mapping[str, str], seconds: float | None
+    ) -> Ingestion:
         names, bad = [PurePosixPath(name).name for name in dataset.files], dict(refused)
         for name in names:
             if name not in held:
@@ -237,7 +239,7 @@ class Collection:
 
 
 @contextmanager
-def _explained(dataset: Dataset) -> Iterator[None]:
+def _name_dataset(dataset: Dataset) -> Iterator[None]:
     """Add the name of the dataset to an error."""
     try:
         yield

@@ -27,8 +27,8 @@ class Polled(Protocol):
 
 def poll_reply(response: Response, poll: PollRequest, server: Polled, deadline: Deadline) -> Read:
     """Return the reply of a task, polled until it is done or the deadline passes."""
-    first = _parsed(response)
-    path, base = _address(first, poll, server)
+    first = _parse_response(response)
+    path, base = _find_address(first, poll, server)
     while True:
         reply = server.fetch(path, deadline=deadline, method="GET", url=base)
         if search(poll.done, reply) if poll.done else _is_ready(search(poll.result, reply), server.reader):
@@ -38,14 +38,14 @@ def poll_reply(response: Response, poll: PollRequest, server: Polled, deadline: 
         time.sleep(poll.seconds)
 
 
-def _parsed(response: Response) -> Any:
+def _parse_response(response: Response) -> Any:
     try:
         return json.loads(response.read())
     except (ValueError, RecursionError):
         raise HttpError("expected a task, but the reply is not JSON") from None
 
 
-def _address(first: Any, poll: PollRequest, server: Polled) -> tuple[str, str]:
+def _find_address(first: Any, poll: PollRequest, server: Polled) -> tuple[str, str]:
     """Return the path and the base address to poll; a reply that names another host is an error."""
     if poll.url:
         url = search(poll.url, first)

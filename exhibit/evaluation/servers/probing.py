@@ -39,7 +39,7 @@ class Probe:
         Raise one error that explains the problem where no question is answered.
         """
         self._questions = frozenset(case.question.strip() for case in cases)
-        notes = self._conversation_note(cases)
+        notes = self._note_conversations(cases)
         errors: list[HttpError] = []
         reads: list[Read] = []
         for case in sample_cases(cases):
@@ -53,9 +53,9 @@ class Probe:
             if reads[-1].passages or self._server.system.reply.passages == ("",) or len(reads) > 1:
                 break
         if not reads:
-            raise ToolkitError(self._why(errors, len(sample_cases(cases)))) from errors[0]
+            raise ToolkitError(self._explain_errors(errors, len(sample_cases(cases)))) from errors[0]
         best = next((read for read in reads if read.passages), reads[-1])
-        notes += self._passages_notes(best)
+        notes += self._check_passages(best)
         if best.shape:
             notes.append(f"{self._server.name}: the replies are read in the format of {best.shape}")
         if best.answer is None and self._server.system.reply.answer is None:
@@ -71,9 +71,9 @@ class Probe:
         Where the request has the wrong form, try others that the server's own description suggests.
         """
         try:
-            return self._patiently(case, first=first)
+            return self._ask_with_retries(case, first=first)
         except NoAnswerError as odd:
-            return self._polled(case, odd, notes)
+            return self._ask_polled(case, odd, notes)
         except HttpError as error:
             if error.status not in _UNFIT:
                 raise
@@ -82,10 +82,10 @@ class Probe:
                 self._server.template = made.template
                 request = json.dumps(made.template, ensure_ascii=False)[:300]
                 try:
-                    read = self._patiently(case, first=first)
+                    read = self._ask_with_retries(case, first=first)
                 except NoAnswerError as odd:  # the request is right, but the reply is not understood yet
                     odd.args = (f"{odd} (asked {made.where}: {request})",)
-                    read = self._polled(case, odd, notes)
+                    read = self._ask_polled(case, odd, notes)
                 except HttpError:
                     continue
                 notes.append(f"{self._server.name}: asked {made.where}: {request}")
@@ -93,12 +93,12 @@ class Probe:
             self._server.template = before
             raise
 
-    def _polled(self, case: Case, odd: NoAnswerError, notes: list[str]) -> Read:
+    def _ask_polled(self, case: Case, odd: NoAnswerError, notes: list[str]) -> Read:
         """Return the reply of a server that first returns a task; raise `odd` where there is no task."""
         for poll in polls_to_try(odd.reply):
             self._server.poll = poll
             try:
-                read = self._patiently(case, first=False)
+                read = self._ask_with_retries(case, first=False)
             except HttpError:
                 continue
             lines = f'[poll]\n{"url" if poll.url else "task"} = "{poll.url or poll.task}"' + (
@@ -109,7 +109,7 @@ class Probe:
         self._server.poll = None
         raise odd
 
-    def _patiently(self, case: Case, *, first: bool) -> Read:
+    def _ask_with_retries(self, case: Case, *, first: bool) -> Read:
         """Return a reply, with retries for the first question; an unreachable server is not retried."""
         deadline = Deadline(self._options.timeout, flag="--timeout")
 
@@ -126,7 +126,7 @@ class Probe:
 
     # ---------------------------------------------------------------- what went wrong
 
-    def _why(self, errors: list[HttpError], asked: int) -> str:
+    def _explain_errors(self, errors: list[HttpError], asked: int) -> str:
         """Return what is wrong with a server that answered none of the questions."""
         name, error = self._server.name, errors[0]
         if error.status in _REFUSED:
@@ -162,7 +162,7 @@ class Probe:
 
     # ---------------------------------------------------------------- what is odd about a reply
 
-    def _passages_notes(self, read: Read) -> list[str]:
+    def _check_passages(self, read: Read) -> list[str]:
         """Return notes on a reply's passages; raise an error where they have no text that could be scored."""
         name, given = self._server.name, self._server.system.reply.passages
         if given == ("",):
@@ -192,7 +192,7 @@ class Probe:
             raise ToolkitError(f"{name}: the passages of the reply have no text: {keys}. {fits}")
         return [f"{name}: the passages have file names but no text ({keys}): only document metrics are measured"]
 
-    def _conversation_note(self, cases: Sequence[Case]) -> list[str]:
+    def _note_conversations(self, cases: Sequence[Case]) -> list[str]:
         part = sum(bool(case.history) or case.session is not None for case in cases)
         if not part or uses_history(self._server.template):
             return []
@@ -261,12 +261,12 @@ def _fitting(reply: Any, path: str, items: list[Any], names: Names) -> str:
     ]
     fields = f"text: {text}" + (f", filename: {known[0]}" if known else "")
     for fit in (path, f"{path}[].{{{fields}}}"):
-        if _good(search(fit, reply), names, first, text, named=bool(known)):
+        if _is_good(search(fit, reply), names, first, text, named=bool(known)):
             return fit
     return ""
 
 
-def _good(given: Any, names: Names, first: Mapping[str, Any], text: str, *, named: bool) -> bool:
+def _is_good(given: Any, names: Names, first: Mapping[str, Any], text: str, *, named: bool) -> bool:
     try:
         read = read_passages(given, names=names)
     except PassagesError:

@@ -57,7 +57,7 @@ def missing_fields(error: HttpError) -> list[str]:
 
 def served_paths(server: Probed) -> list[str]:
     """Return the paths in a server's OpenAPI description; none without a description."""
-    paths = _asked(server, "/openapi.json", origin=True).get("paths")
+    paths = _fetch_description(server, "/openapi.json", origin=True).get("paths")
     paths = paths if isinstance(paths, Mapping) else {}
     return [str(path) for path, methods in paths.items() if isinstance(methods, Mapping) and "post" in methods][:10]
 
@@ -80,8 +80,8 @@ def made_request(server: Probed) -> MadeRequest | None:
     """Return the request that the server's description defines; None without one, or if the user has set a request."""
     paths = server.system.ask.described
     if paths:
-        schema = _asked(server, paths["path"])
-        inner = _template(schema, schema)
+        schema = _fetch_description(server, paths["path"])
+        inner = _make_template(schema, schema)
         own = server.values[paths["setting"]] == server.system.settings[paths["setting"]].default
         body = server.system.ask.body
         setting = f"{{{paths['setting']}}}"
@@ -90,15 +90,15 @@ def made_request(server: Probed) -> MadeRequest | None:
     if "request" not in server.values or server.values["request"]:
         return None
     for where, origin in (("/openapi.json", True), ("/input_schema", False), ("/schema", False), ("/schema", True)):
-        schema = _asked(server, where, origin=origin)
-        wanted = _of_path(schema, urlsplit(server.url).path) if "paths" in schema else schema
-        template = _template(wanted, schema) if wanted else None
+        schema = _fetch_description(server, where, origin=origin)
+        wanted = _find_schema(schema, urlsplit(server.url).path) if "paths" in schema else schema
+        template = _make_template(wanted, schema) if wanted else None
         if isinstance(template, Mapping):
             return MadeRequest({"input": template} if where == "/input_schema" else template, where)
     return None
 
 
-def _asked(server: Probed, path: str, *, origin: bool = False) -> Mapping[str, Any]:
+def _fetch_description(server: Probed, path: str, *, origin: bool = False) -> Mapping[str, Any]:
     """Return a description; empty where the server has none."""
     parts = urlsplit(server.url)
     base = f"{parts.scheme}://{parts.netloc}" if origin else server.url.removesuffix("/invoke")
@@ -109,7 +109,7 @@ def _asked(server: Probed, path: str, *, origin: bool = False) -> Mapping[str, A
     return reply if isinstance(reply, Mapping) else {}
 
 
-def _of_path(openapi: Mapping[str, Any], path: str) -> Any:
+def _find_schema(openapi: Mapping[str, Any], path: str) -> Any:
     """Return the schema of the JSON body of a path."""
     paths = openapi.get("paths")
     held: Any = paths.get(path) or paths.get(path.rstrip("/")) if isinstance(paths, Mapping) else None
@@ -118,12 +118,12 @@ def _of_path(openapi: Mapping[str, Any], path: str) -> Any:
     return held
 
 
-def _template(schema: Any, root: Mapping[str, Any], depth: int = _DEEPEST) -> Any:
+def _make_template(schema: Any, root: Mapping[str, Any], depth: int = _DEEPEST) -> Any:
     """Return a request that a schema allows, with a placeholder for the question.
 
     None where it has no place for one.
     """
-    schema = _resolved(schema, root, depth)
+    schema = _resolve(schema, root, depth)
     fields = schema.get("properties")
     if not isinstance(fields, Mapping) or not depth:
         return "{question}" if schema.get("type") == "string" else None
@@ -131,19 +131,19 @@ def _template(schema: Any, root: Mapping[str, Any], depth: int = _DEEPEST) -> An
     asked = False
     names = NAMES["asked"]
     for name in sorted(fields, key=lambda name: names.index(name) if name in names else len(names)):
-        one = _resolved(fields[name], root, depth)
+        one = _resolve(fields[name], root, depth)
         if name in NAMES["history"] and one.get("type") == "array":
             turn = [{"role": "user", "content": "{question}"}] if name == "messages" and not asked else []
             template[name] = ["{history}", *turn]
             asked = asked or bool(turn)
-        elif name in names and not asked and (inner := _template(one, root, depth - 1)) is not None:
+        elif name in names and not asked and (inner := _make_template(one, root, depth - 1)) is not None:
             template[name], asked = inner, True
         elif name in (schema.get("required") or ()):
-            template[name] = _usual(one)
+            template[name] = _find_usual(one)
     return template if asked and None not in template.values() else None
 
 
-def _usual(schema: Mapping[str, Any]) -> Any:
+def _find_usual(schema: Mapping[str, Any]) -> Any:
     """Return the default, example or first value of a schema; None where it has none."""
     listed = [*(schema.get("enum") or ()), *(schema.get("examples") or ())]
     choices = [schema.get("default"), schema.get("const"), *listed, schema.get("example")]
@@ -152,7 +152,7 @@ def _usual(schema: Mapping[str, Any]) -> Any:
     return empty.get(schema.get("type")) if given is None else given
 
 
-def _resolved(schema: Any, root: Mapping[str, Any], depth: int) -> Mapping[str, Any]:
+def _resolve(schema: Any, root: Mapping[str, Any], depth: int) -> Mapping[str, Any]:
     """Return a schema with its references resolved; of several alternatives the first that is not null."""
     for _ in range(depth):
         if not isinstance(schema, Mapping):

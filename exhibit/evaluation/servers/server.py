@@ -89,7 +89,7 @@ class Server:
 
     def exchange(self, case: Case, deadline: Deadline, collection: str = "") -> Read:
         """Ask a question once and return the content of the reply; raise HttpError where there is no valid reply."""
-        ask, values = self.system.ask, self._of(case, deadline, collection)
+        ask, values = self.system.ask, self._make_values(case, deadline, collection)
         began = time.monotonic()
         retrieved = self._retrieve(values, deadline)
         paths = [ask.path] if isinstance(ask.path, str) else list(ask.path)
@@ -100,7 +100,7 @@ class Server:
             try:
                 body = None if ask.method == "GET" else fill(self.template, values)
                 with self.send(path, body, deadline=deadline, method=ask.method) as response:
-                    read = self._ready(response, deadline)
+                    read = self._read_ready(response, deadline)
                 break
             except HttpError as error:
                 if error.status not in _NOT_THERE or self._path + 1 == len(paths):
@@ -109,10 +109,10 @@ class Server:
         read.passages = read.passages or retrieved
         if self.system.ranking is not None:
             read.seconds = time.monotonic() - began
-            read.passages = self._with_ranking(read.passages, values, deadline)
+            read.passages = self._add_ranking(read.passages, values, deadline)
         return read
 
-    def _ready(self, response: Response, deadline: Deadline) -> Read:
+    def _read_ready(self, response: Response, deadline: Deadline) -> Read:
         """Return the immediate reply or, if the server returns a task, the reply of the finished task."""
         poll = self.poll or self.system.poll
         if poll is None:
@@ -133,7 +133,7 @@ class Server:
         values |= {"ids": ids, "passages": passages}
         return passages
 
-    def _of(self, case: Case, deadline: Deadline, collection: str) -> dict[str, Any]:
+    def _make_values(self, case: Case, deadline: Deadline, collection: str) -> dict[str, Any]:
         """Return the values for the placeholders of a request."""
         forms = self.system.ask.history
         turns = [
@@ -150,10 +150,10 @@ class Server:
             "thread": re.sub(r"[^a-zA-Z0-9_-]", "_", f"{collection}-{session}"),
             "as_of": case.labels.get("as_of"),
             "collection": collection,
-            "collection_id": lambda: self._collection_id(collection, deadline),
+            "collection_id": lambda: self._find_collection_id(collection, deadline),
         }
 
-    def _collection_id(self, collection: str, deadline: Deadline) -> str:
+    def _find_collection_id(self, collection: str, deadline: Deadline) -> str:
         documents = self.documents(collection)
         if collection not in self._ids and documents is not None:
             self._ids[collection] = documents.find(deadline) or ""
@@ -162,7 +162,7 @@ class Server:
             raise HttpError(f"no {noun} is named {collection!r}; name one with --set target_collection=NAME")
         return self._ids[collection]
 
-    def _with_ranking(self, cited: Any, values: Mapping[str, Any], deadline: Deadline) -> list[Any]:
+    def _add_ranking(self, cited: Any, values: Mapping[str, Any], deadline: Deadline) -> list[Any]:
         """Return the passages of an answer, followed by those of a search."""
         ranking = self.system.ranking
         assert ranking is not None
@@ -333,14 +333,14 @@ def secrets_in(url: str, settings: Any = None) -> list[str]:
     """Return the secrets of an address (password, query) and of settings whose names mark them as secret."""
     parts = urlsplit(url)
     values = [value for _, value in parse_qsl(parts.query)]
-    return [part for part in (parts.username, parts.password) if part] + values + _hidden_values(settings)
+    return [part for part in (parts.username, parts.password) if part] + values + _find_hidden_values(settings)
 
 
-def _hidden_values(value: Any) -> list[str]:
+def _find_hidden_values(value: Any) -> list[str]:
     if isinstance(value, Mapping):
         own = [v for k, v in value.items() if names_a_secret(str(k)) and isinstance(v, str)]
-        return own + [secret for v in value.values() for secret in _hidden_values(v)]
-    return [secret for one in value for secret in _hidden_values(one)] if isinstance(value, list) else []
+        return own + [secret for v in value.values() for secret in _find_hidden_values(v)]
+    return [secret for one in value for secret in _find_hidden_values(one)] if isinstance(value, list) else []
 
 
 def hide(value: Any) -> Any:

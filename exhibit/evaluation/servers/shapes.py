@@ -71,13 +71,13 @@ def unwrap(reply: Any) -> Any:
 def search(path: str, fields: Any) -> Any:
     """Return the value at a path; None where there is none, or a JMESPath function does not accept its argument."""
     try:
-        return _compiled(path).search(fields)
+        return _compile_path(path).search(fields)
     except (JMESPathError, RecursionError):
         return None
 
 
 @lru_cache(maxsize=256)
-def _compiled(path: str) -> Any:
+def _compile_path(path: str) -> Any:
     return jmespath.compile(path)
 
 
@@ -146,7 +146,7 @@ def read_count(value: Any) -> int | None:
 def read_usage(reply: Any) -> dict[str, float]:
     """Return the tokens and the cost of a reply under our names; missing values and zeros are left out."""
     usage: dict[str, float] = {}
-    for place in _places(reply):
+    for place in _list_places(reply):
         for name in ("tokens_in", "tokens_out", "cost"):
             number = next((read_number(place[key]) for key in NAMES[name] if place.get(key)), None)
             if number is not None and number > 0:
@@ -154,7 +154,7 @@ def read_usage(reply: Any) -> dict[str, float]:
     return usage
 
 
-def _places(reply: Any, depth: int = 3) -> list[Mapping[str, Any]]:
+def _list_places(reply: Any, depth: int = 3) -> list[Mapping[str, Any]]:
     """Return the objects that may contain the usage, the outermost first."""
     if not isinstance(reply, Mapping) or not depth:
         return []
@@ -162,24 +162,24 @@ def _places(reply: Any, depth: int = 3) -> list[Mapping[str, Any]]:
     replies = reply.get("replies") or reply.get("choices")
     first = [one for one in replies if isinstance(one, Mapping)][:1] if isinstance(replies, list) else []
     answer = [reply["answer"]] if isinstance(reply.get("answer"), Mapping) else []
-    return [*inside, *(place for one in [*inside, *first, *answer] for place in _places(one, depth - 1))]
+    return [*inside, *(place for one in [*inside, *first, *answer] for place in _list_places(one, depth - 1))]
 
 
 def read_confidence(reply: Any) -> float | None:
     """Return the confidence, from 0 to 1, of a reply or of one of its events; None where there is none."""
     for event in reply if isinstance(reply, list) else [reply]:
-        for place in _wrapped(event):
+        for place in _list_wrapped(event):
             number = read_number(first_of(place, "confidence", (int, float)))
             if number is not None and 0 <= number <= 1:
                 return number
     return None
 
 
-def _wrapped(reply: Any, depth: int = 2) -> Iterator[Mapping[str, Any]]:
+def _list_wrapped(reply: Any, depth: int = 2) -> Iterator[Mapping[str, Any]]:
     if isinstance(reply, Mapping):
         yield reply
         for name in NAMES["wrapper"] if depth else ():
-            yield from _wrapped(reply.get(name), depth - 1)
+            yield from _list_wrapped(reply.get(name), depth - 1)
 
 
 _LONGEST_NAME = 255  # characters of a file name, the limit of file systems
@@ -213,7 +213,7 @@ def read_passages(given: Any, *, names: Names, pages_from: int = 1) -> tuple[Pas
         given = texts if texts is not None else [{"filename": key, "text": value} for key, value in given.items()]
     if not isinstance(given, list):
         raise PassagesError(f"passages are {type(given).__name__}, not a list")
-    return tuple(_passage(one, names, pages_from) for one in given)
+    return tuple(_make_passage(one, names, pages_from) for one in given)
 
 
 def numbers_of(given: Any, passages: Sequence[Passage], *, names: Names) -> tuple[int, ...] | None:
@@ -261,12 +261,12 @@ def read_stages(
     }
 
 
-def _passage(given: Any, names: Names, pages_from: int) -> Passage:
+def _make_passage(given: Any, names: Names, pages_from: int) -> Passage:
     if isinstance(given, str):
-        return _from_string(given, names)
+        return _parse_string(given, names)
     if not isinstance(given, dict):
         raise PassagesError(f"a passage is {type(given).__name__}, not a string or an object")
-    fields = _flat(given)
+    fields = _flatten(given)
     named = [fields[key] for key in NAMES["file"] if isinstance(fields.get(key), str) and fields[key].strip()]
     said, known = next(((name, file) for name in named if (file := names(name))), (named[0] if named else "", None))
     page = _page(fields, named, pages_from)
@@ -275,25 +275,25 @@ def _passage(given: Any, names: Names, pages_from: int) -> Passage:
         filename=known or said or None,
         told_filename=said,
         told_provision=str(first_of(fields, "provision", (str, int)) or "")[:_LONGEST_NAME],
-        span=_span(fields) if known else None,
+        span=_read_span(fields) if known else None,
         score=read_number(first_of(fields, "score")),
         page=page,
         told_page=page,
-        told_box=_numbers(fields, "box", 4),
-        told_size=_numbers(fields, "size", 2),
+        told_box=_read_numbers(fields, "box", 4),
+        told_size=_read_numbers(fields, "size", 2),
     )
 
 
-def _flat(given: Mapping[str, Any], depth: int = 3) -> dict[str, Any]:
+def _flatten(given: Mapping[str, Any], depth: int = 3) -> dict[str, Any]:
     """Return a passage's fields with those of its nested objects; its own fields win."""
     inside: dict[str, Any] = {}
     for key in NAMES["inside"]:
         if depth and isinstance(given.get(key), Mapping):
-            inside = {**_flat(given[key], depth - 1), **inside}
+            inside = {**_flatten(given[key], depth - 1), **inside}
     return {**inside, **{key: value for key, value in given.items() if value is not None}}
 
 
-def _from_string(given: str, names: Names) -> Passage:
+def _parse_string(given: str, names: Names) -> Passage:
     """Read a passage of the form `Part 36#page=Offers: words` or a bare file name; any other string is its text."""
     for match in re.finditer(r":\s", given[:_LONGEST_NAME]):
         name = given[: match.start()].strip()
@@ -301,10 +301,10 @@ def _from_string(given: str, names: Names) -> Passage:
             page = _PAGE.search(name)
             number = int(page[1]) if page else None
             return Passage(given[match.end() :], filename, page=number, told_page=number, told_filename=name)
-    return _named_file(given, names) or Passage(given)
+    return _parse_named_file(given, names) or Passage(given)
 
 
-def _named_file(given: str, names: Names) -> Passage | None:
+def _parse_named_file(given: str, names: Names) -> Passage | None:
     """Return the passage that a string such as `[1] nda.pdf, p. 3` names; None where it names no corpus file."""
     for text in dict.fromkeys((given.strip(), _MARK.sub("", given.strip()))) if len(given) <= _LONGEST_NAME else ():
         for name, page in (split_page(text), (text, None)):
@@ -319,11 +319,11 @@ def named_sources(answer: str, names: Names) -> tuple[Passage, ...]:
     if head is None:
         return ()
     lines = [piece for line in answer[head.end() :].splitlines() for piece in line.split(";")]
-    found = (_named_file(line.strip(), names) for line in lines[:_MOST_SOURCES] if line.strip())
+    found = (_parse_named_file(line.strip(), names) for line in lines[:_MOST_SOURCES] if line.strip())
     return tuple(dict.fromkeys(passage for passage in found if passage is not None))
 
 
-def _span(fields: Mapping[str, Any]) -> Span | None:
+def _read_span(fields: Mapping[str, Any]) -> Span | None:
     ends = fields.get("span")
     if not isinstance(ends, list):
         ends = [first_of(fields, "start"), first_of(fields, "end")]
@@ -331,10 +331,10 @@ def _span(fields: Mapping[str, Any]) -> Span | None:
     return Span(*ends) if whole and 0 <= ends[0] < ends[1] else None
 
 
-def _numbers(fields: Mapping[str, Any], name: str, count: int) -> tuple[float, ...] | None:
+def _read_numbers(fields: Mapping[str, Any], name: str, count: int) -> tuple[float, ...] | None:
     """Return the first of the known fields that has this count of numbers."""
     for key in NAMES[name]:
-        value = _listed(fields.get(key))
+        value = _parse_list(fields.get(key))
         numbers = [read_number(one) for one in value] if isinstance(value, list) else []
         known = tuple(number for number in numbers if number is not None)
         if len(known) == len(numbers) == count and any(known):
@@ -342,7 +342,7 @@ def _numbers(fields: Mapping[str, Any], name: str, count: int) -> tuple[float, .
     return None
 
 
-def _listed(value: Any) -> Any:
+def _parse_list(value: Any) -> Any:
     """Return a box as a list where it is given as a JSON string."""
     if isinstance(value, str) and value.strip().startswith("["):
         try:

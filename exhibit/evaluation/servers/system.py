@@ -261,11 +261,11 @@ def read_system(wanted: str) -> dict[str, Any]:
         raise ToolkitError(
             f"{path}: key: a file may name only variables EXHIBIT_TARGET_…; for {key}, add --set target_key={key}"
         )
-    _validated(content, path)
+    _validate(content, path)
     return content
 
 
-def _validated(content: Mapping[str, Any], where: object) -> System:
+def _validate(content: Mapping[str, Any], where: object) -> System:
     try:
         return System.model_validate(dict(content))
     except ValidationError as error:
@@ -280,12 +280,12 @@ def apply_settings(wanted: str, values: Mapping[str, Any]) -> System:
             raise ToolkitError(message)
     for condition, more in content.get("when", {}).items():
         if holds(condition, values):
-            content = _merged(content, more)
-    reply = {key: _value(value, values) for key, value in content.get("reply", {}).items()}
-    return _validated({**content, "reply": {key: value for key, value in reply.items() if value is not None}}, wanted)
+            content = _merge(content, more)
+    reply = {key: _fill_value(value, values) for key, value in content.get("reply", {}).items()}
+    return _validate({**content, "reply": {key: value for key, value in reply.items() if value is not None}}, wanted)
 
 
-def _value(given: Any, values: Mapping[str, Any]) -> Any:
+def _fill_value(given: Any, values: Mapping[str, Any]) -> Any:
     return values.get(given[1:-1], given) if isinstance(given, str) and given.startswith("{") else given
 
 
@@ -300,18 +300,18 @@ def holds(condition: str, values: Mapping[str, Any]) -> bool:
     return any(all(map(one, choice.split(","))) for choice in condition.split("|"))
 
 
-def _merged(base: Any, more: Any) -> Any:
+def _merge(base: Any, more: Any) -> Any:
     """Return a table merged with another, whose values win; `false` removes a field."""
     if not isinstance(base, Mapping) or not isinstance(more, Mapping):
         return more
-    laid = {**base, **{key: _merged(base.get(key), value) for key, value in more.items()}}
+    laid = {**base, **{key: _merge(base.get(key), value) for key, value in more.items()}}
     return {key: value for key, value in laid.items() if not (key in more and more[key] is False)}
 
 
 # ---------------------------------------------------------------- settings
 
 
-def _pairs(value: Any) -> Any:
+def _parse_pairs(value: Any) -> Any:
     if isinstance(value, Mapping):
         return value
     given = [value] if isinstance(value, str) else value
@@ -325,7 +325,7 @@ class ServerSettings(BaseModel):
 
     url: str = Field("", description="the server's address")
     key: str | None = Field(None, description="VARIABLE of the environment that holds the server's API key")
-    header: Annotated[dict[str, str], BeforeValidator(_pairs)] = Field(
+    header: Annotated[dict[str, str], BeforeValidator(_parse_pairs)] = Field(
         {}, description="NAME=VARIABLE: an HTTP header with its value from the environment; repeat for several"
     )
     parameters: Annotated[dict[str, Any], BeforeValidator(read_template)] = Field(
@@ -336,7 +336,7 @@ class ServerSettings(BaseModel):
 def settings_of(wanted: str) -> type[ServerSettings]:
     """Return the settings model of a system."""
     fields: dict[str, Any] = {}
-    for name, given in _validated(read_system(wanted), wanted).settings.items():
+    for name, given in _validate(read_system(wanted), wanted).settings.items():
         default = "" if given.default is None and (given.required or name == "url") else given.default
         kind: Any = type(default)
         if given.kind == "path":

@@ -18,8 +18,8 @@ def fill(template: Any, values: Mapping[str, Any]) -> Any:
     if isinstance(template, str):
         whole = _PLACE.fullmatch(template)
         if whole and whole[1] in values:
-            return _held(values, whole[1])
-        return _PLACE.sub(lambda place: _text(values, place), template)
+            return _get_value(values, whole[1])
+        return _PLACE.sub(lambda place: _format_value(values, place), template)
     if isinstance(template, Mapping):
         filled: dict[str, Any] = {}
         for key, value in template.items():
@@ -40,7 +40,7 @@ def fill(template: Any, values: Mapping[str, Any]) -> Any:
 
 def fill_path(template: str, values: Mapping[str, Any]) -> str:
     """Return the path of a request with quoted values."""
-    return _PLACE.sub(lambda place: quote(_text(values, place), safe=""), template)
+    return _PLACE.sub(lambda place: quote(_format_value(values, place), safe=""), template)
 
 
 def uses_history(template: Any) -> bool:
@@ -51,15 +51,15 @@ def uses_history(template: Any) -> bool:
     return any(map(uses_history, parts))
 
 
-def _held(values: Mapping[str, Any], name: str) -> Any:
+def _get_value(values: Mapping[str, Any], name: str) -> Any:
     value = values[name]
     return value() if callable(value) else value
 
 
-def _text(values: Mapping[str, Any], place: re.Match[str]) -> str:
+def _format_value(values: Mapping[str, Any], place: re.Match[str]) -> str:
     if place[1] not in values:
         return place[0]
-    value = _held(values, place[1])
+    value = _get_value(values, place[1])
     if isinstance(value, list):  # the earlier turns as text
         return "\n".join(f"{turn.get('role', turn.get('type'))}: {turn['content']}" for turn in value)
     return "" if value is None else str(value)

@@ -60,7 +60,7 @@ def open_target(wanted: str, options: TargetOptions, given: Mapping[str, Any] | 
     return cast(Target, opened)
 
 
-def _settings_model(wanted: str) -> type[BaseModel] | None:
+def _find_settings_model(wanted: str) -> type[BaseModel] | None:
     system = is_system(wanted)
     if system is not None:
         return settings_of(system)
@@ -75,7 +75,7 @@ def _settings_model(wanted: str) -> type[BaseModel] | None:
 
 def read_target_settings(wanted: str, given: Mapping[str, Any]) -> BaseModel | None:
     """Return a target's own settings; None where it has none; raise one error that lists every invalid one."""
-    model = _settings_model(wanted)
+    model = _find_settings_model(wanted)
     name = wanted if wanted.endswith(".toml") else wanted.partition(":")[0]
     known = {} if model is None else model.model_fields
     unknown = [f"target_{key}" for key in given if key not in known]
@@ -92,5 +92,5 @@ def read_target_settings(wanted: str, given: Mapping[str, Any]) -> BaseModel | N
 
 def target_settings() -> dict[str, type[BaseModel]]:
     """Return the settings model of each target, by its name."""
-    models = {name: _settings_model(name) for name in target_names()}
+    models = {name: _find_settings_model(name) for name in target_names()}
     return {name: model for name, model in models.items() if model is not None}

@@ -106,7 +106,7 @@ class Builtin:
                 )
             return self._build(dataset, folder)
         self._pipeline.open(folder)
-        report = _built_before(folder, dataset, self._options.config)
+        report = _read_ingestion(folder, dataset, self._options.config)
         # a document may have been skipped because of a lower limit or a busy machine, so it is tried again
         return report if not report.set_aside or self._options.ingest == "never" else self._add(dataset, folder)
 
@@ -133,15 +133,15 @@ class Builtin:
             pages_per_second=speed,
             chunks=report.chunks,
             seconds=report.seconds,
-            set_aside=[_without_folders(reason, dataset) for reason in report.set_aside],
+            set_aside=[_strip_folders(reason, dataset) for reason in report.set_aside],
         )
 
     def _add(self, dataset: Dataset, folder: Path) -> Ingestion:
         """Add the missing documents to an index, if it can be used."""
         index = open_index(folder, self._options.config)
         report = self._pipeline.add(*(path for name, path in sorted(dataset.files.items()) if name not in index))
-        set_aside = tuple(_without_folders(reason, dataset) for reason in report.set_aside)
-        return _built_before(folder, dataset, self._options.config).model_copy(update={"set_aside": set_aside})
+        set_aside = tuple(_strip_folders(reason, dataset) for reason in report.set_aside)
+        return _read_ingestion(folder, dataset, self._options.config).model_copy(update={"set_aside": set_aside})
 
     def text(self, filename: str) -> str | None:
         """Return a document's text from the index, so that no document is read twice."""
@@ -160,13 +160,13 @@ class Builtin:
         depth = max(GRADED_DEPTH, self._options.config.depth) if graded else None
         # the choices are for the model only; in a search their words would be noise
         asks = self._pipeline.llm is not None
-        questions = [_asked(case if asks else replace(case, question=without_choices(case))) for case in cases]
+        questions = [_join_history(case if asks else replace(case, question=without_choices(case))) for case in cases]
         for start in range(0, len(cases), _AT_ONCE):
-            replies = self._replies(questions[start : start + _AT_ONCE], depth)
+            replies = self._make_replies(questions[start : start + _AT_ONCE], depth)
             for position, reply in enumerate(replies, start):
-                yield NumberedReply(position, self._labelled(cases[position], reply))
+                yield NumberedReply(position, self._add_label(cases[position], reply))
 
-    def _labelled(self, case: Case, reply: Reply) -> Reply:
+    def _add_label(self, case: Case, reply: Reply) -> Reply:
         """Return a reply that begins with a label, where one is requested and no language model chooses it."""
         if not case.choices or reply.error or reply.answer is None or self._pipeline.llm is not None:
             return reply
@@ -175,26 +175,26 @@ class Builtin:
         label = choose(replace(case, reply=reply), passages, reranker.score if reranker else None)
         return replace(reply, answer=f"{label}. {reply.answer}")
 
-    def _replies(self, questions: Sequence[str], depth: int | None) -> list[Reply]:
+    def _make_replies(self, questions: Sequence[str], depth: int | None) -> list[Reply]:
         """Return the replies to some questions, each with its share of the time."""
         began = time.monotonic()
         results = self._pipeline.search(questions, depth=depth)
         searched = (time.monotonic() - began) / len(results)
         if not self._options.answers:
-            return [_reply(retrieved, seconds=searched) for retrieved in results]
+            return [_make_reply(retrieved, seconds=searched) for retrieved in results]
         answered = self._pipeline.answer_from(results)
         each = (time.monotonic() - began) / len(results) - searched
         return [_answered(one, searched + one.answer.usage.get("seconds", each)) for one in answered]
 
 
-def _asked(case: Case) -> str:
+def _join_history(case: Case) -> str:
     """Return a question with the earlier questions of its conversation: the pipeline has no memory."""
     return " ".join([*(turn.content for turn in case.history if turn.role == "user"), case.question])
 
 
-def _reply(retrieved: Retrieved, *, seconds: float) -> Reply:
-    passages = tuple(map(_passage, retrieved.ranked))
-    before = None if retrieved.before is None else tuple(map(_passage, retrieved.before))
+def _make_reply(retrieved: Retrieved, *, seconds: float) -> Reply:
+    passages = tuple(map(_make_passage, retrieved.ranked))
+    before = None if retrieved.before is None else tuple(map(_make_passage, retrieved.before))
     confidence = None if retrieved.confidence is None else round(retrieved.confidence, 6)
     ranks = {(hit.chunk.document, hit.chunk.span): rank for rank, hit in enumerate(retrieved.ranked, 1)}
     chosen = [ranks.get((hit.chunk.document, hit.chunk.span)) for hit in retrieved.selected]
@@ -210,12 +210,12 @@ def _reply(retrieved: Retrieved, *, seconds: float) -> Reply:
     )
 
 
-def _passage(hit: Hit) -> Passage:
+def _make_passage(hit: Hit) -> Passage:
     return Passage(hit.text, hit.chunk.document, hit.chunk.span, round(hit.score, 6), hit.chunk.page)
 
 
 def _answered(one: Answered, seconds: float) -> Reply:
-    reply, answer = _reply(one.retrieved, seconds=seconds), one.answer
+    reply, answer = _make_reply(one.retrieved, seconds=seconds), one.answer
     if answer.error:
         return replace(reply, error=answer.error, usage=dict(answer.usage))
     ranks = {source.number: _rank(source, one.retrieved.ranked) for source in one.context.sources}
@@ -247,7 +247,7 @@ def renumber(text: str, ranks: dict[int, int]) -> str:
     return rewrite_citations(text, lambda written, _: re.sub(r"\d+", rank, written))
 
 
-def _built_before(folder: Path, dataset: Dataset, config: Config) -> Ingestion:
+def _read_ingestion(folder: Path, dataset: Dataset, config: Config) -> Ingestion:
     """Return the ingestion record of an index that was built before."""
     index = open_index(folder, config)
     missing = [f"{name}: not in the index" for name in sorted(dataset.files) if name not in index]
@@ -255,7 +255,7 @@ def _built_before(folder: Path, dataset: Dataset, config: Config) -> Ingestion:
     return Ingestion(files=len(dataset.files), pages=pages, chunks=len(index), set_aside=missing)
 
 
-def _without_folders(reason: str, dataset: Dataset) -> str:
+def _strip_folders(reason: str, dataset: Dataset) -> str:
     """Return why a document was skipped, with its file name instead of its path on this machine."""
     for name, path in dataset.files.items():
         if str(path) in reason:

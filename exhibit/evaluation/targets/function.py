@@ -78,14 +78,14 @@ class Function:
         try:
             result = self._function(case.question, **{name: parameters[name] for name in self._takes})
             if inspect.isawaitable(result):
-                result = self._awaited(result, deadline)
+                result = self._await_result(result, deadline)
         except HttpError:
             raise
         except Exception as error:  # any exception of the function itself
             raise HttpError(scrub(" ".join(f"{type(error).__name__}: {error}".split()))[:300]) from error
         return read_result(result, names)
 
-    def _awaited(self, result: Any, deadline: Deadline) -> Any:
+    def _await_result(self, result: Any, deadline: Deadline) -> Any:
         async def wait() -> Any:
             return await result
 
@@ -112,22 +112,22 @@ def read_result(result: Any, names: Names) -> Reply:
     if isinstance(result, str | tuple):
         answer, *passages = (result,) if isinstance(result, str) else result
         result = {"answer": answer, "passages": passages[0] if passages else []}
-    plain = _plain(result)
+    plain = _make_plain(result)
     shape = recognise(plain)
     if shape is None:
         raise HttpError(f"the function returned no answer: {describe(plain)}")
     return read_row(plain, shape, names)
 
 
-def _plain(value: Any, depth: int = _DEEPEST) -> Any:
+def _make_plain(value: Any, depth: int = _DEEPEST) -> Any:
     """Return objects as mappings of their public attributes, and tuples as lists."""
     if value is None or isinstance(value, str | int | float) or not depth:
         return value
     if isinstance(value, Mapping):
-        return {str(key): _plain(held, depth - 1) for key, held in value.items()}
+        return {str(key): _make_plain(held, depth - 1) for key, held in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(held, depth - 1) for held in value]
+        return [_make_plain(held, depth - 1) for held in value]
     fields = getattr(value, "__dict__", None) or {
         name: getattr(value, name) for name in getattr(value, "__slots__", ()) if hasattr(value, name)
     }
-    return {key: _plain(held, depth - 1) for key, held in fields.items() if not key.startswith("_")}
+    return {key: _make_plain(held, depth - 1) for key, held in fields.items() if not key.startswith("_")}

@@ -81,7 +81,7 @@ class Predictions:
                 f"{where}contains the questions of {dataset.name} with the expected answers; give a file with the "
                 "system's replies"
             )
-        notes = [f"{where}read as {self._shape.name}{self._taken_for(self._row(dataset.name, predicted[0]))}"]
+        notes = [f"{where}read as {self._shape.name}{self._describe_fields(self._row(dataset.name, predicted[0]))}"]
         if len(predicted) < len(cases):
             left = len(cases) - len(predicted)
             notes.append(f"{where}{left} of {len(cases)} questions of {dataset.name} have no row: they count as failed")
@@ -126,7 +126,7 @@ class Predictions:
         place = self._place(dataset, case)
         return {} if place is None else self._rows[place]
 
-    def _taken_for(self, row: Mapping[str, Any]) -> str:
+    def _describe_fields(self, row: Mapping[str, Any]) -> str:
         """Return a note on how the fields of a row are used."""
         fields = shapes.unwrap(row)
         answer = next((path for path in self._shape.answers if shapes.first_words([path], fields)), None)
@@ -159,7 +159,7 @@ def read_row(row: Mapping[str, Any], shape: shapes.Shape, names: shapes.Names) -
         answer=answer,
         passages=passages,
         selected=shapes.read_count(reply.get("selected")),
-        seconds=_seconds(reply),
+        seconds=_read_seconds(reply),
         usage={name: value for name, held in (usage or {}).items() if (value := shapes.read_number(held)) is not None},
         first_token=shapes.read_number(reply.get("first_token")),
         confidence=shapes.read_number(reply.get("confidence")),
@@ -194,7 +194,7 @@ def _says_the_truth(case: Case, row: Mapping[str, Any]) -> bool:
     return texts == golds and any(isinstance(one, Mapping) for one in contexts)
 
 
-def _seconds(fields: Mapping[str, Any]) -> float | None:
+def _read_seconds(fields: Mapping[str, Any]) -> float | None:
     seconds = shapes.read_number(fields.get("seconds", fields.get("latency")))
     return None if seconds is None or seconds < 0 else seconds
 
@@ -226,34 +226,34 @@ def read_rows(path: Path) -> Rows:
         with suppress(ValueError, RecursionError):  # otherwise the file does not have one row per line
             if sum(1 for _ in lines):
                 return lines
-    return _whole(path)
+    return _read_whole(path)
 
 
 def _row(line: bytes, where: str) -> dict[str, Any]:
     row = json.loads(line.decode("utf-8").removeprefix("\ufeff"))
-    if not isinstance(row, dict) or _for_no_question(row):
+    if not isinstance(row, dict) or _lacks_question(row):
         raise ValueError(f"{where}: for no question")
-    return _with_nvidia_passages(row)
+    return _join_nvidia_passages(row)
 
 
-def _whole(path: Path) -> list[dict[str, Any]]:
+def _read_whole(path: Path) -> list[dict[str, Any]]:
     text = read_text(path).removeprefix("\ufeff")
-    rows = _csv(text) if path.suffix.lower() in (".csv", ".tsv") else _json(path, text)
-    if isinstance(rows, list) and len(rows) == 1 and isinstance(rows[0], dict) and _for_no_question(rows[0]):
-        rows = _inside(rows[0])  # {"samples": […]}, {"results": […]}, or columns, as `datasets` writes
+    rows = _parse_csv(text) if path.suffix.lower() in (".csv", ".tsv") else _parse_json(path, text)
+    if isinstance(rows, list) and len(rows) == 1 and isinstance(rows[0], dict) and _lacks_question(rows[0]):
+        rows = _find_rows(rows[0])  # {"samples": […]}, {"results": […]}, or columns, as `datasets` writes
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
         raise ToolkitError(f"{path}: must be a list of objects, or one object per line")
-    bad = [n for n, row in enumerate(rows) if _for_no_question(row)]
+    bad = [n for n, row in enumerate(rows) if _lacks_question(row)]
     if bad:
         raise ToolkitError(f"{path}: row {bad[0]} has neither an id nor a question; add one of them")
-    return [_with_nvidia_passages(row) for row in rows]
+    return [_join_nvidia_passages(row) for row in rows]
 
 
-def _for_no_question(row: Mapping[str, Any]) -> bool:
+def _lacks_question(row: Mapping[str, Any]) -> bool:
     return id_of(row) is None and question_of(row) is None
 
 
-def _json(path: Path, text: str) -> Any:
+def _parse_json(path: Path, text: str) -> Any:
     try:
         if text.lstrip().startswith("["):
             return json.loads(text)
@@ -265,14 +265,14 @@ def _json(path: Path, text: str) -> Any:
         raise ToolkitError(f"{path}: neither JSON nor JSONL: {error}") from error
 
 
-def _csv(text: str) -> list[dict[str, Any]]:
+def _parse_csv(text: str) -> list[dict[str, Any]]:
     csv.field_size_limit(1 << 24)
     delimiter = "\t" if "\t" in text.partition("\n")[0] else ","
     rows = csv.DictReader(io.StringIO(text), delimiter=delimiter)
-    return [{key: _cell(cell) for key, cell in row.items() if key and cell} for row in rows]
+    return [{key: _parse_cell(cell) for key, cell in row.items() if key and cell} for row in rows]
 
 
-def _cell(text: str) -> Any:
+def _parse_cell(text: str) -> Any:
     """Return the value of a cell: a list of passages where it is written as JSON or Python, else the text."""
     if text.lstrip().startswith(("[", "{")):
         for parse in (json.loads, ast.literal_eval):
@@ -285,7 +285,7 @@ def _cell(text: str) -> Any:
     return text
 
 
-def _inside(content: Mapping[str, Any]) -> Any:
+def _find_rows(content: Mapping[str, Any]) -> Any:
     lists = [value for value in content.values() if isinstance(value, list)]
     if len(lists) == len(content) > 1 and len({len(value) for value in lists}) == 1:
         return [dict(zip(content, row, strict=True)) for row in zip(*lists, strict=True)]
@@ -293,7 +293,7 @@ def _inside(content: Mapping[str, Any]) -> Any:
     return objects[0] if objects else [content]
 
 
-def _with_nvidia_passages(row: dict[str, Any]) -> dict[str, Any]:
+def _join_nvidia_passages(row: dict[str, Any]) -> dict[str, Any]:
     """Return a row of NVIDIA's results with each passage's text joined to its name (`contract.pdf_3`: page 3)."""
     texts, names = row.get("generated_contexts"), row.get("retrieved_docs")
     if "generated_answer" not in row or not isinstance(texts, list) or not isinstance(names, list):

@@ -43,13 +43,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if words and words[0] not in (*_COMMANDS, "-h", "--help"):
         words = ["make", *words]  # a bare run or drafted bundle: make its page
-    options = _parser().parse_args(words)
+    options = _make_parser().parse_args(words)
     commands = {"make": _make, "read": _read, "apply": _apply}
     return commands[options.command](options)
 
 
 def _make(options: Any) -> int:
-    run = _opened(options)
+    run = _open_reviewed(options)
     # never into a bundle, whose files have checksums
     beside = (
         options.run.with_name(f"{options.run.name}-{NAME}") if isinstance(run, DraftedBundle) else options.run / NAME
@@ -66,7 +66,7 @@ def _make(options: Any) -> int:
     return 0
 
 
-def _opened(options: Any) -> Reviewed:
+def _open_reviewed(options: Any) -> Reviewed:
     """Return the drafted bundle or the run in a folder."""
     if (options.run / TRAIN).is_file():
         return DraftedBundle(options.run)
@@ -93,9 +93,9 @@ def _read(options: Any) -> int:
     out = options.out or folder / FOLDER
     for dataset, patch in outcome.patches.items():
         write_json(out / f"patch-{dataset}.json", patch.model_dump(mode="json"))
-    summary = _summary(reviews, agreed, shared, outcome, columns)
+    summary = _make_summary(reviews, agreed, shared, outcome, columns)
     write_json(out / "review.json", summary)
-    lines = _lines(agreed, shared, outcome)
+    lines = _format_lines(agreed, shared, outcome)
     if outcome.corrected:
         lines.append(table_of(columns, shown_metrics(columns["gold as it is"], options.metrics)))
     patches = [out / f"patch-{dataset}.json" for dataset in outcome.patches]
@@ -130,7 +130,7 @@ def _apply_reviews(options: Any) -> int:
         print_note(f"{open_cases} cases have no judgment on the proposed text; their questions are unchanged")
     if reopened:
         print_note(f"{reopened} questions are open again: the judged text is no longer the proposed one")
-    lines = list(map(_agreement, agreed))
+    lines = list(map(_format_agreement, agreed))
     lines.append(
         f"{options.out}: {info.sure:,} questions, {info.words(info.sure)}; {info.unsure:,} still need a person"
     )
@@ -171,7 +171,7 @@ def _check(reviews: Sequence[Review], files: Sequence[Path], *, several_pages: b
         seen[key] = path
 
 
-def _summary(
+def _make_summary(
     reviews: Sequence[Review],
     agreed: Sequence[Agreement],
     shared: Sequence[JudgedShare],
@@ -193,40 +193,40 @@ def _summary(
     }
 
 
-def _lines(agreed: Sequence[Agreement], shared: Sequence[JudgedShare], outcome: Corrections) -> list[str]:
+def _format_lines(agreed: Sequence[Agreement], shared: Sequence[JudgedShare], outcome: Corrections) -> list[str]:
     lines = []
     for share in shared:
         unclear = f", {share.unclear} unclear" if share.unclear else ""
         over = (
-            f"; in the whole run about {share.estimate:.0%}{_ends(share.ci95, '.0%')}"
+            f"; in the whole run about {share.estimate:.0%}{_format_interval(share.ci95, '.0%')}"
             if share.estimate is not None
             else ""
         )
         what = "gold" if share.aspect == "gold" else "answers"
         lines.append(f"{share.reviewer}: {what} right in {share.right} of {share.judged}{unclear}{over}")
-    lines += map(_agreement, agreed)
+    lines += map(_format_agreement, agreed)
     lines.append(f"corrected: {len(outcome.corrected)} questions")
     lines += [f"not corrected: {reason}: {len(keys)}" for reason, keys in outcome.left.items()]
     return lines
 
 
-def _agreement(one: Agreement) -> str:
+def _format_agreement(one: Agreement) -> str:
     what = "on the gold" if one.aspect == "gold" else "on the answers"
-    kappa = "kappa is undefined" if one.kappa is None else f"kappa {one.kappa:.2f}{_ends(one.ci95, '.2f')}"
+    kappa = "kappa is undefined" if one.kappa is None else f"kappa {one.kappa:.2f}{_format_interval(one.ci95, '.2f')}"
     return f"{one.first} and {one.second} {what}: {kappa}, they agree in {one.same} of {one.n}"
 
 
-def _ends(ci95: Interval | None, form: str) -> str:
+def _format_interval(ci95: Interval | None, form: str) -> str:
     return f" [{ci95[0]:{form}}, {ci95[1]:{form}}]" if ci95 else ""
 
 
-def _parser() -> argparse.ArgumentParser:
-    kinds = {"positive": parse_positive, "metrics": split_requests, "kinds": _parts, "languages": languages()}
+def _make_parser() -> argparse.ArgumentParser:
+    kinds = {"positive": parse_positive, "metrics": split_requests, "kinds": _split_parts, "languages": languages()}
     words = {"by": ", ".join(BY), "page": NAME, "folder": FOLDER}
     return parser_of("exhibit review", __doc__, read_beside(__file__), kinds, **words)[0]
 
 
-def _parts(text: str) -> list[str]:
+def _split_parts(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 

@@ -20,13 +20,13 @@ def added_rows(reviews: Sequence[Review], bundle: BundleFolder, *, first: int) -
     gold: list[Gold] = []
     for review in reviews:
         for question in review.added:
-            row, lines = _row(question, review.reviewer, bundle, first + len(rows))
+            row, lines = _make_row(question, review.reviewer, bundle, first + len(rows))
             rows.append(row)
             gold += lines
     return rows, gold
 
 
-def _row(added: AddedQuestion, reviewer: str, bundle: BundleFolder, number: int) -> tuple[Row, list[Gold]]:
+def _make_row(added: AddedQuestion, reviewer: str, bundle: BundleFolder, number: int) -> tuple[Row, list[Gold]]:
     labels: dict[str, Label] = {"added_by": reviewer, **({"comment": added.comment} if added.comment else {})}
     answer = added.answer.strip() or JOINT.join(" ".join(context.text.split()) for context in added.contexts)
     row = Row(

@@ -55,11 +55,11 @@ def make_review(
     if not keys:
         raise ToolkitError(f"{run.folder}: has no question to review")
     with keep_recent_files():  # keeps remote documents: a page is drawn in several steps, and questions share documents
-        cases, album = _cases(keys, run)
+        cases, album = _make_cases(keys, run)
     sample = {"size": len(keys), "of": len(run.questions), "seed": seed, "by": list(by)}
     about: Record = {
         "format": REVIEW,
-        "review": _identity(run, keys),
+        "review": _make_identity(run, keys),
         "of": "bundle" if drafted else "run",
         "run": run.name,
     }
@@ -77,7 +77,7 @@ def make_review(
     return ReviewPage(path, len(cases), len(run.questions), len(album.sheets), album.left_out)
 
 
-def _cases(keys: Sequence[Key], run: Reviewed) -> "tuple[list[Record], Album]":
+def _make_cases(keys: Sequence[Key], run: Reviewed) -> "tuple[list[Record], Album]":
     album, rows = Album(run), [run.questions[key] for key in keys]
     marked = [mark_spans(row) for row in rows]
     wanted = [sheets_of(row, spots, run) for row, spots in zip(rows, marked, strict=True)]
@@ -91,11 +91,11 @@ def _cases(keys: Sequence[Key], run: Reviewed) -> "tuple[list[Record], Album]":
         made = album.add(keys[at][0], filename, number, *spans)
         if made is not None:
             chosen[at].append(made)
-    cases = [_case(row) | {"sheets": sheets} for row, sheets in zip(rows, chosen, strict=True)]
+    cases = [_make_case(row) | {"sheets": sheets} for row, sheets in zip(rows, chosen, strict=True)]
     return cases, album
 
 
-def _case(row: RunQuestion) -> Record:
+def _make_case(row: RunQuestion) -> Record:
     """Return the data that a reviewer sees, without the verdict that the review is compared with."""
     reply = row.reply
     return {
@@ -117,12 +117,13 @@ def _case(row: RunQuestion) -> Record:
         "answer": None if reply.answer is None else cut(reply.answer, _LONGEST),
         "error": reply.error,
         "passages": [
-            _passage(passage, number in reply.citations) for number, passage in enumerate(reply.passages[:_PASSAGES], 1)
+            _make_passage(passage, number in reply.citations)
+            for number, passage in enumerate(reply.passages[:_PASSAGES], 1)
         ],
     }
 
 
-def _passage(passage: RunPassage, cited: bool) -> Record:
+def _make_passage(passage: RunPassage, cited: bool) -> Record:
     return {
         "filename": passage.filename or "",
         "page": passage.page,
@@ -132,7 +133,7 @@ def _passage(passage: RunPassage, cited: bool) -> Record:
     }
 
 
-def _identity(run: Reviewed, keys: Sequence[Key]) -> str:
+def _make_identity(run: Reviewed, keys: Sequence[Key]) -> str:
     """Return the id of this page, for a browser's store and to match reviews of the same page."""
     parts: list[Any] = [run.name, *([*key, run.questions[key].question] for key in keys)]
     return hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()[:16]
@@ -170,7 +171,7 @@ class Album:
             return None
         sheet: Record | None = None
         with suppress(DocumentError):  # a page that cannot be drawn in time is shown as text
-            sheet = _page(document, document.pages[number - 1]) if number else _text(document, spans)
+            sheet = _page(document, document.pages[number - 1]) if number else _cut_text(document, spans)
         size = len((sheet or {}).get("src") or "")
         if sheet is None or size > self._left:
             self.left_out += 1
@@ -202,7 +203,7 @@ def _page(document: Document, page: Page) -> Record | None:
         "width": page.width,
         "height": page.height,
         "src": page_uri(document.path, page, width=WIDTH),
-        "words": [_word(document, span, boxes) for span, boxes in words_within(document, page.number) if boxes],
+        "words": [_format_word(document, span, boxes) for span, boxes in words_within(document, page.number) if boxes],
     }
 
 
@@ -210,19 +211,19 @@ def sheet_of(document: Document, number: int, gold: Sequence[tuple[int, int]], a
     """Return a page whose picture is at an address; for a document without pages, the text around its gold."""
     if number and number <= len(document.pages):
         page = document.pages[number - 1]
-        words = [_word(document, span, boxes) for span, boxes in words_within(document, number) if boxes]
+        words = [_format_word(document, span, boxes) for span, boxes in words_within(document, number) if boxes]
         size = {"width": page.width, "height": page.height, "src": address}
         return {"filename": document.filename, "number": number, **size, "words": words}
-    return _text(document, [Span(*span) for span in gold])
+    return _cut_text(document, [Span(*span) for span in gold])
 
 
-def _word(document: Document, span: Span, boxes: Sequence[Any]) -> list[Any]:
+def _format_word(document: Document, span: Span, boxes: Sequence[Any]) -> list[Any]:
     """Return a word as its offsets, its letters and its rectangles: x, y, width and height from the top left."""
     sides = [(box.left, box.top, box.right - box.left, box.bottom - box.top) for box in boxes]
     return [*span, document.text[span.start : span.end], *([round(side, 1) for side in box] for box in sides)]
 
 
-def _text(document: Document, spans: Sequence[Span]) -> Record:
+def _cut_text(document: Document, spans: Sequence[Span]) -> Record:
     """Return the text around spans, or the beginning, word by word, with the ends of lines."""
     words: list[list[Any]] = []
     breaks = []

@@ -121,7 +121,7 @@ Stratum = tuple[str, ...]
 BY = ("confidence", "verdict", "dataset")
 
 
-def _confidence(row: RunQuestion) -> str:
+def _bin_confidence(row: RunQuestion) -> str:
     confidence = row.reply.confidence
     if confidence is None:
         return "no confidence"
@@ -129,7 +129,7 @@ def _confidence(row: RunQuestion) -> str:
 
 
 _KINDS: dict[str, Callable[[RunQuestion], str]] = {
-    "confidence": _confidence,
+    "confidence": _bin_confidence,
     "verdict": lambda row: row.verdict,
     "dataset": lambda row: row.dataset,
     "document": lambda row: row.filename or "",
@@ -143,7 +143,7 @@ def stratify(rows: Questions, by: Sequence[str]) -> dict[Stratum, list[Key]]:
     strata: dict[Stratum, list[Key]] = defaultdict(list)
     for key, row in rows.items():
         labels |= row.labels.keys()
-        strata[tuple(_kind(name, row) for name in by)].append(key)
+        strata[tuple(_find_kind(name, row) for name in by)].append(key)
     unknown = [name for name in by if name not in _KINDS and name not in labels]
     if unknown:
         there = ", ".join([*_KINDS, *sorted(labels)])
@@ -178,7 +178,7 @@ def weights(rows: Questions, sample: Sequence[Key], by: Sequence[str]) -> dict[K
     return by_key
 
 
-def _kind(name: str, row: RunQuestion) -> str:
+def _find_kind(name: str, row: RunQuestion) -> str:
     if name in _KINDS:
         return _KINDS[name](row)
     value = row.labels.get(name)
@@ -273,7 +273,7 @@ def agree(
         len(pairs),
         sum(a == b for a, b in pairs),
         kappa(pairs),
-        _bootstrap(owners, lambda drawn: kappa([pairs[at] for at in drawn])),
+        _compute_interval(owners, lambda drawn: kappa([pairs[at] for at in drawn])),
     )
 
 
@@ -310,13 +310,15 @@ def shares(reviews: Sequence[Review], rows: Questions) -> list[JudgedShare]:
                     len(keys),
                     len(given) - len(clear),
                     float((heavy * right).sum() / heavy.sum()) if keys else None,
-                    _bootstrap(owners, lambda drawn, h=heavy, r=right: float((h * r)[drawn].sum() / h[drawn].sum())),
+                    _compute_interval(
+                        owners, lambda drawn, h=heavy, r=right: float((h * r)[drawn].sum() / h[drawn].sum())
+                    ),
                 )
             )
     return parts
 
 
-def _bootstrap(owners: Sequence[str], measure: Any) -> Interval | None:
+def _compute_interval(owners: Sequence[str], measure: Any) -> Interval | None:
     """Return the 95% interval of a figure by a bootstrap over documents; None with a single document."""
     names = sorted(set(owners))
     if len(names) < 2:

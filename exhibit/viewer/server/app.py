@@ -39,7 +39,7 @@ def application(folders: Sequence[Path], *, token: str, hosts: Sequence[str], la
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until Ctrl-C."""
-    options = _parser().parse_args(argv)
+    options = _make_parser().parse_args(argv)
     folders = options.folders or [Path(name) for name in FOLDERS]
     for folder in folders:
         if not options.folders:
@@ -74,7 +74,7 @@ def _listen(host: str, port: int, *, own_token: bool) -> socket.socket:
         raise ToolkitError(f"port {port}: cannot be opened: {error.strerror}; choose another --port") from error
 
 
-def _parser() -> argparse.ArgumentParser:
+def _make_parser() -> argparse.ArgumentParser:
     parser = build_parser("exhibit view", __doc__)
     default = " and ".join(FOLDERS)
     parser.add_argument(

@@ -50,7 +50,7 @@ class Guard:
                 message = {**message, "headers": [*message["headers"], *extra]}
             await send(message)
 
-        fault = self._fault(scope)
+        fault = self._find_fault(scope)
         if fault:
             await PlainTextResponse(fault[1], status_code=fault[0])(scope, receive, send_guarded)
             return
@@ -58,7 +58,7 @@ class Guard:
         inside = {**scope, "root_path": prefix, "path": scope["path"]}
         await self._app(inside, receive, send_guarded)
 
-    def _fault(self, scope: Scope) -> tuple[int, str] | None:
+    def _find_fault(self, scope: Scope) -> tuple[int, str] | None:
         """Return the status and the text of a refusal; None where the request may pass."""
         headers = Headers(scope=scope)
         if headers.get("host", "").lower() not in self._hosts:

@@ -101,42 +101,42 @@ class ServedFolders:
 
     def bundles(self) -> list[BundleLine]:
         """Return every bundle, sorted by name."""
-        lines = [_bundle_line(folder) for folder in self._holding(_is_bundle)]
+        lines = [_make_bundle_line(folder) for folder in self._find_folders(_is_bundle)]
         return sorted(lines, key=lambda line: line.folder.name.lower())
 
     def runs(self) -> list[RunLine]:
         """Return every run, the newest first."""
-        lines = [self._run_line(folder) for folder in self._holding(_is_run)]
+        lines = [self._run_line(folder) for folder in self._find_folders(_is_run)]
         return sorted(lines, key=lambda line: (line.started, line.name), reverse=True)
 
     def _run_line(self, folder: Path) -> RunLine:
         """Return a run; its figures appear after its rows were read, which takes a while in the background."""
-        key = folder, _stamp(folder)
-        line = self._checked.get(key) or _unchecked_line(*key)
+        key = folder, _get_stamp(folder)
+        line = self._checked.get(key) or _read_unchecked_line(*key)
         if line.state == "unchecked" and key not in self._asked:
             self._asked.add(key)
             self._checking.submit(self._check, key, line)
         return line
 
     def _check(self, key: tuple[Path, tuple[float, ...]], line: RunLine) -> None:
-        self._checked[key] = _checked_line(line)
+        self._checked[key] = _check_line(line)
 
     def bundle(self, key: str) -> BundleIndex:
         """Return the bundle with this key; it is read again only when its files changed."""
         folder = self.folder(key, _is_bundle)
-        return _opened(folder, _stamp(folder))
+        return _open_bundle(folder, _get_stamp(folder))
 
     def document(self, key: str, name: str) -> Document:
         """Return a document of a bundle; raise an error where it does not exist or cannot be read."""
         folder = self.folder(key, _is_bundle)
-        document = _documents(folder, _stamp(folder)).get(name)
+        document = _get_documents(folder, _get_stamp(folder)).get(name)
         if document is None:
             raise ToolkitError(f"{name}: no such document in this bundle, or it cannot be read")
         return document
 
     def folder(self, key: str, kind: Any = None) -> Path:
         """Return the folder of a bundle or a run by its key; raise an error where there is none."""
-        for folder in self._holding(kind or (lambda place: _is_bundle(place) or _is_run(place))):
+        for folder in self._find_folders(kind or (lambda place: _is_bundle(place) or _is_run(place))):
             if key_of(folder) == key:
                 return folder
         raise ToolkitError("there is no such bundle or run; it may have been moved")
@@ -145,7 +145,7 @@ class ServedFolders:
         """Return whether a real path is in one of the folders."""
         return any(path.resolve().is_relative_to(folder) for folder in self.folders)
 
-    def _holding(self, kind: Any) -> Iterator[Path]:
+    def _find_folders(self, kind: Any) -> Iterator[Path]:
         count = 0
         for root in self.folders:
             for folder in _walk(root, _DEEPEST):
@@ -184,14 +184,14 @@ def _is_run(folder: Path) -> bool:
     return (folder / CONFIG).is_file() and not (folder / TRAIN).exists()
 
 
-def _stamp(folder: Path) -> tuple[float, ...]:
+def _get_stamp(folder: Path) -> tuple[float, ...]:
     """Return the modification times of the files that define a bundle or a run."""
     names = (TRAIN, INFO, "gold.jsonl", CONFIG, SUMMARY)
     return tuple((folder / name).stat().st_mtime if (folder / name).exists() else 0.0 for name in names)
 
 
 @lru_cache(maxsize=4)  # bundles: one of 500 contracts takes some 30 MB
-def _opened(folder: Path, stamp: tuple[float, ...]) -> BundleIndex:
+def _open_bundle(folder: Path, stamp: tuple[float, ...]) -> BundleIndex:
     gold: dict[str, list[GoldLine]] = {}
     named: dict[Any, tuple[str, dict[str, Any]]] = {}
     try:
@@ -203,15 +203,15 @@ def _opened(folder: Path, stamp: tuple[float, ...]) -> BundleIndex:
                     gold.setdefault(name, []).append(GoldLine(line["id"], line["pages"], spans))
                     named.setdefault(line["id"], (name, line["labels"]))
         rows = json.loads(read_text(folder / TRAIN))
-        questions = [_question_line(number, row, named) for number, row in enumerate(rows)]
+        questions = [_make_question_line(number, row, named) for number, row in enumerate(rows)]
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise BundleError(
             f"{folder}: is damaged ({type(error).__name__}); find the place with: exhibit validate {folder}"
         ) from error
-    return BundleIndex(folder, _info(folder, stamp), corpus_files(folder), questions, gold)
+    return BundleIndex(folder, _get_info(folder, stamp), corpus_files(folder), questions, gold)
 
 
-def _question_line(number: int, row: dict[str, Any], named: dict[Any, tuple[str, dict[str, Any]]]) -> QuestionLine:
+def _make_question_line(number: int, row: dict[str, Any], named: dict[Any, tuple[str, dict[str, Any]]]) -> QuestionLine:
     id = row.get("id", row.get("query_id", number))
     name, labels = named.get(id, ("", {}))
     contexts = [one for one in row.get("contexts") or () if isinstance(one, dict)]
@@ -220,25 +220,25 @@ def _question_line(number: int, row: dict[str, Any], named: dict[Any, tuple[str,
 
 
 @lru_cache(maxsize=2)
-def _documents(folder: Path, stamp: tuple[float, ...]) -> Documents:
-    return Documents(_opened(folder, stamp).files)
+def _get_documents(folder: Path, stamp: tuple[float, ...]) -> Documents:
+    return Documents(_open_bundle(folder, stamp).files)
 
 
-def _bundle_line(folder: Path) -> BundleLine:
+def _make_bundle_line(folder: Path) -> BundleLine:
     try:
-        info = _info(folder, _stamp(folder))
+        info = _get_info(folder, _get_stamp(folder))
     except (ToolkitError, OSError) as error:
         return BundleLine(key_of(folder), folder, None, str(error))
     return BundleLine(key_of(folder), folder, info)
 
 
 @lru_cache(maxsize=_MOST)
-def _info(folder: Path, stamp: tuple[float, ...]) -> BundleInfo | None:  # noqa: ARG001
+def _get_info(folder: Path, stamp: tuple[float, ...]) -> BundleInfo | None:  # noqa: ARG001
     return read_info(folder / INFO) if (folder / INFO).is_file() else None
 
 
 @lru_cache(maxsize=_MOST)
-def _unchecked_line(folder: Path, stamp: tuple[float, ...]) -> RunLine:  # noqa: ARG001
+def _read_unchecked_line(folder: Path, stamp: tuple[float, ...]) -> RunLine:  # noqa: ARG001
     """Return the data of a run that can be read at once, without its figures."""
     key = key_of(folder)
     try:
@@ -256,7 +256,7 @@ def _unchecked_line(folder: Path, stamp: tuple[float, ...]) -> RunLine:  # noqa:
         return RunLine(key, folder, "damaged", folder.name, fault=str(error).splitlines()[0])
 
 
-def _checked_line(line: RunLine) -> RunLine:
+def _check_line(line: RunLine) -> RunLine:
     """Return a finished run with its headline, computed from its rows; a run whose summary disagrees is damaged."""
     try:
         run = RunResults(line.folder)

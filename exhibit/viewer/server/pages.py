@@ -102,7 +102,7 @@ def bundle_view(
     shown = [
         line for line in lines
         if all(str(line.labels.get(name)) == value for name, value in chosen.items())
-        and (not asked or all(word in _searched(line) for word in asked))
+        and (not asked or all(word in _join_searched(line) for word in asked))
     ]  # fmt: skip
     counts = Counter(line.document for line in lines)
     named = {line.document for line in shown}
@@ -128,7 +128,7 @@ def bundle_view(
         find=find,
         words=words,
         found=found,
-        labels=_menus(line.labels for line in lines),
+        labels=_make_menus(line.labels for line in lines),
         chosen=chosen,
         shown_documents=documents[:_LISTED],
         more_documents=max(0, len(documents) - _LISTED),
@@ -139,12 +139,12 @@ def bundle_view(
     return frame(bundle.root.name, body, {"key": key, "again": reading}, language=language)
 
 
-def _searched(line: QuestionLine) -> str:
+def _join_searched(line: QuestionLine) -> str:
     """Return the searchable text of a question: its words, its document's name and its labels."""
     return " ".join([line.question, line.document, *map(str, line.labels.values())]).lower()
 
 
-def _menus(labels: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
+def _make_menus(labels: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
     """Return the labels that sort questions into a few kinds, with their values."""
     values: dict[str, set[str]] = {}
     for row in labels:

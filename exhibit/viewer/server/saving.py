@@ -41,15 +41,15 @@ def kept_reviews(folder: Path, review: str | None = None) -> list[Path]:
 
 def save_case(folder: Path, about: Review, case: ReviewedCase) -> int:
     """Write a judgment into its reviewer's file, replacing an earlier one; return the number of cases in the file."""
-    return len(_changed(folder, about, case=case).cases)
+    return len(_change_review(folder, about, case=case).cases)
 
 
 def save_question(folder: Path, about: Review, question: AddedQuestion) -> int:
     """Add a question to its reviewer's file; return the number of questions that the reviewer has added."""
-    return len(_changed(folder, about, question=question).added)
+    return len(_change_review(folder, about, question=question).added)
 
 
-def _changed(
+def _change_review(
     folder: Path, about: Review, *, case: ReviewedCase | None = None, question: AddedQuestion | None = None
 ) -> Review:
     path = review_path(folder, about.review, about.reviewer)

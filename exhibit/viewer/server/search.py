@@ -81,9 +81,9 @@ class TextSearch:
 
     def find(self, files: Mapping[str, Location], words: str, *, patience: float | None = None) -> SearchResult:
         """Return the documents with all words; after `patience` seconds, reading continues in the background."""
-        keys = {name: _key(path) for name, path in files.items()}
+        keys = {name: _make_key(path) for name, path in files.items()}
         self._read(files, keys).join(PATIENCE if patience is None else patience)
-        terms = [_pattern(phrase or word) for phrase, word in _TERM.findall(words)]
+        terms = [_make_pattern(phrase or word) for phrase, word in _TERM.findall(words)]
         found, read = [], 0
         ordered = sorted(files)
         for names in (ordered[at : at + _AT_ONCE] for at in range(0, len(ordered), _AT_ONCE)):
@@ -113,7 +113,7 @@ class TextSearch:
         missing = [name for name in files if keys[name] not in self._cache.get([keys[name]])]
         if not missing:
             return
-        outcomes = self._engine.map(_packed_text, [files[name] for name in missing])
+        outcomes = self._engine.map(_pack_text, [files[name] for name in missing])
         for name, outcome in zip(missing, outcomes, strict=True):
             try:
                 self._cache.put({keys[name]: outcome.unwrap()})
@@ -121,7 +121,7 @@ class TextSearch:
                 self._faults[keys[name]] = str(error).splitlines()[0]
 
 
-def _key(path: Location) -> bytes:
+def _make_key(path: Location) -> bytes:
     """Return the cache key of a document's text: its path, and its modification time."""
     stamp = ""
     if isinstance(path, Path):
@@ -131,14 +131,14 @@ def _key(path: Location) -> bytes:
     return key_of("text 1", str(path), stamp)
 
 
-def _packed_text(path: Location) -> bytes:
+def _pack_text(path: Location) -> bytes:
     """Return a document's text and the start of each page, compressed; called in a worker."""
     document = read_document(path)
     starts = [page.span.start for page in document.pages]
     return zlib.compress(json.dumps([document.text, starts]).encode(), 1)
 
 
-def _pattern(words: str) -> re.Pattern[str]:
+def _make_pattern(words: str) -> re.Pattern[str]:
     """Return the pattern of a word or a phrase in lower case; it begins with letters, so that the search is fast."""
     return re.compile(r"\s+".join(map(re.escape, lower(words).split())))
 
@@ -159,17 +159,17 @@ def _look(name: str, text: str, pages: Sequence[int], terms: Sequence[re.Pattern
             return None
         hits += mine
     hits.sort()
-    passages = _passages(hits[:_HITS])
-    shown = [_shown(text, pages, [span for span, _ in passage]) for passage in passages[:_PASSAGES]]
-    together = max((_different(passage) for passage in passages), default=0)
+    passages = _group_hits(hits[:_HITS])
+    shown = [_make_passage(text, pages, [span for span, _ in passage]) for passage in passages[:_PASSAGES]]
+    together = max((_count_different(passage) for passage in passages), default=0)
     return FoundDocument(name, len(hits), together, shown)
 
 
-def _different(hits: Sequence[tuple[Span, int]]) -> int:
+def _count_different(hits: Sequence[tuple[Span, int]]) -> int:
     return len({term for _, term in hits})
 
 
-def _passages(hits: Sequence[tuple[Span, int]]) -> list[list[tuple[Span, int]]]:
+def _group_hits(hits: Sequence[tuple[Span, int]]) -> list[list[tuple[Span, int]]]:
     """Return the hits in groups that are close together, those with the most different words first."""
     groups: list[list[tuple[Span, int]]] = []
     for hit in hits:
@@ -177,10 +177,10 @@ def _passages(hits: Sequence[tuple[Span, int]]) -> list[list[tuple[Span, int]]]:
             groups[-1].append(hit)
         else:
             groups.append([hit])
-    return sorted(groups, key=_different, reverse=True)
+    return sorted(groups, key=_count_different, reverse=True)
 
 
-def _shown(text: str, pages: Sequence[int], spans: Sequence[Span]) -> FoundPassage:
+def _make_passage(text: str, pages: Sequence[int], spans: Sequence[Span]) -> FoundPassage:
     first, last = spans[0].start, max(span.end for span in spans)
     [[start, window]] = windows(text, [Span(first, last)], around=_AROUND)
     pieces, at = [], start

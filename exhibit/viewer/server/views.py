@@ -146,7 +146,7 @@ class Views:
         place = self._place("report", [line])
         if not (place / REPORT).is_file():
             await run_in_threadpool(write_report, folder, out=place / REPORT, language=self.language)
-        return _to(request, f"drawn/{place.name}/{REPORT}")
+        return _redirect(request, f"drawn/{place.name}/{REPORT}")
 
     async def drawn(self, request: Request) -> Response:
         """Return a page or a piece that this server drew."""
@@ -158,7 +158,7 @@ class Views:
 
     async def compare(self, request: Request) -> Response:
         """Draw the comparison of runs."""
-        keys = (await _body(request)).get("runs") or []
+        keys = (await _read_body(request)).get("runs") or []
         lines = [line for key in keys for line in self.library.runs() if line.key == key]
         if len(lines) < 2:
             raise ToolkitError("select at least two runs")
@@ -187,7 +187,7 @@ class Views:
 
     # ---------------------------------------------------------------- reviews
 
-    def _reviewed(self, key: str) -> tuple[Reviewed, Path]:
+    def _open_reviewed(self, key: str) -> tuple[Reviewed, Path]:
         folder = self.library.folder(key)
         if (folder / TRAIN).is_file():
             return DraftedBundle(folder), saving.review_folder(folder, is_run=False)
@@ -197,14 +197,14 @@ class Views:
     async def review(self, request: Request) -> Response:
         """Return the page on which a person judges; it saves every judgment here."""
         key = request.path_params["key"]
-        reviewed, _ = await run_in_threadpool(self._reviewed, key)
+        reviewed, _ = await run_in_threadpool(self._open_reviewed, key)
         place = self.state / "drawn" / f"review-{key}"
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
         await run_in_threadpool(
             make_review, reviewed, place / "review.html", by=BY, size=_SAMPLE, seed=1, language=self.language,
             save=f"../../reviews/{key}",
         )  # fmt: skip
-        return _to(request, f"drawn/{place.name}/review.html")
+        return _redirect(request, f"drawn/{place.name}/review.html")
 
     async def saved(self, request: Request) -> Response:
         """Return the judgments of a reviewer so far."""
@@ -218,7 +218,7 @@ class Views:
         """Write one judgment into the file of its reviewer, at once."""
         folder = self.library.folder(request.path_params["key"])
         is_run = not (folder / TRAIN).is_file()
-        given = Review.model_validate_json(await _bytes(request))
+        given = Review.model_validate_json(await _read_bytes(request))
         about = given.model_copy(update={"cases": [], "added": []})
         place = saving.review_folder(folder, is_run=is_run)
         count = 0
@@ -229,7 +229,7 @@ class Views:
     async def question(self, request: Request) -> Response:
         """Add a question that a person wrote, with its marked words, to the review file of that person."""
         key = request.path_params["key"]
-        bundle, given = self.library.bundle(key), await _body(request)
+        bundle, given = self.library.bundle(key), await _read_body(request)
         reviewer = pages.require(given.pop("reviewer", None), "your name", most=80)
         question = AddedQuestion.model_validate(given, strict=False)
         named = [*(context.filename for context in question.contexts), question.filename]
@@ -242,11 +242,11 @@ class Views:
 
     async def apply(self, request: Request) -> Response:
         """Start the command that applies the reviews of a bundle and writes a new one."""
-        root = self.library.bundle(pages.require((await _body(request)).get("bundle"), "the bundle")).root
+        root = self.library.bundle(pages.require((await _read_body(request)).get("bundle"), "the bundle")).root
         files = saving.kept_reviews(saving.review_folder(root, is_run=False))
         if not files:
             raise ToolkitError("nobody has reviewed this bundle or added a question yet")
-        out = _free(root.with_name(f"{root.name}-reviewed"))
+        out = _find_free(root.with_name(f"{root.name}-reviewed"))
         words = ["review", "apply", *map(str, files), "--bundle", str(root), "--out", str(out)]
         return self._start(f"Make {out.name}", words, out)
 
@@ -255,40 +255,40 @@ class Views:
     async def upload(self, request: Request) -> Response:
         """Save an uploaded document, under a safe name, below the first folder."""
         name, file = request.path_params["name"], request.path_params["file"]
-        folder = self._documents(name)
+        folder = self._find_documents(name)
         safe = _UNSAFE.sub("_", file).lstrip(".") or "document"
         if len(safe.encode()) > _LONGEST_NAME:
             raise ToolkitError(f"{safe[:40]}…: the file's name is too long")
-        data = await _bytes(request, most=pages.LARGEST_UPLOAD)
+        data = await _read_bytes(request, most=pages.LARGEST_UPLOAD)
         folder.mkdir(parents=True, exist_ok=True)
         await run_in_threadpool(write_whole, folder / safe, data)
         return JSONResponse({"file": safe})
 
-    def _documents(self, name: str) -> Path:
+    def _find_documents(self, name: str) -> Path:
         if not _NAME.fullmatch(name):
             raise ToolkitError("the name of a bundle may have only letters, digits, dots, dashes and underscores")
         return self.library.folders[0] / f"{name}-documents"
 
     async def draft(self, request: Request) -> Response:
         """Start to draft questions on uploaded documents, or on a folder below the first one."""
-        given = await _body(request)
+        given = await _read_body(request)
         name = pages.require(given.get("name"), "the bundle's name", most=60)
-        source = self._documents(name)
+        source = self._find_documents(name)
         if given.get("folder"):
             source = self.library.folders[0] / pages.require(given["folder"], "the folder", most=1000)
         if not source.is_dir() or not source.resolve().is_relative_to(self.library.folders[0]):
             raise ToolkitError(f"{source.name}: no folder of documents below {self.library.folders[0].name}")
-        out = _free(self.library.folders[0] / name)
+        out = _find_free(self.library.folders[0] / name)
         return self._start(f"Draft questions: {name}", ["draft", "--source", str(source), "--out", str(out)], out)
 
     async def evaluate(self, request: Request) -> Response:
         """Start an evaluation of the built-in pipeline or of a server on a bundle."""
-        given = await _body(request)
+        given = await _read_body(request)
         bundle = self.library.bundle(pages.require(given.get("bundle"), "the bundle"))
         name = given.get("run") or f"{bundle.root.name}-run"
         if not _NAME.fullmatch(name):
             raise ToolkitError("the name of a run may have only letters, digits, dots, dashes and underscores")
-        out = _free(self.library.folders[-1] / name)
+        out = _find_free(self.library.folders[-1] / name)
         words = ["evaluate", str(bundle.root), "--output-dir", str(out.parent), "--run-name", out.name]
         if given.get("url"):
             words += ["--target-url", pages.require(given["url"], "the address", most=2000)]
@@ -298,9 +298,9 @@ class Views:
 
     def _start(self, title: str, words: Sequence[str], out: Path) -> Response:
         job = self.jobs.start(title, words, cwd=self.library.folders[0].parent, out=out)
-        return JSONResponse({"open": self._address(f"job/{job.key}")})
+        return JSONResponse({"open": self._make_address(f"job/{job.key}")})
 
-    def _address(self, path: str) -> str:
+    def _make_address(self, path: str) -> str:
         return f"/{self._token}/{path}"
 
     async def job(self, request: Request) -> Response:
@@ -315,14 +315,14 @@ class Views:
         told: dict[str, Any] = {"state": state, "output": self.jobs.output(job), "done": 0, "total": 0, "far": ""}
         told |= {"latest": [], "resumable": False, "open": ""}
         if job.words[0] == "evaluate" and out.is_dir():
-            told |= await run_in_threadpool(self._progress, job, out)
+            told |= await run_in_threadpool(self._measure_progress, job, out)
             told["resumable"] = state not in ("running", "finished")
         if state == "finished" and self.library.inside(out) and out.is_dir():
             kind = "bundle" if (out / TRAIN).is_file() else "run"
-            told["open"] = self._address(f"{kind}/{key_of(out.resolve())}")
+            told["open"] = self._make_address(f"{kind}/{key_of(out.resolve())}")
         return JSONResponse(told)
 
-    def _progress(self, job: Job, out: Path) -> dict[str, Any]:
+    def _measure_progress(self, job: Job, out: Path) -> dict[str, Any]:
         done = journal_lines(out)
         total = len(self.library.bundle(key_of(Path(job.words[1]))).questions)
         return {"done": done, "total": total, "far": f"{done} of {total}", "latest": pages.latest_replies(out)}
@@ -353,7 +353,7 @@ def handle_errors(work: Handler) -> Handler:
     return handle
 
 
-async def _bytes(request: Request, most: int = _LONGEST_BODY) -> bytes:
+async def _read_bytes(request: Request, most: int = _LONGEST_BODY) -> bytes:
     data = bytearray()
     async for block in request.stream():
         data += block
@@ -362,19 +362,19 @@ async def _bytes(request: Request, most: int = _LONGEST_BODY) -> bytes:
     return bytes(data)
 
 
-async def _body(request: Request) -> dict[str, Any]:
-    value = json.loads(await _bytes(request))
+async def _read_body(request: Request) -> dict[str, Any]:
+    value = json.loads(await _read_bytes(request))
     if not isinstance(value, dict):
         raise ToolkitError("the request must be a JSON object")
     return value
 
 
-def _to(request: Request, path: str) -> Response:
+def _redirect(request: Request, path: str) -> Response:
     """Return a redirection to another address below the token."""
     return Response(status_code=303, headers={"location": f"{request.scope['root_path']}/{path}"})
 
 
-def _free(path: Path) -> Path:
+def _find_free(path: Path) -> Path:
     """Return a path that does not exist yet, with a number at its end where the name is taken."""
     taken = (path.with_name(f"{path.name}-{number}") for number in range(2, 10_000))
     return path if not os.path.lexists(path) else next(other for other in taken if not os.path.lexists(other))

@@ -64,7 +64,7 @@ def read_runs(folder: Path, *, where: Mapping[str, Sequence[str]] | None = None)
             notes.append(f"{error}; passed over")
         except (OSError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
             notes.append(f"{place}: damaged ({type(error).__name__}: {error}); passed over")
-    runs = [run for run in runs if _wanted(run, where or {})]
+    runs = [run for run in runs if _is_wanted(run, where or {})]
     if not runs:
         raise ToolkitError(
             "\n".join([f"{folder}: no finished run{' with these settings' if where else ''}; evaluate first", *notes])
@@ -90,7 +90,7 @@ def make_series(runs: Sequence[RunResults]) -> list[Series]:
     return [Series(kind[0], title, tuple(kinds[kind])) for kind, title in titles.items()]
 
 
-def _wanted(run: RunResults, where: Mapping[str, Sequence[str]]) -> bool:
+def _is_wanted(run: RunResults, where: Mapping[str, Sequence[str]]) -> bool:
     settings = run.settings
     return all((settings.get(name) or settings.get(f"config.{name}")) in values for name, values in where.items())
 
@@ -154,10 +154,12 @@ def find_regressions(series: Series, metrics: Sequence[str], *, max_fall: float 
     A slow decline, without any single step, is found by comparing the newest run with the first. `max_fall` decides
     where there are too few documents for an interval.
     """
-    tables = [_only(table, metrics) for table in series.tables]
+    tables = [_select_metrics(table, metrics) for table in series.tables]
     last = len(tables) - 1
     # the last earlier run with the same questions
-    alike = {at: [place for place in range(at) if _alike(tables[place], tables[at])] for at in range(1, len(tables))}
+    alike = {
+        at: [place for place in range(at) if _are_alike(tables[place], tables[at])] for at in range(1, len(tables))
+    }
     priors = {at: places[-1] for at, places in alike.items() if places}
     steps = {at: {name: change_of(tables[prior], tables[at], name) for name in metrics} for at, prior in priors.items()}
 
@@ -165,20 +167,20 @@ def find_regressions(series: Series, metrics: Sequence[str], *, max_fall: float 
         shared = overlap([tables[prior]], [tables[at]])
         more = max(0, shared.failed_after - shared.failed_before)
         others = [one for place, one in steps.items() if place != at]
-        falls = [fall for name in metrics if (fall := _fall(name, tables[prior], tables[at], others, max_fall))]
+        falls = [fall for name in metrics if (fall := _find_fall(name, tables[prior], tables[at], others, max_fall))]
         if not falls and not more:
             return None
-        falls.sort(key=_sureness, reverse=True)
+        falls.sort(key=_rank_significance, reverse=True)
         stands = at == last or _stands(tables[prior], tables[-1], falls, more, max_fall)
         return Regression(series, at, prior, tuple(falls), more, stands)
 
     found = [one for at, prior in priors.items() if (one := regression(at, prior))]
     slow = len(priors) > 1 and priors.get(last) != 0 and not any(one.stands for one in found)
-    newest = regression(last, 0) if slow and _alike(tables[0], tables[last]) else None
+    newest = regression(last, 0) if slow and _are_alike(tables[0], tables[last]) else None
     return [*found, newest] if newest else found
 
 
-def _fall(
+def _find_fall(
     metric: str, before: Table, after: Table, others: Sequence[Mapping[str, float]], max_fall: float
 ) -> Fall | None:
     """Return the fall of a metric; None where it did not fall, or no more than usual."""
@@ -186,17 +188,17 @@ def _fall(
     usual = median(abs(one[metric]) for one in others) if len(others) >= _OTHERS else None
     if abs(change) <= max(EQUAL, _LARGE * (usual or 0.0)) or describe_metric(metric).improves(change) is not False:
         return None
-    step = compare([_only(before, [metric])], [after]).get(metric)
+    step = compare([_select_metrics(before, [metric])], [after]).get(metric)
     return Fall(metric, step, usual) if step and is_regression(metric, step, [metric], max_fall=max_fall) else None
 
 
-def _sureness(fall: Fall) -> tuple[float, float]:
+def _rank_significance(fall: Fall) -> tuple[float, float]:
     """Return the change divided by the width of its interval, and the size of the change."""
     change, (low, high) = abs(fall.step.mean or 0.0), fall.step.ci95 or (0.0, 0.0)
     return min(1e6, change / (high - low)) if high > low else 1e6, change
 
 
-def _alike(one: Table, other: Table) -> bool:
+def _are_alike(one: Table, other: Table) -> bool:
     """Return whether two runs share at least half of the questions of the smaller run."""
     return 2 * overlap([one], [other]).asked >= min(len(one.ids), len(other.ids)) > 0
 
@@ -207,9 +209,9 @@ def _stands(before: Table, newest: Table, falls: Sequence[Fall], more: int, max_
     if more and shared.failed_after > shared.failed_before:
         return True
     names = [fall.metric for fall in falls]
-    steps = compare([_only(before, names)], [newest])
+    steps = compare([_select_metrics(before, names)], [newest])
     return any(is_regression(name, step, names, max_fall=max_fall) for name, step in steps.items())
 
 
-def _only(table: Table, metrics: Sequence[str]) -> Table:
+def _select_metrics(table: Table, metrics: Sequence[str]) -> Table:
     return replace(table, values={name: table.values[name] for name in metrics if name in table.values}, repeats=())

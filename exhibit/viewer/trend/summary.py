@@ -82,12 +82,12 @@ def explain(regression: Regression) -> Explanation:
     before, after = series.runs[regression.prior], series.runs[regression.at]
     metric = regression.falls[0].metric if regression.falls else ""
     tables = before.tables[series.dataset], after.tables[series.dataset]
-    fallen = _fallen(*tables, metric)
+    fallen = _find_fallen(*tables, metric)
     earlier = {one.earlier for one in fallen.values()}
     old = {row.id: row for row in before.rows_of(series.dataset) if row.id in earlier}
     new = {row.id: row for row in after.rows_of(series.dataset) if row.id in fallen}
-    questions = [_question(one, old[one.earlier], new[id]) for id, one in fallen.items()]
-    where = _documents(tables[1], set(fallen)), _labels(tables[1], set(fallen))
+    questions = [_make_fallen(one, old[one.earlier], new[id]) for id, one in fallen.items()]
+    where = _count_documents(tables[1], set(fallen)), _count_labels(tables[1], set(fallen))
     return Explanation(regression, metric, questions, *where, list(changes_between(before, after, series.dataset)))
 
 
@@ -119,7 +119,7 @@ def shown_digest(text: str) -> str:
     return f"{plain[:_SHORTEST]}{mark}" if len(plain) >= 40 else text
 
 
-def _fallen(before: Table, after: Table, metric: str) -> dict[Id, FallenValues]:
+def _find_fallen(before: Table, after: Table, metric: str) -> dict[Id, FallenValues]:
     """Return the questions whose value got worse or that failed, the worst first, with both values."""
     worse: dict[Id, tuple[float, FallenValues]] = {}
     old, new = (table.values.get(metric) or [None] * len(table.ids) for table in (before, after))
@@ -135,14 +135,14 @@ def _fallen(before: Table, after: Table, metric: str) -> dict[Id, FallenValues]:
     return {id: worse[id][1] for id in ranked}
 
 
-def _question(values: FallenValues, before: RunQuestion, after: RunQuestion) -> Fallen:
+def _make_fallen(values: FallenValues, before: RunQuestion, after: RunQuestion) -> Fallen:
     verdicts = (before.verdict, after.verdict)
     return Fallen(
         after.id, after.question, after.filename or "", values.before, values.after, verdicts, after.reply.error
     )
 
 
-def _shares(table: Table, fallen: set[Id], names_of: Callable[[int], Iterable[str]]) -> list[FallenGroup]:
+def _count_shares(table: Table, fallen: set[Id], names_of: Callable[[int], Iterable[str]]) -> list[FallenGroup]:
     """Return, for each name of the rows, how many questions fell and how many were asked."""
     fell: Counter[str] = Counter()
     asked: Counter[str] = Counter()
@@ -153,19 +153,19 @@ def _shares(table: Table, fallen: set[Id], names_of: Callable[[int], Iterable[st
     return [FallenGroup(name, fell[name], count) for name, count in asked.items()]
 
 
-def _documents(table: Table, fallen: set[Id]) -> list[FallenGroup]:
-    shares = _shares(table, fallen, lambda row: [table.documents[row]])
+def _count_documents(table: Table, fallen: set[Id]) -> list[FallenGroup]:
+    shares = _count_shares(table, fallen, lambda row: [table.documents[row]])
     named = [share for share in shares if share.fell and not share.name.startswith("\0")]
     return sorted(named, key=lambda share: (-share.fell, -share.fell / share.asked, share.name))
 
 
-def _labels(table: Table, fallen: set[Id]) -> list[FallenGroup]:
+def _count_labels(table: Table, fallen: set[Id]) -> list[FallenGroup]:
     """Return the label values with more fallen questions than others, the largest excess first."""
     if not table.labels or not fallen:
         return []
     kinds, overall = kinds_of(table.labels), sum(id in fallen for id in table.ids) / len(table.ids)
     labelled = [{name: str(labels[name]) for name in kinds if labels.get(name) is not None} for labels in table.labels]
-    shares = _shares(table, fallen, lambda row: [f"{name}: {value}" for name, value in labelled[row].items()])
+    shares = _count_shares(table, fallen, lambda row: [f"{name}: {value}" for name, value in labelled[row].items()])
     above = [share for share in shares if share.fell / share.asked > overall]
     return sorted(above, key=lambda share: (overall * share.asked - share.fell, share.name))
 
@@ -250,35 +250,35 @@ def sentences(explanation: Explanation) -> list[str]:
     """Return sentences about a regression: how many questions fell, which ones, what changed, if it persists."""
     regression = explanation.regression
     asked = len(regression.series.tables[regression.at].ids)
-    lines = [f"{len(explanation.questions)} of {asked} questions got worse{_where(explanation)}."]
+    lines = [f"{len(explanation.questions)} of {asked} questions got worse{_describe_clusters(explanation)}."]
     if regression.falls and regression.more_failed:
         lines.append(f"{regression.more_failed} more questions failed than before.")
     others = [metric_title(fall.metric) for fall in regression.falls[1:]]
     if others:
         lines.append(f"Also worse: {'; '.join(others)}.")
-    lines.append(_changed(explanation.changed))
+    lines.append(_describe_changed(explanation.changed))
     lines.append("It persists in the newest run." if regression.stands else "It was corrected since.")
     if regression.falls and all(fall.usual is None for fall in regression.falls):
         lines.append("There are too few runs to know how much the figures vary without any change.")
     return lines
 
 
-def _where(explanation: Explanation) -> str:
+def _describe_clusters(explanation: Explanation) -> str:
     first = [share for share in explanation.documents[:_NAMED] if share.fell > 1]
     parts = [f"{share.fell} of {share.asked} about {share.name}" for share in first]
     labels = [f"{share.fell} of {share.asked} with {share.name}" for share in explanation.labels[:1] if share.fell > 1]
     return f": {', '.join([*parts, *labels])}" if parts or labels else ""
 
 
-def _changed(changed: Sequence[ChangedSetting]) -> str:
+def _describe_changed(changed: Sequence[ChangedSetting]) -> str:
     if not changed:
         return "No recorded property was changed: settings, commit, data and machine are the same."
-    shown = [f"{one.name} from {_short(one.before)} to {_short(one.after)}" for one in changed[:_NAMED]]
+    shown = [f"{one.name} from {_shorten(one.before)} to {_shorten(one.after)}" for one in changed[:_NAMED]]
     more = f" and {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
     return f"Changed since the run before: {', '.join(shown)}{more}."
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:59]}…"
 
 
@@ -301,7 +301,7 @@ class Check:
 def parse_gate(text: str) -> str:
     """Return a valid gate of `--fail-on`; raise the parser's error for an invalid one."""
     try:
-        return text if text in (REGRESSION, BAND) or _parts(text) else ""
+        return text if text in (REGRESSION, BAND) or _parse_parts(text) else ""
     except ToolkitError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 
@@ -313,11 +313,11 @@ def check_gates(
     checks = []
     for gate in gates:
         if gate == REGRESSION:
-            results = list(_regression_checks(series, regressions))
+            results = list(_check_regressions(series, regressions))
         elif gate == BAND:
-            results = list(_band_checks(series, scale))
+            results = list(_check_bands(series, scale))
         else:
-            results = list(_expression_checks(gate, series))
+            results = list(_check_expression(gate, series))
         if not results:
             raise ToolkitError(
                 f"--fail-on {gate!r}: no newest run has these figures, so the check would never fail; name others"
@@ -326,7 +326,7 @@ def check_gates(
     return checks
 
 
-def _regression_checks(series: Sequence[Series], regressions: Sequence[Regression]) -> Iterator[Check]:
+def _check_regressions(series: Sequence[Series], regressions: Sequence[Regression]) -> Iterator[Check]:
     for one in series:
         mine = [regression for regression in regressions if regression.series is one and regression.stands]
         listed = "; ".join(
@@ -335,7 +335,7 @@ def _regression_checks(series: Sequence[Series], regressions: Sequence[Regressio
         yield Check(one.title, "no regression", listed or "none stands", not mine)
 
 
-def _band_checks(series: Sequence[Series], scale: Scale) -> Iterator[Check]:
+def _check_bands(series: Sequence[Series], scale: Scale) -> Iterator[Check]:
     for one in series:
         newest = one.runs[-1]
         for metric, estimate in newest.means_of(one.dataset).items():
@@ -348,19 +348,19 @@ def _band_checks(series: Sequence[Series], scale: Scale) -> Iterator[Check]:
             yield Check(one.title, f"{metric} is not poor", finding, band != "Poor")
 
 
-def _expression_checks(gate: str, series: Sequence[Series]) -> Iterator[Check]:
-    dataset, metric, bound = _parts(gate)
+def _check_expression(gate: str, series: Sequence[Series]) -> Iterator[Check]:
+    dataset, metric, bound = _parse_parts(gate)
     for one in series:
         if dataset not in (None, one.dataset):
             continue
         newest = one.runs[-1]
-        value = _value(one, metric)
+        value = _find_value(one, metric)
         if value is not None:
             finding = f"{metric} is {value:.4g} in {newest.name}"
             yield Check(one.title, f"not {metric} {bound}", finding, not bound.holds(value))
 
 
-def _value(series: Series, metric: str) -> float | None:
+def _find_value(series: Series, metric: str) -> float | None:
     newest = series.runs[-1]
     if metric == _FAILED:
         table = newest.tables[series.dataset]
@@ -369,7 +369,7 @@ def _value(series: Series, metric: str) -> float | None:
     return estimate.mean if estimate else None
 
 
-def _parts(text: str) -> tuple[str | None, str, Bound]:
+def _parse_parts(text: str) -> tuple[str | None, str, Bound]:
     match = _EXPRESSION.fullmatch(text.strip())
     if not match:
         raise ToolkitError(

@@ -61,7 +61,11 @@ def test_a_sound_one_is_measured(tmp_path):
 @pytest.mark.parametrize(
     ("text", "asked", "told"),
     [
-        (metric("recall@10"), "recall@10", "error: the metric 'commas' returns 'recall', which 'recall' returns already"),
+        (
+            metric("recall@10"),
+            "recall@10",
+            "error: the metric 'commas' returns 'recall', which 'recall' returns already",
+        ),
         (metric("recall"), "drm@8", "returns 'recall', which 'recall' returns already; rename it in"),
         (metric("commas", body="return {'recall@10': [1.0]}"), "commas", "it returns 'recall@10', which is not in"),
         (metric("commas", body="raise KeyError('x')"), "commas", "commas.py failed: KeyError: 'x'"),

@@ -84,7 +84,7 @@ def test_depths_are_the_run_s():
         "ndcg@5",
         "recall@5",
     ]
-    with pytest.raises(ToolkitError, match=r"no drm@65: the rankings of this run have 64 passages"):
+    with pytest.raises(ToolkitError, match=r"no drm@65: the rankings of this run have only 64 passages"):
         measure(CASES, names=["drm@65"])
 
 
@@ -116,7 +116,9 @@ def test_every_metric_has_one_name_that_stands_for_it():
 
 
 def test_names_that_no_metric_has_are_named_together():
-    with pytest.raises(ToolkitError, match=r"no metric 'rouge', 'bleu@4'; the metrics are abstention_accuracy, .*span_f1"):
+    with pytest.raises(
+        ToolkitError, match=r"no metric 'rouge', 'bleu@4'; the metrics are abstention_accuracy, .*span_f1"
+    ):
         check_names(["drm", "rouge", "bleu@4"])
 
 
