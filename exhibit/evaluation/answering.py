@@ -58,14 +58,14 @@ class AnsweringTarget:
         """Yield one reply with an answer for each case; a failed search stays a failure."""
 
         def answer(searched: NumberedReply) -> NumberedReply:
-            return searched._replace(reply=self._answered(cases[searched.position], searched.reply))
+            return searched._replace(reply=self._answer_from(cases[searched.position], searched.reply))
 
         with ThreadPoolExecutor(self._options.threads) as pool:
             searched = self._search.ask(dataset, cases)
             while batch := list(islice(searched, self._options.threads)):  # a batch is journaled before the next
                 yield from pool.map(answer, batch)
 
-    def _answered(self, case: Case, reply: Reply) -> Reply:
+    def _answer_from(self, case: Case, reply: Reply) -> Reply:
         if reply.error:
             return reply
         began, config = time.monotonic(), self._options.config

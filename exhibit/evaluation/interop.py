@@ -17,7 +17,7 @@ from exhibit.evaluation.records import passages_read
 from exhibit.schemas.run_folder import RunFolder
 
 
-def _answered(folder: str | Path) -> Iterator[dict[str, Any]]:
+def _read_answered(folder: str | Path) -> Iterator[dict[str, Any]]:
     """Yield the answered questions of a run with the fields that the libraries need."""
     for row in RunFolder(folder).rows:
         if row.reply.error:
@@ -44,7 +44,7 @@ def ragas_dataset(folder: str | Path) -> Any:
             "reference": one["truth"],
             "reference_contexts": one["gold"],
         }
-        for one in _answered(folder)
+        for one in _read_answered(folder)
     ]
     return EvaluationDataset.from_list(samples)
 
@@ -55,7 +55,7 @@ def deepeval_dataset(folder: str | Path) -> Any:
     from deepeval.test_case import LLMTestCase
 
     dataset = EvaluationDataset()
-    for one in _answered(folder):
+    for one in _read_answered(folder):
         case = LLMTestCase(
             input=one["question"],
             actual_output=one["answer"],

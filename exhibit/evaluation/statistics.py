@@ -276,9 +276,8 @@ def _subtract(pairs: Sequence[tuple[Table, Table]], name: str) -> Difference:
         )
 
     before, after, change = strata(lambda a, _: a), strata(lambda _, b: b), strata(lambda a, b: b - a)
-    return Difference(
-        _average(before), _average(after), sum(len(stratum.values) for stratum in change), _find_ci(change)
-    )
+    count = sum(len(stratum.values) for stratum in change)
+    return Difference(_average(before), _average(after), count, _find_ci(change))
 
 
 def change_of(first: Table, second: Table, name: str) -> float:

@@ -133,7 +133,7 @@ def draw(
     items, faults = _make_sheets(wanted, chosen, datasets, folder)
     documents: list[int] = []
     pages = 0
-    outcomes = _drawn(items, jobs=jobs, limits=limits or Limits())
+    outcomes = _draw_items(items, jobs=jobs, limits=limits or Limits())
     for sheets, outcome in track(outcomes, total=len(items), label="report: pages", unit="document"):
         if isinstance(outcome, ToolkitError):
             faults.append(str(outcome))
@@ -167,7 +167,9 @@ def _make_sheets(
     return items, faults
 
 
-def _drawn(items: list[Sheets], *, jobs: int | None, limits: Limits) -> Iterator[tuple[Sheets, Record | ToolkitError]]:
+def _draw_items(
+    items: list[Sheets], *, jobs: int | None, limits: Limits
+) -> Iterator[tuple[Sheets, Record | ToolkitError]]:
     here = [item for item in items if not isinstance(item.path, Remote)]
     if here:
         engine = open_engine("local", jobs=jobs, items=len(here), limits=limits)
@@ -216,7 +218,7 @@ def draw_sheets(sheets: Sheets) -> Record:
     wanted = [document.pages[number - 1] for number in sheets.pages if 0 < number <= len(document.pages)]
     drawn = {}
     for page in wanted:
-        name = _picture(sheets, page)
+        name = _draw_picture(sheets, page)
         if name is not None:
             drawn[page.number] = [
                 name,
@@ -229,7 +231,7 @@ def draw_sheets(sheets: Sheets) -> Record:
     return {"text": windows(document.text, [span for span in sheets.spans if span.end <= len(document.text)])}
 
 
-def _picture(sheets: Sheets, page: Page) -> str | None:
+def _draw_picture(sheets: Sheets, page: Page) -> str | None:
     """Write the picture of a page and return its name; None if the page cannot be drawn, and only its text is shown."""
     if not page.width:
         return None

@@ -56,12 +56,12 @@ def summary(folder):
 
 REFUSED = {
     "nobody": (None, "no server answers at", "Is the server running"),
-    "401": ((401, {"detail": f"bad key {SECRET}"}), "the server does not accept the key: HTTP 401 Unauthorized: bad key ***",
+    "401": ((401, {"detail": f"bad key {SECRET}"}), "does not accept the key: HTTP 401 Unauthorized: bad key ***",
             "target_header"),
     "403": ((403, b"no"), "the server does not accept the key: HTTP 403 Forbidden: no", "target_header"),
     "404": ((404, {"detail": "Not Found"}), "no endpoint for questions at this address: HTTP 404 Not Found",
             "Check --target-url"),
-    "502": ((502, b"<html><body>bad gateway: no upstream</body></html>"), "none of 5 questions from all parts of the dataset",
+    "502": ((502, b"<html><body>bad gateway: no upstream</body></html>"), "none of 5 questions from all parts of the",
             "HTTP 502 Bad Gateway: bad gateway: no upstream"),
 }  # fmt: skip
 

@@ -20,7 +20,7 @@ def cited_passages(case: Case) -> list[Passage]:
     return cited or list(passages)
 
 
-def _page(case: Case) -> float | None:
+def _score_pages(case: Case) -> float | None:
     cited = [passage for passage in cited_passages(case) if passage.told_page is not None and passage.pages]
     return sum(passage.told_page in passage.pages for passage in cited) / len(cited) if cited else None
 
@@ -39,4 +39,4 @@ def _score_boxes(case: Case) -> float | None:
     return sum(overlaps) / len(overlaps) if overlaps else None
 
 
-NAMES, measure = per_case(page_accuracy=_page, gold_page_accuracy=_score_gold_pages, box_accuracy=_score_boxes)
+NAMES, measure = per_case(page_accuracy=_score_pages, gold_page_accuracy=_score_gold_pages, box_accuracy=_score_boxes)

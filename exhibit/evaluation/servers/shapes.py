@@ -269,7 +269,7 @@ def _make_passage(given: Any, names: Names, pages_from: int) -> Passage:
     fields = _flatten(given)
     named = [fields[key] for key in NAMES["file"] if isinstance(fields.get(key), str) and fields[key].strip()]
     said, known = next(((name, file) for name in named if (file := names(name))), (named[0] if named else "", None))
-    page = _page(fields, named, pages_from)
+    page = _read_page(fields, named, pages_from)
     return Passage(
         text=first_of(fields, "text", str) or "",
         filename=known or said or None,
@@ -352,7 +352,7 @@ def _parse_list(value: Any) -> Any:
     return value
 
 
-def _page(fields: Mapping[str, Any], named: list[str], pages_from: int) -> int | None:
+def _read_page(fields: Mapping[str, Any], named: list[str], pages_from: int) -> int | None:
     for key in NAMES["page"]:
         # a label is the number printed on the page: it counts from 1 in every system
         held = fields.get(key)

@@ -171,7 +171,7 @@ class Album:
             return None
         sheet: Record | None = None
         with suppress(DocumentError):  # a page that cannot be drawn in time is shown as text
-            sheet = _page(document, document.pages[number - 1]) if number else _cut_text(document, spans)
+            sheet = _draw_page(document, document.pages[number - 1]) if number else _cut_text(document, spans)
         size = len((sheet or {}).get("src") or "")
         if sheet is None or size > self._left:
             self.left_out += 1
@@ -194,7 +194,7 @@ def sheets_of(row: RunQuestion, spots: Mapping[str, PlacedSpans], run: Reviewed)
     return list(dict.fromkeys([*choose_pages(row, spots, most=PAGES), *beside, *rest]))[:PAGES]
 
 
-def _page(document: Document, page: Page) -> Record | None:
+def _draw_page(document: Document, page: Page) -> Record | None:
     if document.path is None or not page.width:
         return None
     return {
