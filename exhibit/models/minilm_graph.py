@@ -9,7 +9,7 @@ In int8, a graph of vectors has a scale per token, and one per column of the wei
 this, and it takes half the time. A graph of scores alone keeps the finer blocks with which its confidence was measured.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,33 +31,39 @@ One scale for all tokens of a text is a little faster, but cost retrieval a poin
 _MOST = 100
 """The largest weight as an integer: the value with which the figures were measured."""
 _ZERO = 128
-"""The zero point of 8-bit numbers.
-
-The weights are unsigned, too: with signed ones, processors without VNNI add two products in 16 bits and overflow.
-"""
+"""The zero point of unsigned 8-bit numbers."""
 _LEAST_INSIDE = 1e-3
 """The least sum of shares by which a mean is divided, as in training: a passage without a quote has next to none."""
 _CONTRIB = "com.microsoft"
 _OPSET = 20  # the first with Gelu
 _SINGLE = npt.NDArray[np.float32]
+_BYTES = npt.NDArray[np.uint8]
+_PROBED = (WIDTH, 41)
+"""The size of the matrix that is multiplied as a test: its columns fill some kernels, and leave a rest for others."""
+_PROBED_ROWS = (1, 13)
+"""The numbers of states that are multiplied as a test: one state has a kernel of its own."""
 
 
 def build_graph(
-    weights: dict[str, _SINGLE], *, precision: str, samples: Sequence[Sequence[int]] = ()
+    weights: dict[str, _SINGLE], *, precision: str, samples: Sequence[Sequence[int]] = (), signed: bool = False
 ) -> onnx.ModelProto:
     """Return the network in int8, fp16 or fp32: embeddings, six layers of attention and feed-forward, mean, norm.
 
     Weights with a head have a second input, which marks the passage's tokens, and a score in place of the norm; weights
     with a span head also output the odds of a yes, and numbers for each token.
     `samples` are token ids of typical texts: with them, int8 has a scale per token, without them, one per block.
+    `signed` stores weights that have a scale per column as signed integers: see `has_exact_signed_products`.
     """
     judges, reads = "head.weight" in weights, "spans.weight" in weights
     rows = precision == "int8" and samples and (reads or not judges)
-    graph = _Graph(weights, precision, read_peaks(weights, samples) if rows else {})
+    graph = _Graph(weights, precision, read_peaks(weights, samples) if rows else {}, signed=signed)
     state = _encode(graph, pairs=judges)
     if precision == "fp16":  # means and norms over so many numbers need more precision
         state = graph.add("Cast", state, to=TensorProto.FLOAT)
-    mean = graph.add("ReduceMean", state, graph.integers(1), keepdims=0)
+    # the texts side by side as one wide row for each token: onnxruntime then adds up a text's states as if it ran alone
+    wide = graph.add("Reshape", graph.add("Transpose", state, perm=[1, 0, 2]), graph.integers(0, -1))
+    mean = graph.add("ReduceMean", wide, graph.integers(0), keepdims=0)
+    mean = graph.add("Reshape", mean, graph.integers(-1, WIDTH))
     if judges:
         both = graph.add("Concat", graph.add("Gather", state, graph.scalar(0), axis=1), mean, axis=-1)
         graph.head(both, "head", SCORES)
@@ -144,8 +150,10 @@ def _attend_at_once(graph: "_Graph", state: str, prefix: str) -> str:
 class _Graph:
     """The nodes and constants of a graph under construction, each named by its number."""
 
-    def __init__(self, weights: dict[str, _SINGLE], precision: str, peaks: Mapping[str, _SINGLE]) -> None:
-        self.weights, self._precision, self.peaks = weights, precision, peaks
+    def __init__(
+        self, weights: dict[str, _SINGLE], precision: str, peaks: Mapping[str, _SINGLE], *, signed: bool = False
+    ) -> None:
+        self.weights, self._precision, self.peaks, self._signed = weights, precision, peaks, signed
         self.given: dict[str, str] = {}
         """The state that goes into each product."""
         self._nodes: list[onnx.NodeProto] = []
@@ -221,17 +229,22 @@ class _Graph:
         largest = self.add("Max", largest, self.number(1e-6))  # a token of zeros has no scale
         zero, one = self.constant(np.array(_ZERO, np.uint8)), self.number(1)
         scaled = self.add("Mul", state, self.add("Div", self.number(_ZERO - 1), largest))
-        product = self.add(
+        whole = self.add("QuantizeLinear", scaled, one, zero)
+        return self.add("Mul", self.integer_product(whole, np.rint(matrix / scales), scales), largest)
+
+    def integer_product(self, state: str, matrix: _SINGLE, scales: _SINGLE) -> str:
+        """Add the product of an 8-bit state and a matrix of small whole numbers, times the columns' scales."""
+        kind, middle = (np.int8, 0) if self._signed else (np.uint8, _ZERO)
+        return self.add(
             "MatMulIntegerToFloat",
-            self.add("QuantizeLinear", scaled, one, zero),
-            self.constant((np.rint(matrix / scales) + _ZERO).astype(np.uint8)),
+            state,
+            self.constant((matrix + middle).astype(kind)),
             self.number(1 / (_ZERO - 1)),
             self.constant(scales),
-            zero,
-            zero,
+            self.constant(np.array(_ZERO, np.uint8)),
+            self.constant(np.array(middle, kind)),
             domain=_CONTRIB,
         )
-        return self.add("Mul", product, largest)
 
     def head(self, state: str, name: str, output: str) -> None:
         """Add a product of few rows, which stays in full precision, and make it an output."""
@@ -244,12 +257,14 @@ class _Graph:
             "LayerNormalization", state, self.weight(f"{name}.weight"), self.weight(f"{name}.bias"), epsilon=EPSILON
         )
 
-    def model(self, *, inputs: Sequence[str], outputs: Mapping[str, Sequence[str | int]]) -> onnx.ModelProto:
+    def model(
+        self, *, inputs: Sequence[str], outputs: Mapping[str, Sequence[str | int]], kind: int = TensorProto.INT64
+    ) -> onnx.ModelProto:
         """Return the graph, checked."""
         graph = helper.make_graph(
             self._nodes,
             "all-MiniLM-L6-v2",
-            [helper.make_tensor_value_info(given, TensorProto.INT64, ["texts", "tokens"]) for given in inputs],
+            [helper.make_tensor_value_info(given, kind, ["texts", "tokens"]) for given in inputs],
             [helper.make_tensor_value_info(name, TensorProto.FLOAT, list(shape)) for name, shape in outputs.items()],
             self._constants,
         )
@@ -257,6 +272,34 @@ class _Graph:
         model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
         onnx.checker.check_model(model)
         return model
+
+
+def has_exact_signed_products(multiply: Callable[[_BYTES, _SINGLE], _SINGLE] | None = None) -> bool:
+    """Return whether this processor multiplies unsigned states by signed weights without an overflow.
+
+    Processors with dot products of 8-bit integers do, and are up to three times as fast with signed weights; others add
+    two products in 16 bits. Unsigned weights are exact on all, so that all make the same vectors. This is measured with
+    the largest numbers; `multiply` computes the product instead of onnxruntime.
+    """
+    chance = np.random.default_rng(0)
+    weight = chance.choice(np.array([-127, 127], np.float32), _PROBED)
+    for rows in _PROBED_ROWS:
+        state = chance.choice(np.array([0, 255], np.uint8), (rows, len(weight)))
+        exact = (state.astype(np.float32) - _ZERO) @ weight
+        if not np.array_equal((multiply or _multiply_signed)(state, weight), exact):
+            return False
+    return True
+
+
+def _multiply_signed(state: _BYTES, weight: _SINGLE) -> _SINGLE:
+    """Return the product of states, whose zero point is 128, and signed weights by onnxruntime."""
+    graph = _Graph({}, "int8", {}, signed=True)
+    scales = np.full(weight.shape[1], _ZERO - 1, np.float32)
+    product = graph.integer_product("states", weight, scales)
+    model = graph.model(inputs=("states",), outputs={product: ("texts", "numbers")}, kind=TensorProto.UINT8)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    found: list[_SINGLE] = session.run(None, {"states": state})
+    return np.rint(found[0])
 
 
 TEXTS = (Path(__file__).parent / "embedders" / "weights" / "measured.txt").read_text(encoding="utf-8").splitlines()

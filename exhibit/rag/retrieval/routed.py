@@ -20,7 +20,7 @@ from exhibit.rag.index import Index
 from exhibit.rag.lexicon.documents import Choice
 from exhibit.rag.protocols import Chunk, Hit, Keys, section_key, section_keys
 from exhibit.rag.questions import Query, understand
-from exhibit.rag.retrieval.passages import DOCUMENT, PAGE, START, Library, RankedPassage, SecondLook, rank_passages
+from exhibit.rag.retrieval.passages import DOCUMENT, KEY, PAGE, START, Library, RankedPassage, SecondLook, rank_passages
 from exhibit.rag.retrieval.stages import Parts, Retrieved, SearchState, choose_documents, finish
 from exhibit.rag.retrieval.statutes import Route, route
 
@@ -65,6 +65,16 @@ _ENOUGH = 0.99
 0.999 the figures on mini are the same, so it is no setting."""
 
 
+_NAMES_APART, _WORDS_APART = 1.0, 0.2
+"""Weights of a document's names and of its best chunk's BM25 score, where the question names a document apart.
+With 0.2 the names of all 776 questions on LegalBench-RAG-mini still choose the right document, with 0.3 of 774."""
+_NAMES_WITHIN, _WORDS_WITHIN = 0.6, 0.6
+"""The same weights where words of the question only look like a name, or where it has none. They were fitted as a
+logistic choice to 1,524 questions of `training/people` on 132 documents: the right document comes first for 0.90 of the
+questions with such words instead of 0.85, and for 0.61 of those without a name instead of 0.57."""
+_WORDED = 2048
+"""Chunks whose BM25 scores are compared: in a larger collection the others say too little of what is asked."""
+
 _WORDS_ALONE = {"lexical": 20.0, "likeness": 0.0, "neighbours": 0.0, "section": 0.0, "heading": 0.0}
 """Weights for a question in another language than English: the default vectors know English alone, and a capital makes
 no name of a German noun, so documents are not chosen by names either."""
@@ -105,7 +115,7 @@ def _rank(
 ) -> tuple[list[Hit], float | None, list[Hit] | None]:
     """Return the passages, the confidence in them, and the order before the reranker, if there is one."""
     index, config = parts.index, parts.config
-    choice = index.lexicon.documents.score(query, filenames=config.filenames)
+    choice = add_content(index.lexicon.documents.score(query, filenames=config.filenames), query, library)
     foreign = language_of(query.question) != "en"
     likely = None if foreign else likely_documents(choice, config)
     documents = dict.fromkeys(law.documents, 0.0) if law and law.documents else likely
@@ -132,6 +142,18 @@ def _rank(
     hits = to_hits(index, _first(named, ranking.passages), library.text)
     before = None if ranking.before is None else to_hits(index, _first(named, ranking.before), library.text)
     return hits, ranking.confidence, before
+
+
+def add_content(choice: Choice, query: Query, library: Library) -> Choice:
+    """Return the choice of documents with the evidence of their words: each document's best chunk, by BM25."""
+    scores, keys = library.words.search(asked_terms(query.asks), _WORDED)
+    if not len(keys):
+        return choice
+    owners = library.table[np.searchsorted(library.table[:, KEY], keys), DOCUMENT]
+    best = np.full(len(choice.numbers), scores[-1] if len(keys) == _WORDED else 0.0)
+    np.maximum.at(best, np.searchsorted(choice.numbers, owners), scores)
+    names, words = (_NAMES_APART, _WORDS_APART) if query.apart else (_NAMES_WITHIN, _WORDS_WITHIN)
+    return choice.adding("words", words * (best - best.max()) + (names - 1) * choice.log_weights)
 
 
 def _first(named: Sequence[RankedPassage], others: Sequence[RankedPassage]) -> list[RankedPassage]:
