@@ -24,7 +24,7 @@ _REMEMBERED = 1 << 14
 _PROBE = 32
 """A document is searched for a passage only if it contains some piece of this many letters of it."""
 _PROBES = 23
-"""Number of such pieces per passage, minus one: every 40th letter of a 500-letter chunk after a summary as long."""
+"""The number of such pieces per passage, minus one: they begin at every 40th letter of a passage of 1,000 letters."""
 _MOST = 0.5
 """A reported file name is accepted without further search if the file has this share of the passage's letters."""
 _SOME = 0.25

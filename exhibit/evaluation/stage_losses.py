@@ -10,7 +10,7 @@ from exhibit.evaluation.statistics import Difference, Table, compare
 from exhibit.schemas.run import RunQuestion
 
 KEPT = "nowhere"
-"""The stage of gold that no known stage loses."""
+"""The name that stands for the stage where no known stage loses the gold."""
 STAGE_TITLES = {
     "page": "on the page",
     "text": "in the system's text",

@@ -57,7 +57,7 @@ class ReplyReader:
     """Reads the replies of one server."""
 
     def __init__(self, system: System, secrets: Secrets, *, stream: bool = False) -> None:
-        """Read by a system's file; with `stream`, lines of JSON are a stream, whatever their content type."""
+        """Read replies by the paths of a system's file; with `stream`, lines of JSON are always read as a stream."""
         self._reply, self._stream, self._secrets, self._asked_stream = system.reply, system.stream, secrets, stream
         self.answers: bool | None = None
         """Whether the server answers, or only retrieves; None until a reply has shown it."""

@@ -140,7 +140,7 @@ def _make_identity(run: Reviewed, keys: Sequence[Key]) -> str:
 
 
 BUDGET = 24_000_000
-"""The most characters of all pictures: a browser still opens such a page at once, and it can be mailed."""
+"""The size limit of all pictures in characters: a browser still opens such a page at once, and it can be mailed."""
 PAGES = 8
 """The most pages of a question: its gold, the retrieved passages, the pages beside the gold, and then others."""
 _AROUND = 1500
