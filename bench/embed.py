@@ -1,11 +1,11 @@
-"""Embedding: ours against sentence-transformers and fastembed, and against bare onnxruntime on the same tokens.
+"""Compares the embedder's speed with sentence-transformers, fastembed, and onnxruntime alone on the same tokens.
 
     python -m bench.embed [--source FOLDER] [--texts 400] [--threads 1] [--peer-python /path/to/python]
 
-All in one run on the same chunks, in turn, with as many threads each, so that the ratios hold on any machine; on a busy
-machine compare the processor time. The peers run in an interpreter of their own that has sentence-transformers, torch,
+All run alternately on the same chunks, with the same number of threads, so that the ratios hold on any machine; on a
+busy machine compare the processor time. The peers run in another interpreter, which has sentence-transformers, torch,
 and for fastembed also fastembed and onnx. fastembed runs the same weights in single precision, exported by torch. Both
-peers get batches of 32 texts: fastembed, which pads a batch to its longest text, is slower with its usual 256.
+peers get batches of 32 texts: fastembed, which pads a batch to its longest text, is slower with its default of 256.
 """
 
 from __future__ import annotations
@@ -89,21 +89,21 @@ class Spent(NamedTuple):
 
 
 def sample(folder: Path, count: int) -> list[str]:
-    """Return some chunks of 500 characters, the same ones in every run, and no two with the same words."""
+    """Return some chunks of 500 characters, the same in every run, all different."""
     chunks = [text[start:end] for text in read_texts(folder) for start, end in rcts.split(text)]
     different = list({" ".join(chunk.split()): chunk for chunk in chunks}.values())
     return random.Random(7).sample(different, min(count, len(different)))
 
 
 def timed(work: Callable[[], object]) -> Spent:
-    """Return the time it takes."""
+    """Return the time that a function takes."""
     started = Spent(time.perf_counter(), time.process_time())
     work()
     return Spent(time.perf_counter() - started.seconds, time.process_time() - started.processor)
 
 
 def run_peers(python: Path, texts: Sequence[str], threads: int, work: Path) -> dict[str, tuple[Spent, Vectors]]:
-    """Return the time and the vectors of each peer that the interpreter has, once."""
+    """Return the time and the vectors of each peer that the interpreter has; one run."""
     command = [str(python), "-c", _PEERS, str(find_file(MODEL).parent), str(work), str(threads)]
     done = subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, check=False)
     if done.returncode:
@@ -113,13 +113,13 @@ def run_peers(python: Path, texts: Sequence[str], threads: int, work: Path) -> d
 
 
 def run_bare(model: MiniLM, batches: Sequence[Ids], threads: int) -> None:
-    """Run the graph on tokens that are there already, side by side as our embedder does."""
+    """Run the graph on existing tokens, with as many threads as the embedder."""
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(model.run, batches))
 
 
 def equal_batches(tokens: Sequence[Ids], size: int) -> list[Ids]:
-    """Return batches of texts that have the same number of tokens."""
+    """Return batches of texts with the same number of tokens."""
     groups: dict[int, list[Ids]] = defaultdict(list)
     for ids in tokens:
         groups[ids.shape[1]].append(ids)
@@ -127,21 +127,21 @@ def equal_batches(tokens: Sequence[Ids], size: int) -> list[Ids]:
 
 
 def top_ten(vectors: Vectors) -> list[set[int]]:
-    """Return each text's ten nearest others."""
+    """Return the ten nearest other texts of each text."""
     scores = vectors @ vectors.T
     np.fill_diagonal(scores, -1)
     return [set(map(int, row)) for row in np.argsort(-scores, axis=1)[:, :10]]
 
 
 def agreement(ours: Vectors, exact: Vectors) -> list[str]:
-    """Return the cosine on average and at worst, and the share of nearest neighbours that stay."""
+    """Return the mean and the lowest cosine, and the share of nearest neighbours that are the same."""
     cosines = (ours * exact).sum(axis=1)
     kept = np.mean([len(a & b) / 10 for a, b in zip(top_ten(ours), top_ten(exact), strict=True)])
     return [f"{cosines.mean():.4f}", f"{cosines.min():.4f}", f"{kept:.1%}"]
 
 
 def measure(texts: list[str], rounds: int, threads: int, peer: Path | None) -> None:
-    """Run each way in turn and print the two tables."""
+    """Time all embedders alternately, and print the two tables."""
     default, full = MiniLM(threads=threads), MiniLM("fp32", threads=threads)
     tokens = sorted(default.tokenise(texts), key=lambda ids: -ids.shape[1])
     batches = equal_batches(tokens, 16)
@@ -179,10 +179,10 @@ def main() -> int:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--source", type=Path, help="folder of .txt files (default: LegalBench-RAG-mini)")
-    parser.add_argument("--texts", type=int, default=400, help="how many chunks (default: 400)")
+    parser.add_argument("--texts", type=int, default=400, help="the number of chunks (default: 400)")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each, of which the fastest counts (default: 3)")
     parser.add_argument("--threads", type=int, default=processors(), help="threads of each (default: all processors)")
-    parser.add_argument("--peer-python", type=Path, help="an interpreter that has sentence-transformers and fastembed")
+    parser.add_argument("--peer-python", type=Path, help="an interpreter with sentence-transformers and fastembed")
     options = parser.parse_args()
     texts = sample(corpus_folder(options.source), options.texts)
     measure(texts, options.rounds, options.threads, options.peer_python)

